@@ -1,0 +1,84 @@
+# What a person or a CI machine runs. Needs Python 3.11 or newer with pip, and make; `make help` lists the targets.
+
+PYTHON ?= python3
+VENV ?= .venv
+
+BIN := $(VENV)/bin
+# Absolute, for commands that run in another folder.
+AT := $(abspath $(BIN))
+KBTOOLS := $(BIN)/kbtools
+READY := $(VENV)/.ready
+SAMPLE := --facts examples/sample.facts.txt --names examples/sample.names.txt --types examples/sample.types.txt
+ROOMS := scorers indexers cli
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format docs clean torch lint types coverage docs-check wheel
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+demo: $(READY) ## index the sample knowledge base and ask it a few questions
+	$(KBTOOLS) index $(SAMPLE) --out build/sample.kb
+	$(KBTOOLS) info build/sample.kb
+	$(KBTOOLS) query --kb build/sample.kb "who created the character harry potter"
+	$(KBTOOLS) query --kb build/sample.kb "Which genre of album is harder.....faster?"
+	$(KBTOOLS) query --kb build/sample.kb --explain "what is peters point plantation's architectural style"
+	$(KBTOOLS) query --kb build/sample.kb --json - < examples/questions.txt
+
+test: $(READY) ## run the whole test suite
+	@$(BIN)/pytest
+
+check: lint types coverage docs-check wheel ## everything that must pass before a commit
+
+format: $(READY) ## sort imports and format
+	@$(BIN)/ruff check --quiet --select I --fix .
+	@$(BIN)/ruff format --quiet .
+
+docs: $(READY) ## write docs/cli.md from --help
+	@$(BIN)/cog --verbosity=1 -r docs/cli.md
+
+clean: ## remove what the other targets made, the environment excepted
+	@rm -rf build dist *.egg-info .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+lint: $(READY)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "run make format" >&2; exit 1; }
+
+# The rooms are one import package only once installed, so mypy reads a view that has them in place.
+types: $(READY)
+	@rm -rf build/view && mkdir -p build/view/kbtools
+	@ln -s $(CURDIR)/kbtools/* $(ROOMS:%=$(CURDIR)/%) build/view/kbtools/
+	@cd build/view && $(AT)/mypy --strict --no-error-summary \
+		--config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p kbtools
+
+coverage: $(READY)
+	@$(BIN)/pytest --cov
+
+docs-check: $(READY)
+	@$(BIN)/cog --verbosity=0 --check --check-fail-msg="run make docs" docs/cli.md
+
+# What a user installs: built from the sdist, in an environment of its own, used from another folder.
+wheel: $(READY)
+	@rm -rf build/dist build/smoke && mkdir -p build/smoke
+	@$(BIN)/python -m build --outdir build/dist > build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
+	@$(PYTHON) -m venv build/smoke/venv
+	@build/smoke/venv/bin/python -m pip install -qq build/dist/*.whl
+	@cd build/smoke && PATH=$$PWD/venv/bin:$$PATH && cp $(CURDIR)/examples/sample.*.txt . \
+		&& python -I -c "import kbtools, kbtools.scorers, kbtools.indexers, kbtools.cli" \
+		&& { kbtools --version \
+		&& kbtools index $(subst examples/,,$(SAMPLE)) --out sample.kb \
+		&& kbtools query --kb sample.kb "who created the character harry potter"; } > smoke.log 2>&1 \
+		|| { cat smoke.log >&2; exit 1; }
+
+# Nothing to do where torch is there already.
+torch: $(BIN)/python
+	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install -qq 'torch==2.13.0'
+
+$(READY): setup.cfg pyproject.toml | $(BIN)/python
+	@$(BIN)/python -m pip install -qq --editable '.[dev]'
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,1 @@
+"""The commands: words in, words out."""

@@ -1,0 +1,94 @@
+"""Columns and string tables as plain files: written in one pass, opened without reading them."""
+
+import hashlib
+import mmap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from kbtools.errors import KBUnusable
+
+
+class ColumnWriter:
+    """Write the values of one column as they come, and their SHA-256."""
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        self.dtype = np.dtype(dtype).newbyteorder("<")
+        self.file: IO[bytes] = path.open("wb")
+        self.digest = hashlib.sha256()
+        self.count = 0
+
+    def write(self, values: NDArray[Any]) -> None:
+        data = np.ascontiguousarray(values, dtype=self.dtype).tobytes()
+        self.file.write(data)
+        self.digest.update(data)
+        self.count += len(values)
+
+    def close(self) -> str:
+        self.file.close()
+        return self.digest.hexdigest()
+
+
+class StringWriter:
+    """Write strings by row: their UTF-8 one after the other, and where each starts."""
+
+    def __init__(self, path: Path) -> None:
+        self.bytes = ColumnWriter(path.with_name(path.name + ".utf8"), np.uint8)
+        self.starts = ColumnWriter(path.with_name(path.name + ".starts"), np.uint64)
+        self.starts.write(np.zeros(1))
+
+    def write(self, strings: Iterable[str]) -> None:
+        encoded = [string.encode() for string in strings]
+        ends = np.cumsum([len(data) for data in encoded], dtype=np.uint64) + np.uint64(self.bytes.count)
+        self.bytes.write(np.frombuffer(b"".join(encoded), dtype=np.uint8))
+        self.starts.write(ends)
+
+    def close(self) -> str:
+        return self.bytes.close() + self.starts.close()
+
+
+def map_file(path: Path) -> mmap.mmap | bytes:
+    """Map a file into memory, read-only; an empty file cannot be mapped."""
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
+    except OSError as error:
+        raise KBUnusable(f"{path}: {error.strerror or error}; the knowledge base is damaged, index again") from error
+
+
+def read_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
+    """Open a column without reading it."""
+    return np.frombuffer(map_file(path), dtype=np.dtype(dtype).newbyteorder("<"))
+
+
+class StringTable:
+    """Strings by row, read from a mapped file."""
+
+    def __init__(self, path: Path) -> None:
+        self.bytes = map_file(path.with_name(path.name + ".utf8"))
+        self.starts = memoryview(map_file(path.with_name(path.name + ".starts"))).cast("Q")
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, row: int) -> str:
+        return self.bytes[self.starts[row] : self.starts[row + 1]].decode()
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[row] for row in range(len(self)))
+
+    def find(self, string: str) -> int | None:
+        """Find the row of a string in a sorted table."""
+        wanted = string.encode()
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self.bytes[self.starts[middle] : self.starts[middle + 1]] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        found = low < len(self) and self.bytes[self.starts[low] : self.starts[low + 1]] == wanted
+        return low if found else None

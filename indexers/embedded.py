@@ -1,0 +1,137 @@
+"""The embedded knowledge base: one folder, opened through the memory map, shared by any number of processes."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.errors import KBMissing, KBUnusable
+from kbtools.indexers.arrays import StringTable, read_column
+from kbtools.indexers.forms import FormStore
+from kbtools.indexers.fuzzy import LONGEST_NAME, FuzzyIndex, rescore
+from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
+from kbtools.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
+from kbtools.normalise import normal_form
+from kbtools.storage import read_record
+
+MANIFEST = "manifest.msgpack"
+FORMS = "forms.lmdb"
+FUZZY = "fuzzy"
+COLUMNS = {
+    "alias.first": "<u8",
+    "fact.first": "<u8",
+    "fact.relation": "<u4",
+    "fact.first_object": "<u8",
+    "fact.object": "<u4",
+    "type.first": "<u8",
+    "type.type": "<u4",
+}
+"""Per entity: where its aliases, its pairs and its types start. Per pair: its relation, where its objects start."""
+
+PREFIXED = 50
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read what a knowledge base says of itself; raise KBMissing or KBUnusable."""
+    if not path.exists():
+        raise KBMissing(f"{path}: no such knowledge base; build it with kbtools index --out {path}", path=str(path))
+    if not (path / MANIFEST).is_file():
+        raise KBMissing(f"{path}: not a knowledge base (it has no {MANIFEST})", path=str(path))
+    record = read_record(path / MANIFEST, name=FORMAT_NAME, version=FORMAT_VERSION)
+    try:
+        return Manifest.from_record(record)
+    except (KeyError, TypeError) as error:
+        raise KBUnusable(f"{path / MANIFEST}: damaged ({error!r}); index again", path=str(path)) from error
+
+
+def gather(starts: NDArray[Any], values: NDArray[Any], rows: EntityRows) -> Grouped:
+    """Collect the runs of several rows of a table that is stored one run after the other."""
+    begin, end = starts[rows].astype(np.int64), starts[rows.astype(np.int64) + 1].astype(np.int64)
+    bounds = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(end - begin, out=bounds[1:])
+    positions = np.arange(bounds[-1]) + np.repeat(begin - bounds[:-1], end - begin)
+    return Grouped(bounds, values[positions])
+
+
+class EmbeddedKB:
+    """A knowledge base in a folder; see `KnowledgeBase` for what each method promises."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.manifest = read_manifest(self.path)
+        for name, size in self.manifest.files.items():
+            file = self.path / name
+            if not file.is_file() or file.stat().st_size != size:
+                raise KBUnusable(
+                    f"{file}: missing or not the {size:,} bytes that the build wrote; "
+                    "the knowledge base is damaged, index again",
+                    path=str(file),
+                )
+        self.columns = {name: read_column(self.path / name, dtype) for name, dtype in COLUMNS.items()}
+        self.entity_ids = StringTable(self.path / "entity.id")
+        self.alias_texts = StringTable(self.path / "alias.text")
+        self.forms = FormStore.open(self.path / FORMS)
+
+    @cached_property
+    def relations(self) -> Sequence[str]:
+        return tuple(StringTable(self.path / "relation.id"))
+
+    @cached_property
+    def types(self) -> Sequence[str]:
+        return tuple(StringTable(self.path / "type.id"))
+
+    @cached_property
+    def fuzzy(self) -> FuzzyIndex:
+        return FuzzyIndex(self.path / FUZZY)
+
+    def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
+        return self.forms.lookup(forms, self.alias_texts)
+
+    def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
+        if not form or len(form) > LONGEST_NAME:
+            return []
+        known = [count > 0 for count in self.forms.name_frequency(form.split(" "))]
+        recalled = {normal_form(self.alias_texts[row]) for row in self.fuzzy.near(form, known)}
+        recalled.update(self.forms.forms_with_prefix(form, limit=PREFIXED))
+        return rescore(form, recalled, limit=limit, cutoff=cutoff)
+
+    def name_frequency(self, words: Sequence[str]) -> list[int]:
+        return self.forms.name_frequency(words)
+
+    def relations_of(self, entities: EntityRows) -> Grouped:
+        return gather(self.columns["fact.first"], self.columns["fact.relation"], entities)
+
+    def objects_of(self, entity: int, relation: int) -> EntityRows:
+        first, last = (int(row) for row in self.columns["fact.first"][entity : entity + 2])
+        pair = first + int(np.searchsorted(self.columns["fact.relation"][first:last], relation))
+        if pair == last or self.columns["fact.relation"][pair] != relation:
+            return np.empty(0, dtype=np.uint32)
+        begin, end = (int(row) for row in self.columns["fact.first_object"][pair : pair + 2])
+        return self.columns["fact.object"][begin:end]
+
+    def types_of(self, entities: EntityRows) -> Grouped:
+        return gather(self.columns["type.first"], self.columns["type.type"], entities)
+
+    def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        first, objects = self.columns["fact.first"], self.columns["fact.first_object"]
+        rows = entities.astype(np.int64)
+        counts: NDArray[np.int64] = (objects[first[rows + 1]] - objects[first[rows]]).astype(np.int64)
+        return counts
+
+    def ids(self, entities: EntityRows) -> list[str]:
+        return [self.entity_ids[row] for row in entities.tolist()]
+
+    def names(self, entities: EntityRows) -> list[str | None]:
+        firsts = self.columns["alias.first"][entities].tolist()
+        ends = self.columns["alias.first"][entities.astype(np.int64) + 1].tolist()
+        return [self.alias_texts[first] if first < end else None for first, end in zip(firsts, ends, strict=True)]
+
+    def aliases(self, entity: int) -> list[str]:
+        first, last = self.columns["alias.first"][entity : entity + 2].tolist()
+        return [self.alias_texts[row] for row in range(first, last)]
+
+    def rows(self, ids: Sequence[str]) -> list[int | None]:
+        return [self.entity_ids.find(entity_id) for entity_id in ids]

@@ -1,0 +1,198 @@
+"""The exact index: an LMDB file from normal forms to the names and entities behind them, and from words to counts.
+
+A value is a run of 32-bit numbers, one group per spelling: `kind << 28 | n`, the row of the name, n entities.
+"""
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import lmdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kbtools.errors import KBUnusable
+from kbtools.indexers.arrays import StringTable
+from kbtools.knowledge import NameMatch
+from kbtools.rungs import Form
+
+LONGEST_KEY, KEPT = 480, 400
+"""LMDB keys hold 511 bytes: of a longer form the key keeps 400 and a hash."""
+
+KIND_SHIFT = 28
+MAP_SIZE = 1 << 40
+WRITTEN_AT_ONCE = 500_000
+
+
+def form_key(form: str) -> bytes:
+    """Encode a form as a key; keys of short forms sort as the forms do."""
+    key = form.encode()
+    if len(key) <= LONGEST_KEY:
+        return key
+    return key[:KEPT] + b"\0" + hashlib.sha256(key).hexdigest().encode()
+
+
+class FormWriter:
+    """Write both tables in one pass over sorted rows."""
+
+    def __init__(self, path: Path) -> None:
+        self.environment = lmdb.open(
+            str(path), subdir=False, map_size=MAP_SIZE, max_dbs=2, lock=False, sync=False, metasync=False, meminit=False
+        )
+        self.lengths: set[int] = set()
+        self.forms = 0
+
+    def write_forms(self, groups: Iterable[tuple[str, bytes]]) -> None:
+        """Append values by ascending form; those with hashed keys go in out of order."""
+        database = self.environment.open_db(b"forms")
+        hashed: list[tuple[bytes, bytes]] = []
+
+        def keyed() -> Iterator[tuple[bytes, bytes]]:
+            for form, value in groups:
+                self.forms += 1
+                self.lengths.add(form.count(" ") + 1)
+                key = form_key(form)
+                if len(key) > LONGEST_KEY or b"\0" in key:
+                    hashed.append((key, value))
+                else:
+                    yield key, value
+
+        self.append(database, keyed())
+        with self.environment.begin(write=True, db=database) as transaction:
+            for key, value in hashed:
+                transaction.put(key, value)
+
+    def write_words(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Append the number of names by ascending word."""
+        database = self.environment.open_db(b"words")
+        self.append(
+            database,
+            (
+                (form_key(word), count.to_bytes(4, "little"))
+                for batch in batches
+                for word, count in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+                if len(word.encode()) <= LONGEST_KEY
+            ),
+        )
+
+    def append(self, database: Any, items: Iterator[tuple[bytes, bytes]]) -> None:
+        """Append sorted pairs, committing now and then so that memory stays bounded."""
+        done = False
+        while not done:
+            with self.environment.begin(write=True, db=database) as transaction:
+                cursor = transaction.cursor()
+                taken = list(_take(items, WRITTEN_AT_ONCE))
+                cursor.putmulti(taken, append=True)
+                done = len(taken) < WRITTEN_AT_ONCE
+
+    def close(self) -> None:
+        self.environment.sync(True)
+        self.environment.close()
+
+
+def _take(items: Iterator[tuple[bytes, bytes]], count: int) -> Iterator[tuple[bytes, bytes]]:
+    for _, item in zip(range(count), items, strict=False):
+        yield item
+
+
+def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
+    """Turn rows sorted by form, kind, text and entity into one value per form."""
+    current: str | None = None
+    value: list[int] = []
+    last: tuple[int, str] | None = None
+    header = 0
+    for batch in batches:
+        columns = (batch.column(column).to_pylist() for column in range(5))
+        for form, kind, text, entity, alias in zip(*columns, strict=True):
+            if form != current:
+                if current is not None:
+                    yield current, np.array(value, dtype="<u4").tobytes()
+                current, value, last = form, [], None
+            if last != (kind, text):
+                last = (kind, text)
+                header = len(value)
+                value += (kind << KIND_SHIFT, alias)
+            value[header] += 1
+            value.append(entity)
+    if current is not None:
+        yield current, np.array(value, dtype="<u4").tobytes()
+
+
+_open_environments: WeakValueDictionary[tuple[int, int], "FormStore"] = WeakValueDictionary()
+
+
+class FormStore:
+    """Read both tables; LMDB allows a process one environment per file, so open stores are shared."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.environment = lmdb.open(
+                str(path), subdir=False, readonly=True, lock=False, max_dbs=2, readahead=False, create=False
+            )
+            self.forms = self.environment.open_db(b"forms", create=False)
+            self.words = self.environment.open_db(b"words", create=False)
+        except lmdb.Error as error:
+            raise KBUnusable(
+                f"{path}: cannot be opened ({error}); the knowledge base is damaged, index again"
+            ) from error
+        self.transaction = self.environment.begin(db=self.forms, buffers=True)
+
+    @classmethod
+    def open(cls, path: Path) -> "FormStore":
+        """Open a store, or share the one that this process has open."""
+        try:
+            stat = path.stat()
+        except OSError as error:
+            raise KBUnusable(f"{path}: missing; the knowledge base is damaged, index again") from error
+        identity = (stat.st_dev, stat.st_ino)
+        store = _open_environments.get(identity)
+        if store is None:
+            store = _open_environments[identity] = cls(path)
+        return store
+
+    def lookup(self, forms: Sequence[str], texts: StringTable) -> dict[str, list[NameMatch]]:
+        """Find the names under each form that is stored."""
+        get = self.transaction.get
+        found = {}
+        for form in forms:
+            if form not in found:
+                value = get(form_key(form)) if form else None
+                if value is not None:
+                    found[form] = read_groups(value, texts)
+        return found
+
+    def name_frequency(self, words: Sequence[str]) -> list[int]:
+        """Count the names that hold each word."""
+        get, words_table = self.transaction.get, self.words
+        values = (get(form_key(word), db=words_table) if word else None for word in words)
+        return [0 if value is None else int.from_bytes(value, "little") for value in values]
+
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> Iterator[str]:
+        """Yield the first stored forms that begin with a text, in order."""
+        start = prefix.encode()[:KEPT]
+        cursor = self.transaction.cursor(db=self.forms)
+        if not cursor.set_range(start):
+            return
+        for _, key in zip(range(limit), cursor.iternext(values=False), strict=False):
+            found = bytes(key)
+            if not found.startswith(start):
+                return
+            if b"\0" not in found:
+                yield found.decode()
+
+
+def read_groups(value: memoryview, texts: StringTable) -> list[NameMatch]:
+    """Unpack the groups of a value."""
+    numbers: NDArray[np.uint32] = np.frombuffer(value, dtype="<u4").astype(np.uint32, copy=sys.byteorder == "big")
+    groups, position = [], 0
+    while position < len(numbers):
+        header = int(numbers[position])
+        count = header & ((1 << KIND_SHIFT) - 1)
+        entities = numbers[position + 2 : position + 2 + count]
+        groups.append(NameMatch(texts[int(numbers[position + 1])], Form(header >> KIND_SHIFT), entities))
+        position += 2 + count
+    return groups

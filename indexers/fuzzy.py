@@ -1,0 +1,96 @@
+"""The fuzzy index: names near a form, found by tantivy in stages and rescored by rapidfuzz.
+
+Stages (design, section 3): the whole name within one edit, within two, the names that share its words or the
+neighbours of words that no name holds, the names that begin with it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import tantivy
+from rapidfuzz import fuzz, process
+
+from kbtools.errors import KBUnusable
+from kbtools.knowledge import SimilarName
+
+WRITER_BYTES = 160_000_000
+LONGEST_NAME = 200
+"""Longer names are found exactly, never fuzzily."""
+
+RECALLED = 100
+DIGITS = re.compile(r"\d+")
+
+
+def schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("name", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("words", tokenizer_name="whitespace", index_option="basic")
+    builder.add_unsigned_field("alias", fast=True)
+    return builder.build()
+
+
+class FuzzyWriter:
+    """Write the distinct normal forms, each with the row of a name that has it."""
+
+    def __init__(self, folder: Path, *, threads: int) -> None:
+        folder.mkdir()
+        self.index = tantivy.Index(schema(), path=str(folder))
+        self.writer = self.index.writer(WRITER_BYTES, threads)
+
+    def add(self, form: str, alias: int) -> None:
+        if len(form) <= LONGEST_NAME:
+            document = tantivy.Document()
+            document.add_text("name", form)
+            document.add_text("words", form)
+            document.add_unsigned("alias", alias)
+            self.writer.add_document(document)
+
+    def close(self) -> None:
+        self.writer.commit()
+        self.writer.wait_merging_threads()
+
+
+class FuzzyIndex:
+    """Read the fuzzy index: the rows of names that may be near a form."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self.index = tantivy.Index.open(str(folder))
+        except (ValueError, OSError) as error:
+            raise KBUnusable(
+                f"{folder}: cannot be opened by tantivy {version('tantivy')} ({error}); index again"
+            ) from error
+        self.schema = self.index.schema
+        self.searcher = self.index.searcher()
+
+    def near(self, form: str, known: Sequence[bool]) -> set[int]:
+        """Recall the rows of names near a form; `known` tells which of its words some name holds."""
+        whole = tantivy.Query.fuzzy_term_query
+        found = set(self.search(whole(self.schema, "name", form, 1), 2 * RECALLED))
+        found.update(self.search(whole(self.schema, "name", form, 2), 2 * RECALLED))
+        words = [self.word_query(word, spelt) for word, spelt in zip(form.split(" "), known, strict=True)]
+        query = tantivy.Query.boolean_query([(tantivy.Occur.Should, word) for word in words])
+        found.update(self.search(query, RECALLED))
+        return found
+
+    def word_query(self, word: str, known: bool) -> tantivy.Query:
+        """Ask for a word as it is, or for its neighbours where no name holds it."""
+        if known or len(word) <= 3 or DIGITS.search(word):
+            return tantivy.Query.term_query(self.schema, "words", word)
+        return tantivy.Query.boost_query(tantivy.Query.fuzzy_term_query(self.schema, "words", word, 1), 8.0)
+
+    def search(self, query: tantivy.Query, limit: int) -> Iterator[int]:
+        hits = self.searcher.search(query, limit=limit, count=False).hits
+        for row in self.searcher.fast_field_values("alias", [address for _, address in hits]):
+            yield int(row or 0)
+
+
+def rescore(form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
+    """Order recalled forms by rapidfuzz's ratio, ties by form; those with other digits are no match."""
+    digits = DIGITS.findall(form)
+    kept = sorted({near for near in recalled if near != form and DIGITS.findall(near) == digits})
+    best = process.extract(form, kept, scorer=fuzz.ratio, limit=None, score_cutoff=cutoff)
+    ordered = sorted(best, key=lambda found: (-found[1], found[0]))
+    return [SimilarName(near, float(similarity)) for near, similarity, _ in ordered[:limit]]

@@ -1,0 +1,1 @@
+"""Read the files that knowledge bases come in, as streams of Arrow tables."""

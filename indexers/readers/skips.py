@@ -1,0 +1,58 @@
+"""What a reader could not use: counted by kind, each kind with its first example."""
+
+from dataclasses import dataclass, field
+
+from kbtools.errors import TooManyBadLines
+
+SHOWN = 120
+
+
+@dataclass(slots=True)
+class Skip:
+    """One kind of line that was left out: how many, and the first of them."""
+
+    kind: str
+    bad: bool
+    count: int
+    example: str
+
+
+@dataclass(slots=True)
+class Skips:
+    """The account of one source: `bad` kinds count against the share that is allowed, the others do not."""
+
+    path: str
+    max_bad: float
+    lines: int = 0
+    kinds: dict[str, Skip] = field(default_factory=dict)
+
+    def add(self, kind: str, *, line: int, text: str, reason: object = "", bad: bool = True, count: int = 1) -> None:
+        """Count lines that were left out, one unless told otherwise; the first example of a kind says the reason."""
+        if kind in self.kinds:
+            self.kinds[kind].count += count
+        else:
+            because = f" ({shorten(str(reason))})" if reason else ""
+            self.kinds[kind] = Skip(kind, bad, count, f"{self.path}:{line}: {shorten(text)}{because}")
+
+    @property
+    def bad(self) -> int:
+        """Count the lines that should have been readable."""
+        return sum(skip.count for skip in self.kinds.values() if skip.bad)
+
+    def check(self) -> None:
+        """Refuse a source with more bad lines than allowed, naming the most frequent kind."""
+        if self.bad <= self.max_bad * self.lines:
+            return
+        worst = max((skip for skip in self.kinds.values() if skip.bad), key=lambda skip: skip.count)
+        raise TooManyBadLines(
+            f"{self.path}: {self.bad:,} of {self.lines:,} lines cannot be read, more than --max-bad {self.max_bad:g} "
+            f"allows; most frequent: {worst.kind}, first at {worst.example}; mend the file or raise --max-bad",
+            path=self.path,
+            bad=self.bad,
+            lines=self.lines,
+        )
+
+
+def shorten(text: str) -> str:
+    """Show a line in an error without its length or its control characters."""
+    return repr(text[:SHOWN]) + ("…" if len(text) > SHOWN else "")

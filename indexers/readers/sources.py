@@ -1,0 +1,209 @@
+"""Source files as blocks of whole lines: decompressed by suffix, hashed, and refused when they are damaged."""
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import stat
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from kbtools.errors import SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
+
+BLOCK = 8 << 20
+"""Bytes of text in a block; a longer line makes a longer block."""
+
+PIECE = 1 << 16
+"""Bytes unpacked at once: what is lost of a damaged file, at most."""
+
+HEAD = 512
+LONGEST_LINE = 1 << 30
+BOM = b"\xef\xbb\xbf"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+HTML = (b"<!", b"<html", b"<head", b"<?xml", b"<rss")
+MAGIC = {
+    ".gz": (b"\x1f\x8b",),
+    ".bz2": (b"BZh",),
+    ".xz": (b"\xfd7zXZ\x00",),
+    ".zst": (b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"),
+}
+PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", *(b"BZh%d1AY&SY" % n for n in range(1, 10)))
+
+
+class Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+    def hexdigest(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a file, and the number of the first of them, from 1."""
+
+    text: bytes
+    first_line: int
+
+
+class HashingFile:
+    """A raw file that hashes what is read from it, so that a source is read once."""
+
+    def __init__(self, raw: IO[bytes], digest: Digest) -> None:
+        self.raw = raw
+        self.digest = digest
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.raw.read(size)
+        self.digest.update(data)
+        return data
+
+    read1 = read
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    @property
+    def closed(self) -> bool:
+        return self.raw.closed
+
+    def close(self) -> None:
+        self.raw.close()
+
+
+def decompressed(raw: IO[bytes], suffix: str) -> IO[bytes]:
+    """Undo the compression that a suffix announces."""
+    match suffix.lower():
+        case ".gz":
+            return gzip.open(raw, "rb")  # type: ignore[return-value]
+        case ".bz2":
+            return bz2.open(raw, "rb")
+        case ".xz":
+            return lzma.open(raw, "rb")
+        case ".zst":
+            import pyarrow
+
+            return pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, mode="r"), "zstd")  # type: ignore[no-any-return]
+    return raw
+
+
+def check_source(path: Path) -> None:
+    """Refuse a path that is no readable, non-empty file."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SourceMissing(f"{path}: {reason}; check the path or the download", path=str(path)) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise SourceMissing(f"{path}: not a file; name the files themselves", path=str(path))
+    if status.st_size == 0:
+        raise SourceEmpty(f"{path}: the file is empty; download it again", path=str(path))
+
+
+def file_digest(path: Path) -> str:
+    """Hash a file as it lies on disk."""
+    with path.open("rb") as raw:
+        return hashlib.file_digest(raw, "sha256").hexdigest()
+
+
+def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK) -> Iterator[Block]:
+    """Yield a file's lines in blocks; memory grows with the longest line, not with the file.
+
+    Raises SourceMissing, SourceEmpty, SourceDamaged, and WrongFormat for a page saved in a file's place.
+    """
+    check_source(path)
+    with open_source(path) as opened:
+        raw = HashingFile(opened, digest or hashlib.sha256())
+        check_packing(path, opened.peek(HEAD)[:HEAD])
+        stream = decompressed(raw, path.suffix)  # type: ignore[arg-type]
+        line, parts, fresh, wanted, opening = 1, [b""], 0, max(block, HEAD), True
+        while True:
+            try:
+                piece = stream.read1(min(wanted, PIECE))  # type: ignore[attr-defined]
+            except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+                line += sum(part.count(b"\n") for part in parts)
+                raise SourceDamaged(
+                    f"{path}:{line}: cannot be unpacked from here on ({error}); the file is cut short or damaged, "
+                    "download it again",
+                    path=str(path),
+                    line=line,
+                ) from error
+            parts.append(piece)
+            fresh += len(piece)
+            if piece and fresh < wanted:
+                continue
+            text = b"".join(parts)
+            if opening:
+                refuse_page(path, text[:HEAD])
+                text, opening = text.removeprefix(BOM), False
+            if not piece:
+                break
+            cut = text.rfind(b"\n") + 1
+            if cut:
+                yield Block(text[:cut], line)
+                line += text.count(b"\n", 0, cut)
+            elif len(text) > LONGEST_LINE:
+                raise WrongFormat(
+                    f"{path}:{line}: a line of over 1 GiB; this is no text, check the file", path=str(path), line=line
+                )
+            parts, fresh, wanted = [text[cut:]], 0, block
+    if text:
+        yield Block(text if text.endswith(b"\n") else text + b"\n", line)
+    elif line == 1:
+        raise SourceEmpty(f"{path}: holds no line once unpacked; download it again", path=str(path))
+
+
+def open_source(path: Path) -> io.BufferedReader:
+    """Open a file that may not be readable."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise SourceMissing(f"{path}: {error.strerror}; check who may read it", path=str(path)) from error
+
+
+def check_packing(path: Path, start: bytes) -> None:
+    """Refuse a file whose first bytes belie its suffix."""
+    magic = MAGIC.get(path.suffix.lower(), ())
+    if not magic and start.startswith(PACKED):
+        raise WrongFormat(
+            f"{path}: found compressed data, expected text; name it .gz, .bz2, .xz or .zst, or unpack it",
+            path=str(path),
+        )
+    if magic and not any(start[: len(known)] == known[: len(start)] for known in magic):
+        refuse_page(path, start)
+        raise WrongFormat(
+            f"{path}: found {start[:40]!r}, which is no {path.suffix} data; "
+            "take the suffix off its name if it is plain text, else download it again",
+            path=str(path),
+        )
+
+
+def refuse_page(path: Path, start: bytes) -> None:
+    """Refuse a web page, what a dead download link usually leaves, and text of another encoding."""
+    if start.startswith(UTF_16):
+        raise WrongFormat(
+            f"{path}:1: found UTF-16, expected UTF-8; convert it with: iconv -f UTF-16 -t UTF-8",
+            path=str(path),
+            line=1,
+        )
+    if start.removeprefix(BOM).lstrip().lower().startswith(HTML):
+        raise WrongFormat(
+            f"{path}:1: found a web page ({start[:40].decode(errors='replace')!r}), expected data; "
+            "the download link is probably dead",
+            path=str(path),
+            line=1,
+        )
+
+
+def lines_of(block: Block) -> Iterator[tuple[int, bytes]]:
+    """Yield each line of a block with its number, without its line end and the mark that files begin with."""
+    for number, line in enumerate(block.text.split(b"\n")[:-1], block.first_line):
+        yield number, line.rstrip(b"\r").removeprefix(BOM)

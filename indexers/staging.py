@@ -1,0 +1,107 @@
+"""The work tables of a build, in DuckDB: rows as they were read, ids interned to rows, everything sorted.
+
+Rows are ranks in the order of the ids, so equal content gives equal rows whatever the order of the sources.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from kbtools.indexers.readers.records import Kind
+
+MEMORY = "1GB"
+BATCH = 250_000
+
+TABLES = """
+CREATE TABLE facts (subject VARCHAR, relation VARCHAR, object VARCHAR);
+CREATE TABLE names (entity VARCHAR, alias BOOLEAN, text VARCHAR);
+CREATE TABLE types (entity VARCHAR, type VARCHAR);
+CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, alias UINTEGER);
+"""
+
+INTERN = """
+CREATE TABLE {table} AS
+SELECT id, (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS row FROM (SELECT DISTINCT id FROM ({ids}))
+"""
+
+ENTITY_IDS = "SELECT subject AS id FROM facts UNION ALL SELECT object FROM facts UNION ALL SELECT entity FROM names"
+
+FACTS = """
+SELECT DISTINCT s.row AS subject, r.row AS relation, o.row AS object FROM facts
+JOIN entities s ON s.id = facts.subject JOIN relations r ON r.id = facts.relation JOIN entities o ON o.id = facts.object
+ORDER BY ALL
+"""
+
+NAMES = """
+SELECT e.row AS entity, min(names.alias) AS alias, names.text AS text FROM names
+JOIN entities e ON e.id = names.entity GROUP BY e.row, names.text ORDER BY ALL
+"""
+
+TYPES = """
+SELECT DISTINCT e.row AS entity, k.row AS type FROM types
+JOIN entities e ON e.id = types.entity JOIN kinds k ON k.id = types.type ORDER BY ALL
+"""
+
+FORMS = "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, text, entity"
+
+WORDS = """
+SELECT word, count(*)::UINTEGER AS names FROM
+(SELECT DISTINCT form, unnest(string_split(form, ' ')) AS word FROM (SELECT DISTINCT form FROM forms WHERE kind = 0))
+GROUP BY word ORDER BY word
+"""
+
+
+class Staging:
+    """A throw-away database in the folder of a build; what does not fit in memory goes to that folder's disk."""
+
+    def __init__(self, folder: Path, *, threads: int) -> None:
+        self.connection = duckdb.connect(
+            str(folder / "staging.duckdb"),
+            config={
+                "memory_limit": MEMORY,
+                "threads": threads,
+                "temp_directory": str(folder / "spill"),
+                "preserve_insertion_order": False,
+            },
+        )
+        self.connection.execute(TABLES)
+
+    def __enter__(self) -> "Staging":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def add(self, table: Kind | str, rows: pa.Table) -> None:
+        """Append rows to a work table."""
+        self.connection.register("incoming", rows)
+        self.connection.execute(f"INSERT INTO {table} SELECT * FROM incoming")
+        self.connection.unregister("incoming")
+
+    def count(self, query: str) -> int:
+        """Count the rows of a table or of a query in parentheses."""
+        counted = self.connection.execute(f"SELECT count(*) FROM {query}").fetchone()
+        return int(counted[0]) if counted else 0
+
+    def intern(self) -> None:
+        """Give every entity, relation and type its row."""
+        self.connection.execute(INTERN.format(table="entities", ids=ENTITY_IDS))
+        self.connection.execute(INTERN.format(table="relations", ids="SELECT relation AS id FROM facts"))
+        self.connection.execute(INTERN.format(table="kinds", ids="SELECT type AS id FROM types"))
+
+    def drop(self, table: str) -> None:
+        """Free a work table that is no longer needed."""
+        self.connection.execute(f"DROP TABLE {table}")
+
+    def ids(self, table: str) -> Iterator[list[str]]:
+        """Yield the ids of an interned table in the order of their rows."""
+        for batch in self.stream(f"SELECT id FROM {table} ORDER BY row"):
+            yield batch.column(0).to_pylist()
+
+    def stream(self, query: str) -> Iterator[pa.RecordBatch]:
+        """Yield the result of a query in batches."""
+        relation: Any = self.connection.cursor().sql(query)
+        yield from relation.to_arrow_reader(BATCH)

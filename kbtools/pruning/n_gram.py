@@ -1,0 +1,18 @@
+"""N-Gram pruning: the paper's first baseline (section Inference via Focused Pruning)."""
+
+from kbtools.candidates import Link
+from kbtools.knowledge import KnowledgeBase
+from kbtools.linking import link_strictly
+from kbtools.misspelling import Misspelling
+from kbtools.ngrams import Question
+
+
+class NGram:
+    """Keep every n-gram that links strictly; where none does, those that link fuzzily."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.misspelling = Misspelling(kb)
+
+    def links(self, question: Question) -> list[Link]:
+        return link_strictly(self.kb, question) or self.misspelling.links(question)

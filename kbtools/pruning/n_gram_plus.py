@@ -1,0 +1,44 @@
+"""N-Gram+ pruning: the paper's second baseline, with the heuristics of Bordes et al. 2015 as design.md states them."""
+
+from collections.abc import Sequence
+
+from kbtools.candidates import Link
+from kbtools.knowledge import KnowledgeBase
+from kbtools.linking import link_strictly
+from kbtools.misspelling import Misspelling
+from kbtools.ngrams import Question
+from kbtools.pruning.words import QUESTION_WORDS, has_content, is_spoken
+
+
+class NGramPlus:
+    """Drop n-grams of stop or question words alone, and those inside a longer one that links.
+
+    Titles may be made of such words: those of several (`The Who`) stay, single ones (`It`) where nothing else
+    links, and question words (`Who`) where nothing else is left.
+    """
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.misspelling = Misspelling(kb)
+
+    def links(self, question: Question) -> list[Link]:
+        strict = link_strictly(self.kb, question)
+        content = [link for link in strict if has_content(link.ngram.form)]
+        if not content:
+            content = self.misspelling.links(question)
+        titles = [link for link in strict if " " in link.ngram.form and not has_content(link.ngram.form)]
+        if content or titles:
+            return longest(content) + longest(titles)
+        spoken = [link for link in strict if link.ngram.form not in QUESTION_WORDS and is_spoken(link.ngram.form)]
+        return longest(spoken or strict)
+
+
+def longest(links: Sequence[Link]) -> list[Link]:
+    """Drop the links inside a longer one."""
+    spans = {(link.ngram.first, link.ngram.last) for link in links}
+    kept = {
+        (first, last)
+        for first, last in spans
+        if not any(a <= first and last <= b and (a, b) != (first, last) for a, b in spans)
+    }
+    return [link for link in links if (link.ngram.first, link.ngram.last) in kept]

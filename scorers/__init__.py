@@ -1,0 +1,1 @@
+"""Networks and baselines that score relations and subjects, as plugins."""

@@ -1,0 +1,312 @@
+"""The release's formats: what each line gives, and that columns and lines give the same."""
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from kbtools.indexers.readers.records import Rows
+from kbtools.indexers.readers.release import (
+    facts_in_columns,
+    read_fact,
+    read_lines,
+    speaks,
+    statement_reader,
+    statements_in_columns,
+)
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.sources import Block
+
+FB = "www.freebase.com/"
+NAME, ALIAS, TYPE = "<fb:type.object.name>", "<fb:common.topic.alias>", "<fb:type.object.type>"
+
+
+often = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.filter_too_much])
+"""Most nasty lines are left to the line reader, rightly: the twins need many tries to find those that are not."""
+
+
+def fact_line(subject="m/01", relation="film/film/genre", objects=("m/02",)):
+    return "\t".join([FB + subject, FB + relation, " ".join(FB + entity for entity in objects)])
+
+
+def by_lines(block, read):
+    skips = Skips("file", 0.0)
+    return read_lines(block, read, skips), skips
+
+
+def read_facts(*lines):
+    return by_lines(Block("".join(line + "\n" for line in lines).encode(), 1), read_fact)
+
+
+def read_statements(*lines, language="en"):
+    return by_lines(Block("".join(line + "\n" for line in lines).encode(), 1), statement_reader(language))
+
+
+def rows_of(batches):
+    return [(batch.kind, *row.values()) for batch in batches for row in batch.table.to_pylist()]
+
+
+def kinds(skips):
+    return {skip.kind: (skip.count, skip.bad) for skip in skips.kinds.values()}
+
+
+# --- facts
+
+
+def test_a_line_of_facts_gives_one_fact_an_object():
+    rows, _ = read_facts(fact_line(objects=("m/02", "m/03")))
+    assert rows.facts == [("m.01", "film.film.genre", "m.02"), ("m.01", "film.film.genre", "m.03")]
+
+
+def test_a_line_end_of_windows_is_no_part_of_an_object():
+    rows, skips = read_facts(fact_line() + "\r")
+    assert rows.facts == [("m.01", "film.film.genre", "m.02")]
+    assert skips.kinds == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("", "blank line"),
+        (" \t \t ", "blank line"),
+        (f"{FB}m/01\t{FB}r", "2 columns where 3 were expected"),
+        (fact_line() + "\tx", "4 columns where 3 were expected"),
+        (f"\t{FB}r\t{FB}m/02", "an empty column"),
+        (f"{FB}m/01\t \t{FB}m/02", "an empty column"),
+        (f"{FB}m/01\t{FB}r\t ", "an empty column"),
+        (f"{FB}\t{FB}r\t{FB}m/02", "an empty column"),
+        (f"{FB}m/01\t{FB}r\t{FB} {FB}m/02", "an empty column"),
+        (fact_line("m/0\0"), "NUL byte"),
+    ],
+)
+def test_a_line_without_a_fact_is_counted_where_it_stands(line, kind):
+    rows, skips = read_facts(fact_line(), line, fact_line())
+    assert len(rows.facts) == 2
+    assert list(skips.kinds) == [kind]
+    assert skips.kinds[kind].example.startswith("file:2: ")
+
+
+def test_invalid_utf_8_costs_its_own_line_alone():
+    block = Block(b"\xff\xfe\n" + fact_line().encode() + b"\n", 5)
+    rows, skips = by_lines(block, read_fact)
+    assert rows.facts == [("m.01", "film.film.genre", "m.02")]
+    assert skips.kinds["invalid UTF-8"].example == r"file:5: '\\xff\\xfe'"
+
+
+PIECES = st.sampled_from(
+    [FB, "m/01", "m/02", "a.b", "/", " ", "\t", "\r", "\n", "é", "\u00a0", "\u2028", "\x0b", "\x1c", "\ufeff", '"', "\\", "\0"]
+)
+FIELD = st.lists(PIECES, max_size=4).map("".join)
+CLEAN_ID = st.sampled_from(["m/01", "m/02", "g/11é", "people/person/x"])
+ID = st.one_of(CLEAN_ID, CLEAN_ID, st.text(st.characters(exclude_categories=["Cs"]), max_size=3), FIELD)
+CLEAN_FACT = st.builds(fact_line, ID, ID, st.lists(ID, min_size=1, max_size=3))
+ANY_LINE = st.lists(FIELD, max_size=5).map("\t".join)
+
+
+@often
+@given(st.lists(st.one_of(CLEAN_FACT, CLEAN_FACT, CLEAN_FACT, ANY_LINE), min_size=1, max_size=3))
+def test_facts_in_columns_are_the_facts_in_lines(lines):
+    block = Block("".join(line + "\n" for line in lines).encode(), 3)
+    batch = facts_in_columns(block)
+    assume(batch is not None)
+    rows, skips = by_lines(block, read_fact)
+    assert rows_of([batch]) == rows_of(rows.batches())
+    assert skips.kinds == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{FB}m/0x{FB}y\trelation\t{FB}m/02",
+        f"{FB}\t{FB}r\t{FB}m/02",
+        f"{FB}m/01\t{FB}r\t{FB} {FB}m/02",
+        f"{FB}m/01\t{FB}r\t{FB}m/02 {FB}",
+        fact_line() + "\r",
+        fact_line() + " ",
+        "\ufeff" + fact_line(),
+    ],
+)
+def test_an_unclean_line_of_facts_is_left_to_the_line_reader(line):
+    assert facts_in_columns(Block(f"{fact_line()}\n{line}\n".encode(), 1)) is None
+
+
+def test_clean_facts_are_read_in_columns():
+    batch = facts_in_columns(Block((fact_line("m/0é") + "\n" + fact_line(objects=("m/02", "m/03")) + "\n").encode(), 9))
+    assert rows_of([batch]) == [
+        ("facts", "m.0é", "film.film.genre", "m.02"),
+        ("facts", "m.01", "film.film.genre", "m.02"),
+        ("facts", "m.01", "film.film.genre", "m.03"),
+    ]
+    assert batch.line == 9
+
+
+# --- names and types
+
+
+def statement(predicate, value, entity="<fb:m.01>"):
+    return f"{entity}\t{predicate}\t{value}\t."
+
+
+def test_names_aliases_and_types_are_told_apart():
+    rows, _ = read_statements(
+        statement(NAME, '"Harry Potter"@en'), statement(ALIAS, '"Potter"@en'), statement(TYPE, "<fb:book.character>")
+    )
+    assert rows.names == [("m.01", False, "Harry Potter"), ("m.01", True, "Potter")]
+    assert rows.types == [("m.01", "book.character")]
+
+
+@pytest.mark.parametrize(
+    ("literal", "text"),
+    [
+        (r'"Milton \"Bill\" Finger"@en', 'Milton "Bill" Finger'),
+        ('"Milton "Bill" Finger"@en', 'Milton "Bill" Finger'),
+        (r'"12\""@en', '12"'),
+        (r'"AC\\DC"@en', r"AC\DC"),
+        (r'"ends in \\"@en', "ends in \\"),
+        (r'"lone \ backslash"@en', r"lone \ backslash"),
+        ('"says "hello"@en to all"@en', 'says "hello"@en to all'),
+        (r'"tab\tand\nline"@en', "tab\tand\nline"),
+        (r'"Syrj\u00e4"@en', "Syrjä"),
+        (r'"\U0001F600"@en', "😀"),
+        (r'"\ud83d\ude00"@en', "😀"),
+        (r'"\uD83D\uDE00\uD83D"@en', "😀\\uD83D"),
+        (r'"\ud83dx\ude00"@en', r"\ud83dx\ude00"),
+        (r'"\\ud83d\\ude00"@en', r"\ud83d\ude00"),
+        (r'"\u12"@en', r"\u12"),
+        (r'"\U00110000"@en', r"\U00110000"),
+        ('"untagged"', "untagged"),
+        ('"Colour"@en-GB', "Colour"),
+        ('"1984"^^<http://www.w3.org/2001/XMLSchema#string>', "1984"),
+        ('" spaced "@en', " spaced "),
+        ('"!!!"@en', "!!!"),
+        ("\"it's\"@en", "it's"),
+    ],
+)
+def test_a_literal_gives_the_name_it_spells(literal, text):
+    rows, skips = read_statements(statement(NAME, literal))
+    assert rows.names == [("m.01", False, text)]
+    assert skips.kinds == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (statement(NAME, '"a"@en')[:-2], "3 columns where 4, the last a dot, were expected"),
+        (statement(NAME, '"a\tb"@en'), "5 columns where 4, the last a dot, were expected"),
+        (statement(NAME, '"a"@en').replace(".", ","), "4 columns where 4, the last a dot, were expected"),
+        (statement(NAME, '"a"@en', "<fb:>"), "an empty column"),
+        (statement(NAME, "  "), "an empty column"),
+        (statement(TYPE, "<fb:>"), "an empty column"),
+        (statement(NAME, "bare"), "a name that is no quoted literal"),
+        (statement(NAME, '"@en'), "a name that is no quoted literal"),
+        (statement(NAME, '"open@en'), "a name that is no quoted literal"),
+        (statement(NAME, '"a"@en extra'), "a name that is no quoted literal"),
+        (statement(NAME, '""@en'), "an empty name"),
+        (statement(NAME, '"\u00a0 "@en'), "an empty name"),
+        (statement(NAME, r'"\n\t"@en'), "an empty name"),
+        (statement(NAME, r'"a\u0000b"@en'), "NUL byte"),
+    ],
+)
+def test_a_bad_statement_is_counted_where_it_stands(line, kind):
+    good = statement(NAME, '"good"@en')
+    rows, skips = read_statements(good, line, good)
+    assert len(rows) == 2
+    assert kinds(skips) == {kind: (1, True)}
+    assert skips.kinds[kind].example.startswith("file:2: ")
+
+
+def test_other_predicates_are_one_kind_however_many_there_are():
+    lines = [statement(f"<fb:other.predicate.{number}>", '"x"@en') for number in range(50)]
+    _, skips = read_statements(*lines)
+    assert kinds(skips) == {"a predicate that is no name, alias or type": (50, False)}
+
+
+def test_names_in_other_languages_are_left_out_and_are_no_fault():
+    rows, skips = read_statements(statement(NAME, '"Moskau"@de'), statement(NAME, '"Moscow"@en'))
+    assert rows.names == [("m.01", False, "Moscow")]
+    assert kinds(skips) == {"name in another language than 'en'": (1, False)}
+
+
+@pytest.mark.parametrize(
+    ("tag", "language", "spoken"),
+    [
+        ("en", "en", True),
+        ("EN", "en", True),
+        ("en-GB", "en", True),
+        ("en", "en-GB", False),
+        ("eng", "en", False),
+        ("de", "en", False),
+        ("de", "", True),
+        (None, "en", True),
+    ],
+)
+def test_a_tag_speaks_its_language_and_its_regions(tag, language, spoken):
+    assert speaks(tag, language) is spoken
+
+
+TEXT = st.lists(
+    st.sampled_from(["a", "é", "😀", '"', "\\", "\\u0041", " ", "\u00a0", "\u2028", "\x0b", "\x1c", "\t", "\r", "\ufeff", "@en", "\0"]),
+    max_size=5,
+).map("".join)
+ENTITY = st.one_of(
+    st.sampled_from(["<fb:m.01>", "<fb:m.0é>", "<fb:>", "fb:m.02", "\ufeff<fb:m.03>", "<fb:<fb:m.04>>", " <fb:m.05> ", "<fb:a\u00a0>"]),
+    TEXT.map("<fb:{}>".format),
+)
+LITERAL = st.builds('"{}"{}'.format, TEXT, st.sampled_from(["@en", "@en", "@en-GB", "@de", "", "^^<x>", '"@en']))
+VALUE = st.one_of(LITERAL, LITERAL, TEXT, TEXT.map('{}"@en'.format), ENTITY)
+PREDICATE = st.sampled_from([NAME, NAME, ALIAS, TYPE, "<fb:other>", "fb:type.object.name"])
+LINE = st.builds("{}\t{}\t{}\t{}".format, ENTITY, PREDICATE, VALUE, st.sampled_from([".", ".", ".", " .", ""]))
+TYPE_LINE = st.builds("{}\t{}\t{}\t.".format, ENTITY, st.just(TYPE), ENTITY)
+NAME_LINE = st.builds("{}\t{}\t{}\t.".format, ENTITY, st.sampled_from([NAME, ALIAS]), VALUE)
+
+
+@often
+@given(
+    lines=st.one_of(*(st.lists(line, min_size=1, max_size=3) for line in (LINE, NAME_LINE, TYPE_LINE))),
+    language=st.sampled_from(["en", "", "EN", "en-GB", "de"]),
+)
+def test_statements_in_columns_are_the_statements_in_lines(lines, language):
+    block = Block("".join(line + "\n" for line in lines).encode(), 3)
+    batches = statements_in_columns(block, language)
+    assume(batches is not None)
+    rows, skips = by_lines(block, statement_reader(language))
+    assert rows_of(batches) == rows_of(rows.batches())
+    assert skips.kinds == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        statement(NAME, '"@en'),
+        statement(NAME, '""@en'),
+        statement(NAME, '"\u00a0"@en'),
+        statement(NAME, '"x"@en', "<fb:>"),
+        statement(NAME, r'"a\\b"@en'),
+        statement(NAME, '"x"@de'),
+        statement(TYPE, "<fb:>"),
+    ],
+)
+def test_an_unclean_statement_is_left_to_the_line_reader(line):
+    assert statements_in_columns(Block(f"{line}\n".encode(), 1), "en") is None
+
+
+def test_clean_names_are_read_in_columns():
+    lines = [statement(NAME, '"😀 Ångström"@en'), statement(ALIAS, '"a"@en"@en'), ""]
+    block = Block("\n".join(lines).encode(), 1)
+    assert rows_of(statements_in_columns(block, "en")) == [
+        ("names", "m.01", False, "😀 Ångström"),
+        ("names", "m.01", True, 'a"@en'),
+    ]
+
+
+def test_clean_types_are_read_in_columns():
+    block = Block(f"{statement(TYPE, '<fb:film.film>')}\n".encode(), 1)
+    assert rows_of(statements_in_columns(block, "en")) == [("types", "m.01", "film.film")]
+
+
+def test_rows_remember_the_first_line_of_each_kind():
+    rows, _ = read_statements(statement(TYPE, "<fb:t>"), statement(TYPE, "<fb:t>"), statement(NAME, '"a"@en'))
+    assert rows.lines == {"types": 1, "names": 3}
+
+
+def test_no_rows_give_no_batch():
+    assert list(Rows().batches()) == []

@@ -1,0 +1,235 @@
+"""Sources: compressed or not, whole or damaged, they come as blocks of whole lines or as an error that says where."""
+
+import bz2
+import gzip
+import hashlib
+import lzma
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbtools.errors import KBToolsError, SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
+from kbtools.indexers.readers.sources import Block, file_digest, lines_of, read_blocks
+
+PACKERS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+COMPRESSED = [suffix for suffix in PACKERS if suffix]
+PADDING = b"".join(b"padding line %d\n" % number for number in range(40))
+
+
+def numbered(lines):
+    """Lines that do not compress well, so that a cut falls inside a member."""
+    return b"".join(hashlib.sha256(b"%d" % line).hexdigest().encode() + b"\n" for line in range(lines))
+
+
+def write(path, data):
+    path.write_bytes(data)
+    return path
+
+
+def text_of(path, **options):
+    return b"".join(block.text for block in read_blocks(path, **options))
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_lines_are_the_same_however_the_file_is_packed(tmp_path, suffix):
+    path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b"one\ntwo\n"))
+    assert text_of(path) == b"one\ntwo\n"
+
+
+def test_a_suffix_in_capitals_unpacks_too(tmp_path):
+    path = write(tmp_path / "FACTS.TXT.GZ", gzip.compress(b"one\n"))
+    assert text_of(path) == b"one\n"
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_all_members_of_a_file_are_read(tmp_path, suffix):
+    pack = PACKERS[suffix]
+    path = write(tmp_path / f"facts.txt{suffix}", pack(b"one\n") + pack(b"two\n"))
+    assert text_of(path) == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_the_digest_of_a_reading_is_that_of_the_file(tmp_path, suffix):
+    path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](numbered(3000)))
+    digest = hashlib.sha256()
+    text_of(path, digest=digest)
+    assert digest.hexdigest() == file_digest(path)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_block_starts_at_the_line_it_says(tmp_path, suffix):
+    text = numbered(5000)
+    path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](text))
+    blocks = list(read_blocks(path, block=10_000))
+    assert len(blocks) > 10
+    assert [pair for block in blocks for pair in lines_of(block)] == list(enumerate(text.split(b"\n")[:-1], 1))
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    body=st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"\t", b"\xff", b"\0", b"\xef\xbb\xbf", "é".encode()])),
+    block=st.integers(1, 40),
+    suffix=st.sampled_from(["", ".gz"]),
+)
+def test_no_block_size_changes_a_line(tmp_path_factory, body, block, suffix):
+    text = PADDING + b"".join(body)
+    path = write(tmp_path_factory.getbasetemp() / f"blocks.txt{suffix}", PACKERS[suffix](text))
+    blocks = list(read_blocks(path, block=block))
+    assert b"".join(found.text for found in blocks) == text + b"\n" * (not text.endswith(b"\n"))
+    assert all(found.text.endswith(b"\n") for found in blocks)
+
+
+def test_a_line_longer_than_a_block_stays_whole(tmp_path):
+    long = b"x" * 5_000
+    path = write(tmp_path / "facts.txt", PADDING + long + b"\nlast")
+    lines = [pair for block in read_blocks(path, block=100) for pair in lines_of(block)]
+    assert lines[-2:] == [(41, long), (42, b"last")]
+
+
+def test_the_mark_that_a_file_begins_with_is_no_part_of_its_first_line(tmp_path):
+    path = write(tmp_path / "facts.txt", b"\xef\xbb\xbfone\n")
+    assert text_of(path) == b"one\n"
+
+
+def test_the_mark_that_a_joined_file_began_with_is_no_part_of_its_line():
+    assert list(lines_of(Block(b"one\n\xef\xbb\xbftwo\r\n", 7))) == [(7, b"one"), (8, b"two")]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_a_truncated_file_names_the_line_it_ends_at(tmp_path, suffix):
+    whole = PACKERS[suffix](numbered(40_000))
+    path = write(tmp_path / f"facts.txt{suffix}", whole[: len(whole) * 3 // 4])
+    seen = []
+    with pytest.raises(SourceDamaged, match="cut short or damaged, download it again") as raised:
+        seen.extend(read_blocks(path, block=1 << 20))
+    assert 25_000 < raised.value.facts["line"] < 35_000
+    assert f"{path}:{raised.value.facts['line']}: " in str(raised.value)
+
+
+def test_a_small_truncated_gzip_names_the_line_it_ends_at(tmp_path):
+    path = write(tmp_path / "facts.txt.gz", gzip.compress(b"one\ntwo\nthree\n")[:-8])
+    with pytest.raises(SourceDamaged) as raised:
+        text_of(path)
+    assert raised.value.facts["line"] == 4
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+@pytest.mark.parametrize("kept", [1, 3, 0.5, -1])
+def test_a_file_cut_anywhere_is_damaged(tmp_path, suffix, kept):
+    whole = PACKERS[suffix](numbered(5000))
+    path = write(tmp_path / f"facts.txt{suffix}", whole[: int(len(whole) * kept) if kept == 0.5 else kept])
+    with pytest.raises(SourceDamaged, match=r"facts\.txt\.\w+:\d+: "):
+        text_of(path)
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_a_flipped_byte_is_damage(tmp_path, suffix):
+    whole = bytearray(PACKERS[suffix](numbered(5000)))
+    whole[len(whole) // 2 : len(whole) // 2 + 64] = b"\xa5" * 64
+    path = write(tmp_path / f"facts.txt{suffix}", bytes(whole))
+    with pytest.raises(SourceDamaged, match="download it again"):
+        text_of(path)
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_plain_text_under_a_packed_name_is_told_from_damage(tmp_path, suffix):
+    path = write(tmp_path / f"facts.txt{suffix}", b"a plain text\n")
+    with pytest.raises(WrongFormat, match="take the suffix off its name if it is plain text"):
+        text_of(path)
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_packed_data_under_a_plain_name_is_told(tmp_path, suffix):
+    path = write(tmp_path / "facts.txt", PACKERS[suffix](b"one\n"))
+    with pytest.raises(WrongFormat, match=r"found compressed data, expected text; name it \.gz"):
+        text_of(path)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<!DOCTYPE html><title>Not found</title>",
+        b"\n  <html><body>404</body></html>",
+        b"\xef\xbb\xbf<HTML>",
+        b"<!-- moved --><html>",
+        b"<?xml version='1.0'?><Error/>",
+    ],
+)
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_web_page_is_refused_packed_or_not(tmp_path, page, suffix):
+    path = write(tmp_path / f"names.txt{suffix}", PACKERS[suffix](page))
+    with pytest.raises(WrongFormat, match=":1: found a web page .* the download link is probably dead"):
+        text_of(path, block=1)
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_a_web_page_under_a_packed_name_is_refused_as_a_page(tmp_path, suffix):
+    path = write(tmp_path / f"names.txt{suffix}", b"<!doctype html><title>Not found</title>")
+    with pytest.raises(WrongFormat, match="the download link is probably dead"):
+        text_of(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_with_its_mark_is_refused_with_the_command_that_converts_it(tmp_path, encoding):
+    text = "one\n" if encoding == "utf-16" else "\ufeffone\n"
+    path = write(tmp_path / "facts.txt", text.encode(encoding))
+    with pytest.raises(WrongFormat, match=r":1: found UTF-16, expected UTF-8; convert it with: iconv"):
+        text_of(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(SourceMissing, match=r"absent\.txt: No such file or directory; check the path"):
+        text_of(tmp_path / "absent.txt")
+
+
+def test_a_folder_is_no_source(tmp_path):
+    with pytest.raises(SourceMissing, match="not a file; name the files themselves"):
+        text_of(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "facts.txt/inner", "nul\0"])
+def test_a_path_that_cannot_be_is_no_crash(tmp_path, name):
+    write(tmp_path / "facts.txt", b"one\n")
+    with pytest.raises(SourceMissing, match="check the path"):
+        text_of(tmp_path / name)
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    with pytest.raises(SourceEmpty, match="the file is empty; download it again"):
+        text_of(write(tmp_path / "facts.txt", b""))
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_a_file_that_unpacks_to_nothing_is_empty(tmp_path, suffix):
+    path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b""))
+    with pytest.raises(SourceEmpty, match="holds no line once unpacked"):
+        text_of(path)
+
+
+def test_a_file_of_nothing_but_its_mark_is_empty(tmp_path):
+    with pytest.raises(SourceEmpty):
+        text_of(write(tmp_path / "facts.txt", b"\xef\xbb\xbf"))
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.binary(max_size=300), suffix=st.sampled_from(list(PACKERS)), packed=st.booleans())
+def test_no_bytes_crash_the_unpacking(tmp_path_factory, data, suffix, packed):
+    content = PACKERS[suffix](data) if packed else data
+    path = write(tmp_path_factory.getbasetemp() / f"any.txt{suffix}", content)
+    assert outcome(path) in {"read", "refused"}
+
+
+def outcome(path):
+    try:
+        text_of(path)
+    except KBToolsError:
+        return "refused"
+    return "read"

@@ -1,0 +1,127 @@
+"""Whether four folders install as one package: what ships, what imports what, what loads when."""
+
+import ast
+import doctest
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from configparser import ConfigParser
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SETUP = ConfigParser()
+SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
+
+ROOMS = dict(line.split(" = ") for line in SETUP["options"]["package_dir"].split("\n") if line)
+HEAVY = {"duckdb", "elasticsearch", "faiss", "lmdb", "pyarrow", "pyoxigraph", "tantivy", "torch"}
+KBTOOLS_SCRIPT = str(Path(sysconfig.get_path("scripts"), "kbtools"))
+
+MODULES = {
+    ".".join([package, *path.relative_to(ROOT / folder).with_suffix("").parts]).removesuffix(".__init__"): path
+    for package, folder in ROOMS.items()
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
+AROUND = [path for folder in ("tests", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def test_setup_lists_every_package() -> None:
+    on_disk = [module for module, path in MODULES.items() if path.name == "__init__.py"]
+
+    listed = SETUP["options"]["packages"].split()
+
+    assert sorted(listed) == sorted(on_disk)
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    assert [path for path in MODULES.values() if not path.with_name("__init__.py").exists()] == []
+
+
+def test_every_module_has_a_docstring() -> None:
+    assert [str(path) for path in [*MODULES.values(), *AROUND] if ast.get_docstring(parsed(path)) is None] == []
+
+
+def test_examples_run() -> None:
+    modules = [name for name in modules_with_examples() if room(name) == "kbtools"]
+
+    failed = [name for name in modules if doctest.testmod(import_module(name)).failed]
+
+    assert failed == []
+
+
+def test_examples_stand_only_where_they_run() -> None:
+    assert [name for name in modules_with_examples() if room(name) != "kbtools"] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "targets"),
+    [
+        pytest.param("kbtools", {"kbtools.indexers", "kbtools.scorers", "kbtools.cli", *HEAVY}, id="kbtools"),
+        pytest.param("kbtools.indexers", {"kbtools.scorers", "kbtools.cli"}, id="indexers"),
+        pytest.param("kbtools.scorers", {"kbtools.indexers", "kbtools.cli"}, id="scorers"),
+        pytest.param("kbtools.cli", HEAVY, id="cli"),
+    ],
+)
+def test_arrows_point_one_way(source: str, targets: set[str]) -> None:
+    against = [
+        f"{module} imports {name}"
+        for module, path in MODULES.items()
+        if room(module) == source
+        for name in imports(path)
+        if any(f"{name}.".startswith(f"{target}.") for target in targets)
+    ]
+
+    assert against == []
+
+
+def test_imports_are_absolute_and_by_installed_name() -> None:
+    against = [
+        f"{path} imports {name}"
+        for path in [*MODULES.values(), *AROUND]
+        for name in imports(path)
+        if name.split(".")[0] in {"", "scorers", "indexers", "cli"}
+    ]
+
+    assert against == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param(["-c", "import kbtools"], id="import"), pytest.param([KBTOOLS_SCRIPT, "--help"], id="help")],
+)
+def test_heavy_libraries_stay_unloaded(arguments: list[str]) -> None:
+    loaded = modules_loaded(arguments)
+
+    assert "kbtools" in loaded
+    assert loaded & HEAVY == set()
+
+
+def room(module: str) -> str:
+    """Find the room of a module: the longest package of `package_dir` that holds it."""
+    return max((package for package in ROOMS if f"{module}.".startswith(f"{package}.")), key=len)
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the full names that a file imports, at any depth; a relative one starts with a dot."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names)
+
+
+def modules_with_examples() -> Iterable[str]:
+    return [name for name, path in MODULES.items() if ">>>" in path.read_text(encoding="utf-8")]
+
+
+def modules_loaded(arguments: list[str]) -> set[str]:
+    """Run Python and list the top-level modules it loaded, from its account of import times."""
+    done = subprocess.run([sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, check=True)
+    return {line.rsplit("|", 1)[1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
