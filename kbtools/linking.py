@@ -16,11 +16,7 @@ def link_strictly(kb: KnowledgeBase, question: Question, found: Iterable[Ngram] 
     """Link n-grams, all of a question unless told which, to every name stored under their form."""
     asked = list(ngrams(question, lengths=kb.manifest.lengths) if found is None else found)
     matches = kb.lookup([ngram.form for ngram in asked])
-    links = []
-    for ngram in asked:
-        for match in matches.get(ngram.form, ()):
-            links.append(strict_link(question, ngram, match))
-    return links
+    return [strict_link(question, ngram, match) for ngram in asked for match in matches.get(ngram.form, ())]
 
 
 def strict_link(question: Question, ngram: Ngram, match: NameMatch) -> Link:

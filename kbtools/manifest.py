@@ -57,7 +57,8 @@ class Manifest:
         """Rebuild a manifest; raise KBUnusable where the normaliser is another one."""
         if record["normaliser"] != NORMALISER_VERSION:
             raise KBUnusable(
-                f"built with normaliser version {record['normaliser']}, this kbtools has {NORMALISER_VERSION}; index again",
+                f"built with normaliser version {record['normaliser']}, this kbtools has version {NORMALISER_VERSION}; "
+                "index again",
                 found=record["normaliser"],
             )
         sources = tuple(

@@ -65,31 +65,39 @@ def ngrams(question: Question, *, lengths: Iterable[int]) -> Iterator[Ngram]:
 
 
 def punctuation_ngrams(question: Question) -> Iterator[Ngram]:
-    """Yield the runs of punctuation, in part, whole, and with those beside them: names such as `!!!` or `( )`.
-
-    Of a run longer than any name, only the start is taken apart.
-    """
-    tokens = question.tokens
-    for position, token in enumerate(tokens):
+    """Yield the runs of punctuation, whole and in part, spaces left out: names such as `!!!` or `( )` are no more."""
+    marks: list[Mark] = []
+    for position, token in enumerate(question.tokens):
         if token.is_word:
-            continue
-        yield from parts_of_run(position, token)
-        form, last = token.text, position + 1
-        while last < len(tokens) and not tokens[last].is_word:
-            form += tokens[last].text
-            if len(form) > LONGEST_PUNCTUATION:
-                break
-            yield Ngram(form, position, last, token.start, tokens[last].end)
-            last += 1
+            yield from runs(marks)
+            marks = []
+        else:
+            marks.extend(marks_of(position, token))
+    yield from runs(marks)
 
 
-def parts_of_run(position: int, token: Token) -> Iterator[Ngram]:
-    """Yield a run and its parts, longest first; one that folds to other characters (`…`) stays whole."""
-    whole = min(len(token.text), LONGEST_PUNCTUATION)
-    if len(token.text) != token.end - token.start:
-        yield Ngram(token.text[:whole], position, position, token.start, token.end)
-        return
-    for length in range(whole, 0, -1):
-        for offset in range(len(token.text) - length + 1 if length == whole else whole - length + 1):
-            start = token.start + offset
-            yield Ngram(token.text[offset : offset + length], position, position, start, start + length)
+class Mark(NamedTuple):
+    """A mark of a run of punctuation, and where it stands."""
+
+    form: str
+    token: int
+    start: int
+    end: int
+
+
+def marks_of(position: int, token: Token) -> Iterator[Mark]:
+    """Take a run of punctuation apart, unless it folds to other characters than it has (`…`)."""
+    if len(token.text) == token.end - token.start:
+        yield from (Mark(mark, position, start, start + 1) for start, mark in enumerate(token.text, token.start))
+    else:
+        yield Mark(token.text, position, token.start, token.end)
+
+
+def runs(marks: list[Mark]) -> Iterator[Ngram]:
+    """Yield every run of marks that is no longer than names of punctuation are."""
+    for offset, first in enumerate(marks):
+        form = ""
+        for last in marks[offset : offset + LONGEST_PUNCTUATION]:
+            form += last.form
+            if len(form) <= LONGEST_PUNCTUATION:
+                yield Ngram(form, first.token, last.token, first.start, last.end)

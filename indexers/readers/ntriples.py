@@ -57,7 +57,7 @@ def read_ntriples(block: Block, *, predicates: Predicates, language: str, skips:
         target, literal = triple.object, isinstance(triple.object, oxigraph.Literal)
         entity, relation = spell(oxigraph, triple.subject), spell(oxigraph, triple.predicate)
         value = spell(oxigraph, target)
-        fault = flaw(entity, relation, value)
+        fault = flaw(entity, relation, target.value if literal else value)
         if fault:
             skips.add(fault, line=number, text=f"{entity} {relation} {value}")
         elif literal and not speaks(target.language, language):

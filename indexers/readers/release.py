@@ -14,7 +14,7 @@ import pyarrow.csv
 from kbtools.ids import canonical_id, split_literal, unescape
 from kbtools.indexers.readers.records import SCHEMAS, Batch, Rows, flaw
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.sources import Block, lines_of
+from kbtools.indexers.readers.sources import BOM, Block, lines_of
 
 PREFIX = b"www.freebase.com/"
 DOTS = bytes.maketrans(b"/", b".")
@@ -47,7 +47,7 @@ def read_lines(block: Block, read: LineReader, skips: Skips) -> Rows:
 def parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
     """Read a block of tab-separated lines as string columns; nothing if it is not clean."""
     lines = text.count(b"\n")
-    if text.count(b"\t") != lines * (columns - 1) or b"\0" in text or b"\r" in text:
+    if text.count(b"\t") != lines * (columns - 1) or b"\0" in text or b"\r" in text or text.startswith(BOM):
         return None
     try:
         return pyarrow.csv.read_csv(

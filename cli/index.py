@@ -1,0 +1,116 @@
+"""kbtools index: from a knowledge base's files to a folder that answers questions."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from kbtools.indexers.build import Phase, Watch, build
+from kbtools.indexers.readers.ntriples import Predicates
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.reporting import counts_report, skipped_report
+
+FILE = click.Path(path_type=Path)
+
+
+def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Read `--column subject=head` options."""
+    columns = dict(pair.partition("=")[::2] for pair in pairs)
+    if not all(columns.values()):
+        raise click.BadParameter("expected NAME=HEADER, such as subject=head", param_hint="--column")
+    return columns
+
+
+def added(usual: frozenset[str], given: tuple[str, ...]) -> frozenset[str]:
+    """Take the predicates given instead of the usual ones, if any are."""
+    return frozenset(given) or usual
+
+
+@contextmanager
+def shown(sources: list[Source], quiet: bool) -> Iterator[Watch]:
+    """Show phases as lines and the reading of the sources as a progress bar on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn(),
+        console=console, transient=True, disable=quiet or not console.is_terminal,
+    )  # fmt: skip
+    sizes = {str(source.path): source.path.stat().st_size for source in sources if source.path.is_file()}
+    tasks = {path: bar.add_task(Path(path).name, total=size, visible=False) for path, size in sizes.items()}
+
+    def progress(path: str, done: int) -> None:
+        bar.update(tasks[path], completed=done, visible=done < sizes[path])
+
+    def phase(done: Phase) -> None:
+        if not quiet:
+            with_bar = f"{done.name}: {done.counts} ({done.seconds:.1f} s)"
+            click.echo(with_bar)
+
+    with bar:
+        yield Watch(phase=phase, progress=progress)
+
+
+@click.command("index")
+@click.option("--facts", multiple=True, type=FILE, help="Facts: the release's format, N-Triples, TSV, CSV, JSON Lines.")
+@click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
+@click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
+@click.option("--rdf", multiple=True, type=FILE, help="N-Triples that hold facts, names and types alike.")
+@click.option("--out", required=True, type=FILE, help="The folder to write; an older knowledge base there is replaced.")
+@click.option("--lang", default="en", show_default=True, help="Language of names in tagged sources; '' takes all.")
+@click.option("--name-predicate", multiple=True, help="RDF predicate of names, in place of the usual ones.")
+@click.option("--alias-predicate", multiple=True, help="RDF predicate of aliases, in place of the usual ones.")
+@click.option("--type-predicate", multiple=True, help="RDF predicate of types, in place of the usual ones.")
+@click.option("--column", multiple=True, metavar="NAME=HEADER", help="Column of a table, such as subject=head.")
+@click.option(
+    "--max-bad",
+    default=0.001,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Share of lines that may be unreadable.",
+)
+@click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
+@click.option("--quiet", is_flag=True, help="Print the final counts alone.")
+def command(
+    facts: tuple[Path, ...],
+    names: tuple[Path, ...],
+    types: tuple[Path, ...],
+    rdf: tuple[Path, ...],
+    out: Path,
+    lang: str,
+    name_predicate: tuple[str, ...],
+    alias_predicate: tuple[str, ...],
+    type_predicate: tuple[str, ...],
+    column: tuple[str, ...],
+    max_bad: float,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Build a knowledge base from its files. Every input option may be given several times.
+
+    Files may be compressed (.gz, .bz2, .xz, .zst). A second run over unchanged files does nothing.
+    """
+    sources = [Source(path, "facts") for path in facts] + [Source(path, "names") for path in names]
+    sources += [Source(path, "types") for path in types] + [Source(path, "any") for path in rdf]
+    if not facts and not rdf:
+        raise click.UsageError("give at least one --facts or --rdf file")
+    usual = Predicates()
+    options = ReadOptions(
+        language=lang,
+        predicates=Predicates(
+            name=added(usual.name, name_predicate),
+            alias=added(usual.alias, alias_predicate),
+            type=added(usual.type, type_predicate),
+        ),
+        columns=columns_of(column),
+        max_bad=max_bad,
+    )
+    with shown(sources, quiet) as watch:
+        built = build(sources, out, options=options, watch=watch, force=force)
+    if not built.fresh:
+        click.echo(f"{out} already holds these sources, nothing to do (--force builds it again)")
+    click.echo(counts_report(built.manifest))
+    click.echo(skipped_report(built.manifest), nl=False)
+    click.echo(f"{out}: {sum(built.manifest.files.values()):,} bytes, content {built.manifest.digest[:16]}")

@@ -1,0 +1,55 @@
+"""The command `kbtools`: its sub-commands are imported when they are asked for."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from kbtools.errors import KBToolsError
+from kbtools.version import __version__
+
+COMMANDS = {
+    "index": "Build a knowledge base from its files.",
+    "query": "Answer a question, or a stream of them.",
+    "info": "Show what a knowledge base holds.",
+}
+"""The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""
+
+
+class LazyGroup(click.Group):
+    """A group that loads a command when it is called or its help is asked for, and prints errors in one place."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"kbtools.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KBToolsError as error:
+            if ctx.params["debug"]:
+                raise
+            click.echo(f"Error: {error}", err=True)
+            sys.exit(1)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="kbtools")
+@click.option("--debug", is_flag=True, help="Show a traceback with an error.")
+@click.option("--verbose", "-v", is_flag=True, help="Log what happens to standard error.")
+def main(debug: bool, verbose: bool) -> None:
+    """Answer questions over a knowledge base: index it, prune, rank, answer."""
+    if verbose:
+        import logging
+
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")

@@ -1,0 +1,27 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def kb_option(command: Command) -> Command:
+    """Take the folder of a knowledge base."""
+    return click.option(
+        "--kb",
+        "path",
+        required=True,
+        type=click.Path(path_type=Path),
+        envvar="KBTOOLS_KB",
+        show_envvar=True,
+        help="The knowledge base: a folder that kbtools index made.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """Choose between a table for people and JSON for programs."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)

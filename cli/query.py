@@ -1,0 +1,89 @@
+"""kbtools query: from a question to candidates and answers."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from kbtools.answering import SCORER, TOP, open_kb
+from kbtools.cli.options import json_option, kb_option
+from kbtools.explaining import explain_candidate, explain_result
+from kbtools.pruning import DEFAULT, PRUNERS
+from kbtools.questions import read_questions
+from kbtools.results import Result
+from kbtools.sparql import object_query
+
+ANSWERS_SHOWN = 20
+
+
+def standard_input() -> Iterator[str]:
+    """Yield the lines of standard input, a question each."""
+    for raw in sys.stdin.buffer:
+        yield raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
+
+
+def table(result: Result, explain: bool) -> str:
+    """Lay out a result for people."""
+    if not result.candidates:
+        return f"{result.question}\n  no candidates: no name of the knowledge base is in the question"
+    lines = [result.question]
+    for place, found in enumerate(result.candidates, 1):
+        name = found.subject_name or "(no name)"
+        link = f"[{found.rung}: {found.mention.text}]"
+        lines.append(f"{place:>3}  {found.score:8.3f}  {name} ({found.subject})  {found.relation}  {link}")
+        if explain:
+            lines += ["      " + line for line in explain_candidate(found).splitlines()]
+    if explain:
+        lines += ["  " + line for line in explain_result(result).splitlines()]
+    elif result.tied > 1:
+        lines.append(f"  the first {result.tied} are tied, in the order of their ids")
+    shown = [f"{answer.name} ({answer.id})" if answer.name else answer.id for answer in result.answers[:ANSWERS_SHOWN]]
+    more = len(result.answers) - len(shown)
+    lines.append("  answers: " + ", ".join(shown) + (f" and {more:,} more" if more > 0 else ""))
+    return "\n".join(lines)
+
+
+@click.command("query")
+@kb_option
+@click.argument("question", required=False)
+@click.option("--questions", type=click.Path(path_type=Path), help="A file of questions: one a line, or the release's.")
+@click.option("--pruning", default=DEFAULT, show_default=True, type=click.Choice(list(PRUNERS)), help="The pruner.")
+@click.option("--scorer", default=SCORER, show_default=True, help="The relation scorer: a plugin, or module:Class.")
+@click.option("--top", default=TOP, show_default=True, type=click.IntRange(0), help="Candidates to give; 0 gives all.")
+@click.option("--explain", is_flag=True, help="Say why each candidate stands where it does.")
+@click.option("--sparql", is_flag=True, help="Print the SPARQL query of the winning pair instead of its answers.")
+@click.option(
+    "--timing/--no-timing", default=True, help="Whether JSON tells the milliseconds, which no two runs share."
+)
+@json_option
+def command(
+    path: Path,
+    question: str | None,
+    questions: Path | None,
+    pruning: str,
+    scorer: str,
+    top: int,
+    explain: bool,
+    sparql: bool,
+    timing: bool,
+    as_json: bool,
+) -> None:
+    """Answer QUESTION, or each line of standard input if QUESTION is `-`."""
+    if (question is None) == (questions is None):
+        raise click.UsageError("give one QUESTION, or - for standard input, or --questions FILE")
+    if question is not None and not question.strip():
+        raise click.UsageError("the question is empty")
+    kb = open_kb(path)
+    asked = read_questions(questions) if questions else standard_input() if question == "-" else iter([question or ""])
+    for text in asked:
+        result = kb.query(text, pruning=pruning, scorer=scorer, top=top or None)
+        if sparql:
+            best = result.candidates[0] if result.candidates else None
+            click.echo(object_query(best.subject, best.relation) if best else "# no candidates")
+        elif as_json:
+            record = result.to_json() | ({} if timing else {"milliseconds": None})
+            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+        else:
+            click.echo(table(result, explain))

@@ -1,0 +1,233 @@
+"""Reading a source: its format is found, its rows are streamed, and what was left out is accounted for."""
+
+import bz2
+import gzip
+import lzma
+
+import pytest
+import zstandard
+
+from kbtools.errors import InputError, SourceDamaged, TooManyBadLines, WrongFormat
+from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
+from kbtools.indexers.readers.sources import file_digest
+
+FB = "www.freebase.com/"
+FACT = f"{FB}m/01\t{FB}film/film/genre\t{FB}m/02\n"
+NAME = '<fb:m.01>\t<fb:type.object.name>\t"Jaws"@en\t.\n'
+TYPE = "<fb:m.01>\t<fb:type.object.type>\t<fb:film.film>\t.\n"
+TRIPLE = "<http://a/s> <http://a/p> <http://a/o> .\n"
+PACKERS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+RELEASE_FACT = ("m.01", "film.film.genre", "m.02")
+
+
+def reading(path, content, kind="facts", **options):
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return Reading(Source(path, kind), ReadOptions(**options))
+
+
+def rows_of(read):
+    return [tuple(row.values()) for batch in read.batches() for row in batch.table.to_pylist()]
+
+
+def kinds(read):
+    return {kind: (skip.count, skip.bad) for kind, skip in read.skips.kinds.items()}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize(
+    ("name", "kind", "content", "row"),
+    [
+        ("freebase-FB5M.txt", "facts", FACT, RELEASE_FACT),
+        ("FB5M.name.txt", "names", NAME, ("m.01", False, "Jaws")),
+        ("FB5M.type.txt", "types", TYPE, ("m.01", "film.film")),
+        ("dump", "any", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
+        ("dump.nt", "facts", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
+        ("mine.tsv", "facts", "subject\trelation\tobject\na\tr\tb\n", ("a", "r", "b")),
+        ("mine.csv", "names", "id,alias\na,b\n", ("a", True, "b")),
+        ("mine.jsonl", "types", '{"id": "a", "type": "t"}\n', ("a", "t")),
+        ("mine.NDJSON", "types", '{"id": "a", "type": "t"}\n', ("a", "t")),
+    ],
+)
+def test_every_format_is_read_however_it_is_packed(tmp_path, suffix, name, kind, content, row):
+    path = tmp_path / f"{name}{suffix}"
+    read = reading(path, PACKERS[suffix](content.encode()), kind)
+    assert rows_of(read) == [row]
+    assert read.digest == file_digest(path)
+    assert kinds(read) == {}
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in PACKERS if suffix])
+@pytest.mark.parametrize("name", ["facts.txt", "facts.nt", "facts.tsv", "facts.csv", "facts.jsonl"])
+def test_every_format_says_where_a_truncated_file_ends(tmp_path, suffix, name):
+    packed = PACKERS[suffix](FACT.encode())
+    read = reading(tmp_path / f"{name}{suffix}", packed[: len(packed) // 2])
+    with pytest.raises(SourceDamaged, match=rf"{name}{suffix}:\d: "):
+        rows_of(read)
+
+
+def test_the_suffix_of_a_table_counts_in_capitals_before_a_packed_one(tmp_path):
+    content = gzip.compress(b"subject\trelation\tobject\na\tr\tb\n")
+    assert rows_of(reading(tmp_path / "FACTS.TSV.GZ", content)) == [("a", "r", "b")]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("kind", "line", "row"),
+    [
+        ("facts", FACT, RELEASE_FACT),
+        ("names", NAME, ("m.01", False, "Jaws")),
+        ("any", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
+    ],
+)
+def test_neither_line_ends_nor_their_lack_change_a_row(tmp_path, end, kind, line, row):
+    read = reading(tmp_path / "file.txt", line.replace("\n", end or "\n") + line.rstrip("\n") + end, kind)
+    assert rows_of(read) == [row, row]
+    assert (kinds(read), read.skips.lines) == ({}, 2)
+
+
+def test_clean_and_unclean_blocks_give_rows_in_the_order_of_the_file(tmp_path):
+    lines = [f"{FB}m/0{number}\t{FB}r\t{FB}m/02{' ' * (number % 7 == 0)}\n" for number in range(100)]
+    read = reading(tmp_path / "facts.txt", "".join(lines))
+    read.block = 64
+    assert [row[0] for row in rows_of(read)] == [f"m.0{number}" for number in range(100)]
+    assert read.skips.lines == 100
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
+def test_no_block_size_changes_what_is_counted(tmp_path, block):
+    read = reading(tmp_path / "facts.txt", FACT * 20 + "broken\n\n" + FACT * 20, max_bad=1.0)
+    read.block = block
+    assert len(rows_of(read)) == 40
+    assert kinds(read) == {"1 columns where 3 were expected": (1, True), "blank line": (1, False)}
+    assert read.skips.kinds["blank line"].example.endswith("facts.txt:22: ''")
+
+
+@pytest.mark.parametrize(("bad", "allowed"), [(0, 0.0), (1, 0.01), (2, 0.02), (99, 1.0)])
+def test_bad_lines_up_to_the_share_allowed_are_counted(tmp_path, bad, allowed):
+    read = reading(tmp_path / "facts.txt", FACT * (100 - bad) + "a\tb\n" * bad, max_bad=allowed)
+    assert len(rows_of(read)) == 100 - bad
+    assert read.skips.bad == bad
+
+
+def test_one_bad_line_more_than_allowed_is_refused_with_the_most_frequent_kind(tmp_path):
+    path = tmp_path / "facts.txt"
+    read = reading(path, FACT * 97 + "a\nb\tc\nd\te\n", max_bad=0.02)
+    with pytest.raises(TooManyBadLines) as raised:
+        rows_of(read)
+    assert str(raised.value) == (
+        f"{path}: 3 of 100 lines cannot be read, more than --max-bad 0.02 allows; most frequent: "
+        rf"2 columns where 3 were expected, first at {path}:99: 'b\tc'; mend the file or raise --max-bad"
+    )
+    assert raised.value.facts == {"path": str(path), "bad": 3, "lines": 100}
+
+
+def test_blank_lines_are_never_too_many(tmp_path):
+    assert rows_of(reading(tmp_path / "facts.txt", "\n" * 50 + FACT, max_bad=0.0)) == [RELEASE_FACT]
+
+
+def test_a_broken_first_line_does_not_hide_the_format(tmp_path):
+    read = reading(tmp_path / "names.txt", "<fb:m.01>\tbroken\n" + NAME, "names", max_bad=1.0)
+    assert rows_of(read) == [("m.01", False, "Jaws")]
+    broken = reading(tmp_path / "facts.txt", "broken\n" + FACT, max_bad=1.0)
+    assert rows_of(broken) == [RELEASE_FACT]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "message"),
+    [
+        ("facts", NAME, r":1: found .*, which names or types an entity, expected facts; give the file to --names or"),
+        ("facts", "\n" + TYPE, r":2: found .*, which names or types an entity"),
+        ("names", FACT, r":1: found .*, expected <fb:m.id> TAB .*; check which file the option names"),
+        ("types", FACT, r":1: found .*, expected <fb:m.id> TAB"),
+        ("any", FACT, r":1: found .*, expected N-Triples; check"),
+        (
+            "facts",
+            "one question a line\n",
+            r":1: found 'one question a line', expected subject TAB relation TAB objects",
+        ),
+        ("names", "\n \n\t\n", r": found nothing but blank lines, expected <fb:m.id> TAB"),
+        ("facts", "{" + "x" * 500, r":1: found '\{x{119}'…, expected"),
+    ],
+)
+def test_a_file_given_to_the_wrong_option_is_refused_at_its_first_line(tmp_path, kind, content, message):
+    with pytest.raises(WrongFormat, match=message):
+        rows_of(reading(tmp_path / "file.txt", content, kind))
+
+
+def test_a_table_is_no_rdf(tmp_path):
+    with pytest.raises(WrongFormat, match="--rdf takes N-Triples, found csv"):
+        rows_of(reading(tmp_path / "file.csv", "subject,relation,object\n", "any"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        FACT.encode("utf-16"),
+        FACT.encode("utf-16-le"),
+        FACT.encode("utf-16-be"),
+        b"\0" * 1000,
+        bytes(range(256)) * 10,
+        FACT.encode().replace(b"m/01", b"m/\xff"),
+        b"<html>\n",
+        FACT.replace("\n", "\r").encode() * 3,
+    ],
+)
+@pytest.mark.parametrize("kind", ["facts", "names", "types", "any"])
+@pytest.mark.parametrize("name", ["file.txt", "file.nt", "file.tsv", "file.csv", "file.jsonl"])
+def test_what_is_no_data_is_an_error_of_its_file(tmp_path, content, kind, name):
+    path = tmp_path / name
+    with pytest.raises(InputError, match=f"{path}:") as raised:
+        assert rows_of(reading(path, content, kind)) == "an error"
+    assert raised.value.facts["path"] == str(path)
+
+
+def test_rows_of_another_kind_are_counted_with_the_line_of_the_first(tmp_path):
+    read = reading(tmp_path / "names.txt", NAME + TYPE + NAME + TYPE, "names")
+    assert rows_of(read) == [("m.01", False, "Jaws")] * 2
+    assert kinds(read) == {"types in a file of names": (2, False)}
+    assert "names.txt:2: " in read.skips.kinds["types in a file of names"].example
+
+
+def test_rdf_gives_rows_of_every_kind(tmp_path):
+    read = reading(tmp_path / "dump.nt", TRIPLE + NAME.replace("\t", " ") + TYPE, "any")
+    assert [batch.kind for batch in read.batches()] == ["facts", "names", "types"]
+
+
+def test_the_language_of_names_is_an_option(tmp_path):
+    content = NAME + NAME.replace("Jaws", "Der weiße Hai").replace("@en", "@de")
+    assert rows_of(reading(tmp_path / "a.txt", content, "names", language="de")) == [("m.01", False, "Der weiße Hai")]
+    assert len(rows_of(reading(tmp_path / "b.txt", content, "names", language=""))) == 2
+
+
+def test_a_line_of_many_megabytes_is_read(tmp_path):
+    objects = " ".join(f"{FB}m/0{number:07}" for number in range(500_000))
+    read = reading(tmp_path / "facts.txt", f"{FACT}{FB}m/01\t{FB}r\t{objects}\n{FACT}")
+    assert sum(batch.table.num_rows for batch in read.batches()) == 500_002
+
+
+def test_a_bad_line_of_many_megabytes_is_shown_in_brief(tmp_path):
+    read = reading(tmp_path / "facts.txt", FACT + "é" * 10_000_000 + "\n" + FACT, max_bad=1.0)
+    assert len(rows_of(read)) == 2
+    assert read.skips.kinds["1 columns where 3 were expected"].example.endswith("facts.txt:2: '" + "é" * 120 + "'…")
+
+
+def test_control_characters_of_a_bad_line_are_shown_as_escapes(tmp_path):
+    read = reading(tmp_path / "facts.txt", FACT + "\x1b[2J\n", max_bad=1.0)
+    rows_of(read)
+    assert read.skips.kinds["1 columns where 3 were expected"].example.endswith(r"facts.txt:2: '\x1b[2J'")
+
+
+def test_progress_is_told_in_bytes_of_the_file(tmp_path):
+    told = []
+    read = reading(tmp_path / "facts.txt", FACT * 30)
+    read.block, read.progress = 600, told.append
+    rows_of(read)
+    assert told[-1] == len(FACT) * 30
+    assert told == sorted(told)
+    assert len(told) > 2

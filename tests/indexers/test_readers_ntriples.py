@@ -1,0 +1,208 @@
+"""N-Triples: Freebase's dump, Wikidata's and anyone's, clean or not."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbtools.indexers.readers.ntriples import Predicates, read_ntriples
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.sources import Block
+
+NS = "http://rdf.freebase.com/ns/"
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+GOOD = "<http://a/s> <http://a/p> <http://a/o> ."
+FACT = ("http://a/s", "http://a/p", "http://a/o")
+
+
+def read(*lines, language="en", first=1, predicates=None):
+    skips = Skips("file", 1.0)
+    text = "".join(line + "\n" for line in lines).encode()
+    return read_ntriples(
+        Block(text, first), predicates=predicates or Predicates(), language=language, skips=skips
+    ), skips
+
+
+def test_freebase_dump_lines_give_facts_names_aliases_and_types():
+    rows, skips = read(
+        f"<{NS}m.01>\t<{NS}film.film.directed_by>\t<{NS}m.02>\t.",
+        f'<{NS}m.01>\t<{NS}type.object.name>\t"Jaws"@en\t.',
+        f'<{NS}m.01>\t<{NS}common.topic.alias>\t"The Shark"@en\t.',
+        f"<{NS}m.01>\t<{NS}type.object.type>\t<{NS}film.film>\t.",
+        f'<{NS}m.01>\t<http://rdf.freebase.com/key/wikipedia.en>\t"Jaws_$0028film$0029"\t.',
+    )
+    assert rows.names == [("m.01", False, "Jaws"), ("m.01", True, "The Shark")]
+    assert rows.types == [("m.01", "film.film")]
+    assert rows.facts == [
+        ("m.01", "film.film.directed_by", "m.02"),
+        ("m.01", "http://rdf.freebase.com/key/wikipedia.en", '"Jaws_$0028film$0029"'),
+    ]
+    assert (skips.lines, skips.kinds) == (5, {})
+
+
+def test_wikidata_truthy_lines_give_types_facts_and_labels():
+    rows, _ = read(
+        "<http://www.wikidata.org/entity/Q42> <http://www.wikidata.org/prop/direct/P31> <http://www.wikidata.org/entity/Q5> .",
+        "<http://www.wikidata.org/entity/Q42> <http://www.wikidata.org/prop/direct/P19> <http://www.wikidata.org/entity/Q350> .",
+        f'<http://www.wikidata.org/entity/Q42> {LABEL} "Douglas Adams"@en .',
+    )
+    assert rows.types == [("http://www.wikidata.org/entity/Q42", "http://www.wikidata.org/entity/Q5")]
+    assert rows.facts[0][1] == "http://www.wikidata.org/prop/direct/P19"
+    assert rows.names == [("http://www.wikidata.org/entity/Q42", False, "Douglas Adams")]
+
+
+def test_the_release_spelling_of_predicates_is_known_too():
+    rows, _ = read('<fb:m.01> <fb:type.object.name> "Jaws"@en .', "<fb:m.01> <fb:type.object.type> <fb:film.film> .")
+    assert rows.names == [("m.01", False, "Jaws")]
+    assert rows.types == [("m.01", "film.film")]
+
+
+@pytest.mark.parametrize("spelling", ["http://my/title", "<http://my/title>"])
+def test_predicates_are_configurable_in_any_spelling(spelling):
+    mine = Predicates(name=frozenset({spelling}), alias=frozenset({"http://my/nick"}), type=frozenset())
+    rows, _ = read(
+        '<http://a/s> <http://my/title> "Name" .',
+        '<http://a/s> <http://my/nick> "Nick" .',
+        f'<http://a/s> {LABEL} "a plain fact now" .',
+        predicates=mine,
+    )
+    assert rows.names == [("http://a/s", False, "Name"), ("http://a/s", True, "Nick")]
+    assert rows.facts == [("http://a/s", LABEL[1:-1], '"a plain fact now"')]
+
+
+def test_blank_nodes_typed_literals_and_escapes_are_kept_as_n_triples_spell_them():
+    rows, _ = read(
+        "_:b1 <http://a/p> _:b2 .",
+        '<http://a/s> <http://a/p> "3"^^<http://www.w3.org/2001/XMLSchema#int> .',
+        r'<http://a/s> <http://a/p> "say \"\u00e4\"" .',
+    )
+    assert [fact[2] for fact in rows.facts] == [
+        "_:b2",
+        '"3"^^<http://www.w3.org/2001/XMLSchema#int>',
+        r'"say \"ä\""',
+    ]
+    assert rows.facts[0][0] == "_:b1"
+
+
+@pytest.mark.parametrize(
+    ("literal", "name"),
+    [
+        (r'"12\""@en', '12"'),
+        (r'"says \"x\"@en twice"@en', 'says "x"@en twice'),
+        (r'"\\"@en', "\\"),
+        (r'"\ud83d\ude00"@en', "😀"),
+        (r'"\U0001F600"@en', "😀"),
+        ('"Colour"@en-GB', "Colour"),
+        ('"untagged"', "untagged"),
+        ('"a\ttab"@en', "a\ttab"),
+        ('"#1 . <x> "@en', "#1 . <x> "),
+        (r'"\n two lines \r"@en', "\n two lines \r"),
+    ],
+)
+def test_a_label_gives_the_name_it_spells(literal, name):
+    rows, skips = read(f"<http://a/s> {LABEL} {literal} . # a comment")
+    assert rows.names == [("http://a/s", False, name)]
+    assert skips.kinds == {}
+
+
+BROKEN = [
+    "no triple at all",
+    f'<http://a/s> {LABEL} "never closed .',
+    f'<http://a/s> {LABEL} "closed too late\\"@en .',
+    "<http://a/s> <http://a/p>",
+    "<http://a/s> <http://a/p> <http://a/o>",
+    "<http://a/s> <http://a/p> <http://a/o> . rest",
+    f"{GOOD} {GOOD}",
+    f"{GOOD}\r{GOOD}",
+    f'<http://a/s> {LABEL} "half a pair \\ud83d"@en .',
+    f'<http://a/s> {LABEL} "no such escape \\q"@en .',
+    "<http://a/s <http://a/p> <http://a/o> .",
+    "<<<<<<<<",
+]
+
+
+@pytest.mark.parametrize("line", BROKEN)
+def test_a_broken_line_is_counted_at_its_number_and_the_rest_is_read(line):
+    rows, skips = read(GOOD, "# comment", "", line, GOOD, f'<http://a/s> {LABEL} "x"@en .', first=11)
+    assert (rows.facts, len(rows.names)) == ([FACT, FACT], 1)
+    assert skips.kinds["no N-Triple"].count == skips.bad == 1
+    assert skips.kinds["no N-Triple"].example.startswith("file:14: ")
+    assert skips.lines == 6
+
+
+def test_all_broken_lines_are_one_kind_with_the_reason_of_the_first():
+    _, skips = read(*BROKEN)
+    assert (list(skips.kinds), skips.bad) == (["no N-Triple"], len(BROKEN))
+    assert "The subject of a triple must be" in skips.kinds["no N-Triple"].example
+
+
+def test_two_broken_lines_that_look_like_one_triple_are_two():
+    rows, skips = read(f'<http://a/s> {LABEL} "open .', f'<http://a/s> {LABEL} " .')
+    assert (len(rows), skips.bad) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (b"<http://a/\xff> <http://a/p> <http://a/o> .", "invalid UTF-8"),
+        (b"<http://a/\0> <http://a/p> _:o .", "NUL byte"),
+    ],
+)
+def test_a_line_that_is_no_text_costs_itself_alone(line, kind):
+    skips = Skips("file", 1.0)
+    block = Block(b"\n".join([GOOD.encode(), line, GOOD.encode(), b""]), 1)
+    rows = read_ntriples(block, predicates=Predicates(), language="en", skips=skips)
+    assert rows.facts == [FACT, FACT]
+    assert {name: skip.count for name, skip in skips.kinds.items()} == {kind: 1}
+    assert skips.kinds[kind].example.startswith("file:2: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "bad"),
+    [
+        (f'<http://a/s> {LABEL} "Moskau"@de .', "literal in another language than 'en'", False),
+        (f'<http://a/s> {LABEL} " "@en .', "an empty name", True),
+        (f'<http://a/s> {LABEL} "a\\u0000b"@en .', "NUL byte", True),
+        ('<http://a/s> <http://a/p> "a\\u0000b"@en .', "NUL byte", True),
+    ],
+)
+@pytest.mark.parametrize("before", [GOOD, "", "# a comment", "broken"])
+def test_a_triple_that_is_left_out_is_shown_where_it_stands(before, line, kind, bad):
+    _, skips = read(GOOD, before, line, first=5)
+    assert (skips.kinds[kind].count, skips.kinds[kind].bad) == (1, bad)
+    assert skips.kinds[kind].example.startswith("file:7: ")
+
+
+def test_any_language_is_read_where_none_is_asked():
+    rows, _ = read(f'<http://a/s> {LABEL} "Moskau"@de .', f'<http://a/s> {LABEL} "Moscow"@en .', language="")
+    assert [name[2] for name in rows.names] == ["Moskau", "Moscow"]
+
+
+def test_line_ends_of_windows_change_nothing():
+    rows, skips = read(GOOD + "\r", GOOD + "\r")
+    assert (rows.facts, skips.kinds) == ([FACT, FACT], {})
+
+
+def test_comments_and_blank_lines_are_counted_and_are_no_fault():
+    _, skips = read("# one", "", "  # two", GOOD)
+    assert {name: (skip.count, skip.bad) for name, skip in skips.kinds.items()} == {
+        "comment": (2, False),
+        "blank line": (1, False),
+    }
+
+
+LINE = st.one_of(
+    st.just(GOOD),
+    st.just(f'<http://a/s> {LABEL} "x"@en .'),
+    st.sampled_from([*BROKEN, "", "# comment"]),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=8),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(LINE, min_size=1, max_size=5))
+def test_a_block_gives_what_its_lines_give_one_by_one(lines):
+    rows, skips = read(*lines)
+    alone = [read(line) for line in lines]
+    assert rows.facts == [fact for found, _ in alone for fact in found.facts]
+    assert rows.names == [name for found, _ in alone for name in found.names]
+    assert (skips.bad, skips.lines) == (sum(found.bad for _, found in alone), len(lines))
