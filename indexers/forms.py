@@ -4,7 +4,6 @@ A value is a run of 32-bit numbers, one group per spelling: `kind << 28 | n`, th
 """
 
 import hashlib
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from weakref import WeakValueDictionary
 import lmdb
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.arrays import StringTable
@@ -23,7 +21,8 @@ from kbtools.rungs import Form
 LONGEST_KEY, KEPT = 480, 400
 """LMDB keys hold 511 bytes: of a longer form the key keeps 400 and a hash."""
 
-KIND_SHIFT = 28
+KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
+FORMS = tuple(Form)
 MAP_SIZE = 1 << 40
 WRITTEN_AT_ONCE = 500_000
 
@@ -158,11 +157,11 @@ class FormStore:
         """Find the names under each form that is stored."""
         get = self.transaction.get
         found = {}
-        for form in forms:
-            if form not in found:
-                value = get(form_key(form)) if form else None
-                if value is not None:
-                    found[form] = read_groups(value, texts)
+        for form in filter(None, forms):
+            key = form.encode()
+            value = get(key if len(key) <= LONGEST_KEY else form_key(form))
+            if value is not None:
+                found[form] = read_groups(value, texts)
         return found
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
@@ -186,13 +185,14 @@ class FormStore:
 
 
 def read_groups(value: memoryview, texts: StringTable) -> list[NameMatch]:
-    """Unpack the groups of a value."""
-    numbers: NDArray[np.uint32] = np.frombuffer(value, dtype="<u4").astype(np.uint32, copy=sys.byteorder == "big")
+    """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it."""
+    numbers = np.frombuffer(value, dtype="<u4").astype(np.uint32)
     groups, position = [], 0
     while position < len(numbers):
         header = int(numbers[position])
-        count = header & ((1 << KIND_SHIFT) - 1)
-        entities = numbers[position + 2 : position + 2 + count]
-        groups.append(NameMatch(texts[int(numbers[position + 1])], Form(header >> KIND_SHIFT), entities))
-        position += 2 + count
+        last = position + 2 + (header & ENTITIES)
+        groups.append(
+            NameMatch(texts[int(numbers[position + 1])], FORMS[header >> KIND_SHIFT], numbers[position + 2 : last])
+        )
+        position = last
     return groups

@@ -1,19 +1,17 @@
-"""The fuzzy index: names near a form, found by tantivy in stages and rescored by rapidfuzz.
+"""The fuzzy index: names near a form, found by tantivy in stages, to be rescored.
 
 Stages (design, section 3): the whole name within one edit, within two, the names that share its words or the
 neighbours of words that no name holds, the names that begin with it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import tantivy
-from rapidfuzz import fuzz, process
 
 from kbtools.errors import KBUnusable
-from kbtools.knowledge import SimilarName
 
 WRITER_BYTES = 160_000_000
 LONGEST_NAME = 200
@@ -85,12 +83,3 @@ class FuzzyIndex:
         hits = self.searcher.search(query, limit=limit, count=False).hits
         for row in self.searcher.fast_field_values("alias", [address for _, address in hits]):
             yield int(row or 0)
-
-
-def rescore(form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
-    """Order recalled forms by rapidfuzz's ratio, ties by form; those with other digits are no match."""
-    digits = DIGITS.findall(form)
-    kept = sorted({near for near in recalled if near != form and DIGITS.findall(near) == digits})
-    best = process.extract(form, kept, scorer=fuzz.ratio, limit=None, score_cutoff=cutoff)
-    ordered = sorted(best, key=lambda found: (-found[1], found[0]))
-    return [SimilarName(near, float(similarity)) for near, similarity, _ in ordered[:limit]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,7 @@ from kbtools.ngrams import Ngram
 from kbtools.rungs import Rung
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Link:
+class Link(NamedTuple):
     """A mention, the name it matched, and the entities that bear the name.
 
     `weight` is what the pruner thinks of the mention, a log-probability up to a constant, 0 if it has no opinion;

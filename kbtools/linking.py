@@ -14,7 +14,7 @@ PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
 def link_strictly(kb: KnowledgeBase, question: Question, found: Iterable[Ngram] | None = None) -> list[Link]:
     """Link n-grams, all of a question unless told which, to every name stored under their form."""
-    asked = list(ngrams(question, lengths=kb.manifest.lengths) if found is None else found)
+    asked = ngrams(question, lengths=kb.manifest.lengths) if found is None else list(found)
     matches = kb.lookup([ngram.form for ngram in asked])
     return [strict_link(question, ngram, match) for ngram in asked for match in matches.get(ngram.form, ())]
 
@@ -22,15 +22,14 @@ def link_strictly(kb: KnowledgeBase, question: Question, found: Iterable[Ngram] 
 def strict_link(question: Question, ngram: Ngram, match: NameMatch) -> Link:
     """Say how an n-gram matched a name, and which of the question's characters it covers."""
     start, end = ngram.start, ngram.end
+    name, rung = match.name, match.form.rung
     if match.form is Form.NORMAL:
-        if ngram.form[0] not in PUNCTUATION:
-            start, end = cover(question.text, start, end, match.name)
-        rung = compare(question.text[start : end_of_symbols(question.text, end)], match.name)
-    else:
-        rung = match.form.rung
+        if not (name[0].isalnum() and name[-1].isalnum()) and ngram.form[0] not in PUNCTUATION:
+            start, end = cover(question.text, start, end, name)
+        rung = compare(question.text[start : end_of_symbols(question.text, end)], name)
     if ngram.joined:
         rung = max(rung, Rung.APOSTROPHE)
-    return Link(ngram, start, end, match.name, rung, match.entities)
+    return Link(ngram, start, end, name, rung, match.entities)
 
 
 def cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:

@@ -39,29 +39,45 @@ class Question:
         return cls(text, tuple(tokenise(text)))
 
 
-def ngrams(question: Question, *, lengths: Iterable[int]) -> Iterator[Ngram]:
-    """Yield the n-grams whose number of words is in `lengths`, then the runs of punctuation.
+def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
+    """List the n-grams whose number of words is in `lengths`, then the runs of punctuation.
 
     A knowledge base knows how many words its names have, so that a question of thousands of words costs no more
     than its own length times the few lengths that occur.
     """
-    tokens, text = question.tokens, question.text
-    words = [position for position, token in enumerate(tokens) if token.is_word]
-    spoken = [tokens[position].text for position in words]
-    wanted = set(lengths)
-    apostrophes = len(APOSTROPHE.findall(text))
-    longer = {length + more for length in wanted for more in range(1, min(apostrophes, MOST_APOSTROPHES) + 1)}
-    for length in sorted(wanted | longer):
+    words = [(position, token) for position, token in enumerate(question.tokens) if token.is_word]
+    spoken = [token.text for _, token in words]
+    positions = [position for position, _ in words]
+    starts, ends = [token.start for _, token in words], [token.end for _, token in words]
+    wanted = sorted(length for length in set(lengths) if length > 0)
+    found, make = [], Ngram._make
+    for length in wanted:
+        if length > len(words):
+            break
+        for first in range(len(words) - length + 1):
+            last = first + length - 1
+            form = " ".join(spoken[first : last + 1])
+            found.append(make((form, positions[first], positions[last], starts[first], ends[last], False)))
+    if len(words) < len(question.tokens):
+        if APOSTROPHE.search(question.text):
+            found += joined_ngrams(question, words, wanted)
+        found += punctuation_ngrams(question)
+    return found
+
+
+def joined_ngrams(question: Question, words: list[tuple[int, Token]], wanted: list[int]) -> Iterator[Ngram]:
+    """Yield the n-grams with an apostrophe inside, as if it were not there."""
+    text = question.text
+    apostrophes = min(len(APOSTROPHE.findall(text)), MOST_APOSTROPHES)
+    for length in sorted({length + more for length in wanted for more in range(1, apostrophes + 1)}):
+        if length > len(words):
+            break
         for offset in range(len(words) - length + 1):
-            first, last = words[offset], words[offset + length - 1]
-            start, end = tokens[first].start, tokens[last].end
-            if length in wanted:
-                yield Ngram(" ".join(spoken[offset : offset + length]), first, last, start, end)
-            if apostrophes and APOSTROPHE.search(text, start, end):
-                joined = normal_form(join_apostrophes(text[start:end]))
+            (first, begin), (last, finish) = words[offset], words[offset + length - 1]
+            if APOSTROPHE.search(text, begin.start, finish.end):
+                joined = normal_form(join_apostrophes(text[begin.start : finish.end]))
                 if joined.count(" ") + 1 in wanted:
-                    yield Ngram(joined, first, last, start, end, joined=True)
-    yield from punctuation_ngrams(question)
+                    yield Ngram(joined, first, last, begin.start, finish.end, joined=True)
 
 
 def punctuation_ngrams(question: Question) -> Iterator[Ngram]:

@@ -36,12 +36,19 @@ class Form(IntEnum):
     @property
     def rung(self) -> Rung:
         """Give the strictest rung that a match of this form can stand on."""
-        return {Form.NORMAL: Rung.EXACT, Form.APOSTROPHE: Rung.APOSTROPHE}.get(self, Rung.VARIANT)
+        return STRICTEST[self]
+
+
+STRICTEST = dict.fromkeys(Form, Rung.VARIANT) | {Form.NORMAL: Rung.EXACT, Form.APOSTROPHE: Rung.APOSTROPHE}
 
 
 def compare(surface: str, name: str) -> Rung:
     """Find the rung of two spellings that share their normal form; the surface is the question's words."""
-    surface, name = (unicodedata.normalize("NFC", " ".join(text.split())) for text in (surface, name))
+    if surface == name:
+        return Rung.EXACT
+    if not (surface.isascii() and name.isascii()):
+        surface, name = unicodedata.normalize("NFC", surface), unicodedata.normalize("NFC", name)
+    surface, name = " ".join(surface.split()), " ".join(name.split())
     if surface == name:
         return Rung.EXACT
     if surface.casefold() == name.casefold():

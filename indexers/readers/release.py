@@ -158,6 +158,15 @@ def angled(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return None if pc.any(pc.equal(ids, "")).as_py() else ids
 
 
+def unescaped(column: pa.StringArray) -> pa.StringArray | None:
+    """Undo the escapes of a column; nothing if one of them brings what cannot be stored."""
+    mask = pc.match_substring(column, "\\")
+    plain = [unescape(literal) for literal in column.filter(mask).to_pylist()]
+    if not plain:
+        return column
+    return None if flaw(*plain) else pc.replace_with_mask(column, mask, pa.array(plain, pa.string()))
+
+
 def statements_in_columns(block: Block, language: str) -> list[Batch] | None:
     """Read a clean block of names and types at once; nothing if a line of it needs a closer look."""
     table = parse_columns(block.text, columns=4)
@@ -175,13 +184,11 @@ def statements_in_columns(block: Block, language: str) -> list[Batch] | None:
         return [Batch("types", pa.Table.from_arrays([entities, types], schema=SCHEMAS["types"]), block.first_line)]
     tag = f'"@{language or "en"}'
     if kinds <= NAME_PREDICATES.keys():
-        if b"\\" in block.text:
-            return None
         if not pc.all(pc.and_(pc.starts_with(value, '"'), pc.ends_with(value, tag))).as_py():
             return None
         alias = pc.equal(predicates, "common.topic.alias")
-        text = pc.utf8_slice_codeunits(value, 1, -len(tag))
-        if pc.any(pc.equal(pc.utf8_trim_whitespace(text), "")).as_py():
+        text = unescaped(pc.utf8_slice_codeunits(value, 1, -len(tag)).combine_chunks())
+        if text is None or pc.any(pc.equal(pc.utf8_trim_whitespace(text), "")).as_py():
             return None
         return [
             Batch("names", pa.Table.from_arrays([entities, alias, text], schema=SCHEMAS["names"]), block.first_line)

@@ -1,7 +1,6 @@
 """N-gram pruning by rarity: the mention is made of the words that few names hold. No training, beyond the paper."""
 
 import math
-from dataclasses import replace
 
 from kbtools.candidates import Link
 from kbtools.knowledge import KnowledgeBase
@@ -43,7 +42,7 @@ class NGramIdf:
         weights = {form: self.weigh(form) for form in {link.ngram.form for link in links}}
         best = sorted(set(weights.values()), reverse=True)[:KEPT]
         return [
-            replace(link, weight=TEMPERATURE * (weights[link.ngram.form] - best[0]))
+            link._replace(weight=TEMPERATURE * (weights[link.ngram.form] - best[0]))
             for link in links
             if weights[link.ngram.form] >= best[-1]
         ]

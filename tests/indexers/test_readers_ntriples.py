@@ -9,6 +9,7 @@ from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import Block
 
 NS = "http://rdf.freebase.com/ns/"
+WD = "http://www.wikidata.org/"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 GOOD = "<http://a/s> <http://a/p> <http://a/o> ."
 FACT = ("http://a/s", "http://a/p", "http://a/o")
@@ -41,13 +42,13 @@ def test_freebase_dump_lines_give_facts_names_aliases_and_types():
 
 def test_wikidata_truthy_lines_give_types_facts_and_labels():
     rows, _ = read(
-        "<http://www.wikidata.org/entity/Q42> <http://www.wikidata.org/prop/direct/P31> <http://www.wikidata.org/entity/Q5> .",
-        "<http://www.wikidata.org/entity/Q42> <http://www.wikidata.org/prop/direct/P19> <http://www.wikidata.org/entity/Q350> .",
-        f'<http://www.wikidata.org/entity/Q42> {LABEL} "Douglas Adams"@en .',
+        f"<{WD}entity/Q42> <{WD}prop/direct/P31> <{WD}entity/Q5> .",
+        f"<{WD}entity/Q42> <{WD}prop/direct/P19> <{WD}entity/Q350> .",
+        f'<{WD}entity/Q42> {LABEL} "Douglas Adams"@en .',
     )
-    assert rows.types == [("http://www.wikidata.org/entity/Q42", "http://www.wikidata.org/entity/Q5")]
-    assert rows.facts[0][1] == "http://www.wikidata.org/prop/direct/P19"
-    assert rows.names == [("http://www.wikidata.org/entity/Q42", False, "Douglas Adams")]
+    assert rows.types == [(f"{WD}entity/Q42", f"{WD}entity/Q5")]
+    assert rows.facts == [(f"{WD}entity/Q42", f"{WD}prop/direct/P19", f"{WD}entity/Q350")]
+    assert rows.names == [(f"{WD}entity/Q42", False, "Douglas Adams")]
 
 
 def test_the_release_spelling_of_predicates_is_known_too():

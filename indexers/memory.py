@@ -1,0 +1,140 @@
+"""The reference: a knowledge base in dictionaries, which every other backend must agree with.
+
+For tests and for knowledge bases of some thousand facts; nothing is written to disk.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import fuzz
+
+from kbtools.forms import name_forms
+from kbtools.ids import canonical_id
+from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
+from kbtools.manifest import Count, Manifest
+from kbtools.rungs import Form
+from kbtools.similarity import rescore
+
+
+class MemoryKB:
+    """A knowledge base made of triples (subject, relation, object), names (entity, name) and types (entity, type)."""
+
+    def __init__(
+        self,
+        facts: Iterable[tuple[str, str, str]],
+        names: Iterable[tuple[str, str]] = (),
+        types: Iterable[tuple[str, str]] = (),
+        *,
+        aliases: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        triples = {(canonical_id(s), canonical_id(r), canonical_id(o)) for s, r, o in facts}
+        texts: dict[str, dict[str, int]] = defaultdict(dict)
+        for order, pairs in enumerate((names, aliases)):
+            for entity, text in pairs:
+                texts[canonical_id(entity)].setdefault(text, order)
+        self.entity_ids = sorted({s for s, _, _ in triples} | {o for _, _, o in triples} | set(texts))
+        self.row = {entity: row for row, entity in enumerate(self.entity_ids)}
+        typed = {(canonical_id(entity), canonical_id(kind)) for entity, kind in types}
+        self.relations: Sequence[str] = tuple(sorted({r for _, r, _ in triples}))
+        self.types: Sequence[str] = tuple(sorted({kind for _, kind in typed}))
+        self.facts: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for subject, relation, target in triples:
+            self.facts[subject][relation].add(target)
+        self.kinds: dict[str, set[str]] = defaultdict(set)
+        for entity, kind in typed:
+            self.kinds[entity].add(kind)
+        self.texts = {
+            entity: sorted(found, key=lambda text, found=found: (found[text], text))  # type: ignore[misc]
+            for entity, found in texts.items()
+        }
+        self.forms: dict[str, dict[tuple[Form, str], set[int]]] = defaultdict(lambda: defaultdict(set))
+        for entity, found in self.texts.items():
+            for text in found:
+                for form, kind in name_forms(text).items():
+                    self.forms[form][kind, text].add(self.row[entity])
+        self.normal_forms = {form for form, groups in self.forms.items() if any(k is Form.NORMAL for k, _ in groups)}
+        named = sum(map(len, self.texts.values()))
+        self.manifest = Manifest(
+            digest="",
+            counts={"facts": Count(len(triples), len(triples)), "names": Count(named, named)},
+            sources=(),
+            lengths=tuple(sorted({form.count(" ") + 1 for form in self.forms})),
+            statistics={"forms": len(self.forms), "relations": len(self.relations), "types": len(self.types)},
+        )
+
+    def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
+        found = {}
+        for form in forms:
+            if form in self.forms:
+                groups = sorted(self.forms[form].items())
+                found[form] = [NameMatch(text, kind, as_rows(entities)) for (kind, text), entities in groups]
+        return found
+
+    def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
+        if not form:
+            return []
+        recalled = (near for near in self.normal_forms if fuzz.ratio(form, near) >= cutoff)
+        return rescore(form, recalled, limit=limit, cutoff=cutoff)
+
+    def name_frequency(self, words: Sequence[str]) -> list[int]:
+        return [sum(word in form.split(" ") for form in self.normal_forms) for word in words]
+
+    def relations_of(self, entities: EntityRows) -> Grouped:
+        order = {relation: row for row, relation in enumerate(self.relations)}
+        return grouped([sorted(order[relation] for relation in self.facts_of(row)) for row in entities.tolist()])
+
+    def facts_of(self, row: int) -> dict[str, set[str]]:
+        return self.facts.get(self.entity_ids[row], {})
+
+    def objects_of(self, entity: int, relation: int) -> EntityRows:
+        return as_rows(self.row[target] for target in self.facts_of(entity).get(self.relations[relation], ()))
+
+    def types_of(self, entities: EntityRows) -> Grouped:
+        order = {kind: row for row, kind in enumerate(self.types)}
+        found = [self.kinds.get(self.entity_ids[row], set()) for row in entities.tolist()]
+        return grouped([sorted(order[kind] for kind in kinds) for kinds in found])
+
+    def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        counts = [sum(map(len, self.facts_of(row).values())) for row in entities.tolist()]
+        return np.array(counts, dtype=np.int64)
+
+    def ids(self, entities: EntityRows) -> list[str]:
+        return [self.entity_ids[row] for row in entities.tolist()]
+
+    def names(self, entities: EntityRows) -> list[str | None]:
+        return [next(iter(self.aliases(row)), None) for row in entities.tolist()]
+
+    def aliases(self, entity: int) -> list[str]:
+        return list(self.texts.get(self.entity_ids[entity], ()))
+
+    def rows(self, ids: Sequence[str]) -> list[int | None]:
+        return [self.row.get(entity_id) for entity_id in ids]
+
+
+def as_rows(rows: Iterable[int]) -> EntityRows:
+    return np.array(sorted(rows), dtype=np.uint32)
+
+
+def grouped(values: Sequence[Sequence[int]]) -> Grouped:
+    starts = np.cumsum([0, *map(len, values)], dtype=np.int64)
+    return Grouped(starts, np.array([value for run in values for value in run], dtype=np.uint32))
+
+
+def read_memory_kb(*, facts: Path, names: Path, types: Path) -> MemoryKB:
+    """Read a knowledge base's files into memory, through the readers that the embedded build uses."""
+    from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
+
+    def rows(source: Source) -> list[tuple[str, ...]]:
+        batches = Reading(source, ReadOptions()).batches()
+        return [tuple(row.values()) for batch in batches for row in batch.table.to_pylist()]
+
+    named = rows(Source(names, "names"))
+    return MemoryKB(
+        [(s, r, o) for s, r, o in rows(Source(facts, "facts"))],
+        [(entity, text) for entity, alias, text in named if not alias],
+        [(entity, kind) for entity, kind in rows(Source(types, "types"))],
+        aliases=[(entity, text) for entity, alias, text in named if alias],
+    )

@@ -1,0 +1,98 @@
+"""Measure linking, pruning and ranking against gold pairs; denominators stay full, ties count as expected values."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbtools.answering import Answerer
+from kbtools.candidates import gather_candidates
+from kbtools.knowledge import KnowledgeBase
+from kbtools.linking import link_strictly
+from kbtools.misspelling import link_fuzzily
+from kbtools.ngrams import Question, ngrams
+from kbtools.questions import AnnotatedQuestion
+from kbtools.results import Result
+
+NOBODY = np.empty(0, dtype=np.uint32)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Of `named` questions, those whose subject links to some n-gram: strictly, and strictly or fuzzily."""
+
+    questions: int
+    named: int
+    strict: int
+    fuzzy: int
+
+
+@dataclass(frozen=True, slots=True)
+class PruningFigures:
+    """Of `named` questions, those whose gold pair is in the pool; pool sizes in pairs, over all questions."""
+
+    questions: int
+    named: int
+    recalled: int
+    mean_pool: float
+    median_pool: float
+    p95_pool: float
+
+
+def is_named(kb: KnowledgeBase, question: AnnotatedQuestion) -> bool:
+    """Tell whether the gold subject has a name or an alias."""
+    (row,) = kb.rows([question.subject])
+    return row is not None and bool(kb.aliases(row))
+
+
+def mention_coverage(kb: KnowledgeBase, questions: Iterable[AnnotatedQuestion]) -> Coverage:
+    """Count the gold subjects that some n-gram of their question links to; fuzzily means rapidfuzz at 80."""
+    asked = named = strict = fuzzy = 0
+    for gold in questions:
+        asked += 1
+        (row,) = kb.rows([gold.subject])
+        if row is None or not is_named(kb, gold):
+            continue
+        named += 1
+        question = Question.read(gold.text)
+        linked = any(row in link.entities for link in link_strictly(kb, question))
+        strict += linked
+        fuzzy += linked or any(
+            row in link.entities
+            for ngram in ngrams(question, lengths=kb.manifest.lengths)
+            for link in link_fuzzily(kb, ngram, but=NOBODY)
+        )
+    return Coverage(asked, named, strict, fuzzy)
+
+
+def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], *, pruning: str) -> PruningFigures:
+    """Count the gold pairs that a pruner keeps, and how much it keeps with them."""
+    kb, pruner = answerer.kb, answerer.pruner(pruning)
+    relations = {relation: row for row, relation in enumerate(kb.relations)}
+    sizes, named, recalled = [], 0, 0
+    for gold in questions:
+        pool = gather_candidates(kb, pruner.links(Question.read(gold.text)))
+        sizes.append(len(pool))
+        (row,) = kb.rows([gold.subject])
+        if row is not None and is_named(kb, gold):
+            named += 1
+            relation = relations.get(gold.relation, -1)
+            recalled += bool(np.any((pool.subjects[pool.subject] == row) & (pool.relation == relation)))
+    return PruningFigures(
+        questions=len(sizes),
+        named=named,
+        recalled=recalled,
+        mean_pool=float(np.mean(sizes)),
+        median_pool=float(np.median(sizes)),
+        p95_pool=float(np.percentile(sizes, 95)),
+    )
+
+
+def expected_accuracy(results: Sequence[Result], questions: Sequence[AnnotatedQuestion]) -> float:
+    """Give the share of questions whose subject and relation are right; a k-way tie that holds the gold counts 1/k."""
+    correct = 0.0
+    for result, gold in zip(results, questions, strict=True):
+        first = result.candidates[: result.tied]
+        hits = sum((found.subject, found.relation) == (gold.subject, gold.relation) for found in first)
+        correct += hits / result.tied if result.tied else 0.0
+    return correct / len(questions)
