@@ -6,13 +6,14 @@ import re
 from kbtools.normalise import normal_form
 from kbtools.rungs import Form
 
-APOSTROPHE = re.compile(r"(?<=\w)\s?['\u2018\u2019\u02bc\u00b4`](?=\w)")
+APOSTROPHES = r"'\u2018\u2019\u02bb\u02bc\u02be\u02bf\u00b4`"
+APOSTROPHE = re.compile(rf"(?<=\w)\s?[{APOSTROPHES}](?=\w)")
 ARTICLE = re.compile(r"(?:the|an?) (?=.)")
 BRACKET = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
 HEXADECIMAL = r"(?:0[0-9a-f]{3}|1e[0-9a-f]{2}|20[0-9a-f]{2})"
 LOST_ESCAPE = re.compile(rf"(?<=[^\W\d_]){HEXADECIMAL}|{HEXADECIMAL}(?=[^\W\d_])", re.IGNORECASE)
 ENTITY = re.compile(r"&#?\w+;")
-REWRITABLE = re.compile(r"['\u2018\u2019\u02bc\u00b4`(\[,]|&#?\w+;|[01][0-9a-fA-F]{3}|20[0-9a-fA-F]{2}")
+REWRITABLE = re.compile(rf"[{APOSTROPHES}(\[,]|&#?\w+;|[01][0-9a-fA-F]{{3}}|20[0-9a-fA-F]{{2}}")
 
 
 def join_apostrophes(text: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kbtools.forms import APOSTROPHE, join_apostrophes
-from kbtools.normalise import normal_form
+from kbtools.normalise import fold_character, normal_form
 from kbtools.tokens import Token, tokenise
 
 LONGEST_PUNCTUATION = 16
@@ -88,7 +88,7 @@ def punctuation_ngrams(question: Question) -> Iterator[Ngram]:
             yield from runs(marks)
             marks = []
         else:
-            marks.extend(marks_of(position, token))
+            marks.extend(marks_of(position, token, question.text))
     yield from runs(marks)
 
 
@@ -101,12 +101,12 @@ class Mark(NamedTuple):
     end: int
 
 
-def marks_of(position: int, token: Token) -> Iterator[Mark]:
-    """Take a run of punctuation apart, unless it folds to other characters than it has (`…`)."""
-    if len(token.text) == token.end - token.start:
-        yield from (Mark(mark, position, start, start + 1) for start, mark in enumerate(token.text, token.start))
-    else:
-        yield Mark(token.text, position, token.start, token.end)
+def marks_of(position: int, token: Token, text: str) -> Iterator[Mark]:
+    """Take a run of punctuation apart: a character is one mark, though it fold to several (`…`) or be unseen."""
+    for start in range(token.start, token.end):
+        form = fold_character(text[start])
+        if form:
+            yield Mark(form, position, start, start + 1)
 
 
 def runs(marks: list[Mark]) -> Iterator[Ngram]:

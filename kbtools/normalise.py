@@ -12,6 +12,9 @@ NORMALISER_VERSION = 1
 
 ASCII_WORDS = re.compile(r"[a-z0-9]+|&")
 STROKED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"})
+APOSTROPHE_LETTERS = str.maketrans(dict.fromkeys("\u02bb\u02bc\u02be\u02bf", "'"))
+"""Letters that are typed for an apostrophe, and an apostrophe for them: `Hawaiʻi`, `Qurʾan`."""
+
 LETTER_MARKS = frozenset({0, 7, 8, 9})
 """Combining classes of marks that are no accents: vowel signs, nukta, kana voicing, virama."""
 
@@ -28,7 +31,7 @@ def fold_character(character: str) -> str:
     if unicodedata.category(character) in UNSEEN or character in SELECTORS:
         return ""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", character).casefold())
-    parts = unicodedata.normalize("NFKD", folded)
+    parts = unicodedata.normalize("NFKD", folded.translate(APOSTROPHE_LETTERS))
     return "".join(part for part in parts if unicodedata.combining(part) in LETTER_MARKS).translate(STROKED)
 
 

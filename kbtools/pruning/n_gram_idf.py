@@ -7,7 +7,9 @@ from kbtools.knowledge import KnowledgeBase
 from kbtools.linking import link_strictly
 from kbtools.misspelling import Misspelling, relation_words
 from kbtools.ngrams import Question
+from kbtools.normalise import normal_form
 from kbtools.pruning.words import FUNCTION_WORDS, has_content, is_spoken
+from kbtools.rungs import Rung
 
 KEPT = 3
 """Mentions that are kept, the weightiest first."""
@@ -25,8 +27,8 @@ TEMPERATURE = 1.0
 class NGramIdf:
     """Weigh n-grams by the rarity of their words and keep the best that link.
 
-    The weight of a link is a log-probability over the n-grams that were kept, up to a constant. A word that no name
-    holds outweighs every other: its n-grams link fuzzily.
+    The weight of a link is a log-probability over the n-grams that were kept, up to a constant. Where a question has
+    words that no name holds, what they may be misspellings of weighs as the names that they resemble.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -39,28 +41,28 @@ class NGramIdf:
     def links(self, question: Question) -> list[Link]:
         strict = link_strictly(self.kb, question)
         links = strict + self.misspelling.links(question, strict=strict)
-        weights = {form: self.weigh(form) for form in {link.ngram.form for link in links}}
-        best = sorted(set(weights.values()), reverse=True)[:KEPT]
+        forms = [normal_form(link.name) if link.rung is Rung.FUZZY else link.ngram.form for link in links]
+        self.learn({word for form in forms for word in form.split(" ")})
+        weights = [self.weigh(form) for form in forms]
+        best = sorted(set(weights), reverse=True)[:KEPT]
         return [
-            link._replace(weight=TEMPERATURE * (weights[link.ngram.form] - best[0]))
-            for link in links
-            if weights[link.ngram.form] >= best[-1]
+            link._replace(weight=TEMPERATURE * (weight - best[0]))
+            for link, weight in zip(links, weights, strict=True)
+            if weight >= best[-1]
         ]
 
     def weigh(self, form: str) -> float:
-        """Sum the rarities of the words of an n-gram; a mark that is no title weighs like a stop word."""
+        """Sum the rarities of the words of a form; a mark that is no title weighs like a stop word."""
         if not is_spoken(form) and not has_content(form):
             return STOP_WORD / 2
-        return sum(map(self.rarity, form.split(" ")))
+        return sum(self.rarities[word] for word in form.split(" "))
 
-    def rarity(self, word: str) -> float:
-        """Give the inverse document frequency of a word among the names of the knowledge base."""
-        known = self.rarities.get(word)
-        if known is None:
-            (names,) = self.kb.name_frequency([word])
-            known = math.log((self.forms + 1) / (names + 1))
-            if word in self.relation_words or word.removesuffix("s") in self.relation_words:
-                known *= RELATION_WORD
-            if len(self.rarities) < REMEMBERED:
-                self.rarities[word] = known
-        return known
+    def learn(self, words: set[str]) -> None:
+        """Find the inverse document frequencies of words among the names of the knowledge base."""
+        if len(self.rarities) > REMEMBERED:
+            self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
+        new = sorted(words - self.rarities.keys())
+        for word, names in zip(new, self.kb.name_frequency(new), strict=True):
+            rarity = math.log((self.forms + 1) / (names + 1))
+            spoken_of = word in self.relation_words or word.removesuffix("s") in self.relation_words
+            self.rarities[word] = rarity * (RELATION_WORD if spoken_of else 1.0)

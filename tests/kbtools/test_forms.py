@@ -16,6 +16,7 @@ NAME = st.text(st.one_of(st.characters(), st.sampled_from("aB1 '’,()[]&;#u0e4.
     [
         ("Jaws", {"jaws": Form.NORMAL}),
         ("Red Cloud's War", {"red cloud s war": Form.NORMAL, "red clouds war": Form.APOSTROPHE}),
+        ("Hawaiʻi", {"hawai i": Form.NORMAL, "hawaii": Form.APOSTROPHE}),
         ("The Who", {"the who": Form.NORMAL, "who": Form.ARTICLE}),
         ("The", {"the": Form.NORMAL}),
         ("An", {"an": Form.NORMAL}),
@@ -57,6 +58,9 @@ def test_forms_are_normal_and_begin_with_that_of_the_name(name):
         ("nadir 's", "nadirs"),
         ("nadir’s", "nadirs"),
         ("O`Brien", "OBrien"),
+        ("nadirʼs", "nadirs"),
+        ("Hawaiʻi", "Hawaii"),
+        ("Qurʾan", "Quran"),
         ("'quoted'", "'quoted'"),
         ("the boys' own", "the boys' own"),
         ("rock 'n' roll", "rockn' roll"),

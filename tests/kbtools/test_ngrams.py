@@ -43,15 +43,15 @@ def naive(text, lengths):
         for first, last, a, b, _ in runs
         if APOSTROPHE.search(text[a:b])
     }
-    return plain | {run for run in glued if len(run[0].split()) in lengths} | naive_punctuation(tokens)
+    return plain | {run for run in glued if len(run[0].split()) in lengths} | naive_punctuation(tokens, text)
 
 
-def naive_punctuation(tokens):
+def naive_punctuation(tokens, text):
     marks = [
         (character, position, start, end)
         for position, token in enumerate(tokens)
         if not token.is_word
-        for character, start, end in naive_marks(token)
+        for character, start, end in naive_marks(token, text)
     ]
     return {
         ("".join(mark[0] for mark in marks[a : b + 1]), marks[a][1], marks[b][1], marks[a][2], marks[b][3], False)
@@ -61,13 +61,13 @@ def naive_punctuation(tokens):
     }
 
 
-def naive_marks(token):
-    """The characters of a run, one by one where they can be told apart."""
-    apart = [(mark, token.start + at, token.start + at + 1) for at, mark in enumerate(token.text)]
-    return apart if len(apart) == token.end - token.start else [(token.text, token.start, token.end)]
+def naive_marks(token, text):
+    """The characters of a run that can be seen, one by one."""
+    apart = [(normal_form(text[at]), at, at + 1) for at in range(token.start, token.end)]
+    return [mark for mark in apart if mark[0]]
 
 
-@given(TEXT.filter(lambda text: len(APOSTROPHE.findall(text)) <= 2), LENGTHS)
+@given(TEXT.filter(lambda text: len(APOSTROPHE.findall(text)) <= 2 and "℀" not in text), LENGTHS)
 def test_ngrams_are_every_run_of_words_and_of_punctuation(text, lengths):
     assert set(found(text, lengths)) == naive(text, lengths)
 
@@ -98,6 +98,8 @@ def test_only_the_lengths_that_names_have_are_yielded():
         ("what is red cloud's war about", "Red Clouds War"),
         ("what is red cloud 's war about", "Red Clouds War"),
         ("what is peter’s point", "Peters Point"),
+        ("what is peterʼs point", "Peter's Point"),
+        ("what is peterʼs point", "Peters Point"),
         ("who sang (what's the story) morning glory", "(What's the Story) Morning Glory"),
         ("who leads !!! now", "!!!"),
         ("who leads !!!?", "!!!"),
@@ -105,6 +107,7 @@ def test_only_the_lengths_that_names_have_are_yielded():
         ("who made the album ( )?", "()"),
         ("who sang … ?", "…"),
         ("who sang ...", "…"),
+        ("who sang !\u200b!\u200b!", "!!!"),
         ("who wrote ?", "?"),
         ("who made i ❤\ufe0f huckabees", "I ❤ Huckabees"),
         ("who sang ❤\ufe0f", "❤"),

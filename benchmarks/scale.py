@@ -1,0 +1,71 @@
+"""Index a knowledge base of FB5M's size and ask it: wall and CPU seconds, peak memory, bytes on disk, milliseconds.
+
+python benchmarks/scale.py --facts freebase-FB5M.txt --names FB5M.name.txt --types FB5M.type.txt --out build/fb5m.kb \\
+    [--questions annotated_fb_data_test.txt]
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+import kbtools
+from kbtools.ngrams import Question, ngrams
+from kbtools.pruning import PRUNERS
+from kbtools.questions import read_questions
+
+OPENING = "import time; from kbtools.indexers.embedded import EmbeddedKB; t = time.perf_counter(); EmbeddedKB({path!r}); print(1000 * (time.perf_counter() - t))"  # noqa: E501
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for option in ("--facts", "--names", "--types"):
+        parser.add_argument(option, type=Path, required=True, action="append")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, help="questions to time, one a line or annotated")
+    parser.add_argument("--limit", type=int, default=2000, help="questions to time")
+    parser.add_argument("--keep", action="store_true", help="time an index that is already there")
+    asked = parser.parse_args()
+    files = [(kind, path) for kind in ("facts", "names", "types") for path in getattr(asked, kind)]
+    if not asked.keep:
+        arguments = [text for kind, path in files for text in (f"--{kind}", str(path))]
+        begun = time.perf_counter()
+        subprocess.run(
+            [Path(sys.executable).with_name("kbtools"), "index", *arguments, "--out", asked.out, "--force"], check=True
+        )
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(f"index: {time.perf_counter() - begun:.0f} s wall, {used.ru_utime + used.ru_stime:.0f} CPU s, "
+              f"peak memory {used.ru_maxrss / 1e6:.2f} GB, "
+              f"from {sum(path.stat().st_size for _, path in files) / 1e9:.2f} GB of text")  # fmt: skip
+    size = sum(path.stat().st_size for path in asked.out.rglob("*"))
+    opened = subprocess.run(
+        [sys.executable, "-c", OPENING.format(path=str(asked.out))], check=True, capture_output=True, text=True
+    )
+    print(f"on disk: {size / 1e9:.2f} GB; opened in {float(opened.stdout):.1f} ms")
+    if asked.questions is None:
+        return
+    texts = list(islice(read_questions(asked.questions), asked.limit))
+    answerer = kbtools.open(asked.out)
+    for pruning in PRUNERS:
+        for text in texts:  # the first round reads pages from the disk
+            answerer.query(text, pruning=pruning)
+        results = [answerer.query(text, pruning=pruning) for text in texts]
+        times = [result.milliseconds or 0.0 for result in results]
+        print(f"{pruning}: {len(texts):,} questions, p50 {np.percentile(times, 50):.2f} ms, "
+              f"p99 {np.percentile(times, 99):.2f} ms")  # fmt: skip
+    forms = [[ngram.form for ngram in ngrams(Question.read(text), lengths=range(1, 11))] for text in texts]
+    seconds = []
+    for found in forms:
+        begun = time.perf_counter()
+        answerer.kb.lookup(found)
+        seconds.append(time.perf_counter() - begun)
+    print(f"lookup of all n-grams: p50 {1e6 * np.percentile(seconds, 50):.0f} us")
+
+
+if __name__ == "__main__":
+    main()
