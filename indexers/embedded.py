@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from kbtools.errors import KBMissing, KBUnusable
 from kbtools.indexers.arrays import StringTable, read_column
 from kbtools.indexers.forms import FormStore
-from kbtools.indexers.fuzzy import LONGEST_NAME, FuzzyIndex
+from kbtools.indexers.fuzzy import FuzzyIndex
 from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
 from kbtools.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
 from kbtools.normalise import normal_form
-from kbtools.similarity import rescore
+from kbtools.similarity import LONGEST_NAME, rescore
 from kbtools.storage import read_record
 
 MANIFEST = "manifest.msgpack"

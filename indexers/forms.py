@@ -171,16 +171,16 @@ class FormStore:
         return [0 if value is None else int.from_bytes(value, "little") for value in values]
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> Iterator[str]:
-        """Yield the first stored forms that begin with a text, in order."""
+        """Yield the normal forms among the first stored ones that begin with a text, in order."""
         start = prefix.encode()[:KEPT]
         cursor = self.transaction.cursor(db=self.forms)
         if not cursor.set_range(start):
             return
-        for _, key in zip(range(limit), cursor.iternext(values=False), strict=False):
+        for _, (key, value) in zip(range(limit), cursor.iternext(), strict=False):
             found = bytes(key)
             if not found.startswith(start):
                 return
-            if b"\0" not in found:
+            if b"\0" not in found and int.from_bytes(value[:4], "little") >> KIND_SHIFT == Form.NORMAL:
                 yield found.decode()
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 import tantivy
 
 from kbtools.errors import KBUnusable
+from kbtools.similarity import LONGEST_NAME
 
 WRITER_BYTES = 160_000_000
-LONGEST_NAME = 200
-"""Longer names are found exactly, never fuzzily."""
-
 RECALLED = 100
+FEW_WORDS = 3
+"""Of a longer name, two edits leave a word whole, by which it is found sooner."""
+
 DIGITS = re.compile(r"\d+")
 
 
@@ -67,7 +68,8 @@ class FuzzyIndex:
         """Recall the rows of names near a form; `known` tells which of its words some name holds."""
         whole = tantivy.Query.fuzzy_term_query
         found = set(self.search(whole(self.schema, "name", form, 1), 2 * RECALLED))
-        found.update(self.search(whole(self.schema, "name", form, 2), 2 * RECALLED))
+        if len(known) <= FEW_WORDS:
+            found.update(self.search(whole(self.schema, "name", form, 2), 2 * RECALLED))
         words = [self.word_query(word, spelt) for word, spelt in zip(form.split(" "), known, strict=True)]
         query = tantivy.Query.boolean_query([(tantivy.Occur.Should, word) for word in words])
         found.update(self.search(query, RECALLED))

@@ -1,8 +1,8 @@
 """How ids are spelt: one canonical form for every way that Freebase's files write an id.
 
 `www.freebase.com/m/0abc`, `<fb:m.0abc>`, `/m/0abc` and `http://rdf.freebase.com/ns/m.0abc` are all
-`m.0abc`; relations and types follow the same rule. Any other id is kept as it is. An object may be a literal
-instead, spelt as in N-Triples: `"1984"@en`.
+`m.0abc`; relations and types follow the same rule (`/people/person/gender` is `people.person.gender`). Any other
+id is kept as it is. An object may be a literal instead, spelt as in N-Triples: `"1984"@en`.
 """
 
 import re
@@ -11,6 +11,7 @@ FREEBASE_NAMESPACE = "http://rdf.freebase.com/ns/"
 SLASHED_PREFIX = re.compile(r"^(?:https?://)?(?:www\.)?freebase\.com/")
 DOTTED_PREFIXES = (FREEBASE_NAMESPACE, "fb:", "ns:")
 BARE_MID = re.compile(r"(?:/[mg]/|m/0|g/1)[0-9a-z_]+")
+PROPERTY = re.compile(r"/[a-z0-9_]+(?:/[a-z0-9_]+)+(?:\./[a-z0-9_]+(?:/[a-z0-9_]+)+)*")
 TAIL = re.compile(r"(?:@([A-Za-z0-9-]+)|\^\^\S+)?")
 ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))",
@@ -29,7 +30,7 @@ def canonical_id(spelling: str) -> str:
     for prefix in DOTTED_PREFIXES:
         if spelling.startswith(prefix):
             return spelling[len(prefix) :]
-    if BARE_MID.fullmatch(spelling):
+    if BARE_MID.fullmatch(spelling) or PROPERTY.fullmatch(spelling):
         return spelling.strip("/").replace("/", ".")
     return spelling
 

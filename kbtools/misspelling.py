@@ -9,14 +9,17 @@ from kbtools.candidates import Link
 from kbtools.knowledge import EntityRows, KnowledgeBase
 from kbtools.ngrams import Ngram, Question
 from kbtools.normalise import fold, split_words
-from kbtools.pruning.words import CONTEXT_WORDS, FUNCTION_WORDS
+from kbtools.pruning.words import AUXILIARIES, CONTEXT_WORDS, FUNCTION_WORDS, QUESTION_WORDS
 from kbtools.rungs import Rung
 
 LONGEST_SPAN = 6
 """Words of a mention that may be misspelt."""
 
-TRIED = 4
+TRIED = 3
 """Mentions that are looked up fuzzily before a question is given up."""
+
+OUTSIDE = QUESTION_WORDS | AUXILIARIES | CONTEXT_WORDS
+"""Words that end a misspelt mention rather than stand in it."""
 
 STEM = 5
 SHORTEST_WORD = 4
@@ -68,32 +71,31 @@ class Misspelling:
         return []
 
     def spans(self, question: Question) -> Iterator[Ngram]:
-        """Yield the n-grams with a suspect word whose ends could begin and end a name."""
+        """Yield the n-grams with a suspect word that could be a name, the longest first."""
         words = [(at, token) for at, token in enumerate(question.tokens) if token.is_word]
         candidates = [position for position, (_, token) in enumerate(words) if self.may_be_suspect(token.text)]
         counts = self.kb.name_frequency([words[position][1].text for position in candidates])
         suspects = {position for position, count in zip(candidates, counts, strict=True) if count == 0}
         if not suspects:
             return
-        edges = [
-            token.text not in FUNCTION_WORDS | CONTEXT_WORDS
-            and (position in suspects or not self.is_relation_word(token.text))
-            for position, (_, token) in enumerate(words)
-        ]
+        texts = [token.text for _, token in words]
         for length in range(LONGEST_SPAN, 0, -1):
             for first in range(len(words) - length + 1):
                 last = first + length - 1
-                if edges[first] and edges[last] and any(first <= suspect <= last for suspect in suspects):
-                    form = " ".join(token.text for _, token in words[first : last + 1])
+                inside = texts[first : last + 1]
+                if (
+                    any(first <= suspect <= last for suspect in suspects)
+                    and not OUTSIDE.intersection(inside)
+                    and all(at in suspects or self.may_be_edge(texts[at]) for at in (first, last))
+                ):
+                    form = " ".join(inside)
                     yield Ngram(form, words[first][0], words[last][0], words[first][1].start, words[last][1].end)
 
     def may_be_suspect(self, word: str) -> bool:
-        return (
-            len(word) >= SHORTEST_WORD
-            and word.isalpha()
-            and word not in FUNCTION_WORDS | CONTEXT_WORDS
-            and not self.is_relation_word(word)
-        )
+        return len(word) >= SHORTEST_WORD and word.isalpha() and word not in CONTEXT_WORDS and self.may_be_edge(word)
+
+    def may_be_edge(self, word: str) -> bool:
+        return word not in FUNCTION_WORDS and not self.is_relation_word(word)
 
     def is_relation_word(self, word: str) -> bool:
         return word[:STEM] in self.stems

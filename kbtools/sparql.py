@@ -6,15 +6,18 @@ from kbtools.ids import FREEBASE_NAMESPACE, is_literal
 
 WIKIDATA_ENTITY = "http://www.wikidata.org/entity/"
 WIKIDATA_DIRECT = "http://www.wikidata.org/prop/direct/"
-FORBIDDEN = re.compile(r'[\x00-\x20<>"{}|^`\\]')
-"""What an IRI may not hold in SPARQL (IRIREF in the grammar of SPARQL 1.1)."""
+FORBIDDEN = re.compile(
+    r"[^A-Za-z0-9._~:/?#@!$&'()*+,;=%\-\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000dffff]"
+    r"|%(?![0-9A-Fa-f]{2})|[\U0001fffe-\U0001ffff]"
+)
+"""What an IRI may not hold (RFC 3987), brackets in all places; endpoints refuse more than SPARQL's grammar does."""
 
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def iri(entity_id: str, *, namespace: str) -> str:
     """Write an id as an IRI reference; what the grammar forbids is percent-encoded."""
-    full = entity_id if ABSOLUTE.match(entity_id) else namespace + entity_id
+    full = entity_id if ABSOLUTE.match(entity_id) else namespace + entity_id.replace("#", "%23")
     return "<" + FORBIDDEN.sub(lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), full) + ">"
 
 

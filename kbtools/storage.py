@@ -6,9 +6,9 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgpack
 
@@ -44,20 +44,37 @@ def read_record(path: Path, *, name: str, version: int) -> dict[str, Any]:
     return dict(record)
 
 
+def beside(target: Path, role: str) -> Path:
+    """Name what a build keeps beside its target: its `lock`, the folder it is `building`, the `old` one."""
+    return target.with_name(f".{target.name}.{role}")
+
+
+def is_being_built(target: Path) -> bool:
+    """Tell whether a process is building a folder."""
+    try:
+        with beside(Path(os.path.realpath(target)), "lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 @contextmanager
 def locked(target: Path) -> Iterator[None]:
     """Hold the right to build a folder; it ends with the process, however that ends."""
-    lock = target.with_name(f".{target.name}.lock")
+    lock = beside(target, "lock")
     while True:
         with lock.open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 raise BuildLocked(
                     f"{target}: another process is building it; wait for that one, or choose another --out",
                     path=str(target),
                 ) from error
-            if not lock.exists() or not os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+            if not is_same_file(file, lock):
                 continue
             try:
                 yield
@@ -66,38 +83,68 @@ def locked(target: Path) -> Iterator[None]:
             return
 
 
+def is_same_file(file: IO[Any], path: Path) -> bool:
+    """Tell whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def made_parents(target: Path) -> Iterator[None]:
+    """Make the folders above a target, and remove those that stay empty if the block fails."""
+    missing = [parent for parent in target.parents if not parent.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for parent in missing:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+
+
 @contextmanager
 def built_folder(target: Path) -> Iterator[Path]:
     """Give a temporary folder that takes the target's place when the block ends well, and vanishes otherwise.
 
-    What a killed build left beside the target is removed first. Raises BuildLocked, DiskFull, OutputUnusable.
+    A link is followed: the folder behind it is replaced. What a killed build left beside the target is removed first.
+    Raises BuildLocked, DiskFull, OutputUnusable.
     """
+    place = Path(os.path.realpath(target))
+    if os.path.ismount(place):
+        raise OutputUnusable(f"{target}: is a mount point; choose a folder inside it", path=str(target))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(target):
-            temporary = target.with_name(f".{target.name}.building")
+        with made_parents(place), locked(place):
+            restore(place)
+            temporary = beside(place, "building")
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
             try:
                 yield temporary
                 flush_folder(temporary)
-                swap(temporary, target)
+                swap(temporary, place)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
+    except BrokenPipeError:  # of whoever was to read of the build, not of the disk
+        raise
     except Exception as error:
         if is_disk_full(error):
             raise DiskFull(
                 f"{target}: no space left on the disk; nothing was changed, free some space and run it again",
                 path=str(target),
             ) from error
-        if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR):
-            raise OutputUnusable(f"{target}: cannot be written ({error.strerror})", path=str(target)) from error
+        if isinstance(error, OSError):
+            raise OutputUnusable(
+                f"{target}: cannot be written ({error.strerror or error}); choose another --out", path=str(target)
+            ) from error
         raise
 
 
 def is_disk_full(error: BaseException) -> bool:
     """Tell whether an error of any library means that the disk is full."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return True
     text = str(error).lower()
     return "no space left" in text or "disk quota exceeded" in text or "max_temp_directory_size" in text
@@ -115,14 +162,25 @@ def flush_folder(folder: Path) -> None:
 
 def swap(new: Path, target: Path) -> None:
     """Put a folder in the target's place in one step, so that a reader finds the old one or the new one."""
-    if target.exists() and not exchange(new, target):
-        old = target.with_name(f".{target.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
+    if not target.exists():
+        new.rename(target)
+    elif not exchange(new, target):
+        old = beside(target, "old")
         target.rename(old)
-        new.rename(target)
+        try:
+            new.rename(target)
+        except OSError:
+            old.rename(target)
+            raise
         shutil.rmtree(old, ignore_errors=True)
-    elif new.exists() and not target.exists():
-        new.rename(target)
+
+
+def restore(target: Path) -> None:
+    """Undo what a kill between the two renames of `swap` left, where the system cannot exchange folders."""
+    old = beside(target, "old")
+    if old.exists() and not target.exists():
+        old.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def exchange(one: Path, other: Path) -> bool:

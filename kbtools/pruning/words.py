@@ -9,6 +9,8 @@ STOP_WORDS = frozenset(
     with would you your""".split()
 )
 
+AUXILIARIES = frozenset("am are be been being can could did do does had has have is should was were will would".split())
+
 CONTEXT_WORDS = frozenset(
     """based begin began born call called came come cause caused contain contained contains created describe described
     die died does feature featured features find found give given goes hold holds include included includes involved

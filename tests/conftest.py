@@ -1,0 +1,237 @@
+"""The worlds that tests stand on: the tiny knowledge base, the sample of examples/, and FBSQ where it is at hand.
+
+A backend joins every contract by one entry in `BACKENDS`.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kbtools.answering import Answerer, open_kb
+from kbtools.indexers.build import Watch, build
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
+from kbtools.knowledge import KnowledgeBase
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
+
+LONG_ALIAS = ("never ending alias " * 527)[:9_999] + "!"
+SHARED_PREFIX = "one prefix of many words " * 24
+"""600 bytes: longer than a key of LMDB."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A knowledge base as plain data: (subject, relation, object), (entity, name or alias), (entity, type)."""
+
+    facts: tuple[tuple[str, str, str], ...]
+    names: tuple[tuple[str, str], ...]
+    types: tuple[tuple[str, str], ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
+
+
+TINY = World(
+    facts=(
+        ("m.02texas", "location.contains", "m.02paris"),
+        ("m.02paris", "location.containedby", "m.02texas"),
+        ("m.01paris", "location.time_zone", "m.09unnamed"),
+        ("m.01paris", "location.containedby", "m.03france"),
+        ("m.01paris", "location.containedby", "m.03france"),
+        ("m.04lodz", "location.containedby", "m.05poland"),
+        ("m.06heroes", "music.album.artist", "m.07bowie"),
+        ("m.08acdc", "music.artist.genre", "m.0grock"),
+        ("m.08acdc", "music.artist.genre", "m.0ghard"),
+        ("m.08acdc", "music.artist.genre", "m.0gblues"),
+        ("m.10nameless", "location.containedby", "m.05poland"),
+        ("m.11titin", "biology.gene.chromosome", '"2"@en'),
+        ("m.12who", "music.artist.genre", "m.0grock"),
+        ("m.13who", "music.album.artist", "m.12who"),
+        ("m.14bang", "music.artist.genre", "m.0gpunk"),
+        ("m.15year", "book.author", "m.16orwell"),
+        ("m.17year", "book.author", "m.18burgess"),
+        ("an id, with a space", "music.album.artist", "m.07bowie"),
+    ),
+    names=(
+        ("m.02paris", "Paris"),
+        ("m.01paris", "Paris"),
+        ("m.01paris", "Paris"),
+        ("m.02texas", "Texas"),
+        ("m.03france", "France"),
+        ("m.04lodz", "Łódź"),
+        ("m.05poland", "Poland"),
+        ("m.06heroes", '"Heroes"'),
+        ("m.07bowie", "David Bowie"),
+        ("m.08acdc", "AC/DC"),
+        ("m.0grock", "Rock"),
+        ("m.0ghard", "Hard rock"),
+        ("m.11titin", "Titin"),
+        ("m.12who", "The Who"),
+        ("m.13who", "Who"),
+        ("m.14bang", "!!!"),
+        ("m.15year", "1984"),
+        ("m.17year", "1985"),
+        ("m.18burgess", "Anthony Burgess"),
+        ("m.19atlantis", "Atlantis"),
+        ("an id, with a space", SHARED_PREFIX + "first"),
+        ("m.06heroes", SHARED_PREFIX + "second"),
+    ),
+    types=(
+        ("m.01paris", "location.citytown"),
+        ("m.01paris", "common.topic"),
+        ("m.01paris", "location.citytown"),
+        ("m.02paris", "location.citytown"),
+        ("m.19atlantis", "common.topic"),
+        ("m.99stranger", "music.artist"),
+    ),
+    aliases=(
+        ("m.02paris", "Paris, Texas"),
+        ("m.01paris", "Paris"),
+        ("m.01paris", "City of Light"),
+        ("m.04lodz", "Lodz"),
+        ("m.08acdc", "AC\\DC"),
+        ("m.11titin", LONG_ALIAS),
+        ("m.16orwell", "George Orwell"),
+    ),
+)
+
+
+def make_memory(world: World, folder: Path) -> MemoryKB:
+    return MemoryKB(world.facts, world.names, world.types, aliases=world.aliases)
+
+
+def make_embedded(world: World, folder: Path) -> EmbeddedKB:
+    build(write_world(world, folder), folder / "world.kb", options=ReadOptions(), watch=Watch())
+    return EmbeddedKB(folder / "world.kb")
+
+
+BACKENDS: dict[str, Callable[[World, Path], KnowledgeBase]] = {"memory": make_memory, "embedded": make_embedded}
+
+
+def write_world(world: World, folder: Path) -> list[Source]:
+    """Write a world as JSON Lines, in which any id and any name can be written."""
+    sources = [Source(folder / f"{kind}.jsonl", kind) for kind in ("facts", "names", "types")]
+    named = [{"id": entity, "name": name} for entity, name in world.names]
+    write_lines(sources[0].path, (dict(zip(("subject", "relation", "object"), f, strict=True)) for f in world.facts))
+    write_lines(sources[1].path, named + [{"id": entity, "alias": alias} for entity, alias in world.aliases])
+    write_lines(sources[2].path, ({"id": entity, "type": kind} for entity, kind in world.types))
+    return sources if world.types else sources[:2]
+
+
+def write_lines(path: Path, records: Iterable[dict[str, str]]) -> None:
+    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+
+
+def read_world(sources: Iterable[Source]) -> World:
+    """Read sources into plain data, through the readers of the build."""
+    rows: dict[str, list[tuple[str, ...]]] = {"facts": [], "names": [], "types": []}
+    for source in sources:
+        for batch in Reading(source, ReadOptions()).batches():
+            rows[batch.kind].extend(tuple(row.values()) for row in batch.table.to_pylist())
+    return World(
+        facts=tuple(rows["facts"]),
+        names=tuple((entity, text) for entity, alias, text in rows["names"] if not alias),
+        types=tuple(rows["types"]),
+        aliases=tuple((entity, text) for entity, alias, text in rows["names"] if alias),
+    )
+
+
+def sample_sources() -> list[Source]:
+    return [Source(EXAMPLES / f"sample.{kind}.txt", kind) for kind in ("facts", "names", "types")]
+
+
+@pytest.fixture(scope="session")
+def examples() -> Path:
+    """Give the folder of the sample's files."""
+    return EXAMPLES
+
+
+@pytest.fixture(scope="session", params=list(BACKENDS))
+def backend(request: pytest.FixtureRequest) -> str:
+    """Name each backend in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def make_kb(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, World], KnowledgeBase]:
+    """Make a knowledge base of a world in a backend."""
+    return lambda backend, world: BACKENDS[backend](world, tmp_path_factory.mktemp(backend))
+
+
+@pytest.fixture(scope="session")
+def new_world() -> type[World]:
+    """Give the class of worlds, for tests that bring their own."""
+    return World
+
+
+@pytest.fixture(scope="session")
+def tiny_world() -> World:
+    return TINY
+
+
+@pytest.fixture(scope="session")
+def tiny(backend: str, make_kb: Callable[[str, World], KnowledgeBase]) -> KnowledgeBase:
+    """Give the tiny knowledge base in each backend."""
+    return make_kb(backend, TINY)
+
+
+@pytest.fixture(scope="session")
+def tiny_memory(make_kb: Callable[[str, World], KnowledgeBase]) -> KnowledgeBase:
+    return make_kb("memory", TINY)
+
+
+@pytest.fixture(scope="session")
+def sample_world() -> World:
+    """Give the sample of examples/ as plain data."""
+    return read_world(sample_sources())
+
+
+@pytest.fixture(scope="session")
+def sample_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the sample from its files as `make demo` does; give the folder."""
+    folder = tmp_path_factory.mktemp("sample") / "sample.kb"
+    build(sample_sources(), folder, options=ReadOptions(), watch=Watch())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sample_memory(sample_world: World, tmp_path_factory: pytest.TempPathFactory) -> Answerer:
+    """Answer over the sample in the reference."""
+    return Answerer(make_memory(sample_world, tmp_path_factory.mktemp("memory")))
+
+
+@pytest.fixture(scope="session")
+def sample(backend: str, request: pytest.FixtureRequest) -> Answerer:
+    """Answer over the sample in each backend."""
+    if backend == "memory":
+        return request.getfixturevalue("sample_memory")
+    if backend == "embedded":
+        return open_kb(request.getfixturevalue("sample_path"))
+    make, world = request.getfixturevalue("make_kb"), request.getfixturevalue("sample_world")
+    return Answerer(make(backend, world))
+
+
+@pytest.fixture(scope="session")
+def fbsq_folder() -> Path:
+    """Find the SimpleQuestions files, or skip."""
+    folder = Path(os.environ.get("KBTOOLS_DATA", ROOT.parent / "shared" / "data")) / "simplequestions"
+    if not (folder / "freebase-FBSQ.txt.gz").is_file():
+        pytest.skip(f"{folder} holds no FBSQ; set it with KBTOOLS_DATA=FOLDER pytest")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def fbsq(fbsq_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Answerer:
+    """Answer over FBSQ, both layers."""
+    sources = []
+    for facts, others in (("freebase-FBSQ", "FBSQ"), ("freebase-FBSQ.ambiguity", "FBSQ.ambiguity")):
+        sources.append(Source(fbsq_folder / f"{facts}.txt.gz", "facts"))
+        sources += [Source(fbsq_folder / f"{others}.{kind[:-1]}.txt.gz", kind) for kind in ("names", "types")]
+    folder = tmp_path_factory.mktemp("fbsq") / "fbsq.kb"
+    build(sources, folder, options=ReadOptions(), watch=Watch())
+    return open_kb(folder)
