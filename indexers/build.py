@@ -2,9 +2,11 @@
 
 import logging
 import os
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,12 +17,13 @@ from threading import Event, Thread
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import DTypeLike
 
 from kbtools.errors import KBMissing, KBUnusable, NothingBuilt, OutputUnusable
 from kbtools.forms import name_forms
 from kbtools.indexers import staging
 from kbtools.indexers.arrays import ColumnWriter, StringWriter
-from kbtools.indexers.embedded import COLUMNS, FORMS, FUZZY, MANIFEST, EmbeddedKB, read_manifest
+from kbtools.indexers.embedded import COLUMNS, FILES, FORMS, FUZZY, MANIFEST, EmbeddedKB, read_manifest
 from kbtools.indexers.forms import KIND_SHIFT, FormWriter, group_forms
 from kbtools.indexers.fuzzy import FuzzyWriter
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
@@ -84,20 +87,30 @@ def build(sources: Sequence[Source], out: Path, *, options: ReadOptions, watch: 
     with built_folder(out) as folder:
         manifest = write_knowledge(sources, folder, options=options, watch=watch)
         check(folder, manifest)
+        write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
         watch.done("check", "every file and count as written")
     return Built(manifest, fresh=True)
 
 
 def check_target(out: Path) -> None:
-    """Refuse to replace anything but a knowledge base."""
-    if out.is_dir() and not (out / MANIFEST).is_file() and any(out.iterdir()):
-        raise OutputUnusable(f"{out}: holds other files; choose a new folder for --out", path=str(out))
-    if out.exists() and not out.is_dir():
-        raise OutputUnusable(f"{out}: is a file; choose a new folder for --out", path=str(out))
+    """Refuse to replace anything but an empty folder, or a knowledge base that nothing else was put into."""
+    try:
+        found = set(os.listdir(out))
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise OutputUnusable(f"{out}: is a file or inside one; choose a new folder for --out", path=str(out)) from error
+    except OSError as error:
+        raise OutputUnusable(f"{out}: cannot be opened ({error.strerror})", path=str(out)) from error
+    others = sorted(found - FILES) or sorted(found)
+    if found and (MANIFEST not in found or found - FILES):
+        raise OutputUnusable(
+            f"{out}: holds {others[0]!r}, which kbtools did not put there; choose a new folder for --out", path=str(out)
+        )
 
 
 def option_record(options: ReadOptions) -> dict[str, object]:
-    """Record the options that change what is read."""
+    """Record the options that change what is read, or whether it is refused."""
     predicates = options.predicates
     return {
         "language": options.language,
@@ -105,6 +118,7 @@ def option_record(options: ReadOptions) -> dict[str, object]:
         "name_predicates": sorted(predicates.name),
         "alias_predicates": sorted(predicates.alias),
         "type_predicates": sorted(predicates.type),
+        "max_bad": options.max_bad,
     }
 
 
@@ -129,16 +143,16 @@ def versions() -> dict[str, str]:
 
 
 def write_knowledge(sources: Sequence[Source], folder: Path, *, options: ReadOptions, watch: Watch) -> Manifest:
-    """Write every file of a knowledge base but its place."""
+    """Write every file of a knowledge base but its manifest, which is given back."""
     work = folder / "work"
     work.mkdir()
     threads = os.cpu_count() or 1
-    with Staging(work, threads=threads) as tables:
+    with Staging(work, threads=threads) as tables, ExitStack() as files:
         read = [stage(tables, source, options, watch) for source in sources]
         raw = {kind: tables.count(kind) for kind in ("facts", "names", "types")}
         require(raw["facts"], "no fact was read", sources)
         tables.intern()
-        writer = Writer(folder, tables)
+        writer = Writer(folder, tables, files)
         entities = writer.write_ids()
         watch.done("entities", f"{entities:,} entities, {tables.count('relations'):,} relations")
         joined = tables.count("(SELECT 1 FROM names SEMI JOIN facts ON names.entity = facts.subject LIMIT 1)")
@@ -165,10 +179,8 @@ def write_knowledge(sources: Sequence[Source], folder: Path, *, options: ReadOpt
             "forms": forms,
             "types_of_unknown_entities": strangers,
         }
-    for path in sorted(work.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    work.rmdir()
-    manifest = Manifest(
+    shutil.rmtree(work)
+    return Manifest(
         digest=writer.digest(),
         counts={
             "facts": Count(raw["facts"], facts),
@@ -186,8 +198,6 @@ def write_knowledge(sources: Sequence[Source], folder: Path, *, options: ReadOpt
         versions=versions(),
         built=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
-    return manifest
 
 
 def require(count: int, problem: str, sources: Sequence[Source]) -> None:
@@ -212,7 +222,8 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: Watch) -
     watch.done(f"read {name}", f"{skips.lines:,} lines, {counted}")
     skipped = tuple((skip.kind, skip.count, skip.example) for skip in skips.kinds.values())
     size = source.path.stat().st_size
-    return SourceFile(str(source.path), source.kind, size, reading.digest, skips.lines, skipped)
+    path = os.fsencode(source.path).decode(errors="backslashreplace")
+    return SourceFile(path, source.kind, size, reading.digest, skips.lines, skipped)
 
 
 def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -249,9 +260,10 @@ def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
 class Writer:
     """Write the files of a knowledge base from the sorted work tables, hashing the content on the way."""
 
-    def __init__(self, folder: Path, tables: Staging) -> None:
+    def __init__(self, folder: Path, tables: Staging, files: ExitStack) -> None:
         self.folder = folder
         self.tables = tables
+        self.files = files
         self.hashes: dict[str, str] = {}
         self.statistics: dict[str, int] = {}
 
@@ -262,14 +274,21 @@ class Writer:
     def write_ids(self) -> int:
         """Write the ids of entities, relations and types; give the number of entities."""
         for table, name in (("relations", "relation.id"), ("kinds", "type.id"), ("entities", "entity.id")):
-            writer = StringWriter(self.folder / name)
+            writer = self.strings(name)
             for ids in self.tables.ids(table):
                 writer.write(ids)
             self.hashes[name] = writer.close()
         return writer.starts.count - 1
 
-    def column(self, name: str) -> ColumnWriter:
-        return ColumnWriter(self.folder / name, COLUMNS[name])
+    def column(self, name: str, dtype: DTypeLike = None) -> ColumnWriter:
+        writer = ColumnWriter(self.folder / name, dtype or COLUMNS[name])
+        self.files.callback(writer.close)
+        return writer
+
+    def strings(self, name: str) -> StringWriter:
+        writer = StringWriter(self.folder / name)
+        self.files.callback(writer.close)
+        return writer
 
     def write_starts(self, name: str, counts: np.ndarray) -> None:
         """Write where the run of each row starts, from the lengths of the runs."""
@@ -306,8 +325,8 @@ class Writer:
 
     def write_names(self, entities: int) -> int:
         """Write the names of every entity, names before aliases, and put their forms into the work tables."""
-        texts = StringWriter(self.folder / "alias.text")
-        is_alias = ColumnWriter(self.folder / "alias.is_alias", np.uint8)
+        texts = self.strings("alias.text")
+        is_alias = self.column("alias.is_alias", np.uint8)
         names_of = np.zeros(entities, dtype=np.int64)
         row = 0
         for batch in self.tables.stream(staging.NAMES):
@@ -337,8 +356,8 @@ class Writer:
 
     def write_forms(self, *, threads: int) -> tuple[set[int], int]:
         """Write the exact and the fuzzy index; give the lengths of the forms in words, and their number."""
-        exact = FormWriter(self.folder / FORMS)
-        fuzzy = FuzzyWriter(self.folder / FUZZY, threads=threads)
+        exact = self.files.enter_context(FormWriter(self.folder / FORMS))
+        fuzzy = self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
 
         def groups() -> Iterator[tuple[str, bytes]]:
             for form, value in group_forms(self.tables.stream(staging.FORMS)):
@@ -376,7 +395,7 @@ def form_rows(texts: list[str], entities: pa.Array, *, first: int) -> pa.Table:
 
 def check(folder: Path, manifest: Manifest) -> None:
     """Open what was written and compare it with what was counted."""
-    written = EmbeddedKB(folder)
+    written = EmbeddedKB(folder, manifest=manifest)
     found = {
         "entities": len(written.entity_ids),
         "facts": len(written.columns["fact.object"]),

@@ -1,5 +1,7 @@
 """The embedded knowledge base: one folder, opened through the memory map, shared by any number of processes."""
 
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +18,7 @@ from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
 from kbtools.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
 from kbtools.normalise import normal_form
 from kbtools.similarity import LONGEST_NAME, rescore
-from kbtools.storage import read_record
+from kbtools.storage import is_being_built, read_record
 
 MANIFEST = "manifest.msgpack"
 FORMS = "forms.lmdb"
@@ -32,20 +34,55 @@ COLUMNS = {
 }
 """Per entity: where its aliases, its pairs and its types start. Per pair: its relation, where its objects start."""
 
+STRINGS = ("alias.text", "entity.id", "relation.id", "type.id")
+FILES = {MANIFEST, FORMS, FUZZY, "alias.is_alias", *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
+"""What lies in the folder of a knowledge base."""
+
 PREFIXED = 50
 
 
 def read_manifest(path: Path) -> Manifest:
     """Read what a knowledge base says of itself; raise KBMissing or KBUnusable."""
-    if not path.exists():
-        raise KBMissing(f"{path}: no such knowledge base; build it with kbtools index --out {path}", path=str(path))
-    if not (path / MANIFEST).is_file():
-        raise KBMissing(f"{path}: not a knowledge base (it has no {MANIFEST})", path=str(path))
+    try:
+        found = os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        next_step = f"build it with kbtools index --out {path}"
+        if is_being_built(path):
+            next_step = "another process is building it, ask again when that one is done"
+        problem = "not a folder" if path.exists() else "no such knowledge base"
+        raise KBMissing(f"{path}: {problem}; {next_step}", path=str(path)) from error
+    except OSError as error:
+        raise KBUnusable(f"{path}: cannot be opened ({error.strerror}); check who may read it") from error
+    if MANIFEST not in found:
+        raise KBMissing(
+            f"{path}: not a knowledge base (it has no {MANIFEST}); name the folder that kbtools index --out made",
+            path=str(path),
+        )
     record = read_record(path / MANIFEST, name=FORMAT_NAME, version=FORMAT_VERSION)
     try:
         return Manifest.from_record(record)
-    except (KeyError, TypeError) as error:
+    except KBUnusable as error:
+        raise KBUnusable(f"{path}: {error}", path=str(path), **error.facts) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise KBUnusable(f"{path / MANIFEST}: damaged ({error!r}); index again", path=str(path)) from error
+
+
+def folder_identity(path: Path) -> tuple[int, int] | None:
+    """Tell one folder from the one that takes its place."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def size_of(path: Path) -> int | None:
+    """Give the bytes of a file; nothing if it is none or cannot be reached."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def gather(starts: NDArray[Any], values: NDArray[Any], rows: EntityRows) -> Grouped:
@@ -58,14 +95,30 @@ def gather(starts: NDArray[Any], values: NDArray[Any], rows: EntityRows) -> Grou
 
 
 class EmbeddedKB:
-    """A knowledge base in a folder; see `KnowledgeBase` for what each method promises."""
+    """A knowledge base in a folder; see `KnowledgeBase` for what each method promises.
 
-    def __init__(self, path: str | Path) -> None:
+    Every file is opened at once, so that a folder that is replaced meanwhile answers as before to who has it open.
+    """
+
+    def __init__(self, path: str | Path, *, manifest: Manifest | None = None) -> None:
+        """Open a folder; a build gives the manifest that it has yet to write."""
         self.path = Path(path)
-        self.manifest = read_manifest(self.path)
+        while True:
+            before = folder_identity(self.path)
+            try:
+                self.open(manifest or read_manifest(self.path))
+            except KBUnusable:
+                if folder_identity(self.path) == before:
+                    raise
+            if folder_identity(self.path) == before:
+                return
+
+    def open(self, manifest: Manifest) -> None:
+        """Open every file; raise KBUnusable where one is not as it was written, or the folder was just replaced."""
+        self.manifest = manifest
         for name, size in self.manifest.files.items():
             file = self.path / name
-            if not file.is_file() or file.stat().st_size != size:
+            if size_of(file) != size:
                 raise KBUnusable(
                     f"{file}: missing or not the {size:,} bytes that the build wrote; "
                     "the knowledge base is damaged, index again",
@@ -73,20 +126,19 @@ class EmbeddedKB:
                 )
         self.columns = {name: read_column(self.path / name, dtype) for name, dtype in COLUMNS.items()}
         self.entity_ids = StringTable(self.path / "entity.id")
+        self.relation_ids = StringTable(self.path / "relation.id")
+        self.type_ids = StringTable(self.path / "type.id")
         self.alias_texts = StringTable(self.path / "alias.text")
         self.forms = FormStore.open(self.path / FORMS)
+        self.fuzzy = FuzzyIndex(self.path / FUZZY)
 
     @cached_property
     def relations(self) -> Sequence[str]:
-        return tuple(StringTable(self.path / "relation.id"))
+        return tuple(self.relation_ids)
 
     @cached_property
     def types(self) -> Sequence[str]:
-        return tuple(StringTable(self.path / "type.id"))
-
-    @cached_property
-    def fuzzy(self) -> FuzzyIndex:
-        return FuzzyIndex(self.path / FUZZY)
+        return tuple(self.type_ids)
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         return self.forms.lookup(forms, self.alias_texts)

@@ -6,6 +6,7 @@ A value is a run of 32-bit numbers, one group per spelling: `kind << 28 | n`, th
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -88,7 +89,14 @@ class FormWriter:
                 cursor.putmulti(taken, append=True)
                 done = len(taken) < WRITTEN_AT_ONCE
 
+    def __enter__(self) -> "FormWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.environment.close()
+
     def close(self) -> None:
+        """Flush to the disk and close."""
         self.environment.sync(True)
         self.environment.close()
 
@@ -121,6 +129,7 @@ def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, bytes]
         yield current, np.array(value, dtype="<u4").tobytes()
 
 
+_opening = Lock()
 _open_environments: WeakValueDictionary[tuple[int, int], "FormStore"] = WeakValueDictionary()
 
 
@@ -148,10 +157,11 @@ class FormStore:
         except OSError as error:
             raise KBUnusable(f"{path}: missing; the knowledge base is damaged, index again") from error
         identity = (stat.st_dev, stat.st_ino)
-        store = _open_environments.get(identity)
-        if store is None:
-            store = _open_environments[identity] = cls(path)
-        return store
+        with _opening:
+            store = _open_environments.get(identity)
+            if store is None:
+                store = _open_environments[identity] = cls(path)
+            return store
 
     def lookup(self, forms: Sequence[str], texts: StringTable) -> dict[str, list[NameMatch]]:
         """Find the names under each form that is stored."""

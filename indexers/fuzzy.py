@@ -6,8 +6,10 @@ neighbours of words that no name holds, the names that begin with it.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import tantivy
 
@@ -35,6 +37,8 @@ class FuzzyWriter:
 
     def __init__(self, folder: Path, *, threads: int) -> None:
         folder.mkdir()
+        self.folder = folder
+        self.closed = False
         self.index = tantivy.Index(schema(), path=str(folder))
         self.writer = self.index.writer(WRITER_BYTES, threads)
 
@@ -46,17 +50,39 @@ class FuzzyWriter:
             document.add_unsigned("alias", alias)
             self.writer.add_document(document)
 
+    def __enter__(self) -> "FuzzyWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for the threads that write, so that nothing is written once the block has ended."""
+        if not self.closed:
+            with suppress(ValueError):
+                self.writer.wait_merging_threads()
+
     def close(self) -> None:
+        """Commit, and leave files that whoever may read the folder may read."""
         self.writer.commit()
+        self.closed = True
         self.writer.wait_merging_threads()
+        for path in self.folder.iterdir():
+            if path.suffix == ".lock":
+                path.unlink()
+            else:
+                path.chmod(self.folder.stat().st_mode & 0o666)
 
 
 class FuzzyIndex:
-    """Read the fuzzy index: the rows of names that may be near a form."""
+    """Read the fuzzy index: the rows of names that may be near a form.
+
+    Tantivy writes a lock even where it only reads, so it is given links in a folder that may be written to.
+    """
 
     def __init__(self, folder: Path) -> None:
         try:
-            self.index = tantivy.Index.open(str(folder))
+            with TemporaryDirectory(prefix="kbtools-") as links:
+                for path in folder.iterdir():
+                    Path(links, path.name).symlink_to(path.resolve())
+                self.index = tantivy.Index.open(links)
         except (ValueError, OSError) as error:
             raise KBUnusable(
                 f"{folder}: cannot be opened by tantivy {version('tantivy')} ({error}); index again"

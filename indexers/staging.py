@@ -67,12 +67,15 @@ class Staging:
                 "preserve_insertion_order": False,
             },
         )
+        self.cursors: list[duckdb.DuckDBPyConnection] = []
         self.connection.execute(TABLES)
 
     def __enter__(self) -> "Staging":
         return self
 
     def __exit__(self, *_: object) -> None:
+        for cursor in self.cursors:
+            cursor.close()
         self.connection.close()
 
     def add(self, table: Kind | str, rows: pa.Table) -> None:
@@ -103,5 +106,8 @@ class Staging:
 
     def stream(self, query: str) -> Iterator[pa.RecordBatch]:
         """Yield the result of a query in batches."""
-        relation: Any = self.connection.cursor().sql(query)
+        cursor = self.connection.cursor()
+        self.cursors.append(cursor)
+        relation: Any = cursor.sql(query)
         yield from relation.to_arrow_reader(BATCH)
+        cursor.close()

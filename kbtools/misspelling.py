@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kbtools.candidates import Link
+from kbtools.function_words import AUXILIARIES, CONTEXT_WORDS, FUNCTION_WORDS, QUESTION_WORDS
 from kbtools.knowledge import EntityRows, KnowledgeBase
 from kbtools.ngrams import Ngram, Question
 from kbtools.normalise import fold, split_words
-from kbtools.pruning.words import AUXILIARIES, CONTEXT_WORDS, FUNCTION_WORDS, QUESTION_WORDS
 from kbtools.rungs import Rung
 
 LONGEST_SPAN = 6

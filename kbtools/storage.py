@@ -30,8 +30,12 @@ def write_record(path: Path, record: dict[str, Any], *, name: str, version: int)
 def read_record(path: Path, *, name: str, version: int) -> dict[str, Any]:
     """Read a record; raise KBUnusable where it is damaged or of another format or version."""
     try:
-        wrapped = msgpack.unpackb(path.read_bytes())
-        found, record = (wrapped["format"], wrapped["version"]), wrapped["record"]
+        packed = path.read_bytes()
+    except OSError as error:
+        raise KBUnusable(f"{path}: cannot be read ({error.strerror})", path=str(path)) from error
+    try:
+        wrapped = msgpack.unpackb(packed)
+        found, record = (wrapped["format"], wrapped["version"]), dict(wrapped["record"])
     except (ValueError, KeyError, TypeError, msgpack.UnpackException) as error:
         raise KBUnusable(f"{path}: damaged ({error!r}); index again", path=str(path)) from error
     if found != (name, version):
@@ -41,7 +45,7 @@ def read_record(path: Path, *, name: str, version: int) -> dict[str, Any]:
             path=str(path),
             found=found,
         )
-    return dict(record)
+    return record
 
 
 def beside(target: Path, role: str) -> Path:

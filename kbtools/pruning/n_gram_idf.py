@@ -3,12 +3,12 @@
 import math
 
 from kbtools.candidates import Link
+from kbtools.function_words import FUNCTION_WORDS, has_content, is_spoken
 from kbtools.knowledge import KnowledgeBase
 from kbtools.linking import link_strictly
 from kbtools.misspelling import Misspelling, relation_words
 from kbtools.ngrams import Question
 from kbtools.normalise import normal_form
-from kbtools.pruning.words import FUNCTION_WORDS, has_content, is_spoken
 from kbtools.rungs import Rung
 
 KEPT = 3

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from kbtools.candidates import Link
+from kbtools.function_words import QUESTION_WORDS, has_content, is_spoken
 from kbtools.knowledge import KnowledgeBase
 from kbtools.linking import link_strictly
 from kbtools.misspelling import Misspelling
 from kbtools.ngrams import Question
-from kbtools.pruning.words import QUESTION_WORDS, has_content, is_spoken
 
 
 class NGramPlus:
