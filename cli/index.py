@@ -1,8 +1,10 @@
 """kbtools index: from a knowledge base's files to a folder that answers questions."""
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -25,6 +27,21 @@ def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
 def added(usual: frozenset[str], given: tuple[str, ...]) -> frozenset[str]:
     """Take the predicates given instead of the usual ones, if any are."""
     return frozenset(given) or usual
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let a signal that ends the process unwind the build, so that it leaves nothing behind."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -107,7 +124,7 @@ def command(
         columns=columns_of(column),
         max_bad=max_bad,
     )
-    with shown(sources, quiet) as watch:
+    with stoppable(), shown(sources, quiet) as watch:
         built = build(sources, out, options=options, watch=watch, force=force)
     if not built.fresh:
         click.echo(f"{out} already holds these sources, nothing to do (--force builds it again)")

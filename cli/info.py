@@ -21,7 +21,7 @@ def command(path: Path, as_json: bool) -> None:
         record = manifest.to_record()
         for kind, count in manifest.counts.items():
             record["counts"][kind]["duplicate"] = count.duplicate
-        click.echo(json.dumps(record | {"json_version": JSON_VERSION}, ensure_ascii=False))
+        click.echo(json.dumps(record | {"json_version": JSON_VERSION}, ensure_ascii=False).encode())
         return
     click.echo(f"{path}: built {manifest.built}, {size_text(sum(manifest.files.values()))}, content {manifest.digest}")
     click.echo(counts_report(manifest))
@@ -30,7 +30,7 @@ def command(path: Path, as_json: bool) -> None:
         size = f"{size_text(source.bytes)}, {source.lines:,} lines"
         click.echo(f"source {source.path} ({source.kind}): {size}, sha256 {source.sha256}")
     click.echo(skipped_report(manifest), nl=False)
-    for name, size in sorted(manifest.files.items(), key=lambda file: -file[1])[:8]:
-        click.echo(f"file {name}: {size_text(size)}")
+    for name, length in sorted(manifest.files.items(), key=lambda file: -file[1])[:8]:
+        click.echo(f"file {name}: {size_text(length)}")
     written_by = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     click.echo(f"written by {written_by}; normaliser version {manifest.normaliser}")

@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
@@ -36,7 +37,9 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except KBToolsError as error:
+        except BrokenPipeError:  # whoever read the output has had enough; click ends quietly
+            raise
+        except (KBToolsError, OSError) as error:
             if ctx.params["debug"]:
                 raise
             click.echo(f"Error: {error}", err=True)
@@ -49,6 +52,9 @@ class LazyGroup(click.Group):
 @click.option("--verbose", "-v", is_flag=True, help="Log what happens to standard error.")
 def main(debug: bool, verbose: bool) -> None:
     """Answer questions over a knowledge base: index it, prune, rank, answer."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     if verbose:
         import logging
 

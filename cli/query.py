@@ -1,6 +1,7 @@
 """kbtools query: from a question to candidates and answers."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +21,13 @@ ANSWERS_SHOWN = 20
 
 def standard_input() -> Iterator[str]:
     """Yield the lines of standard input, a question each."""
-    for raw in sys.stdin.buffer:
+    for raw in sys.stdin.buffer if sys.stdin else ():
         yield raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
+
+
+def argument(question: str) -> str:
+    """Read a question from the command line, where bytes that are no UTF-8 come as lone surrogates."""
+    return os.fsencode(question).decode(errors="replace")
 
 
 def table(result: Result, explain: bool) -> str:
@@ -76,7 +82,13 @@ def command(
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
     kb = open_kb(path)
-    asked = read_questions(questions) if questions else standard_input() if question == "-" else iter([question or ""])
+    asked = (
+        read_questions(questions)
+        if questions
+        else standard_input()
+        if question == "-"
+        else iter([argument(question or "")])
+    )
     for text in asked:
         result = kb.query(text, pruning=pruning, scorer=scorer, top=top or None)
         if sparql:
@@ -84,6 +96,6 @@ def command(
             click.echo(object_query(best.subject, best.relation) if best else "# no candidates")
         elif as_json:
             record = result.to_json() | ({} if timing else {"milliseconds": None})
-            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+            click.echo(json.dumps(record, ensure_ascii=False).encode())
         else:
             click.echo(table(result, explain))

@@ -17,7 +17,6 @@ from threading import Event, Thread
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import DTypeLike
 
 from kbtools.errors import KBMissing, KBUnusable, NothingBuilt, OutputUnusable
 from kbtools.forms import name_forms
@@ -102,10 +101,10 @@ def check_target(out: Path) -> None:
         raise OutputUnusable(f"{out}: is a file or inside one; choose a new folder for --out", path=str(out)) from error
     except OSError as error:
         raise OutputUnusable(f"{out}: cannot be opened ({error.strerror})", path=str(out)) from error
-    others = sorted(found - FILES) or sorted(found)
     if found and (MANIFEST not in found or found - FILES):
+        other = min(found - FILES or found)
         raise OutputUnusable(
-            f"{out}: holds {others[0]!r}, which kbtools did not put there; choose a new folder for --out", path=str(out)
+            f"{out}: holds {other!r}, which would be lost; choose a new folder for --out", path=str(out)
         )
 
 
@@ -280,8 +279,8 @@ class Writer:
             self.hashes[name] = writer.close()
         return writer.starts.count - 1
 
-    def column(self, name: str, dtype: DTypeLike = None) -> ColumnWriter:
-        writer = ColumnWriter(self.folder / name, dtype or COLUMNS[name])
+    def column(self, name: str) -> ColumnWriter:
+        writer = ColumnWriter(self.folder / name, COLUMNS[name])
         self.files.callback(writer.close)
         return writer
 
@@ -326,7 +325,7 @@ class Writer:
     def write_names(self, entities: int) -> int:
         """Write the names of every entity, names before aliases, and put their forms into the work tables."""
         texts = self.strings("alias.text")
-        is_alias = self.column("alias.is_alias", np.uint8)
+        is_alias = self.column("alias.is_alias")
         names_of = np.zeros(entities, dtype=np.int64)
         row = 0
         for batch in self.tables.stream(staging.NAMES):

@@ -25,6 +25,7 @@ FORMS = "forms.lmdb"
 FUZZY = "fuzzy"
 COLUMNS = {
     "alias.first": "<u8",
+    "alias.is_alias": "u1",
     "fact.first": "<u8",
     "fact.relation": "<u4",
     "fact.first_object": "<u8",
@@ -35,7 +36,7 @@ COLUMNS = {
 """Per entity: where its aliases, its pairs and its types start. Per pair: its relation, where its objects start."""
 
 STRINGS = ("alias.text", "entity.id", "relation.id", "type.id")
-FILES = {MANIFEST, FORMS, FUZZY, "alias.is_alias", *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
+FILES = {MANIFEST, FORMS, FUZZY, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
 """What lies in the folder of a knowledge base."""
 
 PREFIXED = 50

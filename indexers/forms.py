@@ -3,8 +3,11 @@
 A value is a run of 32-bit numbers, one group per spelling: `kind << 28 | n`, the row of the name, n entities.
 """
 
+import errno
 import hashlib
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -26,6 +29,8 @@ KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
 FORMS = tuple(Form)
 MAP_SIZE = 1 << 40
 WRITTEN_AT_ONCE = 500_000
+SCARCE = 1 << 20
+"""Free bytes below which a disk is taken to be full."""
 
 
 def form_key(form: str) -> bytes:
@@ -40,6 +45,7 @@ class FormWriter:
     """Write both tables in one pass over sorted rows."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.environment = lmdb.open(
             str(path), subdir=False, map_size=MAP_SIZE, max_dbs=2, lock=False, sync=False, metasync=False, meminit=False
         )
@@ -62,7 +68,7 @@ class FormWriter:
                     yield key, value
 
         self.append(database, keyed())
-        with self.environment.begin(write=True, db=database) as transaction:
+        with self.transaction(database) as transaction:
             for key, value in hashed:
                 transaction.put(key, value)
 
@@ -79,11 +85,21 @@ class FormWriter:
             ),
         )
 
+    @contextmanager
+    def transaction(self, database: Any) -> Iterator[Any]:
+        """Write in one transaction; LMDB calls a write that the disk cut short an input/output error."""
+        try:
+            with self.environment.begin(write=True, db=database) as transaction:
+                yield transaction
+        except lmdb.Error as error:
+            full = shutil.disk_usage(self.path.parent).free < SCARCE
+            raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from error
+
     def append(self, database: Any, items: Iterator[tuple[bytes, bytes]]) -> None:
         """Append sorted pairs, committing now and then so that memory stays bounded."""
         done = False
         while not done:
-            with self.environment.begin(write=True, db=database) as transaction:
+            with self.transaction(database) as transaction:
                 cursor = transaction.cursor()
                 taken = list(_take(items, WRITTEN_AT_ONCE))
                 cursor.putmulti(taken, append=True)

@@ -5,11 +5,12 @@ neighbours of words that no name holds, the names that begin with it.
 """
 
 import re
+import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 import tantivy
 
@@ -71,17 +72,25 @@ class FuzzyWriter:
                 path.chmod(self.folder.stat().st_mode & 0o666)
 
 
-class FuzzyIndex:
-    """Read the fuzzy index: the rows of names that may be near a form.
+@contextmanager
+def links_to(folder: Path) -> Iterator[str]:
+    """Give a folder of links to files that may not be written beside: tantivy locks even where it only reads."""
+    links = mkdtemp(prefix="kbtools-")
+    try:
+        for path in folder.iterdir():
+            Path(links, path.name).symlink_to(path.resolve())
+        yield links
+    finally:
+        for _ in range(3):  # a thread of tantivy may lock once more meanwhile
+            shutil.rmtree(links, ignore_errors=True)
 
-    Tantivy writes a lock even where it only reads, so it is given links in a folder that may be written to.
-    """
+
+class FuzzyIndex:
+    """Read the fuzzy index: the rows of names that may be near a form."""
 
     def __init__(self, folder: Path) -> None:
         try:
-            with TemporaryDirectory(prefix="kbtools-") as links:
-                for path in folder.iterdir():
-                    Path(links, path.name).symlink_to(path.resolve())
+            with links_to(folder) as links:
                 self.index = tantivy.Index.open(links)
         except (ValueError, OSError) as error:
             raise KBUnusable(

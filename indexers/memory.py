@@ -53,8 +53,8 @@ class MemoryKB:
         self.forms: dict[str, dict[tuple[Form, str], set[int]]] = defaultdict(lambda: defaultdict(set))
         for entity, found in self.texts.items():
             for text in found:
-                for form, kind in name_forms(text).items():
-                    self.forms[form][kind, text].add(self.row[entity])
+                for form, written in name_forms(text).items():
+                    self.forms[form][written, text].add(self.row[entity])
         self.normal_forms = {form for form, groups in self.forms.items() if any(k is Form.NORMAL for k, _ in groups)}
         named = sum(map(len, self.texts.values()))
         self.manifest = Manifest(

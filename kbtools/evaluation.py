@@ -89,9 +89,14 @@ def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], 
 
 
 def expected_accuracy(results: Sequence[Result], questions: Sequence[AnnotatedQuestion]) -> float:
-    """Give the share of questions whose subject and relation are right; a k-way tie that holds the gold counts 1/k."""
+    """Give the share of questions whose subject and relation are right; a k-way tie that holds the gold counts 1/k.
+
+    Raises ValueError for a result that was cut inside its tie, where the ids would decide; query with `top=None`.
+    """
     correct = 0.0
     for result, gold in zip(results, questions, strict=True):
+        if result.tied > len(result.candidates):
+            raise ValueError(f"{len(result.candidates)} of {result.tied} tied candidates given; query with top=None")
         first = result.candidates[: result.tied]
         hits = sum((found.subject, found.relation) == (gold.subject, gold.relation) for found in first)
         correct += hits / result.tied if result.tied else 0.0

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.candidates import Candidates
+from kbtools.errors import BrokenPlugin
 from kbtools.knowledge import KnowledgeBase
 from kbtools.ngrams import Question
 from kbtools.scoring import Asked, RelationScorer
@@ -40,7 +41,7 @@ def rank(
     if not len(candidates):
         return Ranking({}, np.empty(0), [], 0)
     parts = {
-        "relation": relation_scores(question, candidates, scorer),
+        "relation": relation_scores(question, candidates, scorer, count=len(kb.relations)),
         "mention": by_link(candidates, [link.weight for link in candidates.links]),
         "rung": by_link(candidates, [RUNG * (1 - link.rung) for link in candidates.links]),
         "similarity": by_link(candidates, [np.log(link.similarity / 100) for link in candidates.links]),
@@ -55,12 +56,23 @@ def by_link(candidates: Candidates, values: list[float]) -> NDArray[np.float64]:
     return np.array(values, dtype=np.float64)[candidates.link][candidates.subject]
 
 
-def relation_scores(question: Question, candidates: Candidates, scorer: RelationScorer) -> NDArray[np.float64]:
-    """Give log p(r|q) of every candidate, normalised over the relations of the pool (paper, Eq. 9)."""
+def relation_scores(
+    question: Question, candidates: Candidates, scorer: RelationScorer, *, count: int
+) -> NDArray[np.float64]:
+    """Give log p(r|q) of every candidate, normalised over the relations of the pool (paper, Eq. 9).
+
+    Raises BrokenPlugin where the scorer does not give a finite score for each of the `count` relations.
+    """
     links, row = np.unique(candidates.link, return_inverse=True)
     asked = [Asked(question, candidates.links[link].start, candidates.links[link].end) for link in links]
     relations, column = np.unique(candidates.relation, return_inverse=True)
-    scores = scorer.score(asked)[:, relations]
+    scored = scorer.score(asked)
+    name = type(scorer).__name__
+    if scored.shape != (len(asked), count):
+        raise BrokenPlugin(f"scorer {name} gave scores {scored.shape}, expected {(len(asked), count)}", name=name)
+    scores = scored[:, relations]
+    if not np.isfinite(scores).all():
+        raise BrokenPlugin(f"scorer {name} gave a score that is no finite number", name=name)
     peak = scores.max(axis=1, keepdims=True)
     normaliser = peak + np.log(np.exp(scores - peak).sum(axis=1, keepdims=True))
     found: NDArray[np.float64] = (scores - normaliser)[row[candidates.subject], column]

@@ -14,6 +14,9 @@ import msgpack
 
 from kbtools.errors import BuildLocked, DiskFull, KBUnusable, OutputUnusable
 
+FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
+"""How libraries word a full disk, a full quota, and the limit on a file's size."""
+
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
@@ -151,7 +154,7 @@ def is_disk_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return True
     text = str(error).lower()
-    return "no space left" in text or "disk quota exceeded" in text or "max_temp_directory_size" in text
+    return any(sign in text for sign in FULL)
 
 
 def flush_folder(folder: Path) -> None:

@@ -107,7 +107,13 @@ def test_a_form_asked_twice_is_answered_once(tiny):
 
 @pytest.mark.parametrize(
     ("asked", "near"),
-    [("pariss", "paris"), ("atlantas", "atlantis"), ("david bowi", "david bowie"), ("titn", "titin"), ("lodzz", "lodz")],
+    [
+        ("pariss", "paris"),
+        ("atlantas", "atlantis"),
+        ("david bowi", "david bowie"),
+        ("titn", "titin"),
+        ("lodzz", "lodz"),
+    ],
 )
 def test_a_misspelt_form_finds_the_name(tiny, asked, near):
     first = tiny.similar(asked)[0]
@@ -325,9 +331,7 @@ def account(kb):
         "aliases": [kb.aliases(row) for row in rows.tolist()],
         "relations": (list(kb.relations), runs(kb, kb.relations_of(rows), kb.relations)),
         "types": (list(kb.types), runs(kb, kb.types_of(rows), kb.types)),
-        "objects": [
-            [set(kb.ids(kb.objects_of(row, at))) for at in range(len(kb.relations))] for row in rows.tolist()
-        ],
+        "objects": [[set(kb.ids(kb.objects_of(row, at))) for at in range(len(kb.relations))] for row in rows.tolist()],
         "counts": kb.fact_counts(rows).tolist(),
         "lookup": found(kb, *forms),
         "frequency": kb.name_frequency(sorted({word for form in forms for word in form.split(" ")})),

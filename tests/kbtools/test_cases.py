@@ -98,9 +98,7 @@ def test_who_does_not_flood_the_pool_of_a_question_about_it(sample):
 
 
 @every_pruner
-@pytest.mark.parametrize(
-    ("year", "bearers"), [("1984", {"m.0lz9s", "m.06t1xh", "m.0kba106"}), ("1985", {"m.0kba089"})]
-)
+@pytest.mark.parametrize(("year", "bearers"), [("1984", {"m.0lz9s", "m.06t1xh", "m.0kba106"}), ("1985", {"m.0kba089"})])
 def test_a_year_links_to_the_titles_of_that_year_alone(sample, pruning, year, bearers):
     found = pool(sample, f"book called {year}", pruning)
     assert {one.subject for one in found} == bearers
@@ -417,9 +415,7 @@ def renamed(world, questions, seed):
         types=tuple((new.get(entity, entity), kind) for entity, kind in world.types),
         aliases=tuple((new[entity], name) for entity, name in world.aliases),
     )
-    asked = [
-        type(one)(new[one.subject], one.relation, new.get(one.object, one.object), one.text) for one in questions
-    ]
+    asked = [type(one)(new[one.subject], one.relation, new.get(one.object, one.object), one.text) for one in questions]
     return named, asked
 
 

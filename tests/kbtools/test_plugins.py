@@ -1,0 +1,112 @@
+"""Plugins: the one door, and what stands in front of it when it does not open."""
+
+import subprocess
+import sys
+from importlib.metadata import Distribution, EntryPoint
+
+import pytest
+
+from kbtools import plugins
+from kbtools.errors import BrokenPlugin, UnknownPlugin
+from kbtools.plugins import BACKENDS, SCORERS, list_plugins, load_plugin
+from kbtools.scorers.lexical import LexicalScorer
+
+
+class Home(Distribution):
+    """A distribution that is nothing but its name."""
+
+    def __init__(self, name):
+        self.named = name
+
+    @property
+    def metadata(self):
+        return {"Name": self.named}
+
+    def read_text(self, filename):
+        return None
+
+    def locate_file(self, path):
+        raise NotImplementedError
+
+
+def offer(name, value, home=None):
+    point = EntryPoint(name, value, SCORERS)
+    if home:
+        vars(point).update(dist=Home(home))
+    return point
+
+
+@pytest.fixture
+def offered(monkeypatch):
+    """Let the installed entry points be those given."""
+    return lambda *points: monkeypatch.setattr(plugins, "entry_points", lambda group: list(points))
+
+
+def test_what_is_built_in_comes_through_the_door():
+    assert load_plugin(SCORERS, "lexical") is LexicalScorer
+    assert "embedded" in list_plugins(BACKENDS)
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(offered):
+    offered(offer("two", "m:B"), offer("one", "m:A"))
+    with pytest.raises(UnknownPlugin, match=r"no plugin 'three' in kbtools\.scorers; known: one, two"):
+        load_plugin(SCORERS, "three")
+
+
+def test_an_unknown_name_says_so_where_nothing_is_installed(offered):
+    offered()
+    with pytest.raises(UnknownPlugin, match="none installed"):
+        load_plugin(SCORERS, "lexical")
+
+
+def test_two_distributions_that_offer_one_name_are_an_error_that_names_both(offered):
+    offered(
+        offer("lexical", "theirs:Scorer", "their-package"),
+        offer("lexical", "kbtools.scorers.lexical:LexicalScorer", "kbtools"),
+    )
+    with pytest.raises(BrokenPlugin, match="offered by kbtools and their-package; uninstall one"):
+        load_plugin(SCORERS, "lexical")
+    assert len(list_plugins(SCORERS)["lexical"]) == 2
+
+
+def test_one_distribution_found_twice_on_the_path_is_no_clash(offered):
+    point = ("lexical", "kbtools.scorers.lexical:LexicalScorer")
+    offered(offer(*point, "kbtools"), offer(*point, "kbtools"))
+    assert load_plugin(SCORERS, "lexical") is LexicalScorer
+
+
+def test_a_class_may_be_given_by_its_module():
+    assert load_plugin(SCORERS, "kbtools.scorers.lexical:LexicalScorer") is LexicalScorer
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("no_such_module:Scorer", "ModuleNotFoundError"),
+        ("kbtools.scorers.lexical:NoSuchClass", "AttributeError"),
+        ("kbtools.scorers.lexical:", "AttributeError"),
+        (":Scorer", "ValueError"),
+    ],
+)
+def test_what_cannot_be_loaded_is_broken_and_says_why(offered, path, reason):
+    offered(offer("mine", path))
+    for name in (path, "mine"):
+        with pytest.raises(BrokenPlugin, match=f"{path!r} cannot be loaded: {reason}") as caught:
+            load_plugin(SCORERS, name)
+        assert caught.value.__cause__ is not None
+
+
+def test_a_module_that_fails_on_import_is_broken(tmp_path, monkeypatch):
+    (tmp_path / "failing_plugin.py").write_text("raise RuntimeError('no licence')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BrokenPlugin, match=r"RuntimeError.*no licence"):
+        load_plugin(SCORERS, "failing_plugin:Scorer")
+
+
+def test_listing_imports_no_plugin():
+    script = (
+        "import sys; from kbtools.plugins import *; list_plugins(SCORERS), list_plugins(BACKENDS);"
+        "print([name for name in sys.modules if name.startswith(('kbtools.scorers', 'kbtools.indexers'))])"
+    )
+    listed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert listed.stdout == "[]\n"

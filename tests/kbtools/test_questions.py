@@ -1,0 +1,84 @@
+"""Question files: what each line gives, and what bad input gets."""
+
+import pytest
+
+from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
+from kbtools.questions import AnnotatedQuestion, read_annotated, read_questions
+
+GOLD = "www.freebase.com/m/0a\twww.freebase.com/book/author\twww.freebase.com/m/0b\twho wrote it?"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content):
+        path = tmp_path / "questions.txt"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def test_an_annotated_line_gives_canonical_ids_and_its_question(write):
+    assert list(read_annotated(write(GOLD + "\n"))) == [
+        AnnotatedQuestion("m.0a", "book.author", "m.0b", "who wrote it?")
+    ]
+
+
+@pytest.mark.parametrize("content", [GOLD, GOLD + "\n", GOLD + "\r\n", "\ufeff" + GOLD + "\n", "\n" + GOLD + "\n\n"])
+def test_line_ends_marks_and_blank_lines_change_nothing(write, content):
+    (one,) = read_annotated(write(content))
+    assert (one.subject, one.text) == ("m.0a", "who wrote it?")
+
+
+def test_a_question_keeps_its_spaces_and_letters(write):
+    (one,) = read_annotated(write(GOLD.replace("who wrote it?", ' Who  wrote ŁÓDŹ \\ "x" ')))
+    assert one.text == ' Who  wrote ŁÓDŹ \\ "x" '
+
+
+def test_questions_are_the_last_column_of_every_line(write):
+    assert list(read_questions(write(f"who wrote it\n\n{GOLD}\nwhere is x"))) == [
+        "who wrote it",
+        "",
+        "who wrote it?",
+        "where is x",
+    ]
+
+
+@pytest.mark.parametrize("line", ["one", "a\tb\tc", GOLD + "\tmore"])
+def test_a_wrong_number_of_columns_is_named_with_its_line(write, line):
+    path = write(f"{GOLD}\n{line}\n")
+    with pytest.raises(BadLine, match=rf"questions\.txt:2: found {line.count(chr(9)) + 1} columns"):
+        list(read_annotated(path))
+
+
+@pytest.mark.parametrize("read", [read_annotated, read_questions])
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        ("", SourceEmpty, "empty"),
+        ("<!DOCTYPE html>\n<html></html>\n", WrongFormat, "web page"),
+        ("<html>\n", WrongFormat, "web page"),
+        (GOLD.encode() + b"\n\xff\xfe\n", BadLine, "questions.txt:2: found invalid UTF-8"),
+    ],
+)
+def test_what_is_no_file_of_questions_is_refused(write, read, content, error, message):
+    path = write(content)
+    with pytest.raises(error, match=message):
+        list(read(path))
+
+
+@pytest.mark.parametrize("read", [read_annotated, read_questions])
+def test_a_missing_file_is_named(tmp_path, read):
+    with pytest.raises(SourceMissing, match=r"absent\.txt: no such file"):
+        list(read(tmp_path / "absent.txt"))
+    with pytest.raises(SourceMissing):
+        list(read(tmp_path))
+
+
+def test_every_question_of_the_sample_is_annotated(examples, sample_memory):
+    questions = [
+        one for split in ("train", "valid", "test") for one in read_annotated(examples / f"sample.{split}.txt")
+    ]
+    assert len(questions) == 202
+    assert None not in sample_memory.kb.rows([one.subject for one in questions])
+    assert {one.relation for one in questions} <= set(sample_memory.kb.relations)
