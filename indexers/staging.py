@@ -73,10 +73,13 @@ class Staging:
     def __enter__(self) -> "Staging":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Close every connection; raise as KeyboardInterrupt what DuckDB makes an error of its own of."""
         for cursor in self.cursors:
             cursor.close()
         self.connection.close()
+        if isinstance(error, RuntimeError | duckdb.InterruptException) and "interrupt" in str(error).lower():
+            raise KeyboardInterrupt from error
 
     def add(self, table: Kind | str, rows: pa.Table) -> None:
         """Append rows to a work table."""

@@ -1,7 +1,9 @@
 """Linking: from the n-grams of a question to the entities whose names they are, strictly, then fuzzily."""
 
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from kbtools.candidates import Link
 from kbtools.knowledge import KnowledgeBase, NameMatch
@@ -17,6 +19,15 @@ def link_strictly(kb: KnowledgeBase, question: Question, found: Iterable[Ngram] 
     asked = ngrams(question, lengths=kb.manifest.lengths) if found is None else list(found)
     matches = kb.lookup([ngram.form for ngram in asked])
     return [strict_link(question, ngram, match) for ngram in asked for match in matches.get(ngram.form, ())]
+
+
+def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
+    """Keep the links that lead to a subject of some fact: the others open up no candidate."""
+    if not links:
+        return []
+    counts = kb.fact_counts(np.concatenate([link.entities for link in links]))
+    starts = np.cumsum([0] + [len(link.entities) for link in links[:-1]])
+    return [link for link, facts in zip(links, np.add.reduceat(counts, starts), strict=True) if facts]
 
 
 def strict_link(question: Question, ngram: Ngram, match: NameMatch) -> Link:

@@ -14,6 +14,11 @@ from kbtools.scoring import Asked
 STEM = 5
 """Letters by which two words are held to be forms of one: `directed` and `director` share five."""
 
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Where a name in camel case, such as DBpedia's `birthPlace`, has its words."""
+
+HOST = re.compile(r"^[a-z]+://[^/]*/")
+
 LAST, REST = 1.0, 0.4
 """What a word counts in the last part of a relation's name, and before it."""
 
@@ -76,11 +81,11 @@ class LexicalScorer:
 
 
 def name_weights(relation: str) -> dict[str, float]:
-    """Weigh the stems of a relation's name, which `/`, `.`, `_` and `#` divide; the last part says most."""
-    parts = [part for part in re.split(r"[/.#]+", relation) if part]
+    """Weigh the stems of a relation's name, which `/`, `.`, `_`, `#` and camel case divide; the last part says most."""
+    parts = [part for part in re.split(r"[/.#]+", HOST.sub("", relation)) if part]
     weights: dict[str, float] = {}
     for part in parts:
-        for word in split_words(fold(part.replace("_", " "))):
+        for word in split_words(fold(CAMEL.sub(" ", part.replace("_", " ")))):
             if word not in FUNCTION_WORDS:
                 weights[stem(word)] = max(weights.get(stem(word), 0.0), LAST if part == parts[-1] else REST)
     return weights

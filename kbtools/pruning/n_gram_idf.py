@@ -5,7 +5,7 @@ import math
 from kbtools.candidates import Link
 from kbtools.function_words import FUNCTION_WORDS, has_content, is_spoken
 from kbtools.knowledge import KnowledgeBase
-from kbtools.linking import link_strictly
+from kbtools.linking import link_strictly, with_facts
 from kbtools.misspelling import Misspelling, relation_words
 from kbtools.ngrams import Question
 from kbtools.normalise import normal_form
@@ -39,7 +39,7 @@ class NGramIdf:
         self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
 
     def links(self, question: Question) -> list[Link]:
-        strict = link_strictly(self.kb, question)
+        strict = with_facts(self.kb, link_strictly(self.kb, question))
         links = strict + self.misspelling.links(question, strict=strict)
         forms = [normal_form(link.name) if link.rung is Rung.FUZZY else link.ngram.form for link in links]
         self.learn({word for form in forms for word in form.split(" ")})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kbtools.candidates import Link
 from kbtools.function_words import QUESTION_WORDS, has_content, is_spoken
 from kbtools.knowledge import KnowledgeBase
-from kbtools.linking import link_strictly
+from kbtools.linking import link_strictly, with_facts
 from kbtools.misspelling import Misspelling
 from kbtools.ngrams import Question
 
@@ -22,7 +22,7 @@ class NGramPlus:
         self.misspelling = Misspelling(kb)
 
     def links(self, question: Question) -> list[Link]:
-        strict = link_strictly(self.kb, question)
+        strict = with_facts(self.kb, link_strictly(self.kb, question))
         content = [link for link in strict if has_content(link.ngram.form)]
         if not content:
             content = self.misspelling.links(question)

@@ -51,9 +51,16 @@ def test_the_rarest_mention_weighs_most_and_three_are_kept(sample):
     assert weights["hamlet"] < 0
 
 
+@pytest.mark.parametrize("pruning", ["n-gram+", "n-gram-idf"])
+def test_a_longer_name_without_facts_hides_no_shorter_one(make_kb, backend, new_world, pruning):
+    names = (("a", "moon"), ("z", "blue moon"))
+    kb = make_kb(backend, new_world(facts=(("a", "r", "z"),), names=names))
+    assert mentions(kb, "who sang blue moon", pruning) == {"moon"}
+
+
 def test_the_weight_of_a_mention_is_the_rarity_of_its_words(make_kb, backend, new_world):
     names = (("a", "red"), ("b", "red blue"), ("c", "red green"), ("d", "violet"))
-    kb = make_kb(backend, new_world(facts=(("a", "r", "z"),), names=names))
+    kb = make_kb(backend, new_world(facts=(("a", "r", "z"), ("d", "r", "z")), names=names))
     links = make_pruner("n-gram-idf", kb).links(Question.read("red violet"))
     weights = {link.name: link.weight for link in links}
     assert weights == {"violet": 0, "red": pytest.approx(math.log(5 / 4) - math.log(5 / 2))}

@@ -63,11 +63,12 @@ def test_words_inside_the_mention_do_not_count():
         ("work.work", {"work": LAST}),
         ("Ünïcode/Größe", {"unico": REST, "gross": LAST}),
         ("P31", {"p31": LAST}),
+        ("http://dbpedia.org/ontology/birthPlace", {"ontol": REST, "birth": LAST, "place": LAST}),
         ("", {}),
         ("...", {}),
     ],
 )
-def test_relation_names_split_at_slash_underscore_dot_and_hash(relation, weights):
+def test_relation_names_split_at_slash_underscore_dot_hash_and_camel_case(relation, weights):
     assert name_weights(relation) == weights
 
 
