@@ -11,6 +11,7 @@ import click
 from kbtools.indexers.build import Phase, Watch, build
 from kbtools.indexers.readers.ntriples import Predicates
 from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.tables import USUAL
 from kbtools.reporting import counts_report, skipped_report
 
 FILE = click.Path(path_type=Path)
@@ -21,6 +22,9 @@ def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
     columns = dict(pair.partition("=")[::2] for pair in pairs)
     if not all(columns.values()):
         raise click.BadParameter("expected NAME=HEADER, such as subject=head", param_hint="--column")
+    if unknown := sorted(set(columns) - set(USUAL)):
+        known = ", ".join(USUAL)
+        raise click.BadParameter(f"found {unknown[0]!r}, expected one of {known}", param_hint="--column")
     return columns
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from kbtools.results import Result
 from kbtools.sparql import object_query
 
 ANSWERS_SHOWN = 20
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def standard_input() -> Iterator[str]:
@@ -25,15 +27,29 @@ def standard_input() -> Iterator[str]:
         yield raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
 
 
-def argument(question: str) -> str:
-    """Read a question from the command line, where bytes that are no UTF-8 come as lone surrogates."""
-    return os.fsencode(question).decode(errors="replace")
+def texts(question: str | None, path: Path | None) -> Iterator[str]:
+    """Yield the questions of a file, of standard input, or the one of the command line."""
+    if path:
+        yield from read_questions(path)
+    elif question == "-":
+        yield from standard_input()
+    elif question:  # bytes that are no UTF-8 come as lone surrogates
+        yield os.fsencode(question).decode(errors="replace")
+
+
+def visible(text: str) -> str:
+    """Write control characters as escapes, so that no name breaks a line or commands a terminal."""
+    return CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
 
 
 def table(result: Result, explain: bool) -> str:
     """Lay out a result for people."""
+    return "\n".join(visible(line) for line in rows(result, explain))
+
+
+def rows(result: Result, explain: bool) -> list[str]:
     if not result.candidates:
-        return f"{result.question}\n  no candidates: no name of the knowledge base is in the question"
+        return [result.question, "  no candidates: no name of the knowledge base is in the question"]
     lines = [result.question]
     for place, found in enumerate(result.candidates, 1):
         name = found.subject_name or "(no name)"
@@ -48,7 +64,7 @@ def table(result: Result, explain: bool) -> str:
     shown = [f"{answer.name} ({answer.id})" if answer.name else answer.id for answer in result.answers[:ANSWERS_SHOWN]]
     more = len(result.answers) - len(shown)
     lines.append("  answers: " + ", ".join(shown) + (f" and {more:,} more" if more > 0 else ""))
-    return "\n".join(lines)
+    return lines
 
 
 @click.command("query")
@@ -82,14 +98,7 @@ def command(
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
     kb = open_kb(path)
-    asked = (
-        read_questions(questions)
-        if questions
-        else standard_input()
-        if question == "-"
-        else iter([argument(question or "")])
-    )
-    for text in asked:
+    for text in texts(question, questions):
         result = kb.query(text, pruning=pruning, scorer=scorer, top=top or None)
         if sparql:
             best = result.candidates[0] if result.candidates else None

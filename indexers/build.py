@@ -401,5 +401,6 @@ def check(folder: Path, manifest: Manifest) -> None:
         "names": len(written.alias_texts),
     }
     expected = {kind: manifest.counts[kind].unique for kind in found}
+    found["forms"], expected["forms"] = len(written.forms), manifest.statistics["forms"]
     if found != expected:
         raise NothingBuilt(f"{folder}: wrote {found}, expected {expected}; the disk or the memory may be faulty")

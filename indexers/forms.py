@@ -47,7 +47,7 @@ class FormWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.environment = lmdb.open(
-            str(path), subdir=False, map_size=MAP_SIZE, max_dbs=2, lock=False, sync=False, metasync=False, meminit=False
+            str(path), subdir=False, map_size=MAP_SIZE, max_dbs=2, lock=False, sync=False, metasync=False
         )
         self.lengths: set[int] = set()
         self.forms = 0
@@ -178,6 +178,10 @@ class FormStore:
             if store is None:
                 store = _open_environments[identity] = cls(path)
             return store
+
+    def __len__(self) -> int:
+        """Count the forms."""
+        return int(self.transaction.stat(self.forms)["entries"])
 
     def lookup(self, forms: Sequence[str], texts: StringTable) -> dict[str, list[NameMatch]]:
         """Find the names under each form that is stored."""

@@ -4,6 +4,7 @@ Stages (design, section 3): the whole name within one edit, within two, the name
 neighbours of words that no name holds, the names that begin with it.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -77,11 +78,13 @@ def links_to(folder: Path) -> Iterator[str]:
     """Give a folder of links to files that may not be written beside: tantivy locks even where it only reads."""
     links = mkdtemp(prefix="kbtools-")
     try:
-        for path in folder.iterdir():
-            Path(links, path.name).symlink_to(path.resolve())
+        place = os.path.realpath(folder)
+        for name in os.listdir(place):
+            os.symlink(os.path.join(place, name), os.path.join(links, name))
         yield links
     finally:
-        for _ in range(3):  # a thread of tantivy may lock once more meanwhile
+        shutil.rmtree(links, ignore_errors=True)
+        if os.path.exists(links):  # a thread of tantivy locked once more meanwhile
             shutil.rmtree(links, ignore_errors=True)
 
 

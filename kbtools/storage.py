@@ -5,14 +5,14 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import msgpack
 
-from kbtools.errors import BuildLocked, DiskFull, KBUnusable, OutputUnusable
+from kbtools.errors import BuildLocked, DiskFull, KBToolsError, KBUnusable, OutputUnusable
 
 FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
 """How libraries word a full disk, a full quota, and the limit on a file's size."""
@@ -134,7 +134,7 @@ def built_folder(target: Path) -> Iterator[Path]:
                 swap(temporary, place)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
-    except BrokenPipeError:  # of whoever was to read of the build, not of the disk
+    except (KBToolsError, BrokenPipeError):  # the pipe is that of who reads of the build, not the disk's
         raise
     except Exception as error:
         if is_disk_full(error):
@@ -167,7 +167,17 @@ def flush_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def swap(new: Path, target: Path) -> None:
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one system call, where the system has it (Linux)."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    paths = [ctypes.c_char_p(os.fsencode(path)) for path in (one, other)]
+    return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)
+
+
+def swap(new: Path, target: Path, *, exchange: Callable[[Path, Path], bool] = exchange) -> None:
     """Put a folder in the target's place in one step, so that a reader finds the old one or the new one."""
     if not target.exists():
         new.rename(target)
@@ -188,13 +198,3 @@ def restore(target: Path) -> None:
     if old.exists() and not target.exists():
         old.rename(target)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def exchange(one: Path, other: Path) -> bool:
-    """Exchange two folders in one system call, where the system has it (Linux)."""
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
-        return False
-    paths = [ctypes.c_char_p(os.fsencode(path)) for path in (one, other)]
-    return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)

@@ -1,0 +1,353 @@
+"""kbtools index: sources in, a knowledge base out, or one line that says why not."""
+
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from kbtools.cli.main import main
+
+KBTOOLS = (sys.executable, "-c", "from kbtools.cli.main import main; main()")
+
+SIGNALLED = """
+import logging, os, sys
+from kbtools.cli.main import main
+
+class Stop(logging.Handler):
+    def emit(self, record):
+        if record.getMessage().startswith(sys.argv[2] + ":"):
+            os.kill(os.getpid(), int(sys.argv[1]))
+
+logging.getLogger("kbtools.indexers.build").addHandler(Stop())
+logging.getLogger("kbtools.indexers.build").setLevel(logging.INFO)
+main(sys.argv[3:])
+"""
+"""A build that sends itself a signal at the end of a phase."""
+
+
+def run(*args):
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def sample_options(examples):
+    return [f"--{kind}={examples / f'sample.{kind}.txt'}" for kind in ("facts", "names", "types")]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a source; give its path."""
+
+    def write_source(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return write_source
+
+
+@pytest.fixture
+def own(write):
+    """Write the smallest knowledge base: Alpha -> r -> Beta."""
+    facts = write("f.tsv", "subject\trelation\tobject\na\tr\tb\n")
+    return ["--facts", facts, "--names", write("n.tsv", "id\tname\na\tAlpha\nb\tBeta\n")]
+
+
+def test_it_prints_a_line_per_phase_then_the_counts(sample_options, tmp_path):
+    result = run("index", *sample_options, "--out", tmp_path / "s.kb")
+    lines = result.stdout.splitlines()
+    phases = [line.partition(":")[0] for line in lines if re.fullmatch(r".+: .+ \(\d+\.\d s\)", line)]
+    assert result.exit_code == 0
+    assert phases == [
+        "read sample.facts.txt",
+        "read sample.names.txt",
+        "read sample.types.txt",
+        *("entities", "facts", "names", "types", "forms", "check"),
+    ]
+    assert "facts                537             3           534" in lines
+    assert lines[-1].startswith(f"{tmp_path / 's.kb'}: ")
+
+
+def test_quiet_prints_the_counts_alone(own, tmp_path):
+    result = run("index", *own, "--quiet", "--out", tmp_path / "s.kb")
+    assert " s)" not in result.stdout
+    assert "facts                  1             0             1" in result.stdout
+
+
+def test_a_second_run_says_that_there_is_nothing_to_do(own, tmp_path):
+    run("index", *own, "--out", tmp_path / "s.kb")
+    result = run("index", *own, "--out", tmp_path / "s.kb")
+    assert result.exit_code == 0
+    assert "already holds these sources, nothing to do (--force builds it again)" in result.stdout
+    assert "facts                  1             0             1" in result.stdout
+
+
+def test_force_builds_again(own, tmp_path):
+    run("index", *own, "--out", tmp_path / "s.kb")
+    assert "check: " in run("index", *own, "--force", "--out", tmp_path / "s.kb").stdout
+
+
+@pytest.mark.parametrize("option", ["--lang=de", "--column=entity=id"])
+def test_another_option_builds_again(own, tmp_path, option):
+    run("index", *own, "--out", tmp_path / "s.kb")
+    assert "check: " in run("index", *own, option, "--out", tmp_path / "s.kb").stdout
+
+
+def test_facts_are_needed(own, tmp_path):
+    result = run("index", *own[2:], "--out", tmp_path / "s.kb")
+    assert result.exit_code == 2
+    assert "give at least one --facts or --rdf file" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--max-bad=2", "--column=subject", "--column==x", "--column=subjekt=head"])
+def test_a_malformed_option_is_a_usage_error(own, tmp_path, option):
+    assert run("index", *own, option, "--out", tmp_path / "s.kb").exit_code == 2
+
+
+def test_bad_lines_up_to_the_limit_are_skipped_and_shown(own, write, tmp_path):
+    write("f.tsv", "subject\trelation\tobject\na\tr\tb\n" + "odd\n" * 2)
+    result = run("index", *own, "--max-bad", "0.6", "--out", tmp_path / "s.kb")
+    shown = f"skipped 2 of 4 lines: 1 columns where 3 were expected; first: {tmp_path / 'f.tsv'}:3: 'odd'"
+    assert result.exit_code == 0
+    assert shown in result.stdout
+
+
+def test_more_bad_lines_are_refused_and_nothing_is_written(own, write, tmp_path):
+    write("f.tsv", "subject\trelation\tobject\na\tr\tb\n" + "odd\n" * 2)
+    result = run("index", *own, "--out", tmp_path / "new" / "s.kb")
+    assert result.exit_code == 1
+    assert f"first at {tmp_path / 'f.tsv'}:3" in result.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"f.tsv", "n.tsv"}
+
+
+def test_a_stricter_limit_is_not_met_by_an_older_build(own, write, tmp_path):
+    write("f.tsv", "subject\trelation\tobject\na\tr\tb\nodd\n")
+    assert run("index", *own, "--max-bad", "1", "--out", tmp_path / "s.kb").exit_code == 0
+    assert run("index", *own, "--max-bad", "0", "--out", tmp_path / "s.kb").exit_code == 1
+
+
+def test_an_own_knowledge_base_of_three_formats_answers(write, tmp_path):
+    facts = write("f.csv", 'head,property,tail\n"http://ex.org/a b",born in,c 1\n"x ""y""",r,c 1\nc 1,r,"x ""y"""\n')
+    names = write("n.tsv", 'id\tlabel\nhttp://ex.org/a b\tSay "hi" \\ back\nc 1\tÜberß\n')
+    types = write("t.jsonl", json.dumps({"id": "c 1", "types": ["T x", "City"]}) + "\n")
+    out = tmp_path / "own.kb"
+    built = run("index", "--facts", facts, "--names", names, "--types", types, "--out", out)
+    record = json.loads(run("query", "--kb", out, "--json", 'where was say "hi" \\ back born in').stdout)
+    assert "types                  2             0             2" in built.stdout
+    assert record["candidates"][0]["subject"] == "http://ex.org/a b"
+    assert record["candidates"][0]["subject_name"] == 'Say "hi" \\ back'
+    assert record["answers"] == [{"id": "c 1", "name": "Überß"}]
+
+
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+RDF = f"""\
+<http://ex.org/e1> {LABEL} "Marie Curie"@en .
+<http://ex.org/e1> {LABEL} "Maria Skłodowska"@pl .
+<http://ex.org/e1> <http://ex.org/birthDate> "1867-11-07"^^<http://www.w3.org/2001/XMLSchema#date> .
+<http://ex.org/e1> <http://ex.org/birthPlace> <http://ex.org/warsaw> .
+<http://ex.org/warsaw> {LABEL} "Warsaw"@en .
+<http://ex.org/warsaw> {LABEL} "Warszawa"@pl .
+"""
+
+
+@pytest.mark.parametrize(
+    ("lang", "question", "answer"),
+    [
+        ("en", "birth place of marie curie", "Warsaw (http://ex.org/warsaw)"),
+        ("pl", "birth place of maria skłodowska", "Warszawa (http://ex.org/warsaw)"),
+        ("", "birth place of maria skłodowska", "(http://ex.org/warsaw)"),
+        ("en", "birth date of marie curie", "answers: 1867-11-07 ("),
+    ],
+)
+def test_an_rdf_file_answers_in_the_language_asked_for(write, tmp_path, lang, question, answer):
+    assert run("index", "--rdf", write("k.nt", RDF), "--lang", lang, "--out", tmp_path / "k.kb").exit_code == 0
+    assert answer in run("query", "--kb", tmp_path / "k.kb", "--top", "1", question).stdout
+
+
+NOTHING = {
+    "facts": "subject\trelation\tobject\n",
+    "names": "id\tname\nzzz\tNobody\n",
+    "types": "id\ttype\na\tT\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--facts", "nothing.facts.tsv", "--names", "n.tsv"], "nothing.facts.tsv: no facts among its 1 lines"),
+        (["--facts", "f.tsv", "--names", "nothing.names.tsv"], "no name belongs to the subject of a fact; check"),
+        (["--facts", "f.tsv"], "no name belongs to the subject of a fact; check"),
+        (["--facts", "f.tsv", "--types", "nothing.types.tsv"], "no name belongs to the subject of a fact; check"),
+    ],
+)
+def test_a_stage_that_gave_nothing_is_a_failure(own, write, tmp_path, monkeypatch, options, told):
+    for kind, text in NOTHING.items():
+        write(f"nothing.{kind}.tsv", text)
+    monkeypatch.chdir(tmp_path)
+    before = set(os.listdir())
+    result = run("index", *options, "--out", "s.kb")
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert set(os.listdir()) == before
+
+
+@pytest.mark.parametrize("option", ["facts", "names", "types", "rdf"])
+def test_a_missing_source_is_named(own, tmp_path, option):
+    result = run("index", *own, f"--{option}", tmp_path / "absent.txt", "--out", tmp_path / "s.kb")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {tmp_path / 'absent.txt'}: ")
+    assert not (tmp_path / "s.kb").exists()
+
+
+@pytest.mark.parametrize("out", ["./s.kb/", "new/a b ü/s.kb", "-dash.kb", "x/../s.kb"])
+def test_out_may_be_any_path_and_its_parents_are_made(own, tmp_path, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").mkdir()
+    assert run("index", *own, "--out", out).exit_code == 0
+    assert run("query", "--kb", out, "alpha").exit_code == 0
+    assert {path.name for path in tmp_path.rglob(".*")} == {".managed.json"}
+
+
+def test_out_may_be_the_empty_folder_one_is_in(own, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert run("index", *own, "--out", ".").exit_code == 0
+    assert run("info", tmp_path / "here").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda out: (out.mkdir(), (out / "notes.txt").write_text("mine")), "holds 'notes.txt', which would be lost"),
+        (lambda out: (out.mkdir(), (out / "fact.first").write_text("mine")), "holds 'fact.first', which would be lost"),
+        (lambda out: out.write_text("mine"), "is a file or inside one"),
+    ],
+)
+def test_what_is_no_knowledge_base_is_never_replaced(own, tmp_path, make, told):
+    make(tmp_path / "out")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    result = run("index", *own, "--force", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_knowledge_base_that_something_was_put_into_is_not_replaced(own, tmp_path):
+    run("index", *own, "--out", tmp_path / "s.kb")
+    (tmp_path / "s.kb" / "notes.txt").write_text("mine")
+    result = run("index", *own, "--force", "--out", tmp_path / "s.kb")
+    assert result.exit_code == 1
+    assert "holds 'notes.txt', which would be lost" in result.stderr
+    assert run("query", "--kb", tmp_path / "s.kb", "alpha").exit_code == 0
+
+
+def test_the_folder_of_the_sources_is_not_replaced(own, tmp_path):
+    assert "'f.tsv', which would be lost" in run("index", *own, "--out", tmp_path).stderr
+
+
+def test_out_below_a_file_is_refused(own, tmp_path):
+    result = run("index", *own, "--out", tmp_path / "f.tsv" / "s.kb")
+    assert result.exit_code == 1
+    assert "is a file or inside one" in result.stderr
+
+
+def test_a_name_that_the_disk_cannot_hold_is_refused(own, tmp_path):
+    result = run("index", *own, "--out", tmp_path / ("x" * 250))
+    assert result.exit_code == 1
+    assert "cannot be written (File name too long)" in result.stderr
+
+
+def test_a_link_is_followed(own, tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link.kb").symlink_to(tmp_path / "far" / "s.kb")
+    first = run("index", *own, "--out", tmp_path / "link.kb")
+    again = run("index", *own, "--force", "--out", tmp_path / "link.kb")
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert (tmp_path / "link.kb").is_symlink()
+    assert os.listdir(tmp_path / "far") == ["s.kb"]
+    assert run("query", "--kb", tmp_path / "link.kb", "alpha").exit_code == 0
+
+
+def test_a_path_that_is_no_utf_8_is_told_with_escapes(own, tmp_path):
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.tsv")
+    os.rename(own[1], odd)
+    built = run("index", "--facts", odd, *own[2:], "--out", tmp_path / "s.kb")
+    record = json.loads(run("info", tmp_path / "s.kb", "--json").stdout)
+    assert built.exit_code == 0
+    assert record["sources"][0]["path"] == f"{tmp_path}/\\xff.tsv"
+
+
+@pytest.mark.parametrize(
+    ("number", "phase"),
+    [(signal.SIGINT, "forms"), (signal.SIGTERM, "read sample.facts.txt"), (signal.SIGHUP, "facts")],
+)
+def test_a_stopped_build_leaves_the_old_one_and_nothing_else(own, sample_options, tmp_path, number, phase):
+    out = tmp_path / "kbs" / "s.kb"
+    run("index", *own, "--out", out)
+    command = [sys.executable, "-c", SIGNALLED, str(int(number)), phase, "index", *sample_options, "--out", out]
+    stopped = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (stopped.returncode, stopped.stderr.strip()) == (1, "Aborted!")
+    assert os.listdir(out.parent) == ["s.kb"]
+    assert run("query", "--kb", out, "alpha").exit_code == 0
+
+
+@pytest.mark.parametrize("phase", ["entities", "check"])
+def test_a_killed_build_leaves_the_old_one_and_the_next_run_cleans_up(own, sample_options, tmp_path, phase):
+    out = tmp_path / "kbs" / "s.kb"
+    run("index", *own, "--out", out)
+    command = [sys.executable, "-c", SIGNALLED, str(int(signal.SIGKILL)), phase, "index", *sample_options, "--out", out]
+    killed = subprocess.run(command, capture_output=True, check=False)
+    left = set(os.listdir(out.parent))
+    old = run("query", "--kb", out, "alpha")
+    built = run("index", *sample_options, "--out", out)
+    assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, b"")
+    assert left == {"s.kb", ".s.kb.building", ".s.kb.lock"}
+    assert "Alpha (a)" in old.stdout
+    assert built.exit_code == 0
+    assert os.listdir(out.parent) == ["s.kb"]
+
+
+def test_what_a_killed_build_leaves_is_no_knowledge_base(sample_options, tmp_path):
+    command = [sys.executable, "-c", SIGNALLED, str(int(signal.SIGKILL)), "forms", "index", *sample_options]
+    subprocess.run([*command, "--out", tmp_path / "s.kb"], capture_output=True, check=False)
+    results = [run("info", path) for path in (tmp_path / "s.kb", tmp_path / ".s.kb.building")]
+    assert [result.exit_code for result in results] == [1, 1]
+    assert "no such knowledge base; build it" in results[0].stderr
+    assert "not a knowledge base" in results[1].stderr
+
+
+@pytest.mark.parametrize("size", [2_000, 60_000])
+def test_a_limit_on_file_size_is_one_line(own, sample_options, tmp_path, size):
+    out = tmp_path / "kbs" / "s.kb"
+    run("index", *own, "--out", out)
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+    command = [sys.executable, "-c", limit + KBTOOLS[2], "index", *sample_options, "--out", out]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.stderr == (
+        f"Error: {out}: no space left on the disk; nothing was changed, free some space and run it again\n"
+    )
+    assert result.returncode == 1
+    assert os.listdir(out.parent) == ["s.kb"]
+    assert run("query", "--kb", out, "alpha").exit_code == 0
+
+
+def test_a_reader_of_the_phases_that_has_had_enough_ends_it_quietly(sample_options, tmp_path):
+    command = [*KBTOOLS, "index", *sample_options, "--out", str(tmp_path / "kbs" / "s.kb")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+    assert not (tmp_path / "kbs").exists()
+
+
+def test_the_log_tells_each_phase_once(own, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "kbtools.indexers.build")
+    run("index", *own, "--quiet", "--out", tmp_path / "s.kb")
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        *("read f.tsv", "read n.tsv", "entities", "facts", "names", "types", "forms", "check")
+    ]

@@ -1,0 +1,172 @@
+"""kbtools info: what a knowledge base says of itself."""
+
+import json
+import shutil
+
+import msgpack
+import pytest
+from click.testing import CliRunner
+
+from kbtools.cli.main import main
+
+
+def info(*args):
+    return CliRunner().invoke(main, ["info", *map(str, args)])
+
+
+def pack(path, **changes):
+    """Change the envelope of a manifest, or what the `record` in it says."""
+    manifest = path / "manifest.msgpack"
+    wrapped = msgpack.unpackb(manifest.read_bytes())
+    record = wrapped["record"] | changes.pop("record", {})
+    manifest.write_bytes(msgpack.packb(wrapped | {"record": record} | changes))
+
+
+@pytest.fixture
+def copy(sample_path, tmp_path):
+    """Copy the sample's folder, to damage it."""
+    return shutil.copytree(sample_path, tmp_path / "copy.kb")
+
+
+def test_it_tells_counts_sources_sizes_and_versions(sample_path, examples):
+    result = info(sample_path)
+    assert result.exit_code == 0
+    assert "facts                537             3           534" in result.stdout
+    assert f"source {examples / 'sample.facts.txt'} (facts): 48.7 KB, 487 lines, sha256 " in result.stdout
+    assert "file forms.lmdb: " in result.stdout
+    assert "written by kbtools " in result.stdout
+    assert "normaliser version " in result.stdout
+
+
+def test_json_holds_the_same(sample_path):
+    record = json.loads(info(sample_path, "--json").stdout)
+    assert record["json_version"] == 1
+    assert record["counts"]["facts"] == {"raw": 537, "duplicate": 3, "unique": 534}
+    assert [source["kind"] for source in record["sources"]] == ["facts", "names", "types"]
+    assert all(len(source["sha256"]) == 64 for source in record["sources"])
+    assert set(record["versions"]) == {"kbtools", "tantivy", "lmdb"}
+    assert record["files"]["forms.lmdb"] > 0
+
+
+def test_what_was_skipped_is_told_with_its_first_example(tmp_path):
+    (tmp_path / "f.tsv").write_text("subject\trelation\tobject\na\tr\tb\nodd\n")
+    (tmp_path / "n.tsv").write_text("id\tname\na\tAlpha\n")
+    sources = ["--facts", str(tmp_path / "f.tsv"), "--names", str(tmp_path / "n.tsv"), "--max-bad", "0.5"]
+    CliRunner().invoke(main, ["index", *sources, "--out", str(tmp_path / "o.kb")])
+    told = f"{tmp_path / 'f.tsv'}:3: 'odd'"
+    assert f"skipped 1 of 3 lines: 1 columns where 3 were expected; first: {told}" in info(tmp_path / "o.kb").stdout
+    (facts, _) = json.loads(info(tmp_path / "o.kb", "--json").stdout)["sources"]
+    assert facts["skipped"] == [["1 columns where 3 were expected", 1, told]]
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda path: None, "no such knowledge base; build it with kbtools index --out"),
+        (lambda path: path.mkdir(), "not a knowledge base (it has no manifest.msgpack)"),
+        (lambda path: path.write_text("x"), "not a folder"),
+    ],
+)
+def test_what_is_no_knowledge_base_is_refused_with_the_next_step(tmp_path, make, told):
+    make(tmp_path / "no.kb")
+    result = info(tmp_path / "no.kb")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"Error: {tmp_path / 'no.kb'}: {told}" in result.stderr
+    assert "kbtools index --out" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"version": 99}, "found format 'kbtools-kb' version 99, expected 'kbtools-kb' version"),
+        ({"format": "other"}, "found format 'other'"),
+        ({"record": {"normaliser": 99}}, "built with normaliser version 99"),
+        ({"record": {"counts": 7}}, "damaged"),
+        ({"record": {"sources": [{}]}}, "damaged"),
+        ({"record": {"unknown": 1}}, "damaged"),
+    ],
+)
+def test_another_version_is_refused_with_the_next_step(copy, changes, told):
+    pack(copy, **changes)
+    result = info(copy)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {copy}")
+    assert told in result.stderr
+    assert "index again" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"garbage", b"\xc1", b"\x80", b"\x07", msgpack.packb({"format": 1, "version": 2, "record": 3})]
+)
+def test_a_damaged_manifest_is_refused(copy, content):
+    (copy / "manifest.msgpack").write_bytes(content)
+    result = info(copy)
+    assert result.exit_code == 1
+    assert f"Error: {copy / 'manifest.msgpack'}: damaged" in result.stderr
+
+
+def test_a_truncated_manifest_is_refused(copy):
+    whole = (copy / "manifest.msgpack").read_bytes()
+    (copy / "manifest.msgpack").write_bytes(whole[: len(whole) // 2])
+    assert "damaged" in info(copy).stderr
+
+
+FILES = [
+    "alias.first",
+    "alias.is_alias",
+    "alias.text.starts",
+    "alias.text.utf8",
+    "entity.id.starts",
+    "entity.id.utf8",
+    "fact.first",
+    "fact.first_object",
+    "fact.object",
+    "fact.relation",
+    "forms.lmdb",
+    "fuzzy/*.idx",
+    "fuzzy/*.term",
+    "fuzzy/meta.json",
+    "relation.id.starts",
+    "relation.id.utf8",
+    "type.first",
+    "type.id.starts",
+    "type.id.utf8",
+    "type.type",
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.unlink(),
+        lambda path: path.write_bytes(path.read_bytes()[:-1]),
+        lambda path: path.write_bytes(path.read_bytes() + b"\0"),
+        lambda path: path.write_bytes(b""),
+    ],
+    ids=["missing", "truncated", "grown", "empty"],
+)
+def test_a_damaged_file_is_named(copy, name, damage):
+    (path,) = copy.glob(name)
+    damage(path)
+    result = info(copy)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {path}: missing or not the ")
+    assert result.stderr.endswith("index again\n")
+
+
+@pytest.mark.parametrize("name", ["forms.lmdb", "fuzzy/meta.json"])
+def test_a_file_of_zeros_is_refused(copy, name):
+    (copy / name).write_bytes(bytes((copy / name).stat().st_size))
+    result = info(copy)
+    assert result.exit_code == 1
+    assert "cannot be opened" in result.stderr
+    assert result.stderr.endswith("index again\n")
+
+
+def test_a_damaged_knowledge_base_is_mended_by_indexing_again(copy, examples):
+    (copy / "forms.lmdb").unlink()
+    sources = [f"--{kind}={examples}/sample.{kind}.txt" for kind in ("facts", "names", "types")]
+    built = CliRunner().invoke(main, ["index", *sources, "--out", str(copy)])
+    assert "nothing to do" not in built.stdout
+    assert info(copy).exit_code == 0

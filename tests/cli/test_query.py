@@ -1,0 +1,279 @@
+"""kbtools query: what goes in by argument, file and stream, and what comes out."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from kbtools.cli.main import main
+
+KBTOOLS = (sys.executable, "-c", "from kbtools.cli.main import main; main()")
+WHO = "who created the character harry potter"
+
+
+@pytest.fixture
+def query(sample_path):
+    """Run kbtools query over the sample."""
+
+    def run(*args, given=None, env=None):
+        return CliRunner().invoke(main, ["query", "--kb", str(sample_path), *args], input=given, env=env)
+
+    return run
+
+
+@pytest.fixture
+def records(query):
+    """Ask a stream for JSON, timing left out."""
+
+    def run(given, *args):
+        result = query("--json", "--no-timing", *args, "-", given=given)
+        assert (result.exit_code, result.stderr) == (0, "")
+        return [json.loads(line) for line in result.stdout.split("\n")[:-1]]
+
+    return run
+
+
+@pytest.fixture
+def started(sample_path):
+    """Start kbtools query --json - in a process of its own, with pipes."""
+    command = [*KBTOOLS, "query", "--kb", str(sample_path), "--json", "-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        yield process
+        process.kill()
+
+
+def test_a_table_shows_candidates_and_answers(query):
+    result = query(WHO)
+    assert result.exit_code == 0
+    assert "Harry Potter (m.078ffw)" in result.stdout
+    assert "answers: J. K. Rowling (m.042xh)" in result.stdout
+
+
+def test_json_is_one_line_with_the_documented_keys(query):
+    (line,) = query("--json", WHO).stdout.splitlines()
+    record = json.loads(line)
+    assert {"question", "pruning", "scorer", "candidates", "tied", "answers", "milliseconds"} <= set(record)
+    assert record["milliseconds"] > 0
+
+
+def test_without_timing_no_milliseconds_are_told(records):
+    assert [record["milliseconds"] for record in records(WHO)] == [None]
+
+
+@pytest.mark.parametrize("given", [[], ["-", "--questions", "file"], ["who wrote it", "--questions", "file"]])
+def test_a_question_comes_from_one_place(query, given):
+    result = query(*given)
+    assert result.exit_code == 2
+    assert "give one QUESTION" in result.stderr
+
+
+@pytest.mark.parametrize("question", ["", "  "])
+def test_an_empty_argument_is_a_usage_error(query, question):
+    result = query(question)
+    assert result.exit_code == 2
+    assert "the question is empty" in result.stderr
+
+
+def test_the_knowledge_base_comes_from_the_environment(sample_path):
+    result = CliRunner().invoke(main, ["query", WHO], env={"KBTOOLS_KB": str(sample_path)})
+    assert "J. K. Rowling" in result.stdout
+
+
+def test_no_knowledge_base_is_a_usage_error_that_names_the_variable():
+    result = CliRunner().invoke(main, ["query", WHO], env={"KBTOOLS_KB": None})
+    assert result.exit_code == 2
+    assert "KBTOOLS_KB" in result.stderr
+
+
+def test_a_question_may_start_with_a_dash(query):
+    assert "Harry Potter" in query("--", "-- " + WHO).stdout
+
+
+def test_a_question_that_is_no_utf_8_is_answered(query):
+    question = os.fsdecode(b"\xff " + WHO.encode())
+    (line,) = query("--json", question).stdout.splitlines()
+    assert json.loads(line)["question"] == "\N{REPLACEMENT CHARACTER} " + WHO
+
+
+def test_an_unknown_pruner_is_a_usage_error_that_lists_them(query):
+    result = query("--pruning", "nope", WHO)
+    assert result.exit_code == 2
+    assert "'n-gram+'" in result.stderr
+
+
+def test_an_unknown_scorer_fails_and_lists_them(query):
+    result = query("--scorer", "nope", WHO)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: no plugin 'nope'")
+    assert "known: lexical" in result.stderr
+
+
+@pytest.mark.parametrize("scorer", ["nope:Scorer", "kbtools.scorers.lexical:Nope", ":Scorer", "os:sep"])
+def test_a_broken_scorer_fails_in_one_line_that_names_it(query, scorer):
+    result = query("--scorer", scorer, WHO)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert scorer in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_scorer_may_be_given_as_a_class(records):
+    (record,) = records(WHO, "--scorer", "kbtools.scorers.lexical:LexicalScorer")
+    assert record["candidates"][0]["subject"] == "m.078ffw"
+
+
+def test_top_limits_the_candidates_and_zero_gives_all(records):
+    asked = ("--pruning", "n-gram")
+    whole = len(records(WHO, "--top", "0", *asked)[0]["candidates"])
+    assert len(records(WHO, "--top", "1", *asked)[0]["candidates"]) == 1
+    assert len(records(WHO, "--top", "100000", *asked)[0]["candidates"]) == whole > 1
+
+
+def test_a_negative_top_is_a_usage_error(query):
+    assert query("--top", "-1", WHO).exit_code == 2
+
+
+def test_explain_says_why(query):
+    shown = query("--explain", "--top", "1", WHO).stdout
+    assert "is the name 'Harry Potter' but for its case" in shown
+    assert "popularity" in shown
+    assert "pruned by n-gram-idf" in shown
+
+
+def test_sparql_prints_the_query_of_the_winner(query):
+    shown = query("--sparql", WHO).stdout
+    assert "<http://rdf.freebase.com/ns/m.078ffw>" in shown
+    assert shown.count("\n") == 1
+
+
+def test_sparql_of_nothing_is_a_comment(query):
+    assert query("--sparql", "zzzz").stdout == "# no candidates\n"
+
+
+def test_a_table_of_nothing_says_so(query):
+    assert "no candidates" in query("zzzz").stdout
+
+
+def test_tied_candidates_are_said_to_be(query):
+    assert "are tied, in the order of their ids" in query("?").stdout
+
+
+def test_every_line_in_is_one_record_out(records):
+    asked = [record["question"] for record in records("\n  \nwho wrote it\n\n?\n")]
+    assert asked == ["", "  ", "who wrote it", "", "?"]
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        (b"who wrote it\r\nwho?\r\n", ["who wrote it", "who?"]),
+        (b"\xef\xbb\xbfwho wrote it\n", ["who wrote it"]),
+        (b"who wrote \xff\xfe it\n", ["who wrote \ufffd\ufffd it"]),
+        (b"who wrote\x00 it\n", ["who wrote\0 it"]),
+        (b"no final newline", ["no final newline"]),
+        ("who wrote \N{GRINNING FACE} it \u202eمن كتب".encode(), ["who wrote \N{GRINNING FACE} it \u202eمن كتب"]),
+        ("one\u2028line\x85and\x0bone\n".encode(), ["one\u2028line\x85and\x0bone"]),
+        (b"", []),
+    ],
+)
+def test_a_stream_gives_questions_as_they_are(records, given, asked):
+    assert [record["question"] for record in records(given)] == asked
+
+
+def test_offsets_are_characters_of_the_question(records):
+    (record,) = records("\N{GRINNING FACE}\N{GRINNING FACE} " + WHO)
+    mention = record["candidates"][0]["mention"]
+    assert record["question"][mention["start"] : mention["end"]] == mention["text"] == "harry potter"
+
+
+def test_a_question_of_five_thousand_tokens_is_answered(records):
+    (record,) = records("harry potter " * 2_500)
+    assert record["candidates"][0]["subject_name"] == "Harry Potter"
+
+
+def test_a_question_of_a_megabyte_is_answered(records):
+    (record,) = records("x" * 1_000_000 + " " + WHO)
+    assert record["candidates"][0]["subject_name"] == "Harry Potter"
+
+
+@pytest.mark.parametrize("name", ["questions.txt", "sample.test.txt"])
+def test_a_file_of_questions_is_answered_line_by_line(query, examples, name):
+    lines = (examples / name).read_text(encoding="utf-8").splitlines()
+    result = query("--json", "--questions", str(examples / name))
+    asked = [json.loads(line)["question"] for line in result.stdout.splitlines()]
+    assert asked == [line.rsplit("\t", 1)[-1] for line in lines]
+
+
+@pytest.mark.parametrize("content", [None, "", "<!DOCTYPE html>\n"])
+def test_a_file_that_holds_no_questions_is_refused(query, tmp_path, content):
+    path = tmp_path / "q.txt"
+    (path if content is not None else tmp_path / "other").write_text(content or "", encoding="utf-8")
+    result = query("--questions", str(path))
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {path}")
+
+
+def test_a_table_keeps_one_line_per_name(tmp_path):
+    (tmp_path / "f.jsonl").write_text('{"subject": "a", "relation": "r", "object": "b"}\n')
+    names = [{"id": "a", "name": "Alpha"}, {"id": "b", "name": 'two\nlines\t"q" \\ \x1b[31m'}]
+    (tmp_path / "n.jsonl").write_text("".join(json.dumps(name) + "\n" for name in names))
+    out = str(tmp_path / "o.kb")
+    sources = ["--facts", str(tmp_path / "f.jsonl"), "--names", str(tmp_path / "n.jsonl")]
+    assert CliRunner().invoke(main, ["index", *sources, "--out", out]).exit_code == 0
+    shown = CliRunner().invoke(main, ["query", "--kb", out, "alpha"]).stdout
+    record = json.loads(CliRunner().invoke(main, ["query", "--kb", out, "--json", "alpha"]).stdout)
+    assert shown.splitlines()[-1] == r'  answers: two\nlines\t"q" \ \x1b[31m (b)'
+    assert record["answers"] == [{"id": "b", "name": 'two\nlines\t"q" \\ \x1b[31m'}]
+
+
+def test_an_answer_comes_before_the_next_question_and_an_interrupt_is_quiet(started):
+    started.stdin.write(WHO.encode() + b"\n")
+    started.stdin.flush()
+    first = json.loads(started.stdout.readline())
+    started.send_signal(signal.SIGINT)
+    assert started.stderr.read().strip() == b"Aborted!"
+    assert first["question"] == WHO
+    assert started.wait() == 1
+
+
+def test_a_reader_that_has_had_enough_ends_it_quietly(started):
+    asked = WHO.encode() + b"\n"
+    started.stdin.write(asked)
+    started.stdin.flush()
+    started.stdout.readline()
+    started.stdout.close()
+    started.stdin.write(asked * 10)
+    started.stdin.close()
+    assert started.stderr.read() == b""
+    assert started.wait() == 1
+
+
+@pytest.mark.parametrize("form", ["--json", "--explain"])
+def test_a_full_disk_under_the_output_is_one_line(sample_path, form):
+    command = [*KBTOOLS, "query", "--kb", str(sample_path), form, WHO]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.stderr.startswith("Error: [Errno 28]")
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+
+
+def test_json_is_utf_8_whatever_the_terminal_speaks(sample_path):
+    command = [*KBTOOLS, "query", "--kb", str(sample_path)]
+    env = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    question = "where was sasha vujačić born"
+    as_json = subprocess.run([*command, "--json", question], capture_output=True, env=env, check=True)
+    as_table = subprocess.run([*command, question], capture_output=True, env=env, check=True)
+    assert json.loads(as_json.stdout.decode())["question"] == question
+    assert rb"sasha vuja\u010di\u0107" in as_table.stdout
+
+
+def test_closed_streams_are_no_crash(sample_path):
+    program = shlex.join([*KBTOOLS, "query", "--kb", str(sample_path)])
+    no_input = subprocess.run(f"{program} - <&-", shell=True, capture_output=True, check=False)
+    no_output = subprocess.run(f"{program} --json '{WHO}' >&-", shell=True, capture_output=True, check=False)
+    assert b"Traceback" not in no_input.stderr + no_output.stderr

@@ -1,0 +1,101 @@
+"""Columns and string tables: what is written is read back, row by row."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbtools.errors import KBUnusable
+from kbtools.indexers.arrays import ColumnWriter, StringTable, StringWriter, read_column
+
+AWKWARD = ["", "a", "Łódź", "", "\N{GRINNING FACE}", "line\nbreak", "x" * 10_000, "\0"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write batches of strings; open the table."""
+
+    def write(*batches):
+        writer = StringWriter(tmp_path / "t")
+        for batch in batches:
+            writer.write(batch)
+        writer.close()
+        return StringTable(tmp_path / "t")
+
+    return write
+
+
+def test_a_column_holds_its_values_as_little_endian(tmp_path):
+    writer = ColumnWriter(tmp_path / "c", np.uint32)
+    writer.write(np.array([1, 2]))
+    writer.write(np.array([], dtype=np.int64))
+    writer.write(np.array([2**32 - 1]))
+    digest = writer.close()
+    written = (tmp_path / "c").read_bytes()
+    assert written == b"\1\0\0\0\2\0\0\0\xff\xff\xff\xff"
+    assert digest == hashlib.sha256(written).hexdigest()
+    assert read_column(tmp_path / "c", np.uint32).tolist() == [1, 2, 2**32 - 1]
+    assert writer.count == 3
+
+
+def test_an_empty_column_is_read(tmp_path):
+    ColumnWriter(tmp_path / "c", np.uint64).close()
+    assert read_column(tmp_path / "c", np.uint64).tolist() == []
+
+
+def test_an_opened_column_cannot_be_written(tmp_path):
+    (tmp_path / "c").write_bytes(bytes(8))
+    assert not read_column(tmp_path / "c", np.uint64).flags.writeable
+
+
+def test_an_opened_column_outlives_its_file(tmp_path):
+    (tmp_path / "c").write_bytes(bytes(8))
+    column = read_column(tmp_path / "c", np.uint64)
+    (tmp_path / "c").unlink()
+    assert column.tolist() == [0]
+
+
+def test_a_missing_column_is_named(tmp_path):
+    with pytest.raises(KBUnusable, match=r"/c: No such file or directory; .* index again"):
+        read_column(tmp_path / "c", np.uint64)
+
+
+def test_strings_come_back_by_row(table):
+    strings = table(AWKWARD[:3], [], AWKWARD[3:])
+    assert len(strings) == len(AWKWARD)
+    assert list(strings) == AWKWARD
+
+
+def test_a_table_without_strings_is_empty(table):
+    assert list(table()) == []
+    assert table().find("a") is None
+
+
+def test_batches_do_not_change_the_digest(tmp_path):
+    one, two = StringWriter(tmp_path / "one"), StringWriter(tmp_path / "two")
+    one.write(["a", "bc"])
+    two.write(["a"])
+    two.write(["bc"])
+    assert one.close() == two.close()
+
+
+def test_the_borders_of_strings_change_the_digest(tmp_path):
+    one, two = StringWriter(tmp_path / "one"), StringWriter(tmp_path / "two")
+    one.write(["a", "bc"])
+    two.write(["ab", "c"])
+    assert one.close() != two.close()
+
+
+@settings(max_examples=50)
+@given(st.sets(st.text(st.characters(exclude_categories=["Cs"]))), st.text(st.characters(exclude_categories=["Cs"])))
+def test_find_agrees_with_a_plain_search(tmp_path_factory, strings, wanted):
+    ordered = sorted(strings, key=str.encode)
+    path = tmp_path_factory.mktemp("find") / "t"
+    writer = StringWriter(path)
+    writer.write(ordered)
+    writer.close()
+    table = StringTable(path)
+    assert [table.find(string) for string in ordered] == list(range(len(ordered)))
+    assert table.find(wanted) == (ordered.index(wanted) if wanted in strings else None)

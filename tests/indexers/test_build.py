@@ -1,0 +1,264 @@
+"""The build: the same content gives the same knowledge base, and a failed build changes nothing."""
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+
+import pytest
+
+from kbtools.answering import open_kb
+from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt
+from kbtools.indexers.build import Watch, build
+from kbtools.indexers.forms import FormStore, FormWriter
+from kbtools.indexers.fuzzy import FuzzyIndex, FuzzyWriter
+from kbtools.indexers.readers.reading import ReadOptions, Source
+
+KINDS = ("facts", "names", "types")
+
+
+@pytest.fixture
+def sources(examples, tmp_path):
+    """Copy the sample's files, to change them."""
+    paths = [shutil.copy(examples / f"sample.{kind}.txt", tmp_path) for kind in KINDS]
+    return [Source(tmp_path / os.path.basename(path), kind) for path, kind in zip(paths, KINDS, strict=True)]
+
+
+@pytest.fixture
+def make(sources, tmp_path):
+    """Build the copied sample, or other sources, into a folder of its own."""
+
+    def run(*given, watch=None, **options):
+        force = options.pop("force", False)
+        chosen = given or sources
+        return build(
+            chosen, tmp_path / "kbs" / "x.kb", options=ReadOptions(**options), watch=watch or Watch(), force=force
+        )
+
+    return run
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "kbs" / "x.kb"
+
+
+def at(phase, act):
+    """Watch a build, and act at the end of one of its phases."""
+    return Watch(phase=lambda done: act() if done.name == phase else None)
+
+
+def fail(error):
+    raise error
+
+
+def winner(path):
+    return open_kb(path).query("who created the character harry potter").candidates[0].subject
+
+
+def contents(folder):
+    """Read every file whose bytes the content alone decides."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix not in (".msgpack", "")}
+
+
+def test_the_same_sources_are_built_once(make):
+    first, second = make(), make()
+    assert (first.fresh, second.fresh) == (True, False)
+    assert second.manifest == first.manifest
+
+
+def test_a_touched_file_is_not_built_again(make, sources):
+    make()
+    os.utime(sources[0].path, (0, 0))
+    assert not make().fresh
+
+
+def test_sources_elsewhere_and_in_another_order_are_not_built_again(make, sources, tmp_path):
+    make()
+    moved = [Source(source.path.rename(tmp_path / f"moved-{source.kind}"), source.kind) for source in sources]
+    assert not make(*moved[::-1]).fresh
+
+
+def test_a_changed_byte_is_built_again(make, sources):
+    old = make().manifest.digest
+    text = sources[1].path.read_text(encoding="utf-8")
+    sources[1].path.write_text(text.replace("French Republic", "French Republik"), encoding="utf-8")
+    built = make()
+    assert built.fresh
+    assert built.manifest.digest != old
+
+
+def test_another_kind_of_the_same_file_is_built_again(make, sources):
+    make()
+    again = make(sources[0], sources[1], Source(sources[2].path, "any"), max_bad=1.0)
+    assert again.fresh
+
+
+@pytest.mark.parametrize("options", [{"language": ""}, {"max_bad": 0.5}])
+def test_other_options_are_built_again(make, options):
+    make()
+    assert make(**options).fresh
+
+
+def test_a_damaged_knowledge_base_is_built_again(make, out):
+    make()
+    (out / "fact.object").write_bytes(b"")
+    assert make().fresh
+
+
+def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(make, sources, tmp_path, out):
+    make()
+    before = contents(out)
+    digest = make().manifest.digest
+    lines = sources[0].path.read_text(encoding="utf-8").splitlines(keepends=True)
+    random.Random(7).shuffle(lines)
+    halves = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    halves[0].write_text("".join(lines[:200]), encoding="utf-8")
+    halves[1].write_text("".join(lines[200:]), encoding="utf-8")
+    again = make(sources[2], Source(halves[1], "facts"), sources[1], Source(halves[0], "facts"))
+    assert again.fresh
+    assert again.manifest.digest == digest
+    assert contents(out) == before
+
+
+def test_repeated_lines_are_counted_and_change_no_content(make, sources):
+    once = make().manifest
+    twice = make(*sources, *sources).manifest
+    assert twice.digest == once.digest
+    assert {kind: count.unique for kind, count in twice.counts.items()} == {
+        kind: count.unique for kind, count in once.counts.items()
+    }
+    assert twice.counts["names"].duplicate == once.counts["names"].raw
+
+
+def test_progress_tells_the_bytes_of_each_source(make, sources):
+    told = {}
+    make(watch=Watch(progress=told.__setitem__))
+    assert told == {str(source.path): source.path.stat().st_size for source in sources}
+
+
+def test_every_file_is_readable_to_whoever_may_read_the_folder(make, out):
+    make()
+    allowed = out.stat().st_mode & 0o444
+    assert all(path.stat().st_mode & 0o444 == allowed for path in out.rglob("*"))
+
+
+@pytest.mark.parametrize("phase", ["read sample.names.txt", "facts", "check"])
+def test_a_disk_that_fills_up_in_a_phase_leaves_the_old_one(make, sources, out, phase):
+    make()
+    full = at(phase, lambda: fail(OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(DiskFull, match=r"x\.kb: no space left"):
+        make(watch=full, force=True)
+    assert os.listdir(out.parent) == ["x.kb"]
+    assert winner(out) == "m.078ffw"
+
+
+def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make, out):
+    with pytest.raises(RuntimeError) as kept:
+        make(watch=at("types", lambda: fail(RuntimeError("stop"))))
+    assert make().fresh
+    assert winner(out) == "m.078ffw"
+    assert str(kept.value) == "stop"
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("Query interrupted"), KeyboardInterrupt()], ids=["in the database", "elsewhere"]
+)
+def test_an_interrupt_stays_one(make, out, error):
+    with pytest.raises(KeyboardInterrupt):
+        make(watch=at("facts", lambda: fail(error)))
+    assert not out.parent.exists()
+
+
+def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make, out):
+    def build_too():
+        with pytest.raises(BuildLocked, match=r"x\.kb: another process is building it"):
+            make(force=True)
+
+    assert make(watch=at("entities", build_too)).fresh
+    assert os.listdir(out.parent) == ["x.kb"]
+
+
+def test_a_folder_that_is_being_built_is_said_to_be(make, out):
+    def open_too():
+        with pytest.raises(KBMissing, match=r"x\.kb: no such knowledge base; another process is building it"):
+            open_kb(out)
+
+    make(watch=at("forms", open_too))
+    assert winner(out) == "m.078ffw"
+
+
+def test_the_old_one_answers_until_the_new_one_stands(make, sources, out):
+    make()
+    seen = []
+    make(*sources[:2], watch=at("check", lambda: seen.append(winner(out))))
+    assert seen == ["m.078ffw"]
+
+
+@pytest.mark.parametrize(("chosen", "told"), [([0], "no name belongs"), ([0, 2], "no name belongs")])
+def test_facts_without_names_are_a_failure(make, sources, out, chosen, told):
+    with pytest.raises(NothingBuilt, match=told):
+        make(*(sources[at] for at in chosen))
+    assert not out.parent.exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Mount a disk of 420 kB, or skip."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=420k", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk needs root and the right to mount: sudo pytest")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_small_disk_keeps_the_old_one(small_disk, sources):
+    out = small_disk / "x.kb"
+    build(sources, out, options=ReadOptions(), watch=Watch())
+    with pytest.raises(DiskFull, match=r"x\.kb: no space left"):
+        build(sources, out, options=ReadOptions(), watch=Watch(), force=True)
+    assert os.listdir(small_disk) == ["x.kb"]
+    assert winner(out) == "m.078ffw"
+
+
+def test_a_disk_that_fills_up_under_the_exact_index_is_said_to_be_full(small_disk):
+    def write():
+        with FormWriter(small_disk / "forms.lmdb") as writer:
+            writer.write_forms((f"{number:06}", bytes(100)) for number in range(10_000))
+
+    with pytest.raises(OSError) as caught:
+        write()
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_disk):
+    def write():
+        with FuzzyWriter(small_disk / "fuzzy", threads=1) as writer:
+            for number in range(50_000):
+                writer.add(f"{number:06} {number * 7919 % 50_021}", number)
+            writer.close()
+
+    with pytest.raises(ValueError, match="No space left"):
+        write()
+
+
+def test_long_forms_and_many_spellings_are_stored_apart(tmp_path):
+    forms = [f"{'word ' * 120}{number}" for number in range(3)]
+    with FormWriter(tmp_path / "forms.lmdb") as writer:
+        writer.write_forms((form, b"\1\0\0\0" * 3) for form in sorted(["a", *forms, "z"]))
+        writer.write_words([])
+        writer.close()
+    assert (writer.forms, writer.lengths) == (5, {1, 121})
+    assert len(FormStore(tmp_path / "forms.lmdb")) == 5
+
+
+def test_the_fuzzy_index_needs_no_right_to_write(tmp_path):
+    with FuzzyWriter(tmp_path / "fuzzy", threads=1) as writer:
+        writer.add("harry potter", 7)
+        writer.close()
+    before = sorted(os.listdir(tmp_path / "fuzzy"))
+    assert FuzzyIndex(tmp_path / "fuzzy").near("hary potter", [False, True]) == {7}
+    assert sorted(os.listdir(tmp_path / "fuzzy")) == before

@@ -1,0 +1,155 @@
+"""One knowledge base, many readers: threads, processes, other users, and a folder that is replaced under them."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kbtools.answering import open_kb
+from kbtools.indexers.build import Watch, build
+from kbtools.indexers.readers.reading import ReadOptions, Source
+
+QUESTIONS = (
+    "who created hary poter",
+    "pirates of the carribean director",
+    "who wrote it",
+    "where was sasha vujačić born",
+    "?",
+)
+
+IN_PROCESSES = """
+import multiprocessing, sys
+import kbtools
+
+def ask(path):
+    kb = kbtools.open(path)
+    return [kb.query(question).candidates for question in sys.argv[3:]]
+
+def main():
+    kept = kbtools.open(sys.argv[2])
+    here = ask(sys.argv[2])
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        print(all(there == here for there in pool.map(ask, [sys.argv[2]] * 4)))
+    print([kept.query(question).candidates for question in sys.argv[3:]] == here)
+
+if __name__ == "__main__":
+    main()
+"""
+
+AS_NOBODY = """
+import os, sys
+import kbtools
+
+kbtools.open(sys.argv[1]).query("who created hary poter")
+os.setgroups([])
+os.setegid(65534)
+os.seteuid(65534)
+print(kbtools.open(sys.argv[2]).query("who created hary poter").candidates[0].subject)
+"""
+
+
+@pytest.fixture
+def sample_sources(examples):
+    return [Source(examples / f"sample.{kind}.txt", kind) for kind in ("facts", "names", "types")]
+
+
+@pytest.fixture
+def other_sources(tmp_path):
+    """Write a knowledge base that shares nothing with the sample."""
+    (tmp_path / "f.tsv").write_text("subject\trelation\tobject\na\tr\tb\n")
+    (tmp_path / "n.tsv").write_text("id\tname\na\tHarry Patter\n")
+    return [Source(tmp_path / "f.tsv", "facts"), Source(tmp_path / "n.tsv", "names")]
+
+
+def put(sources, out):
+    build(sources, out, options=ReadOptions(), watch=Watch())
+
+
+def answers(kb):
+    return [kb.query(question).candidates for question in QUESTIONS]
+
+
+def test_who_has_it_open_is_answered_as_before_when_it_is_replaced(
+    sample_path, sample_sources, other_sources, tmp_path
+):
+    put(sample_sources, tmp_path / "x.kb")
+    old = open_kb(tmp_path / "x.kb")
+    put(other_sources, tmp_path / "x.kb")
+    new = open_kb(tmp_path / "x.kb")
+    assert answers(old) == answers(open_kb(sample_path))
+    assert new.query("hary patter").candidates[0].subject == "a"
+
+
+def test_it_can_be_opened_at_any_moment_of_being_replaced(sample_sources, other_sources, tmp_path):
+    put(sample_sources, tmp_path / "x.kb")
+    stop = threading.Event()
+    found = set()
+
+    def open_again_and_again():
+        while not stop.is_set():
+            kb = open_kb(tmp_path / "x.kb")
+            found.add((kb.query("who created hary poter").candidates[0].subject, len(kb.kb.relations)))
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(open_again_and_again) for _ in range(2)]
+        put(other_sources, tmp_path / "x.kb")
+        put(sample_sources, tmp_path / "x.kb")
+        stop.set()
+    assert [reader.result() for reader in readers] == [None, None]
+    assert found <= {("m.078ffw", 45), ("a", 1)}
+
+
+def test_opened_twice_it_answers_twice(sample_path):
+    one, two = open_kb(sample_path), open_kb(str(sample_path))
+    assert answers(one) == answers(two)
+    del one
+    assert answers(two) == answers(open_kb(sample_path))
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one opening", "an opening each"])
+def test_threads_are_answered_as_one_is(sample_path, shared):
+    kb = open_kb(sample_path)
+    with ThreadPoolExecutor(8) as pool:
+        given = list(pool.map(lambda _: answers(kb if shared else open_kb(sample_path)), range(40)))
+    assert given == [answers(kb)] * 40
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_are_answered_as_one_is(sample_path, tmp_path, method):
+    (tmp_path / "ask.py").write_text(IN_PROCESSES)
+    command = [sys.executable, tmp_path / "ask.py", method, sample_path, *QUESTIONS]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == ("True\nTrue\n", "")
+
+
+@pytest.fixture
+def open_folder():
+    """Make a folder that every user can reach."""
+    if os.geteuid():
+        pytest.skip("becoming another user needs root: sudo pytest")
+    with tempfile.TemporaryDirectory(prefix="kbtools-test-") as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+def as_nobody(sample_path, path):
+    command = [sys.executable, "-c", AS_NOBODY, sample_path, path]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_another_user_may_ask_without_the_right_to_write(open_folder, sample_path, sample_sources):
+    put(sample_sources, open_folder / "x.kb")
+    result = as_nobody(sample_path, open_folder / "x.kb")
+    assert (result.stdout, result.stderr) == ("m.078ffw\n", "")
+
+
+def test_who_may_not_read_it_is_told_so(open_folder, sample_path, sample_sources):
+    put(sample_sources, open_folder / "x.kb")
+    os.chmod(open_folder / "x.kb", 0o700)
+    result = as_nobody(sample_path, open_folder / "x.kb")
+    assert result.stderr.splitlines()[-1].endswith("x.kb: cannot be opened (Permission denied); check who may read it")

@@ -1,0 +1,206 @@
+"""Records, and folders that appear whole or not at all."""
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from kbtools.errors import BuildLocked, DiskFull, KBUnusable, OutputUnusable, SourceDamaged
+from kbtools.storage import built_folder, is_being_built, read_record, restore, swap, write_record
+
+
+def folder(path, content):
+    """Make a folder that holds one file."""
+    path.mkdir(parents=True)
+    (path / "file").write_text(content)
+    return path
+
+
+def content(path):
+    return (path / "file").read_text()
+
+
+@pytest.fixture
+def target(tmp_path):
+    """Give a folder that holds the old file, with nothing beside it."""
+    return folder(tmp_path / "kbs" / "x.kb", "old")
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path):
+    record = {"a": [1, "Łódź", None], "b": {"c": 1.5}}
+    write_record(tmp_path / "r", record, name="f", version=1)
+    assert read_record(tmp_path / "r", name="f", version=1) == record
+    assert os.listdir(tmp_path) == ["r"]
+
+
+@pytest.mark.parametrize(("name", "version"), [("f", 2), ("g", 1)])
+def test_a_record_of_another_format_is_refused(tmp_path, name, version):
+    write_record(tmp_path / "r", {}, name="f", version=1)
+    with pytest.raises(KBUnusable, match=f"found format 'f' version 1, expected '{name}' version {version}") as caught:
+        read_record(tmp_path / "r", name=name, version=version)
+    assert caught.value.facts["found"] == ("f", 1)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [b"", b"\xc1", b"text", msgpack.packb([1]), msgpack.packb({"format": "f", "version": 1, "record": [1, 2]})],
+)
+def test_a_damaged_record_is_named(tmp_path, written):
+    (tmp_path / "r").write_bytes(written)
+    with pytest.raises(KBUnusable, match=r"/r: damaged"):
+        read_record(tmp_path / "r", name="f", version=1)
+
+
+def test_an_absent_record_is_named(tmp_path):
+    with pytest.raises(KBUnusable, match=r"/r: cannot be read \(No such file"):
+        read_record(tmp_path / "r", name="f", version=1)
+
+
+def test_a_folder_appears_when_the_block_ends(tmp_path):
+    with built_folder(tmp_path / "x.kb") as building:
+        (building / "file").write_text("new")
+        assert not (tmp_path / "x.kb").exists()
+    assert content(tmp_path / "x.kb") == "new"
+    assert os.listdir(tmp_path) == ["x.kb"]
+
+
+def test_a_folder_takes_the_place_of_the_old_one(target):
+    with built_folder(target) as building:
+        (building / "file").write_text("new")
+        assert content(target) == "old"
+    assert content(target) == "new"
+    assert os.listdir(target.parent) == ["x.kb"]
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), SourceDamaged("no space left")])
+def test_an_error_leaves_the_old_folder_and_passes_through(target, error):
+    with pytest.raises(type(error)), built_folder(target):
+        raise error
+    assert content(target) == "old"
+    assert os.listdir(target.parent) == ["x.kb"]
+
+
+def test_an_error_takes_the_parents_back_that_were_made(tmp_path):
+    with pytest.raises(ValueError), built_folder(tmp_path / "new" / "deep" / "x.kb"):
+        raise ValueError
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        OSError(errno.EFBIG, "File too large"),
+        ValueError("An IO error occurred: 'No space left on device (os error 28)'"),
+        RuntimeError("Out of memory: raise max_temp_directory_size"),
+    ],
+)
+def test_a_full_disk_is_named_in_whatever_words_it_comes(target, error):
+    full = pytest.raises(DiskFull, match=r"x\.kb: no space left on the disk; nothing was changed")
+    with full as caught, built_folder(target):
+        raise error
+    assert caught.value.__cause__ is error
+    assert content(target) == "old"
+    assert os.listdir(target.parent) == ["x.kb"]
+
+
+def test_another_error_of_the_disk_is_named(target):
+    with pytest.raises(OutputUnusable, match=r"cannot be written \(Input/output error\)"), built_folder(target):
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_broken_pipe_is_no_error_of_the_disk(target):
+    with pytest.raises(BrokenPipeError), built_folder(target):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+def test_the_second_of_two_builders_is_refused(target):
+    with built_folder(target) as building:
+        (building / "file").write_text("first")
+        with pytest.raises(BuildLocked, match=r"x\.kb: another process is building it"), built_folder(target):
+            pytest.fail("both build")
+    assert content(target) == "first"
+
+
+def test_of_many_builders_at_once_one_wins_each_time(target):
+    outcomes = []
+    start = threading.Barrier(8)
+
+    def build_once():
+        start.wait()
+        try:
+            with built_folder(target) as building:
+                (building / "file").write_text("new")
+            outcomes.append("built")
+        except BuildLocked:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=build_once) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 8
+    assert "built" in outcomes
+    assert os.listdir(target.parent) == ["x.kb"]
+
+
+def test_a_folder_is_said_to_be_built_while_it_is(target):
+    assert not is_being_built(target)
+    with built_folder(target) as building:
+        (building / "file").write_text("new")
+        assert is_being_built(target)
+    assert not is_being_built(target)
+
+
+def test_what_a_killed_build_left_is_removed(target):
+    folder(target.with_name(".x.kb.building"), "half")
+    target.with_name(".x.kb.lock").touch()
+    assert not is_being_built(target)
+    with built_folder(target) as building:
+        assert os.listdir(building) == []
+    assert os.listdir(target.parent) == ["x.kb"]
+
+
+def test_a_link_is_followed(target, tmp_path):
+    (tmp_path / "link").symlink_to(target)
+    with built_folder(tmp_path / "link") as building:
+        (building / "file").write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert content(target) == "new"
+    assert sorted(os.listdir(tmp_path)) == ["kbs", "link"]
+
+
+@pytest.mark.parametrize("parent", ["file", "file/deep"])
+def test_a_parent_that_is_a_file_is_refused(tmp_path, parent):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OutputUnusable, match="cannot be written"), built_folder(tmp_path / parent / "x.kb"):
+        pytest.fail("built below a file")
+
+
+def test_a_mount_point_is_refused():
+    with pytest.raises(OutputUnusable, match="is a mount point; choose a folder"), built_folder(Path(os.sep)):
+        pytest.fail("built in place of the root")
+
+
+def test_without_an_exchange_the_folder_is_replaced_in_two_steps(target, tmp_path):
+    swap(folder(tmp_path / "new", "new"), target, exchange=lambda one, other: False)
+    assert content(target) == "new"
+    assert os.listdir(target.parent) == ["x.kb"]
+
+
+def test_without_an_exchange_a_failure_puts_the_old_folder_back(target, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        swap(tmp_path / "absent", target, exchange=lambda one, other: False)
+    assert content(target) == "old"
+
+
+def test_a_kill_between_the_two_steps_is_undone(target):
+    target.rename(target.with_name(".x.kb.old"))
+    restore(target)
+    assert content(target) == "old"
+    assert os.listdir(target.parent) == ["x.kb"]
