@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from kbtools.errors import KBMissing, KBUnusable
 from kbtools.indexers.arrays import StringTable, read_column
 from kbtools.indexers.forms import FormStore
-from kbtools.indexers.fuzzy import FuzzyIndex
+from kbtools.indexers.one_edit import open_recall
 from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
 from kbtools.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
-from kbtools.normalise import normal_form
 from kbtools.similarity import LONGEST_NAME, rescore
 from kbtools.storage import is_being_built, read_record
 
@@ -131,7 +130,7 @@ class EmbeddedKB:
         self.type_ids = StringTable(self.path / "type.id")
         self.alias_texts = StringTable(self.path / "alias.text")
         self.forms = FormStore.open(self.path / FORMS)
-        self.fuzzy = FuzzyIndex(self.path / FUZZY)
+        self.fuzzy = open_recall(self.path / FUZZY, forms=self.forms, texts=self.alias_texts)
 
     @cached_property
     def relations(self) -> Sequence[str]:
@@ -147,8 +146,7 @@ class EmbeddedKB:
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
         if not form or len(form) > LONGEST_NAME:
             return []
-        known = [count > 0 for count in self.forms.name_frequency(form.split(" "))]
-        recalled = {normal_form(self.alias_texts[row]) for row in self.fuzzy.near(form, known)}
+        recalled = self.fuzzy.recall(form)
         recalled.update(self.forms.forms_with_prefix(form, limit=PREFIXED))
         return rescore(form, recalled, limit=limit, cutoff=cutoff)
 

@@ -194,6 +194,12 @@ class FormStore:
                 found[form] = read_groups(value, texts)
         return found
 
+    def normal_forms(self, forms: Iterable[str]) -> set[str]:
+        """Keep the forms that are the normal form of some name."""
+        get = self.transaction.get
+        values = ((form, get(form_key(form))) for form in filter(None, forms))
+        return {form for form, value in values if value is not None and is_normal(value)}
+
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         """Count the names that hold each word."""
         get, words_table = self.transaction.get, self.words
@@ -210,8 +216,13 @@ class FormStore:
             found = bytes(key)
             if not found.startswith(start):
                 return
-            if b"\0" not in found and int.from_bytes(value[:4], "little") >> KIND_SHIFT == Form.NORMAL:
+            if b"\0" not in found and is_normal(value):
                 yield found.decode()
+
+
+def is_normal(value: memoryview) -> bool:
+    """Tell whether a value's first group is of names in their normal form."""
+    return int.from_bytes(value[:4], "little") >> KIND_SHIFT == Form.NORMAL
 
 
 def read_groups(value: memoryview, texts: StringTable) -> list[NameMatch]:

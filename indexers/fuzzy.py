@@ -16,6 +16,9 @@ from tempfile import mkdtemp
 import tantivy
 
 from kbtools.errors import KBUnusable
+from kbtools.indexers.arrays import StringTable
+from kbtools.indexers.forms import FormStore
+from kbtools.normalise import normal_form
 from kbtools.similarity import LONGEST_NAME
 
 WRITER_BYTES = 160_000_000
@@ -91,7 +94,9 @@ def links_to(folder: Path) -> Iterator[str]:
 class FuzzyIndex:
     """Read the fuzzy index: the rows of names that may be near a form."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, forms: FormStore, texts: StringTable) -> None:
+        self.forms = forms
+        self.texts = texts
         try:
             with links_to(folder) as links:
                 self.index = tantivy.Index.open(links)
@@ -101,6 +106,11 @@ class FuzzyIndex:
             ) from error
         self.schema = self.index.schema
         self.searcher = self.index.searcher()
+
+    def recall(self, form: str) -> set[str]:
+        """Recall the normal forms that may be near a form."""
+        known = [count > 0 for count in self.forms.name_frequency(form.split(" "))]
+        return {normal_form(self.texts[row]) for row in self.near(form, known)}
 
     def near(self, form: str, known: Sequence[bool]) -> set[int]:
         """Recall the rows of names near a form; `known` tells which of its words some name holds."""

@@ -9,6 +9,9 @@ from kbtools.normalise import fold_character, normal_form
 from kbtools.tokens import Token, tokenise
 
 LONGEST_PUNCTUATION = 16
+LONGEST_RUN = 256
+"""Marks in a row that are looked at; a longer run is no title."""
+
 MOST_APOSTROPHES = 2
 """Apostrophes that an n-gram may hold beyond the words that names have."""
 
@@ -111,6 +114,8 @@ def marks_of(position: int, token: Token, text: str) -> Iterator[Mark]:
 
 def runs(marks: list[Mark]) -> Iterator[Ngram]:
     """Yield every run of marks that is no longer than names of punctuation are."""
+    if len(marks) > LONGEST_RUN:
+        return
     for offset, first in enumerate(marks):
         form = ""
         for last in marks[offset : offset + LONGEST_PUNCTUATION]:

@@ -110,7 +110,7 @@ def check_source(path: Path) -> None:
 
 def file_digest(path: Path) -> str:
     """Hash a file as it lies on disk."""
-    with path.open("rb") as raw:
+    with open_source(path) as raw:
         return hashlib.file_digest(raw, "sha256").hexdigest()
 
 
