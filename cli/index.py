@@ -1,5 +1,6 @@
 """kbtools index: from a knowledge base's files to a folder that answers questions."""
 
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,13 @@ def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
         known = ", ".join(USUAL)
         raise click.BadParameter(f"found {unknown[0]!r}, expected one of {known}", param_hint="--column")
     return columns
+
+
+def size(context: click.Context, option: click.Parameter, value: str) -> str:
+    """Check an amount of memory."""
+    if not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", value, re.IGNORECASE):
+        raise click.BadParameter(f"found {value!r}, expected an amount such as 2GB")
+    return value
 
 
 def added(usual: frozenset[str], given: tuple[str, ...]) -> frozenset[str]:
@@ -92,6 +100,13 @@ def shown(sources: list[Source], quiet: bool) -> Iterator[Watch]:
     type=click.FloatRange(0, 1),
     help="Share of lines that may be unreadable.",
 )
+@click.option(
+    "--memory",
+    default="1GB",
+    show_default=True,
+    callback=size,
+    help="Memory of the work tables; the disk takes the rest.",
+)
 @click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
 @click.option("--quiet", is_flag=True, help="Print the final counts alone.")
 def command(
@@ -106,6 +121,7 @@ def command(
     type_predicate: tuple[str, ...],
     column: tuple[str, ...],
     max_bad: float,
+    memory: str,
     force: bool,
     quiet: bool,
 ) -> None:
@@ -129,7 +145,7 @@ def command(
         max_bad=max_bad,
     )
     with stoppable(), shown(sources, quiet) as watch:
-        built = build(sources, out, options=options, watch=watch, force=force)
+        built = build(sources, out, options=options, watch=watch, force=force, memory=memory)
     if not built.fresh:
         click.echo(f"{out} already holds these sources, nothing to do (--force builds it again)")
     click.echo(counts_report(built.manifest))

@@ -17,7 +17,7 @@ from kbtools.indexers.embedded import FILES, MANIFEST, EmbeddedKB, read_manifest
 from kbtools.indexers.readers.ahead import read_ahead
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source, file_digest
-from kbtools.indexers.staging import Staging
+from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.writing import Writer
 from kbtools.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
 from kbtools.storage import built_folder, write_record
@@ -58,11 +58,20 @@ class Built:
     fresh: bool
 
 
-def build(sources: Sequence[Source], out: Path, *, options: ReadOptions, watch: Watch, force: bool = False) -> Built:
+def build(
+    sources: Sequence[Source],
+    out: Path,
+    *,
+    options: ReadOptions,
+    watch: Watch,
+    force: bool = False,
+    memory: str = MEMORY,
+) -> Built:
     """Build a knowledge base from sources; do nothing where the folder holds them already.
 
     Raises InputError for a source that cannot be used and BuildError otherwise; the old knowledge base stays as it
-    was, and nothing is left beside it, unless the build succeeds.
+    was, and nothing is left beside it, unless the build succeeds. The work tables take at most `memory`, and the
+    disk beyond it.
     """
     for source in sources:
         check_source(source.path)
@@ -70,7 +79,7 @@ def build(sources: Sequence[Source], out: Path, *, options: ReadOptions, watch: 
     if not force and (old := unchanged(sources, out, options)):
         return Built(old, fresh=False)
     with built_folder(out) as folder:
-        manifest = write_knowledge(sources, folder, options=options, watch=watch)
+        manifest = write_knowledge(sources, folder, options=options, watch=watch, memory=memory)
         check(folder, manifest)
         write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
         watch.done("check", "every file and count as written")
@@ -127,12 +136,14 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("kbtools", "tantivy", "lmdb")}
 
 
-def write_knowledge(sources: Sequence[Source], folder: Path, *, options: ReadOptions, watch: Watch) -> Manifest:
+def write_knowledge(
+    sources: Sequence[Source], folder: Path, *, options: ReadOptions, watch: Watch, memory: str
+) -> Manifest:
     """Write every file of a knowledge base but its manifest, which is given back."""
     work = folder / "work"
     work.mkdir()
     threads = os.cpu_count() or 1
-    with Staging(work, threads=threads) as tables, ExitStack() as files:
+    with Staging(work, threads=threads, memory=memory) as tables, ExitStack() as files:
         read = [stage(tables, source, options, watch) for source in sources]
         raw = {kind: tables.count(kind) for kind in ("facts", "names", "types")}
         require(raw["facts"], "no fact was read", sources)

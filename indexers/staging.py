@@ -10,7 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from kbtools.errors import MemoryExhausted
 from kbtools.indexers.readers.records import Kind
+from kbtools.storage import is_disk_full
 
 MEMORY = "1GB"
 BATCH = 250_000
@@ -57,11 +59,12 @@ GROUP BY word ORDER BY word
 class Staging:
     """A throw-away database in the folder of a build; what does not fit in memory goes to that folder's disk."""
 
-    def __init__(self, folder: Path, *, threads: int) -> None:
+    def __init__(self, folder: Path, *, threads: int, memory: str = MEMORY) -> None:
+        self.memory = memory
         self.connection = duckdb.connect(
             str(folder / "staging.duckdb"),
             config={
-                "memory_limit": MEMORY,
+                "memory_limit": memory,
                 "threads": threads,
                 "temp_directory": str(folder / "spill"),
                 "preserve_insertion_order": False,
@@ -74,12 +77,17 @@ class Staging:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Close every connection; raise as KeyboardInterrupt what DuckDB makes an error of its own of."""
+        """Close every connection; raise what DuckDB makes an error of its own of as what it is."""
         for cursor in self.cursors:
             cursor.close()
         self.connection.close()
         if isinstance(error, RuntimeError | duckdb.InterruptException) and "interrupt" in str(error).lower():
             raise KeyboardInterrupt from error
+        if isinstance(error, duckdb.OutOfMemoryException) and not is_disk_full(error):
+            raise MemoryExhausted(
+                f"the work tables of the build do not fit in {self.memory} of memory; give more with --memory",
+                memory=self.memory,
+            ) from error
 
     def add(self, table: Kind | str, rows: pa.Table) -> None:
         """Append rows to a work table."""

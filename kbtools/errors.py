@@ -12,6 +12,7 @@ KBToolsError
 │   ├── NothingBuilt      a stage that produced nothing
 │   ├── BuildLocked       another process is building the same folder
 │   ├── OutputUnusable    the target is not a knowledge base, or cannot be written
+│   ├── MemoryExhausted   the work tables do not fit in the memory allowed
 │   └── DiskFull          no space left while writing
 ├── KBMissing             no knowledge base at that path
 ├── KBUnusable            another format or normaliser version, or damaged
@@ -81,6 +82,10 @@ class BuildLocked(BuildError):
 
 class OutputUnusable(BuildError):
     """Say that the target is not a knowledge base, or cannot be written."""
+
+
+class MemoryExhausted(BuildError):
+    """Say that the work tables of a build do not fit in the memory that it may use."""
 
 
 class DiskFull(BuildError):

@@ -351,3 +351,13 @@ def test_the_log_tells_each_phase_once(own, tmp_path, caplog):
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         *("read f.tsv", "read n.tsv", "entities", "facts", "names", "types", "forms", "check")
     ]
+
+
+def test_work_tables_that_do_not_fit_in_memory_name_the_option(sample_options, tmp_path):
+    result = run("index", *sample_options, "--out", tmp_path / "s.kb", "--memory", "1MB")
+    assert (result.exit_code, "give more with --memory" in result.stderr) == (1, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_amount_of_memory_without_a_unit_is_a_usage_error(sample_options, tmp_path):
+    assert run("index", *sample_options, "--out", tmp_path / "s.kb", "--memory", "5XB").exit_code == 2
