@@ -13,7 +13,7 @@ ROOMS := scorers indexers cli
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format docs clean torch lint types coverage docs-check wheel
+.PHONY: help demo test check format docs clean lint types coverage docs-check wheel
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -72,12 +72,10 @@ wheel: $(READY)
 		&& kbtools query --kb sample.kb "who created the character harry potter"; } > smoke.log 2>&1 \
 		|| { cat smoke.log >&2; exit 1; }
 
-# Nothing to do where torch is there already.
-torch: $(BIN)/python
-	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install -qq 'torch==2.13.0'
-
+# Torch first, and this one: any other that satisfies the extra may bring gigabytes with it.
 $(READY): setup.cfg pyproject.toml | $(BIN)/python
-	@$(BIN)/python -m pip install -qq --editable '.[dev]'
+	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install -qq 'torch==2.13.0'
+	@$(BIN)/python -m pip install -qq --editable '.[dev,cpu,crf]'
 	@touch $@
 
 $(BIN)/python:

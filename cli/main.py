@@ -13,6 +13,8 @@ COMMANDS = {
     "index": "Build a knowledge base from its files.",
     "query": "Answer a question, or a stream of them.",
     "info": "Show what a knowledge base holds.",
+    "train": "Train the models of a knowledge base.",
+    "plugins": "List what can be plugged in, or check it.",
 }
 """The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""
 

@@ -25,3 +25,26 @@ def kb_option(command: Command) -> Command:
 def json_option(command: Command) -> Command:
     """Choose between a table for people and JSON for programs."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
+
+
+def models_option(command: Command) -> Command:
+    """Take the folder of trained models."""
+    return click.option(
+        "--models",
+        type=click.Path(path_type=Path),
+        envvar="KBTOOLS_MODELS",
+        show_envvar=True,
+        help="The folder of trained models: what kbtools train made.",
+    )(command)
+
+
+def device_option(command: Command) -> Command:
+    """Choose where networks compute."""
+    return click.option(
+        "--device",
+        default="cpu",
+        show_default=True,
+        envvar="KBTOOLS_DEVICE",
+        show_envvar=True,
+        help="Where networks compute: cpu, cuda, cuda:1 or mps.",
+    )(command)

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import click
 
-from kbtools.answering import SCORER, TOP, open_kb
-from kbtools.cli.options import json_option, kb_option
+from kbtools.answering import SCORER, TAGGER, TOP, open_kb
+from kbtools.cli.options import device_option, json_option, kb_option, models_option
 from kbtools.explaining import explain_candidate, explain_result
-from kbtools.pruning import DEFAULT, PRUNERS
+from kbtools.pruning import DEFAULT, FOCUSED, PRUNERS
 from kbtools.questions import read_questions
 from kbtools.results import Result
 from kbtools.sparql import object_query
 
 ANSWERS_SHOWN = 20
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+PRUNING = click.Choice([*PRUNERS, *FOCUSED])
 
 
 def standard_input() -> Iterator[str]:
@@ -71,8 +72,17 @@ def rows(result: Result, explain: bool) -> list[str]:
 @kb_option
 @click.argument("question", required=False)
 @click.option("--questions", type=click.Path(path_type=Path), help="A file of questions: one a line, or the release's.")
-@click.option("--pruning", default=DEFAULT, show_default=True, type=click.Choice(list(PRUNERS)), help="The pruner.")
-@click.option("--scorer", default=SCORER, show_default=True, help="The relation scorer: a plugin, or module:Class.")
+@click.option("--pruning", default=DEFAULT, show_default=True, type=PRUNING, help="The pruner.")
+@click.option(
+    "--scorer",
+    default=SCORER,
+    show_default=True,
+    help="The relation scorer: a plugin, or module:Class; several, with commas between, are averaged.",
+)
+@click.option("--subject", help="The subject scorer: a plugin, or module:Class; without one, popularity stands in.")
+@click.option("--tagger", default=TAGGER, show_default=True, help="The tagger of the focused pruners.")
+@models_option
+@device_option
 @click.option("--top", default=TOP, show_default=True, type=click.IntRange(0), help="Candidates to give; 0 gives all.")
 @click.option("--explain", is_flag=True, help="Say why each candidate stands where it does.")
 @click.option("--sparql", is_flag=True, help="Print the SPARQL query of the winning pair instead of its answers.")
@@ -86,6 +96,10 @@ def command(
     questions: Path | None,
     pruning: str,
     scorer: str,
+    subject: str | None,
+    tagger: str,
+    models: Path | None,
+    device: str,
     top: int,
     explain: bool,
     sparql: bool,
@@ -97,9 +111,9 @@ def command(
         raise click.UsageError("give one QUESTION, or - for standard input, or --questions FILE")
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
-    kb = open_kb(path)
+    kb = open_kb(path, models=models, tagger=tagger, device=device)
     for text in texts(question, questions):
-        result = kb.query(text, pruning=pruning, scorer=scorer, top=top or None)
+        result = kb.query(text, pruning=pruning, scorer=scorer, subject=subject, top=top or None)
         if sparql:
             best = result.candidates[0] if result.candidates else None
             click.echo(object_query(best.subject, best.relation) if best else "# no candidates")

@@ -8,62 +8,106 @@ import numpy as np
 from kbtools.candidates import Candidates, gather_candidates
 from kbtools.errors import BrokenPlugin
 from kbtools.ids import is_literal, literal_text
+from kbtools.joint import DEFAULT as DEFAULT_WEIGHTS
+from kbtools.joint import WITH_SUBJECT, Weights
 from kbtools.knowledge import KnowledgeBase
+from kbtools.models import make_relation_scorer, make_subject_scorer, make_tagger
 from kbtools.ngrams import Question
-from kbtools.plugins import BACKENDS, SCORERS, load_plugin
-from kbtools.pruning.table import DEFAULT, Pruner, make_pruner
+from kbtools.plugins import BACKENDS, load_plugin
+from kbtools.pruning.table import DEFAULT, FOCUSED, Pruner, make_pruner
 from kbtools.ranking import Ranking, rank
 from kbtools.results import Answer, Candidate, Mention, Result
-from kbtools.scoring import RelationScorer
+from kbtools.scoring import RelationScorer, SubjectScorer
+from kbtools.tagging import Tagger
+from kbtools.tuning import ranking_key, read_weights
 
 SCORER = "lexical"
+TAGGER = "bigru-crf+"
 TOP = 10
 
 
-def open_kb(path: str | Path, *, backend: str = "embedded") -> "Answerer":
-    """Open a knowledge base for questions.
+def open_kb(
+    path: str | Path,
+    *,
+    backend: str = "embedded",
+    models: str | Path | None = None,
+    tagger: str = TAGGER,
+    device: str = "cpu",
+) -> "Answerer":
+    """Open a knowledge base for questions; `models` is the folder that kbtools train made, for trained scorers.
 
     Raises KBMissing where there is none, KBUnusable for one of another version or a damaged one.
     """
     make = load_plugin(BACKENDS, backend)
     if not callable(make):
         raise BrokenPlugin(f"backend {backend!r} is no class", name=backend)
-    return Answerer(make(path))
+    return Answerer(make(path), models=None if models is None else Path(models), tagger=tagger, device=device)
 
 
 class Answerer:
     """A knowledge base with the pruners and scorers made for it so far."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, *, models: Path | None = None, tagger: str = TAGGER, device: str = "cpu"
+    ) -> None:
         self.kb = kb
+        self.models = models
+        self.tagger = tagger
+        self.device = device
         self.pruners: dict[str, Pruner] = {}
         self.scorers: dict[str, RelationScorer] = {}
+        self.subject_scorers: dict[str, SubjectScorer] = {}
+        self.chosen = read_weights(models)
 
     def pruner(self, name: str) -> Pruner:
         if name not in self.pruners:
-            self.pruners[name] = make_pruner(name, self.kb)
+            self.pruners[name] = make_pruner(name, self.kb, tagger=self.make_tagger)
         return self.pruners[name]
+
+    def make_tagger(self) -> Tagger:
+        return make_tagger(self.tagger, self.kb, models=self.models, device=self.device)
 
     def scorer(self, name: str) -> RelationScorer:
         if name not in self.scorers:
-            make = load_plugin(SCORERS, name)
-            if not callable(make):
-                raise BrokenPlugin(f"scorer {name!r} is no class", name=name)
-            self.scorers[name] = make(self.kb.relations)
+            self.scorers[name] = make_relation_scorer(name, self.kb, models=self.models, device=self.device)
         return self.scorers[name]
 
-    def query(self, text: str, *, pruning: str = DEFAULT, scorer: str = SCORER, top: int | None = TOP) -> Result:
+    def subject_scorer(self, name: str) -> SubjectScorer:
+        if name not in self.subject_scorers:
+            self.subject_scorers[name] = make_subject_scorer(name, self.kb, models=self.models, device=self.device)
+        return self.subject_scorers[name]
+
+    def weights(self, *, pruning: str, scorer: str, subject: str | None) -> Weights:
+        """Give what each part of a score counts: as chosen for just these if it was, else the defaults."""
+        key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
+        return self.chosen.get(key, WITH_SUBJECT if subject else DEFAULT_WEIGHTS)
+
+    def pruning_key(self, pruning: str) -> str:
+        """Name a pruner, and the tagger that guides it."""
+        return f"{pruning}/{self.tagger}" if pruning in FOCUSED else pruning
+
+    def query(
+        self,
+        text: str,
+        *,
+        pruning: str = DEFAULT,
+        scorer: str = SCORER,
+        subject: str | None = None,
+        top: int | None = TOP,
+    ) -> Result:
         """Answer a question; `top` limits the candidates, None keeps the whole pool.
 
         A question without candidates, an empty one among them, gives a result without any.
         """
         pruner, scored_by = self.pruner(pruning), self.scorer(scorer)
+        subjects_by = self.subject_scorer(subject) if subject else None
+        weights = self.weights(pruning=pruning, scorer=scorer, subject=subject)
         begun = time.perf_counter()
         question = Question.read(text)
-        candidates = gather_candidates(self.kb, pruner.links(question))
-        ranking = rank(self.kb, question, candidates, scorer=scored_by, top=top)
-        found = self.candidates(text, candidates, ranking)
-        answers = self.answers(candidates, ranking)
+        pool = gather_candidates(self.kb, pruner.links(question))
+        ranking = rank(self.kb, question, pool, scorer=scored_by, subject=subjects_by, weights=weights, top=top)
+        found = self.candidates(text, pool, ranking)
+        answers = self.answers(pool, ranking)
         milliseconds = round(1000 * (time.perf_counter() - begun), 3)
         return Result(text, pruning, scorer, found, ranking.tied, answers, milliseconds)
 

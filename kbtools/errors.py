@@ -19,7 +19,18 @@ KBToolsError
 ├── UnknownEntity         an id that the knowledge base does not hold
 ├── UnknownPlugin         no plugin of that name
 ├── BrokenPlugin          a plugin that cannot be loaded or breaks its contract
-└── MissingDependency     an optional package that the request needs
+├── MissingDependency     an optional package that the request needs
+├── ModelError            a trained model cannot be used
+│   ├── ModelMissing      no model of that name in the folder of models
+│   ├── ModelUnusable     another format version, or damaged
+│   └── CheckpointMismatch  trained on other relations or types than the knowledge base has
+└── TrainingError         a model cannot be trained
+    ├── BadQuestions      question files that nothing can be learned from
+    ├── BadVectors        word or entity vectors that are not what they should be
+    ├── BadSetting        a setting that does not exist or cannot be
+    ├── NonFiniteLoss     a loss that is no number
+    ├── UnknownDevice     a device that this machine or this torch does not have
+    └── DeviceFull        the device's memory does not hold a batch
 """
 
 from collections.abc import Callable
@@ -114,3 +125,47 @@ class BrokenPlugin(KBToolsError):
 
 class MissingDependency(KBToolsError):
     """Name an optional package that the request needs."""
+
+
+class ModelError(KBToolsError):
+    """A trained model cannot be used."""
+
+
+class ModelMissing(ModelError):
+    """Say that no model of a name lies in the folder of models."""
+
+
+class ModelUnusable(ModelError):
+    """Say that a model has another version, or is damaged."""
+
+
+class CheckpointMismatch(ModelError):
+    """Say that a model knows other relations or types than the knowledge base has."""
+
+
+class TrainingError(KBToolsError):
+    """A model cannot be trained."""
+
+
+class BadQuestions(TrainingError):
+    """Say what keeps question files from being learned from."""
+
+
+class BadVectors(TrainingError):
+    """Say what is wrong with given vectors."""
+
+
+class BadSetting(TrainingError):
+    """Name a setting that does not exist, or a value that it cannot have."""
+
+
+class NonFiniteLoss(TrainingError):
+    """Name the batch whose loss is no number."""
+
+
+class UnknownDevice(TrainingError):
+    """Name a device that is not there."""
+
+
+class DeviceFull(TrainingError):
+    """Say that a device's memory does not hold a batch."""

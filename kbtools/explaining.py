@@ -14,6 +14,7 @@ MATCHES = {
 
 PARTS = {
     "relation": "the relation's log-probability, given the rest of the question",
+    "subject": "the subject's log-probability, given the question and the relation",
     "mention": "the mention against the best mention of the question",
     "rung": "how far the mention is from the name",
     "similarity": "how much a fuzzy match lacks",

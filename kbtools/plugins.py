@@ -3,13 +3,48 @@
 Listing imports nothing. Built-in scorers and backends come in as anyone's do.
 """
 
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-from kbtools.errors import BrokenPlugin, UnknownPlugin
+from kbtools.errors import BrokenPlugin, MissingDependency, UnknownPlugin
 
 SCORERS = "kbtools.scorers"
+SUBJECT_SCORERS = "kbtools.subject_scorers"
+TAGGERS = "kbtools.taggers"
 BACKENDS = "kbtools.backends"
+
+KINDS = {SCORERS: "relation scorer", SUBJECT_SCORERS: "subject scorer", TAGGERS: "tagger", BACKENDS: "backend"}
+
+EXTRAS = {"torch": "cpu", "faiss": "cpu", "pycrfsuite": "crf"}
+"""Modules that only some plugins need, and the extra of kbtools that brings each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plugin as it is offered; `needs` names the extras of its distribution that bring what it imports."""
+
+    name: str
+    kind: str
+    distribution: str
+    target: str
+    needs: tuple[str, ...]
+
+
+def list_offers() -> list[Offer]:
+    """List every plugin of every kind, without importing any."""
+    return [
+        Offer(
+            point.name,
+            kind,
+            f"{point.dist.name} {point.dist.version}" if point.dist else "unknown",
+            target(point),
+            needs(point),
+        )
+        for group, kind in KINDS.items()
+        for points in list_plugins(group).values()
+        for point in points
+    ]
 
 
 def list_plugins(group: str) -> dict[str, list[EntryPoint]]:
@@ -24,7 +59,7 @@ def load_plugin(group: str, name: str) -> object:
     """Import a plugin by its name or as `module:Name`.
 
     Raises UnknownPlugin for a name that nothing offers, BrokenPlugin where two distributions offer it or where the
-    import fails.
+    import fails, MissingDependency where it needs a package that is not there.
     """
     if ":" in name:
         return import_object(name)
@@ -36,7 +71,19 @@ def load_plugin(group: str, name: str) -> object:
     if len(targets) > 1:
         homes = " and ".join(sorted({point.dist.name if point.dist else point.value for point in offers[name]}))
         raise BrokenPlugin(f"plugin {name!r} in {group} is offered by {homes}; uninstall one of them", name=name)
-    return import_object(offers[name][0].value)
+    return import_object(target(offers[name][0]))
+
+
+def needs(point: EntryPoint) -> tuple[str, ...]:
+    """Name the extras that an entry point asks for, each with its distribution."""
+    _, _, extras = point.value.partition("[")
+    home = point.dist.name if point.dist else ""
+    return tuple(f"{home}[{extra.strip()}]" for extra in extras.rstrip(" ]").split(",") if extra.strip())
+
+
+def target(point: EntryPoint) -> str:
+    """Give the `module:Name` of an entry point, without the extras that may follow it."""
+    return point.value.partition("[")[0].strip()
 
 
 def import_object(path: str) -> object:
@@ -44,5 +91,13 @@ def import_object(path: str) -> object:
     module, _, attribute = path.partition(":")
     try:
         return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if error.name in EXTRAS:
+            raise MissingDependency(
+                f"plugin {path!r} needs {error.name}; install it with pip install 'kbtools[{EXTRAS[error.name]}]'",
+                path=path,
+                module=error.name,
+            ) from error
+        raise BrokenPlugin(f"plugin {path!r} cannot be loaded: {error!r}", path=path) from error
     except Exception as error:
         raise BrokenPlugin(f"plugin {path!r} cannot be loaded: {error!r}", path=path) from error

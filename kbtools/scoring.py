@@ -1,12 +1,14 @@
-"""What a relation scorer is: v(r, q) of the paper (Eq. 10), for questions whose mention is known."""
+"""What scorers are: v(r, q) of the paper (Eq. 10) and u(s, r, q) (Eq. 12), for questions whose mention is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.knowledge import EntityRows, KnowledgeBase
 from kbtools.ngrams import Question
 
 
@@ -18,20 +20,62 @@ class Asked:
     start: int
     end: int
 
+    def words(self, *, symbol: str | None = None) -> list[str]:
+        """List the words of the question, with one symbol in the mention's place if one is given."""
+        words = []
+        for token in self.question.tokens:
+            if token.is_word:
+                mentioned = symbol is not None and self.start <= token.start and token.end <= self.end
+                words.append(str(symbol) if mentioned else token.text)
+        return [word for at, word in enumerate(words) if word != symbol or words[at - 1 : at] != [word]]
+
     def context(self) -> list[str]:
         """List the words outside the mention."""
-        return [
-            token.text
-            for token in self.question.tokens
-            if token.is_word and not (self.start <= token.start and token.end <= self.end)
-        ]
+        return [word for word in self.words(symbol="") if word]
 
 
 class RelationScorer(Protocol):
-    """Score every relation of a knowledge base for each question; made once, with the relations by row."""
+    """Score every relation of a knowledge base for each question.
 
-    def __init__(self, relations: Sequence[str]) -> None: ...
+    An untrained scorer is made with the relations, by row; a trained one is made by its `load` instead.
+    """
 
     def score(self, asked: Sequence[Asked]) -> NDArray[np.float64]:
         """Give v(r, q): (questions, relations), higher is better, log-probabilities up to a constant per question."""
         ...
+
+
+class SubjectScorer(Protocol):
+    """Score subjects for a question: the context score g(q)·E(s) of the paper (Eq. 12)."""
+
+    def score(self, asked: Sequence[Asked], *, which: NDArray[np.int64], subjects: EntityRows) -> NDArray[np.float64]:
+        """Give u of `subjects[k]` under `asked[which[k]]`: (subjects,), higher is better."""
+        ...
+
+
+@runtime_checkable
+class Trained(Protocol):
+    """A plugin that `kbtools train` makes: rebuilt from a folder with no other knowledge than the knowledge base."""
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
+        """Rebuild a scorer; raise ModelError where the folder is damaged, newer, or of another knowledge base."""
+        ...
+
+
+class Averaged:
+    """Several relation scorers as one: the mean of their log-probabilities over all relations."""
+
+    def __init__(self, scorers: Sequence[RelationScorer]) -> None:
+        self.scorers = scorers
+
+    def score(self, asked: Sequence[Asked]) -> NDArray[np.float64]:
+        total = sum(log_softmax(scorer.score(asked)) for scorer in self.scorers)
+        return np.asarray(total) / len(self.scorers)
+
+
+def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Normalise scores to log-probabilities along their last axis (paper, Eq. 9)."""
+    peak = scores.max(axis=-1, keepdims=True)
+    normalised: NDArray[np.float64] = scores - peak - np.log(np.exp(scores - peak).sum(axis=-1, keepdims=True))
+    return normalised

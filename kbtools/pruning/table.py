@@ -1,32 +1,38 @@
 """The pruners by name, H(K, q) of the paper (Eq. 3), and what they have in common."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from kbtools.candidates import Link
 from kbtools.errors import UnknownPlugin
 from kbtools.knowledge import KnowledgeBase
 from kbtools.ngrams import Question
+from kbtools.pruning.focused import Focused, FocusedK, FocusedKB
 from kbtools.pruning.n_gram import NGram
 from kbtools.pruning.n_gram_idf import NGramIdf
 from kbtools.pruning.n_gram_plus import NGramPlus
+from kbtools.tagging import Tagger
 
 
 class Pruner(Protocol):
-    """Choose the mentions of a question; made once for a knowledge base."""
-
-    def __init__(self, kb: KnowledgeBase) -> None: ...
+    """Choose the mentions of a question; made once for a knowledge base, a focused one with a tagger as well."""
 
     def links(self, question: Question) -> list[Link]:
         """Give the links that are kept; a weight of 0 throughout means no opinion between them."""
         ...
 
 
-PRUNERS: dict[str, type[Pruner]] = {"n-gram": NGram, "n-gram+": NGramPlus, "n-gram-idf": NGramIdf}
+PRUNERS: dict[str, Callable[[KnowledgeBase], Pruner]] = {"n-gram": NGram, "n-gram+": NGramPlus, "n-gram-idf": NGramIdf}
+FOCUSED: dict[str, type[Focused]] = {"focused": Focused, "focused-kb": FocusedKB, "focused-k": FocusedK}
+"""The pruners that a tagger guides."""
+
 DEFAULT = "n-gram-idf"
 
 
-def make_pruner(name: str, kb: KnowledgeBase) -> Pruner:
-    """Make a pruner by its name; raise UnknownPlugin for another."""
+def make_pruner(name: str, kb: KnowledgeBase, *, tagger: Callable[[], Tagger] | None = None) -> Pruner:
+    """Make a pruner by its name, with a tagger if it is a focused one; raise UnknownPlugin for another."""
+    if name in FOCUSED and tagger is not None:
+        return FOCUSED[name](kb, tagger())
     if name not in PRUNERS:
-        raise UnknownPlugin(f"no pruner {name!r}; known: {', '.join(PRUNERS)}", name=name)
+        raise UnknownPlugin(f"no pruner {name!r}; known: {', '.join([*PRUNERS, *FOCUSED])}", name=name)
     return PRUNERS[name](kb)

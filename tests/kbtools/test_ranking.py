@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from kbtools.candidates import Link, gather_candidates
 from kbtools.errors import BrokenPlugin
 from kbtools.indexers.memory import MemoryKB
+from kbtools.joint import POPULARITY, RUNG
 from kbtools.ngrams import Ngram, Question
-from kbtools.ranking import DECIMALS, POPULARITY, RUNG, order, rank
+from kbtools.ranking import DECIMALS, order, rank
 from kbtools.rungs import Rung
 from kbtools.scoring import Asked
 

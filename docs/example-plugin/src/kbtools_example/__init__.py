@@ -1,0 +1,1 @@
+"""Relation scorers for kbtools, as anyone can package them."""

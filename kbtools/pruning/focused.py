@@ -1,0 +1,94 @@
+"""Focused pruning: a tagger says where a question names its subject (paper, section Focused Pruning)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kbtools.candidates import Link
+from kbtools.knowledge import KnowledgeBase
+from kbtools.linking import link_strictly
+from kbtools.misspelling import link_fuzzily
+from kbtools.ngrams import Ngram, Question, ngrams
+from kbtools.tagging import Tagger, opening, word_places
+
+KEPT, MARGIN = 3, 4.0
+"""Mentions that `focused-k` keeps, and how far below the best their log-probability may be."""
+
+TRIED = 4
+"""Mentions that are looked up fuzzily where none links strictly."""
+
+NOBODY = np.empty(0, dtype=np.uint32)
+
+
+class Focused:
+    """Keep the most probable n-gram; strictly, else fuzzily: at most twenty names like it."""
+
+    def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
+        self.kb = kb
+        self.tagger = tagger
+
+    def links(self, question: Question) -> list[Link]:
+        for mention, weight in self.mentions(question):
+            return weigh(self.strictly(question, mention) or self.fuzzily(mention), weight)
+        return []
+
+    def mentions(self, question: Question) -> Iterator[tuple[list[Ngram], float]]:
+        """Yield the n-grams of words, the most probable first: the forms that each has, and log p(w|q)."""
+        (spans,) = self.tagger.spans([question])
+        places = word_places(question)
+        forms: dict[tuple[int, int], list[Ngram]] = {}
+        for ngram in ngrams(opening(question), lengths=range(1, len(places) + 1)):
+            forms.setdefault((ngram.first, ngram.last), []).append(ngram)
+        for at in np.argsort(-spans, axis=None, kind="stable"):
+            first, last = divmod(int(at), len(places))
+            if last < first:
+                return
+            yield forms[places[first], places[last]], float(spans[first, last])
+
+    def strictly(self, question: Question, mention: list[Ngram]) -> list[Link]:
+        return link_strictly(self.kb, question, mention)
+
+    def fuzzily(self, mention: list[Ngram]) -> list[Link]:
+        return link_fuzzily(self.kb, mention[0], but=NOBODY)
+
+
+class FocusedKB(Focused):
+    """Keep the most probable n-gram among those that link strictly; where none does, the first that links fuzzily."""
+
+    def links(self, question: Question) -> list[Link]:
+        ranked = list(self.mentions(question))
+        for mention, weight in ranked:
+            found = self.strictly(question, mention)
+            if found:
+                return weigh(found, weight)
+        for mention, weight in ranked[:TRIED]:
+            found = self.fuzzily(mention)
+            if found:
+                return weigh(found, weight)
+        return []
+
+
+class FocusedK(Focused):
+    """Keep the few most probable n-grams that link, if they are not far less probable than the first of them.
+
+    Where the most probable n-gram of all links to nothing, the names like it are kept as well. Beyond the paper.
+    """
+
+    def links(self, question: Question) -> list[Link]:
+        kept: list[Link] = []
+        mentions, best = 0, -np.inf
+        for place, (mention, weight) in enumerate(self.mentions(question)):
+            if mentions == KEPT or (mentions and weight < best - MARGIN):
+                break
+            found = self.strictly(question, mention)
+            if not found and place == 0:
+                found = self.fuzzily(mention)
+            if found:
+                mentions, best = mentions + 1, max(best, weight)
+                kept += weigh(found, weight)
+        return kept
+
+
+def weigh(links: list[Link], weight: float) -> list[Link]:
+    """Give links the log-probability of their mention."""
+    return [link._replace(weight=weight) for link in links]

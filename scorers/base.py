@@ -1,0 +1,60 @@
+"""What an encoder is: f or g of the paper, from the words of a text to a vector."""
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.words import WordVectors
+
+
+class Encoder(nn.Module, ABC):
+    """Turn texts of one length, in words, into vectors: (batch, dim)."""
+
+    names: ClassVar[bool] = False
+    """Whether the encoder also reads the names of relations, of any length, in place of a learned table."""
+
+    def __init__(self, config: EncoderConfig, vocabulary: Sequence[str]) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary = tuple(vocabulary)
+
+    @classmethod
+    @abstractmethod
+    def collect(cls, texts: Sequence[Sequence[str]], *, words: WordVectors, config: EncoderConfig) -> list[str]:
+        """List what the vocabulary of an encoder for such texts holds."""
+        ...
+
+    @classmethod
+    def build(cls, config: EncoderConfig, vocabulary: Sequence[str]) -> Self:
+        return cls(config, vocabulary)
+
+    def initialise(self, words: WordVectors) -> None:
+        """Take over given word vectors."""
+
+    @abstractmethod
+    def collate(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, ...]:
+        """Make the tensors that `forward` takes from texts of one length, at least 1."""
+        ...
+
+    @abstractmethod
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Give the vectors of texts: (batch, dim)."""
+        ...
+
+
+def moved(inputs: tuple[Tensor, ...], device: torch.device) -> tuple[Tensor, ...]:
+    """Bring collated tensors to a network's device."""
+    return inputs if device.type == "cpu" else tuple(tensor.to(device, non_blocking=True) for tensor in inputs)
+
+
+def group_by_length(texts: Sequence[Sequence[str]]) -> list[list[int]]:
+    """List the positions of the texts of each length, the shortest first."""
+    groups = defaultdict(list)
+    for position, text in enumerate(texts):
+        groups[len(text)].append(position)
+    return [groups[length] for length in sorted(groups)]

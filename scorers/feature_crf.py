@@ -1,0 +1,129 @@
+"""The paper's comparison: a CRF over features made by hand, through python-crfsuite (section Additional Analysis)."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pycrfsuite
+from numpy.typing import NDArray
+
+from kbtools.errors import ModelUnusable
+from kbtools.knowledge import KnowledgeBase
+from kbtools.ngrams import Question
+from kbtools.scorers.checkpoint import FORMAT_NAME, FORMAT_VERSION, RECORD, read_model_record
+from kbtools.storage import built_folder, write_record
+from kbtools.tagging import words_of
+
+MODEL = "model.crfsuite"
+OUTSIDE, SUBJECT = "O", "SUB"
+FITTING = {"c1": 0.05, "c2": 0.02, "max_iterations": 120, "feature.possible_transitions": True}
+"""L-BFGS with both penalties."""
+
+KIND = "kbtools.scorers.feature_crf:FeatureCRF"
+
+
+def shape(word: str) -> str:
+    """Say what a word is made of: digits, letters, both, or other signs."""
+    return "digits" if word.isdigit() else "letters" if word.isalpha() else "mixed"
+
+
+def word_features(words: Sequence[str], place: int) -> list[str]:
+    """List the features of a word: itself, its affixes, its shape, its place, and its neighbours."""
+    word = words[place]
+    features = ["bias", f"w={word}", f"pre={word[:3]}", f"suf={word[-3:]}", f"suf2={word[-2:]}", f"shape={shape(word)}"]
+    features += [f"place={min(place, 5)}", f"left={min(len(words) - 1 - place, 5)}"]
+    padded = ["<s>", "<s>", *words, "</s>", "</s>"]
+    at = place + 2
+    before, after = padded[at - 1], padded[at + 1]
+    features += [f"w-1={before}", f"w+1={after}", f"w-2={padded[at - 2]}", f"w+2={padded[at + 2]}"]
+    features += [f"w-1w={before}|{word}", f"ww+1={word}|{after}", f"w-2w-1={padded[at - 2]}|{before}"]
+    return [*features, f"w+1w+2={after}|{padded[at + 2]}", f"w-1w+1={before}|{after}"]
+
+
+def sentence_features(words: Sequence[str]) -> list[list[str]]:
+    return [word_features(words, place) for place in range(len(words))]
+
+
+def tags_of(length: int, first: int, last: int) -> list[str]:
+    """Write the tags of a mention from word `first` to word `last`."""
+    return [SUBJECT if first <= place <= last else OUTSIDE for place in range(length)]
+
+
+class FeatureCRF:
+    """The tagger `crf`: words alone."""
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model
+        self.tagger = pycrfsuite.Tagger()
+        self.tagger.open_inmemory(model)
+
+    @classmethod
+    def fit(
+        cls,
+        texts: Sequence[Sequence[str]],
+        spans: Sequence[tuple[int, int]],
+        *,
+        working: Path,
+        report: Callable[[int, float], None] = lambda iteration, loss: None,
+    ) -> Self:
+        """Learn from texts and the words of their mentions; `working` is a folder for the trainer's file."""
+        trainer = Watched(algorithm="lbfgs", verbose=True, params=FITTING)
+        trainer.watch = report
+        for words, (first, last) in zip(texts, spans, strict=True):
+            trainer.append(sentence_features(words), tags_of(len(words), first, last))
+        trainer.train(str(working / MODEL))
+        return cls((working / MODEL).read_bytes())
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
+        """Rebuild a trained tagger; it serves any knowledge base, and computes on the CPU."""
+        record = read_model_record(folder)
+        if record["kind"] != KIND:
+            raise ModelUnusable(f"{folder}: trained as {record['kind']}, asked for as {KIND}", path=str(folder))
+        model = (folder / MODEL).read_bytes() if (folder / MODEL).is_file() else b""
+        if hashlib.sha256(model).hexdigest() != record["weights"]:
+            raise ModelUnusable(f"{folder / MODEL}: not what training wrote; train the model again", path=str(folder))
+        return cls(model)
+
+    def save(self, folder: Path, **told: Any) -> None:
+        """Write the tagger to a folder, with what else its record is told."""
+        with built_folder(folder) as building:
+            (building / MODEL).write_bytes(self.model)
+            record = {"kind": KIND, "weights": hashlib.sha256(self.model).hexdigest(), **told}
+            write_record(building / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+
+    def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+        return [self.spans_of(words_of(question)) for question in questions]
+
+    def spans_of(self, words: Sequence[str]) -> NDArray[np.float64]:
+        """Give log p(w|q) of every n-gram, each as the probability of its tagging."""
+        found = np.full((len(words), len(words)), -np.inf)
+        if words:
+            self.tagger.set(sentence_features(words))
+        for first in range(len(words)):
+            for last in range(first, len(words)):
+                probability = self.tagger.probability(tags_of(len(words), first, last))
+                found[first, last] = np.log(max(probability, np.finfo(float).tiny))
+        return found
+
+    def sentence_accuracy(self, texts: Sequence[Sequence[str]], spans: Sequence[tuple[int, int]]) -> float:
+        """Give the share of texts whose every word is tagged right."""
+        right = [
+            self.tagger.tag(sentence_features(words)) == tags_of(len(words), first, last)
+            for words, (first, last) in zip(texts, spans, strict=True)
+        ]
+        return float(np.mean(right))
+
+
+class Watched(pycrfsuite.Trainer):  # type: ignore[misc]
+    """A trainer that tells each iteration and its loss."""
+
+    watch: Callable[[int, float], None]
+
+    def on_iteration(self, log: Any, info: dict[str, Any]) -> None:
+        self.watch(int(info["num"]), float(info["loss"]))
+
+    def message(self, message: str) -> None:
+        self.logparser.feed(message)

@@ -1,0 +1,117 @@
+"""Trained networks that score a question's words against rows: the relations, or the types, of a knowledge base."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kbtools.errors import ModelUnusable
+from kbtools.knowledge import KnowledgeBase
+from kbtools.scorers.base import Encoder, group_by_length
+from kbtools.scorers.checkpoint import Checkpoint, check_rows, read_checkpoint, write_checkpoint
+from kbtools.scorers.devices import memory_named, resolve_device
+from kbtools.scorers.dot import DotScorer
+from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.vocabulary import SYMBOL, UNKNOWN
+from kbtools.scorers.words import WordVectors
+from kbtools.scoring import Asked
+
+AT_ONCE = 4_096
+"""Questions that are scored in one batch."""
+
+
+class TrainedNetwork(ABC):
+    """A dot scorer over the rows of a table; a subclass says what the rows are, and names its encoder.
+
+    With `symbol`, a symbol stands for the mention in what the network reads.
+    """
+
+    encoder: ClassVar[type[Encoder]]
+    symbol: ClassVar[bool] = False
+    what: ClassVar[str]
+    biased: ClassVar[bool] = False
+
+    def __init__(self, network: DotScorer, rows: Sequence[str]) -> None:
+        self.network = network
+        self.rows = tuple(rows)
+
+    @classmethod
+    @abstractmethod
+    def rows_of(cls, kb: KnowledgeBase) -> Sequence[str]:
+        """List what the table has a row for."""
+        ...
+
+    @classmethod
+    @abstractmethod
+    def names_of(cls, rows: Sequence[str]) -> list[list[str]]:
+        """Split the name of each row into words."""
+        ...
+
+    @classmethod
+    def new(
+        cls,
+        config: EncoderConfig,
+        *,
+        rows: Sequence[str],
+        texts: Sequence[Sequence[str]],
+        words: WordVectors,
+        seed: int,
+    ) -> Self:
+        """Make an untrained network that knows the words of some texts."""
+        torch.manual_seed(seed)
+        names = cls.names_of(rows)
+        read = [*texts, *names] if cls.encoder.names else texts
+        vocabulary = cls.encoder.collect(read, words=words, config=config)
+        network = DotScorer(cls.encoder.build(config, vocabulary), names, biased=cls.biased)
+        network.initialise(words)
+        return cls(network.eval(), rows)
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
+        """Rebuild a trained network; raise ModelError where its rows are not those of the knowledge base."""
+        saved = read_checkpoint(folder)
+        if saved.kind != cls.kind():
+            raise ModelUnusable(f"{folder}: trained as {saved.kind}, asked for as {cls.kind()}", path=str(folder))
+        check_rows(folder, trained=saved.rows, present=cls.rows_of(kb), what=cls.what)
+        encoder = cls.encoder.build(EncoderConfig(**saved.config), saved.vocabulary)
+        network = DotScorer(encoder, cls.names_of(saved.rows), biased=cls.biased)
+        network.load_state_dict(saved.weights)
+        return cls(network.to(resolve_device(device)).eval(), saved.rows)
+
+    def save(self, folder: Path, **told: Any) -> None:
+        """Write the network to a folder, with what else its checkpoint is told."""
+        encoder = self.network.encoder
+        config, weights = asdict(encoder.config), self.network.state_dict()
+        write_checkpoint(folder, Checkpoint(self.kind(), config, encoder.vocabulary, self.rows, weights, **told))
+
+    @classmethod
+    def kind(cls) -> str:
+        """Name the class in a checkpoint."""
+        return f"{cls.__module__}:{cls.__qualname__}"
+
+    @classmethod
+    def text(cls, asked: Asked) -> tuple[str, ...]:
+        """Read the words that the network sees; a question without any is one unknown word."""
+        return tuple(asked.words(symbol=SYMBOL if cls.symbol else None)) or (UNKNOWN,)
+
+    def score_asked(self, asked: Sequence[Asked]) -> NDArray[np.float32]:
+        """Score questions, those that read the same only once: (questions, rows)."""
+        texts: dict[tuple[str, ...], int] = {}
+        places = [texts.setdefault(self.text(one), len(texts)) for one in asked]
+        return self.score_texts(list(texts))[places]
+
+    def score_texts(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """Score texts of any length: (texts, rows)."""
+        scores = np.empty((len(texts), len(self.rows)), dtype=np.float32)
+        self.network.eval()
+        with torch.inference_mode(), memory_named(AT_ONCE):
+            for group in group_by_length(texts):
+                for first in range(0, len(group), AT_ONCE):
+                    rows = group[first : first + AT_ONCE]
+                    scores[rows] = self.network.scores([texts[row] for row in rows]).float().cpu().numpy()
+        return scores

@@ -1,0 +1,65 @@
+"""The settings of a training by name: `paper` as published, `best` as chosen on FBSQ's validation split."""
+
+from dataclasses import replace
+
+from kbtools.errors import BadSetting
+from kbtools.scorers.settings import EncoderConfig, FitConfig, ObjectiveConfig, PlainSettings, Settings
+
+PROFILES = ("best", "paper")
+
+PAPER = Settings()
+PAPER_LTG = replace(PAPER, fit=replace(PAPER.fit, learning_rate=0.03))
+PAPER_EMBED = replace(PAPER, encoder=replace(PAPER.encoder, dim=300))
+"""The vectors of Embed-AVG are the words' own (paper, section Experiment Setting: 300)."""
+
+ADAM = FitConfig(epochs=9, batch=64, learning_rate=0.003, optimiser="adam")
+BEST = Settings(
+    EncoderConfig(dim=128, words_dim=100, hidden=128, dropout=0.4, word_dropout=0.1),
+    ADAM,
+    ObjectiveConfig(objective="cross-entropy"),
+)
+BEST_LTG = replace(
+    BEST, encoder=EncoderConfig(dim=128, hidden=256, dropout=0.2), fit=replace(ADAM, epochs=8, batch=256)
+)
+BEST_EMBED = replace(BEST, encoder=EncoderConfig(dim=200), fit=replace(ADAM, epochs=7))
+
+BY_NAME = {
+    "paper": {"embed-avg": PAPER_EMBED, "ltg-cnn": PAPER_LTG},
+    "best": {"embed-avg": BEST_EMBED, "ltg-cnn": BEST_LTG},
+}
+
+
+PAPER_TAGGER = PlainSettings()
+BEST_TAGGER = PlainSettings(
+    EncoderConfig(words_dim=100, hidden=100, dropout=0.3, word_dropout=0.1), replace(ADAM, epochs=8)
+)
+BEST_TAGGERS = {"bigru-crf+": replace(BEST_TAGGER, fit=replace(ADAM, epochs=5))}
+"""Names of the knowledge base say most of what there is to learn, so that fewer epochs do."""
+
+PAPER_SUBJECT = PlainSettings(fit=FitConfig(learning_rate=0.001))
+"""Learning rate for the question embedding with type vectors (paper, section Experiment Setting)."""
+
+BEST_SUBJECT = PlainSettings(BEST.encoder, replace(ADAM, epochs=6))
+
+
+def check_profile(profile: str) -> None:
+    if profile not in PROFILES:
+        raise BadSetting(f"no profile {profile!r}; known: {', '.join(PROFILES)}", name=profile)
+
+
+def relation_settings(profile: str, scorer: str) -> Settings:
+    """Give the settings of a relation scorer, with or without `+`; a scorer of someone else's gets those of `bigru`."""
+    check_profile(profile)
+    return BY_NAME[profile].get(scorer.removesuffix("+"), PAPER if profile == "paper" else BEST)
+
+
+def tagger_settings(profile: str, tagger: str) -> PlainSettings:
+    """Give the settings of a tagger."""
+    check_profile(profile)
+    return PAPER_TAGGER if profile == "paper" else BEST_TAGGERS.get(tagger, BEST_TAGGER)
+
+
+def subject_settings(profile: str, subject: str) -> PlainSettings:
+    """Give the settings of a subject scorer over type vectors."""
+    check_profile(profile)
+    return PAPER_SUBJECT if profile == "paper" else BEST_SUBJECT

@@ -1,0 +1,35 @@
+"""Relation scorers that are trained: v(r, q) = f(q)·E(r) (paper, Eq. 10), with f as an encoder."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.knowledge import KnowledgeBase
+from kbtools.normalise import fold, split_words
+from kbtools.scorers.network import TrainedNetwork
+from kbtools.scorers.vocabulary import UNKNOWN
+from kbtools.scoring import Asked
+
+
+def name_words(relation: str) -> list[str]:
+    """Split the name of a relation into its words: `people.person.place_of_birth` has five."""
+    return split_words(fold(re.sub(r"[_./#]", " ", relation))) or [UNKNOWN]
+
+
+class RelationNetwork(TrainedNetwork):
+    """A relation scorer with a network; a subclass names its encoder, and whether a symbol stands for the mention."""
+
+    what = "relations"
+
+    @classmethod
+    def rows_of(cls, kb: KnowledgeBase) -> Sequence[str]:
+        return kb.relations
+
+    @classmethod
+    def names_of(cls, rows: Sequence[str]) -> list[list[str]]:
+        return [name_words(relation) for relation in rows]
+
+    def score(self, asked: Sequence[Asked]) -> NDArray[np.float64]:
+        return self.score_asked(asked).astype(np.float64)

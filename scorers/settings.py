@@ -1,0 +1,123 @@
+"""What a training of a network depends on besides its questions; defaults are the paper's, with their place in it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+from kbtools.errors import BadSetting
+
+Changed = TypeVar("Changed", bound=Any)
+
+OBJECTIVES = ("cross-entropy", "hinge")
+OPTIMISERS = ("adam", "adagrad")
+
+
+def setting(default: Any, told: str) -> Any:
+    """Declare a setting with what its option says of it."""
+    return field(default=default, metadata={"help": told})
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderConfig:
+    """The sizes of an encoder, and what is dropped while it trains; an encoder reads those that concern it."""
+
+    dim: int = setting(256, "Dimensions of f(q) and E(r).")
+    words_dim: int = setting(300, "Dimensions of a word's vector (paper, Experiment Setting: 300).")
+    hidden: int = setting(256, "Hidden units of each direction of a BiGRU (paper: 256), or filters of a CNN.")
+    layers: int = setting(2, "Layers of a BiGRU (paper, Model Parameterization: two).")
+    dropout: float = setting(0.3, "What is dropped between layers, never across time (paper: vertical dropout).")
+    word_dropout: float = setting(0.05, "How often a word is read as unknown in training.")
+    known_words: int = setting(50_000, "Words of the given vectors that are known beside the questions' words.")
+
+    def __post_init__(self) -> None:
+        if min(self.dim, self.words_dim, self.hidden, self.layers) < 1:
+            raise BadSetting("dim, words-dim, hidden and layers must be at least 1")
+        if not (0 <= self.dropout < 1 and 0 <= self.word_dropout < 1):
+            raise BadSetting("dropout and word-dropout must be at least 0 and below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class FitConfig:
+    """How long and how fast a network learns; the learning rate falls to zero in equal steps."""
+
+    epochs: int = setting(20, "Times that every question is seen.")
+    batch: int = setting(256, "Questions in a batch (paper, Experiment Setting: 256).")
+    learning_rate: float = setting(0.02, "Step size at the start; it falls to zero (paper: 0.001, 0.02 or 0.03).")
+    optimiser: str = setting("adagrad", "adam, or adagrad with momentum (paper, Experiment Setting).")
+    momentum: float = setting(0.9, "Momentum (paper, Experiment Setting: 0.9).")
+    clip: float = setting(5.0, "The greatest norm of a gradient.")
+    seed: int = setting(1, "What decides every random draw.")
+    amp: bool = setting(False, "Mixed precision, on a GPU.")
+
+    def __post_init__(self) -> None:
+        if min(self.epochs, self.batch) < 1 or not (self.learning_rate > 0 and self.clip > 0):
+            raise BadSetting("epochs and batch must be at least 1, learning-rate and clip above 0")
+        if self.optimiser not in OPTIMISERS:
+            raise BadSetting(f"no optimiser {self.optimiser!r}; known: {', '.join(OPTIMISERS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveConfig:
+    """What is made small."""
+
+    objective: str = setting("hinge", "cross-entropy over all relations, or hinge (paper, Parameter Estimation).")
+    margin: float = setting(0.1, "The margin of the hinge (paper, Experiment Setting: 0.1).")
+    negatives: int = setting(1_024, "Sampled negatives of a question (paper, Experiment Setting: 1024).")
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise BadSetting(f"no objective {self.objective!r}; known: {', '.join(OBJECTIVES)}")
+        if self.negatives < 1:
+            raise BadSetting("negatives must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class WordsConfig:
+    """Where word vectors come from."""
+
+    words: str = setting("glove", "Word vectors: glove, random, or a GloVe text file (paper: GloVe).")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that a training of a relation or subject network depends on, besides its questions."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    fit: FitConfig = FitConfig()
+    objective: ObjectiveConfig = ObjectiveConfig()
+    source: WordsConfig = WordsConfig()
+
+    def to_record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSettings:
+    """Settings of a training whose objective is not chosen: of taggers, and of subject scorers over type vectors."""
+
+    encoder: EncoderConfig = EncoderConfig()
+    fit: FitConfig = FitConfig()
+    source: WordsConfig = WordsConfig()
+
+    def to_record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def setting_parts(settings: Any) -> dict[str, str]:
+    """List every setting by name, with the part of the settings that holds it."""
+    return {one.name: part.name for part in fields(settings) for one in fields(getattr(settings, part.name))}
+
+
+def change_settings(settings: Changed, changes: Mapping[str, Any]) -> Changed:
+    """Change settings by name, whichever part they belong to; raise BadSetting for one that does not exist."""
+    known = setting_parts(settings)
+    for spelt, value in changes.items():
+        name = spelt.replace("-", "_")
+        if name not in known:
+            raise BadSetting(f"no setting {spelt!r}; known: {', '.join(known)}", name=spelt)
+        part = getattr(settings, known[name])
+        kind = type(getattr(part, name))
+        if not isinstance(value, int | float if kind is float else kind) or (kind is not bool and value is True):
+            raise BadSetting(f"setting {spelt!r} is {value!r}, expected a value of type {kind.__name__}", name=spelt)
+        settings = replace(settings, **{known[name]: replace(part, **{name: kind(value)})})
+    return settings

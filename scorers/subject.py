@@ -1,0 +1,83 @@
+"""Subject scorers: the context score g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.knowledge import EntityRows, KnowledgeBase
+from kbtools.scorers.base import Encoder
+from kbtools.scorers.bigru import BiGRU
+from kbtools.scorers.dot import DotScorer
+from kbtools.scorers.embed_avg import EmbedAverage
+from kbtools.scorers.network import TrainedNetwork
+from kbtools.scorers.relation import name_words
+from kbtools.scoring import Asked
+
+
+class TypeVectorScorer(TrainedNetwork):
+    """The subject scorer `type-vector`: g is a BiGRU with a sigmoid, E(s) a bag of types of zeros and ones."""
+
+    encoder: ClassVar[type[Encoder]] = BiGRU
+    what = "types"
+    biased = True
+    model: ClassVar[str | None] = None
+    """The name of the model that is read, where it is not the scorer's own."""
+
+    def __init__(self, network: DotScorer, rows: Sequence[str], kb: KnowledgeBase | None = None) -> None:
+        super().__init__(network, rows)
+        self.kb = kb
+
+    @classmethod
+    def rows_of(cls, kb: KnowledgeBase) -> Sequence[str]:
+        return kb.types
+
+    @classmethod
+    def names_of(cls, rows: Sequence[str]) -> list[list[str]]:
+        return [name_words(kind) for kind in rows]
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
+        made = super().load(folder, kb, device=device)
+        made.kb = kb
+        return made
+
+    def score(self, asked: Sequence[Asked], *, which: NDArray[np.int64], subjects: EntityRows) -> NDArray[np.float64]:
+        if self.kb is None:
+            raise ValueError("a subject scorer needs its knowledge base")
+        probable = 1 / (1 + np.exp(-self.score_asked(asked).astype(np.float64)))
+        types = self.kb.types_of(subjects)
+        counts = np.diff(types.starts)
+        owner = np.repeat(np.arange(len(subjects)), counts)
+        gained = probable[which[owner], types.values]
+        products = np.bincount(owner, weights=gained, minlength=len(subjects)).astype(np.float64)
+        return self.similarity(products, counts)
+
+    def similarity(self, products: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Give g(q)·E(s) as it is."""
+        return products
+
+
+class TypeCosineScorer(TypeVectorScorer):
+    """The subject scorer `type-cosine`: the cosine instead of the product, so that types do not add up unheard.
+
+    |g(q)| is the same for every subject and left out. It reads the model of `type-vector`. Beyond the paper.
+    """
+
+    model: ClassVar[str | None] = "type-vector"
+
+    def similarity(self, products: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Divide g(q)·E(s) by the length of E(s), the root of its number of types."""
+        return products / np.sqrt(np.maximum(counts, 1))
+
+    @classmethod
+    def kind(cls) -> str:
+        return TypeVectorScorer.kind()
+
+
+class TypeVectorAverageScorer(TypeVectorScorer):
+    """The subject scorer `type-vector-avg`: g is an Embed-AVG (paper, section Additional Analysis)."""
+
+    encoder = EmbedAverage

@@ -1,0 +1,67 @@
+"""Which words a network knows, and the rows of their vectors."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from kbtools.scorers.words import WordVectors
+
+PADDING, UNKNOWN, SYMBOL = "<padding>", "<unknown>", "<mention>"
+SPECIAL = (PADDING, UNKNOWN, SYMBOL)
+"""Rows 0, 1 and 2; no token of a question is spelt so, since `<` is no part of a word."""
+
+RANGE = 0.08
+"""Parameters start uniformly within -RANGE and RANGE (paper, section Experiment Setting)."""
+
+
+def collect_words(texts: Iterable[Sequence[str]], words: WordVectors, *, most: int) -> list[str]:
+    """List the words of a vocabulary: the special ones, those of the texts, and the `most` most frequent vectors'."""
+    return list(dict.fromkeys([*SPECIAL, *(word for text in texts for word in text), *words.words[:most]]))
+
+
+class WordEmbedding(nn.Embedding):
+    """A vector for each word; in training, some words become unknown, so that the unknown word is trained.
+
+    The symbol is never dropped. Dimensions beyond those of the given vectors start at random.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], dim: int, *, word_dropout: float) -> None:
+        super().__init__(len(vocabulary), dim, padding_idx=0)
+        self.word_dropout = word_dropout
+        self.rows = {word: row for row, word in enumerate(vocabulary)}
+
+    def initialise(self, words: WordVectors) -> None:
+        """Start from given vectors where there are some (paper, section Experiment Setting)."""
+        if not len(words.words):
+            return
+        known = {word: row for row, word in enumerate(words.words)}
+        rows = [(row, known[word]) for word, row in self.rows.items() if word in known]
+        if not rows:
+            return
+        own, given = np.array(rows).T
+        dim = min(self.embedding_dim, words.vectors.shape[1])
+        with torch.no_grad():
+            self.weight[torch.from_numpy(own), :dim] = torch.from_numpy(words.vectors[given, :dim])
+
+    def look_up(self, texts: Sequence[Sequence[str]]) -> Tensor:
+        """Give the rows of texts of one length: (batch, length)."""
+        return torch.tensor([[self.rows.get(word, 1) for word in text] for text in texts])
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Tokens (batch, length) -> (batch, length, dim)."""
+        if self.training and self.word_dropout:
+            dropped = (torch.rand(tokens.shape, device=tokens.device) < self.word_dropout) & (tokens > len(SPECIAL) - 1)
+            tokens = tokens.masked_fill(dropped, 1)
+        return super().forward(tokens)
+
+
+def initialise(network: nn.Module) -> None:
+    """Draw every parameter uniformly; padding stays zero."""
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.uniform_(-RANGE, RANGE)
+        for module in network.modules():
+            if isinstance(module, nn.Embedding | nn.EmbeddingBag) and module.padding_idx is not None:
+                module.weight[module.padding_idx] = 0

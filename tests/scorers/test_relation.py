@@ -1,0 +1,202 @@
+"""Whether relation scorers can be trained into a folder, and rebuilt from it alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.errors import (
+    BadQuestions,
+    BrokenPlugin,
+    CheckpointMismatch,
+    ModelMissing,
+    ModelUnusable,
+    SourceEmpty,
+    UnknownDevice,
+)
+from kbtools.knowledge import KnowledgeBase
+from kbtools.models import make_relation_scorer
+from kbtools.ngrams import Question
+from kbtools.scoring import Asked, log_softmax
+
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+
+from kbtools.scorers.checkpoint import RECORD, WEIGHTS
+from kbtools.scorers.profiles import relation_settings
+from kbtools.scorers.settings import Settings, change_settings
+from kbtools.scorers.training import Splits, train_relation
+
+SMALL = {"words": "random", "dim": 24, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
+AUTHOR = [Asked(Question.read("who is the author of dune"), 21, 25)]
+
+
+def small(scorer: str, **changes: object) -> Settings:
+    return change_settings(relation_settings("best", scorer), SMALL | changes)
+
+
+@pytest.fixture(scope="session")
+def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Splits:
+    return Splits.read(sample_kb, **question_files)
+
+
+@pytest.fixture(scope="session")
+def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train two small scorers on the sample."""
+    folder = tmp_path_factory.mktemp("models")
+    for scorer in ("embed-avg", "ltg-cnn+"):
+        train_relation(sample_kb, splits, scorer=scorer, settings=small(scorer), models=folder)
+    return folder
+
+
+@pytest.mark.parametrize("scorer", ["embed-avg", "ltg-cnn+"])
+def test_a_trained_scorer_knows_its_relations(sample_kb: KnowledgeBase, models: Path, scorer: str) -> None:
+    scores = make_relation_scorer(scorer, sample_kb, models=models).score(AUTHOR)
+
+    assert sample_kb.relations[int(scores[0].argmax())] == "book.written_work.author"
+
+
+@pytest.mark.parametrize("objective", ["hinge", "cross-entropy"])
+@pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
+def test_every_objective_and_optimiser_learns(
+    sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path, objective: str, optimiser: str
+) -> None:
+    settings = small("embed-avg", objective=objective, optimiser=optimiser, negatives=16, epochs=6)
+    losses = []
+
+    train_relation(
+        sample_kb,
+        splits,
+        scorer="embed-avg",
+        settings=settings,
+        models=tmp_path,
+        report=lambda epoch: losses.append(epoch.loss),
+    )
+
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_same_seed_same_weights(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "other"]
+    settings = small("bigru", epochs=2)
+
+    scores = []
+    for folder in folders:
+        train_relation(sample_kb, splits, scorer="bigru", settings=settings, models=folder)
+        scores.append(make_relation_scorer("bigru", sample_kb, models=folder).score(AUTHOR))
+
+    assert np.array_equal(*scores)
+
+
+def test_a_training_that_is_done_is_not_done_again(sample_kb: KnowledgeBase, splits: Splits, models: Path) -> None:
+    again = train_relation(sample_kb, splits, scorer="embed-avg", settings=small("embed-avg"), models=models)
+
+    assert not again.fresh
+    assert again.figures["of all relations"] > 0.2
+
+
+def test_a_killed_training_leaves_the_old_model_and_goes_on(
+    sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path
+) -> None:
+    def train(epochs: int, report: Callable[[object], None] = lambda epoch: None) -> bool:
+        settings = small("embed-avg", epochs=epochs)
+        made = train_relation(sample_kb, splits, scorer="embed-avg", settings=settings, models=tmp_path, report=report)
+        return made.fresh
+
+    def die(epoch: object) -> None:
+        raise KeyboardInterrupt
+
+    train(1)
+    before = make_relation_scorer("embed-avg", sample_kb, models=tmp_path).score(AUTHOR)
+    with pytest.raises(KeyboardInterrupt):
+        train(3, die)
+    after = make_relation_scorer("embed-avg", sample_kb, models=tmp_path).score(AUTHOR)
+    numbers: list[int] = []
+    train(3, lambda epoch: numbers.append(epoch.number))  # type: ignore[attr-defined]
+
+    assert np.array_equal(before, after)
+    assert numbers == [2, 3]
+
+
+def test_several_scorers_are_averaged(sample_kb: KnowledgeBase, models: Path) -> None:
+    one, other, both = (
+        make_relation_scorer(names, sample_kb, models=models).score(AUTHOR)
+        for names in ("embed-avg", "ltg-cnn+", "embed-avg,ltg-cnn+")
+    )
+
+    assert np.allclose(both, (log_softmax(one) + log_softmax(other)) / 2)
+
+
+def test_a_model_of_other_relations_is_refused(tiny_memory: KnowledgeBase, models: Path) -> None:
+    with pytest.raises(CheckpointMismatch, match=r"trained on \d+ relations .* knowledge base has 7"):
+        make_relation_scorer("embed-avg", tiny_memory, models=models)
+
+
+def test_a_trained_scorer_needs_models(sample_kb: KnowledgeBase) -> None:
+    with pytest.raises(ModelMissing, match=r"'bigru' is trained: name the folder .* --models"):
+        make_relation_scorer("bigru", sample_kb)
+
+
+def test_a_folder_without_the_model_says_so(sample_kb: KnowledgeBase, tmp_path: Path) -> None:
+    with pytest.raises(ModelMissing, match="no trained model here"):
+        make_relation_scorer("bigru", sample_kb, models=tmp_path)
+
+
+def test_a_model_of_another_scorer_is_refused(sample_kb: KnowledgeBase, models: Path, tmp_path: Path) -> None:
+    (tmp_path / "relation").mkdir()
+    (tmp_path / "relation" / "bigru").symlink_to(models / "relation" / "embed-avg")
+
+    with pytest.raises(ModelUnusable, match=r"trained as .*EmbedAverageScorer, asked for as .*BiGRUScorer"):
+        make_relation_scorer("bigru", sample_kb, models=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        pytest.param(RECORD, lambda old: old.replace(b"version\x01", b"version\x02"), "found format", id="newer"),
+        pytest.param(RECORD, lambda old: old[:40], "damaged", id="cut"),
+        pytest.param(WEIGHTS, lambda old: old[:-1] + b"?", "not what training wrote", id="weights"),
+    ],
+)
+def test_a_newer_or_damaged_model_is_refused(
+    sample_kb: KnowledgeBase, models: Path, tmp_path: Path, file: str, change: Callable[[bytes], bytes], message: str
+) -> None:
+    folder = tmp_path / "relation" / "embed-avg"
+    folder.mkdir(parents=True)
+    for name in (RECORD, WEIGHTS):
+        folder.joinpath(name).write_bytes((models / "relation" / "embed-avg" / name).read_bytes())
+    folder.joinpath(file).write_bytes(change(folder.joinpath(file).read_bytes()))
+
+    with pytest.raises(ModelUnusable, match=message):
+        make_relation_scorer("embed-avg", sample_kb, models=tmp_path)
+
+
+def test_questions_of_another_knowledge_base_are_refused(
+    sample_kb: KnowledgeBase, annotated: Callable[..., Path]
+) -> None:
+    path = annotated(("m.078ffw", "no.such.relation", "who"), ("m.078ffw", "book.written_work.author", "who"))
+
+    with pytest.raises(BadQuestions, match="1 of 2 questions have a relation that the knowledge base lacks"):
+        Splits.read(sample_kb, train=path, valid=path)
+
+
+def test_one_label_is_refused(sample_kb: KnowledgeBase, annotated: Callable[..., Path]) -> None:
+    path = annotated(("m.078ffw", "book.written_work.author", "who"), ("m.0g_tb", "book.written_work.author", "what"))
+
+    with pytest.raises(BadQuestions, match="every question has the same relation"):
+        Splits.read(sample_kb, train=path, valid=path)
+
+
+def test_an_empty_split_is_refused(sample_kb: KnowledgeBase, annotated: Callable[..., Path]) -> None:
+    with pytest.raises(SourceEmpty):
+        Splits.read(sample_kb, train=annotated(), valid=annotated())
+
+
+def test_an_unknown_device_is_named(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
+    with pytest.raises(UnknownDevice, match="no device 'tpu9'"):
+        train_relation(sample_kb, splits, scorer="bigru", settings=small("bigru"), models=tmp_path, device="tpu9")
+
+
+def test_a_scorer_without_a_network_cannot_be_trained(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
+    with pytest.raises(BrokenPlugin, match="'lexical' has no network to train"):
+        train_relation(sample_kb, splits, scorer="lexical", settings=small("lexical"), models=tmp_path)

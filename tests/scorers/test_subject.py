@@ -1,0 +1,98 @@
+"""Whether subject scorers over type vectors compute what the paper says, and tell namesakes apart."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import BrokenPlugin, CheckpointMismatch
+from kbtools.knowledge import KnowledgeBase
+from kbtools.models import make_subject_scorer
+from kbtools.ngrams import Question
+from kbtools.scoring import Asked
+
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+
+from kbtools.scorers.profiles import subject_settings
+from kbtools.scorers.settings import change_settings
+from kbtools.scorers.subject_training import train_subject
+from kbtools.scorers.training import Splits
+
+SMALL = {"words": "random", "dim": 16, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
+ASKED = [Asked(Question.read("who wrote dune"), 10, 14), Asked(Question.read("what is the capital of france"), 23, 29)]
+
+
+@pytest.fixture(scope="session")
+def models(sample_kb: KnowledgeBase, question_files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train subject scorers on the sample."""
+    folder = tmp_path_factory.mktemp("models")
+    splits = Splits.read(sample_kb, **question_files)
+    for name in ("type-vector", "type-vector-avg"):
+        settings = change_settings(subject_settings("best", name), SMALL)
+        train_subject(sample_kb, splits, subject=name, settings=settings, models=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def subjects() -> np.ndarray:
+    """Give some entities, typed or not."""
+    return np.arange(60, dtype=np.uint32)
+
+
+@pytest.mark.parametrize("name", ["type-vector", "type-vector-avg"])
+def test_u_sums_the_probabilities_of_the_types(
+    sample_kb: KnowledgeBase, models: Path, subjects: np.ndarray, name: str
+) -> None:
+    scorer = make_subject_scorer(name, sample_kb, models=models)
+    which = np.ones(len(subjects), dtype=np.int64)
+
+    scores = scorer.score(ASKED, which=which, subjects=subjects)
+
+    g = 1 / (1 + np.exp(-scorer.score_asked(ASKED)[1]))  # type: ignore[attr-defined]
+    types = sample_kb.types_of(subjects)
+    expected = [sum(g[types.values[types.starts[k] : types.starts[k + 1]]]) for k in range(len(subjects))]
+    assert scores == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_cosine_divides_by_the_length_of_the_type_vector(
+    sample_kb: KnowledgeBase, models: Path, subjects: np.ndarray
+) -> None:
+    which = np.zeros(len(subjects), dtype=np.int64)
+    product, cosine = (
+        make_subject_scorer(name, sample_kb, models=models).score(ASKED, which=which, subjects=subjects)
+        for name in ("type-vector", "type-cosine")
+    )
+
+    counts = np.diff(sample_kb.types_of(subjects).starts)
+    assert cosine == pytest.approx(product / np.sqrt(np.maximum(counts, 1)))
+
+
+def test_the_types_that_a_question_asks_for_score_higher(sample_kb: KnowledgeBase, models: Path) -> None:
+    scorer = make_subject_scorer("type-cosine", sample_kb, models=models)
+    book, country = (sample_kb.rows([entity])[0] for entity in ("m.0c_vk", "m.0f8l9c"))
+    subjects = np.array([book, country], dtype=np.uint32)
+
+    wrote = scorer.score(ASKED, which=np.array([0, 0]), subjects=subjects)
+    capital = scorer.score(ASKED, which=np.array([1, 1]), subjects=subjects)
+
+    assert wrote[0] - wrote[1] > capital[0] - capital[1]
+
+
+def test_a_query_uses_it(sample_memory: Answerer, models: Path) -> None:
+    result = Answerer(sample_memory.kb, models=models).query("who wrote it", subject="type-cosine")
+
+    assert all("subject" in found.parts for found in result.candidates)
+
+
+def test_other_types_are_refused(tiny_memory: KnowledgeBase, models: Path) -> None:
+    with pytest.raises(CheckpointMismatch, match=r"trained on \d+ types"):
+        make_subject_scorer("type-vector", tiny_memory, models=models)
+
+
+def test_a_control_cannot_be_trained(sample_kb: KnowledgeBase, question_files: dict[str, Path], tmp_path: Path) -> None:
+    splits = Splits.read(sample_kb, **question_files)
+    settings = change_settings(subject_settings("best", "x"), SMALL)
+
+    with pytest.raises(BrokenPlugin, match="'type-count' has no network to train"):
+        train_subject(sample_kb, splits, subject="type-count", settings=settings, models=tmp_path)

@@ -1,0 +1,109 @@
+"""Whether taggers learn, are rebuilt from their folders, and keep one contract."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import BadQuestions, ModelUnusable
+from kbtools.knowledge import KnowledgeBase
+from kbtools.models import make_tagger
+from kbtools.ngrams import Question
+from kbtools.tagging import MOST_WORDS, Tagger
+
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("pycrfsuite", reason="the feature CRF needs python-crfsuite: pip install 'kbtools[crf]'")
+
+from kbtools.scorers.profiles import tagger_settings
+from kbtools.scorers.settings import change_settings
+from kbtools.scorers.tagger_training import RIGHT, train_tagger
+from kbtools.scorers.training import Splits
+
+TAGGERS = ("bigru-crf", "bigru-crf+", "crf")
+SMALL = {"words": "random", "words_dim": 16, "hidden": 16, "epochs": 10, "batch": 16, "learning_rate": 0.02}
+TEXTS = ("who wrote dune", "", "?!", "what is the capital of france ?", "dune", " ".join(["so it goes"] * 60))
+
+
+@pytest.fixture(scope="session")
+def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Splits:
+    return Splits.read(sample_kb, **question_files)
+
+
+@pytest.fixture(scope="session")
+def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train each tagger on the sample."""
+    folder = tmp_path_factory.mktemp("models")
+    for name in TAGGERS:
+        settings = change_settings(tagger_settings("best", name), SMALL)
+        train_tagger(sample_kb, splits, tagger=name, settings=settings, models=folder)
+    return folder
+
+
+@pytest.fixture(params=TAGGERS)
+def tagger(request: pytest.FixtureRequest, sample_kb: KnowledgeBase, models: Path) -> Tagger:
+    return make_tagger(request.param, sample_kb, models=models)
+
+
+def test_spans_are_probabilities_of_the_words_that_a_tagger_reads(tagger: Tagger) -> None:
+    spans = tagger.spans([Question.read(text) for text in TEXTS])
+
+    assert [span.shape[0] for span in spans] == [3, 0, 0, 6, 1, MOST_WORDS]
+    for span in spans:
+        assert np.exp(span).sum() <= 1 + 1e-6
+        assert np.isneginf(span[np.tril_indices(len(span), -1)]).all()
+
+
+def test_the_batch_changes_no_span(tagger: Tagger) -> None:
+    questions = [Question.read(text) for text in TEXTS[:5]]
+
+    together = tagger.spans(questions)
+
+    alone = [tagger.spans([question])[0] for question in questions]
+    assert all(np.allclose(one, other, atol=1e-5) for one, other in zip(together, alone, strict=True))
+
+
+def test_a_tagger_finds_mentions(tagger: Tagger) -> None:
+    (spans,) = tagger.spans([Question.read("who is the author of dune")])
+
+    first, last = np.unravel_index(spans.argmax(), spans.shape)
+    assert (first, last) == (5, 5)
+
+
+def test_training_again_has_nothing_to_do(sample_kb: KnowledgeBase, splits: Splits, models: Path) -> None:
+    settings = change_settings(tagger_settings("best", "bigru-crf+"), SMALL)
+
+    again = train_tagger(sample_kb, splits, tagger="bigru-crf+", settings=settings, models=models)
+
+    assert not again.fresh
+    assert again.figures[RIGHT] > 0.5
+
+
+@pytest.mark.parametrize("pruning", ["focused", "focused-kb", "focused-k"])
+def test_a_focused_pruner_answers(sample_memory: Answerer, models: Path, pruning: str) -> None:
+    answerer = Answerer(sample_memory.kb, models=models)
+
+    result = answerer.query("who were the creators of batman", pruning=pruning)
+
+    assert result.candidates[0].subject_name == "Batman"
+    assert result.candidates[0].relation.endswith("character_created_by")
+
+
+def test_a_tagger_of_another_kind_is_refused(sample_kb: KnowledgeBase, models: Path, tmp_path: Path) -> None:
+    (tmp_path / "tagger").mkdir()
+    (tmp_path / "tagger" / "crf").symlink_to(models / "tagger" / "bigru-crf")
+
+    with pytest.raises(ModelUnusable, match=r"trained as .*BiGRUTagger, asked for as .*FeatureCRF"):
+        make_tagger("crf", sample_kb, models=tmp_path)
+
+
+def test_questions_that_name_no_subject_are_refused(
+    sample_kb: KnowledgeBase, annotated: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = annotated(("m.078ffw", "book.written_work.author", "who"), ("m.0g_tb", "film.film.directed_by", "what"))
+    splits = Splits.read(sample_kb, train=path, valid=path)
+    settings = change_settings(tagger_settings("best", "bigru-crf"), SMALL)
+
+    with pytest.raises(BadQuestions, match="no train question names its subject"):
+        train_tagger(sample_kb, splits, tagger="bigru-crf", settings=settings, models=tmp_path)

@@ -1,0 +1,105 @@
+"""Whether the training loop is exact, can be stopped, and says what is wrong."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.errors import BadSetting, NonFiniteLoss
+
+torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+
+from kbtools.scorers.settings import FitConfig, Settings, change_settings  # noqa: E402
+from kbtools.scorers.train import fit, make_batches  # noqa: E402
+
+
+class Line:
+    """The smallest task: fit a line to points whose length is told apart by their place."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.network = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Dropout(0.2), torch.nn.Linear(4, 1))
+        self.points = torch.randn(40, 2)
+        self.lengths = np.arange(40) % 3
+        self.scale = 1.0
+
+    def loss(self, rows: np.ndarray) -> torch.Tensor:
+        points = self.points[torch.from_numpy(rows)]
+        return (self.network(points)[:, 0] - points.sum(dim=1)).square() * self.scale
+
+    def measure(self) -> dict[str, float]:
+        return {"right": 1.0}
+
+
+CONFIG = FitConfig(epochs=4, batch=8, learning_rate=0.05, optimiser="adam")
+
+
+def test_a_batch_holds_one_length_and_every_example_once() -> None:
+    lengths = np.array([3, 5, 3, 3, 5, 7])
+
+    batches = make_batches(lengths, batch=2, seed=[1, 0])
+
+    assert sorted(np.concatenate(batches).tolist()) == [0, 1, 2, 3, 4, 5]
+    assert [len(set(lengths[batch])) for batch in batches] == [1] * len(batches)
+
+
+def test_a_training_lowers_the_loss() -> None:
+    epochs = fit(Line(), CONFIG)
+
+    assert epochs[-1].loss < epochs[0].loss / 2
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
+def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, optimiser: str) -> None:
+    config = change_settings(Settings(fit=CONFIG), {"optimiser": optimiser}).fit
+    whole, killed, resumed = Line(), Line(), Line()
+
+    def die(epoch: object) -> None:
+        raise KeyboardInterrupt
+
+    fit(whole, config)
+    with pytest.raises(KeyboardInterrupt):
+        fit(killed, config, state=tmp_path, made_of="x", report=die)
+    epochs = fit(resumed, config, state=tmp_path, made_of="x")
+
+    assert [epoch.number for epoch in epochs] == [1, 2, 3, 4]
+    assert all(torch.equal(a, b) for a, b in zip(whole.network.parameters(), resumed.network.parameters(), strict=True))
+
+
+def test_a_state_of_another_training_is_passed_over(tmp_path: Path) -> None:
+    fit(Line(), CONFIG, state=tmp_path, made_of="x")
+    seen = []
+
+    fit(Line(), CONFIG, state=tmp_path, made_of="y", report=seen.append)
+
+    assert len(seen) == 4
+
+
+def test_a_loss_that_is_no_number_names_its_batch() -> None:
+    task = Line()
+    task.scale = float("nan")
+
+    with pytest.raises(NonFiniteLoss, match="the loss of batch 1 of epoch 1 is nan"):
+        fit(task, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        pytest.param({"epoch": 3}, "no setting 'epoch'; known: dim", id="unknown"),
+        pytest.param({"epochs": "three"}, "'epochs' is 'three', expected a value of type int", id="type"),
+        pytest.param({"epochs": 0}, "epochs and batch must be at least 1", id="range"),
+        pytest.param({"optimiser": "sgd"}, "no optimiser 'sgd'", id="optimiser"),
+        pytest.param({"objective": "mse"}, "no objective 'mse'", id="objective"),
+        pytest.param({"dropout": 1.0}, "dropout", id="dropout"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(BadSetting, match=message):
+        change_settings(Settings(), changes)
+
+
+def test_settings_change_whichever_part_holds_them() -> None:
+    changed = change_settings(Settings(), {"learning-rate": 1, "dim": 7, "objective": "cross-entropy"})
+
+    assert (changed.fit.learning_rate, changed.encoder.dim, changed.objective.objective) == (1.0, 7, "cross-entropy")
