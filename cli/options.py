@@ -11,15 +11,20 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 def kb_option(command: Command) -> Command:
     """Take the folder of a knowledge base."""
+    return kb_option_if(True)(command)
+
+
+def kb_option_if(required: bool) -> Callable[[Command], Command]:
+    """Take the folder of a knowledge base, where a command can do without one."""
     return click.option(
         "--kb",
         "path",
-        required=True,
+        required=required,
         type=click.Path(path_type=Path),
         envvar="KBTOOLS_KB",
         show_envvar=True,
         help="The knowledge base: a folder that kbtools index made.",
-    )(command)
+    )
 
 
 def json_option(command: Command) -> Command:

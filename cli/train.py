@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from kbtools.answering import TAGGER, open_kb
-from kbtools.cli.options import device_option, kb_option
+from kbtools.cli.options import device_option, kb_option, kb_option_if
 from kbtools.errors import BadSetting
 from kbtools.pruning import DEFAULT, FOCUSED, PRUNERS
 from kbtools.scorers.profiles import PROFILES, relation_settings, subject_settings, tagger_settings
@@ -21,27 +21,30 @@ FILE = click.Path(path_type=Path)
 PRUNING = click.Choice([*PRUNERS, *FOCUSED])
 
 
-def shared_options(command: Command) -> Command:
+def training_options(*, required: bool) -> Callable[[Command], Command]:
     """Take what every training needs."""
-    for option in reversed(
-        [
-            kb_option,
-            click.option("--train", required=True, type=FILE, help="Annotated questions to learn from."),
-            click.option("--valid", required=True, type=FILE, help="Annotated questions to measure on meanwhile."),
-            click.option("--out", "models", required=True, type=FILE, help="The folder of models."),
-            click.option(
-                "--profile",
-                default=PROFILES[0],
-                show_default=True,
-                type=click.Choice(PROFILES),
-                help="The settings to start from.",
-            ),
-            click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options."),
-            device_option,
-        ]
-    ):
-        command = option(command)
-    return command
+    options = [
+        kb_option_if(required),
+        click.option("--train", required=required, type=FILE, help="Annotated questions to learn from."),
+        click.option("--valid", required=required, type=FILE, help="Annotated questions to measure on meanwhile."),
+        click.option("--out", "models", required=required, type=FILE, help="The folder of models."),
+        click.option(
+            "--profile",
+            default=PROFILES[0],
+            show_default=True,
+            type=click.Choice(PROFILES),
+            help="The settings to start from.",
+        ),
+        click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options."),
+        device_option,
+    ]
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def settings_options(settings: Any) -> Callable[[Command], Command]:
@@ -80,6 +83,15 @@ def show_epoch(epoch: Any) -> None:
     click.echo(f"  epoch {epoch.number}: loss {epoch.loss:.4f}{figures}, {epoch.seconds:.1f} s", err=True)
 
 
+def show_name(name: str) -> None:
+    click.echo(f"{name}:", err=True)
+
+
+def show_chosen(chosen: Any) -> None:
+    weights = ", ".join(f"{name} {value:g}" for name, value in asdict(chosen.weights).items())
+    click.echo(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
+
+
 def show_trained(trained: Any) -> None:
     figures = ", ".join(f"{100 * value:.2f} % {name}" for name, value in trained.figures.items() if name != "seconds")
     state = "trained" if trained.fresh else "already trained"
@@ -87,14 +99,51 @@ def show_trained(trained: Any) -> None:
     click.echo(f"{trained.folder}: {state}, {figures} on the validation split, {seconds:.0f} CPU seconds")
 
 
-@click.group("train")
-def command() -> None:
-    """Train the models of a knowledge base; a training that was stopped goes on where it was."""
+@click.group("train", invoke_without_command=True)
+@training_options(required=False)
+@click.option("--seed", type=int, help="What decides every random draw.")
+@click.pass_context
+def command(
+    context: click.Context,
+    path: Path | None,
+    train: Path | None,
+    valid: Path | None,
+    models: Path | None,
+    profile: str,
+    config: Path | None,
+    device: str,
+    seed: int | None,
+) -> None:
+    """Train the models of a knowledge base: all of a profile, or one part.
+
+    Without the name of a part, the tagger, the relation scorers and the subject scorer of the profile are trained,
+    and the weights of the joint score chosen. A training that was stopped goes on where it was.
+    """
+    if context.invoked_subcommand:
+        return
+    if path is None or train is None or valid is None or models is None:
+        raise click.UsageError("give --kb, --train, --valid and --out, or the name of a part")
+    from kbtools.judging import choose_for
+    from kbtools.scorers.profile_training import PLANS, train_profile
+    from kbtools.scorers.training import Splits
+
+    changes = read_config(config) | given({"seed": seed})
+    kb = open_kb(path).kb
+    splits = Splits.read(kb, train=train, valid=valid)
+    told: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "report": show_epoch}
+    for made in train_profile(kb, splits, profile=profile, models=models, **told):
+        show_trained(made)
+    plan = PLANS[profile]
+    answerer = open_kb(path, models=models, tagger=plan.tagger, device=device)
+    query: dict[str, Any] = {"pruning": plan.pruning, "scorer": ",".join(plan.relations), "subject": plan.ranked_by}
+    show_chosen(choose_for(answerer, valid, models=models, **query))
+    options = " ".join(f"--{name} {value}" for name, value in {**query, "tagger": plan.tagger}.items())
+    click.echo(f"now ask: kbtools query --kb {path} --models {models} {options} QUESTION")
 
 
 @command.command("relation")
 @click.option("--scorer", default="bigru", show_default=True, help="Relation scorers, with commas between.")
-@shared_options
+@training_options(required=True)
 @settings_options(Settings())
 def relation(
     scorer: str,
@@ -123,7 +172,7 @@ def relation(
 
 @command.command("tagger")
 @click.option("--tagger", default="bigru-crf+", show_default=True, help="Taggers, with commas between.")
-@shared_options
+@training_options(required=True)
 @settings_options(PlainSettings())
 def tagger(
     tagger: str,
@@ -152,7 +201,7 @@ def tagger(
 
 @command.command("subject")
 @click.option("--subject", default="type-vector", show_default=True, help="Subject scorers, with commas between.")
-@shared_options
+@training_options(required=True)
 @settings_options(PlainSettings())
 def subject(
     subject: str,
@@ -207,5 +256,4 @@ def ranking(
 
     answerer = open_kb(path, models=models, tagger=tagger, device=device)
     chosen = choose_for(answerer, valid, models=models, pruning=pruning, scorer=scorer, subject=subject, limit=limit)
-    weights = ", ".join(f"{name} {value:g}" for name, value in asdict(chosen.weights).items())
-    click.echo(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
+    show_chosen(chosen)

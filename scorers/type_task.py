@@ -53,9 +53,10 @@ class Namesakes:
     def find(cls, kb: KnowledgeBase, examples: Examples) -> "Namesakes":
         rows, entities = [], []
         for row, mention in enumerate(examples.mentions):
-            if mention is None:
+            matches = kb.lookup([mention.form]).get(mention.form, ()) if mention else ()
+            if not matches:
                 continue
-            named = np.unique(np.concatenate([match.entities for match in kb.lookup([mention.form])[mention.form]]))
+            named = np.unique(np.concatenate([match.entities for match in matches]))
             pairs = kb.relations_of(named)
             has = pairs.values == examples.relations[row]
             able = named[np.repeat(np.arange(len(named)), np.diff(pairs.starts))[has]]

@@ -7,12 +7,15 @@ import numpy as np
 from kbtools.candidates import Link
 from kbtools.knowledge import KnowledgeBase
 from kbtools.linking import link_strictly
-from kbtools.misspelling import link_fuzzily
+from kbtools.misspelling import Misspelling, link_fuzzily
 from kbtools.ngrams import Ngram, Question, ngrams
 from kbtools.tagging import Tagger, opening, word_places
 
-KEPT, MARGIN = 3, 4.0
+KEPT, MARGIN = 3, 6.0
 """Mentions that `focused-k` keeps, and how far below the best their log-probability may be."""
+
+SIMILAR = 5
+"""Names that `focused-k` keeps of those that a misspelt mention may mean."""
 
 TRIED = 4
 """Mentions that are looked up fuzzily where none links strictly."""
@@ -71,21 +74,31 @@ class FocusedKB(Focused):
 class FocusedK(Focused):
     """Keep the few most probable n-grams that link, if they are not far less probable than the first of them.
 
-    Where the most probable n-gram of all links to nothing, the names like it are kept as well. Beyond the paper.
+    Beside them stand the names that a misspelt mention may mean, and, where the most probable n-gram of all links to
+    nothing, the names like it. Beyond the paper.
     """
 
+    def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
+        super().__init__(kb, tagger)
+        self.misspelling = Misspelling(kb)
+
     def links(self, question: Question) -> list[Link]:
+        ranked = list(self.mentions(question))
         kept: list[Link] = []
         mentions, best = 0, -np.inf
-        for place, (mention, weight) in enumerate(self.mentions(question)):
+        for place, (mention, weight) in enumerate(ranked):
             if mentions == KEPT or (mentions and weight < best - MARGIN):
                 break
             found = self.strictly(question, mention)
             if not found and place == 0:
-                found = self.fuzzily(mention)
+                found = self.fuzzily(mention)[:SIMILAR]
             if found:
                 mentions, best = mentions + 1, max(best, weight)
                 kept += weigh(found, weight)
+        known = {(mention[0].first, mention[0].last): weight for mention, weight in ranked}
+        for link in self.misspelling.links(question, strict=kept)[:SIMILAR]:
+            probable = known.get((link.ngram.first, link.ngram.last), -np.inf)
+            kept.append(link._replace(weight=max(probable, best - MARGIN) if kept else 0.0))
         return kept
 
 

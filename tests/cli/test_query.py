@@ -111,7 +111,8 @@ def test_an_unknown_scorer_fails_and_lists_them(query):
     result = query("--scorer", "nope", WHO)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: no plugin 'nope'")
-    assert "known: lexical" in result.stderr
+    assert "known: bigru, " in result.stderr
+    assert ", lexical" in result.stderr
 
 
 @pytest.mark.parametrize("scorer", ["nope:Scorer", "kbtools.scorers.lexical:Nope", ":Scorer", "os:sep"])

@@ -55,6 +55,32 @@ def test_settings_come_from_a_file_and_options_outrank_it(train: Callable[..., R
     assert trained.stderr.count("  epoch ") == 1
 
 
+@pytest.mark.parametrize("profile", ["best", "paper"])
+def test_a_profile_is_trained_in_one_go(sample_path: Path, examples: Path, tmp_path: Path, profile: str) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('words = "random"\ndim = 8\nwords_dim = 8\nhidden = 8\nepochs = 1\nnegatives = 8\n')
+    files = ("--train", str(examples / "sample.train.txt"), "--valid", str(examples / "sample.valid.txt"))
+    where = ("--kb", str(sample_path), "--out", str(tmp_path / "models"))
+    run = ["train", *where, *files, "--profile", profile, "--config", str(config)]
+
+    trained = CliRunner().invoke(main, run)
+    again = CliRunner().invoke(main, run)
+    asked = trained.stdout.splitlines()[-1].removeprefix("now ask: kbtools ").removesuffix(" QUESTION").split(" ")
+    answered = CliRunner().invoke(main, [*asked, "who wrote dune"])
+
+    assert trained.exit_code == 0, trained.output
+    assert trained.stdout.count(": trained, ") >= 3
+    assert again.stdout.count(": already trained, ") == trained.stdout.count(": trained, ")
+    assert answered.exit_code == 0, answered.output
+
+
+def test_without_files_or_a_part_there_is_nothing_to_train() -> None:
+    failed = CliRunner().invoke(main, ["train", "--profile", "best"])
+
+    assert failed.exit_code == 2
+    assert "give --kb, --train, --valid and --out, or the name of a part" in failed.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
