@@ -13,7 +13,7 @@ ROOMS := scorers indexers cli
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format docs clean lint types coverage docs-check wheel
+.PHONY: help demo test check format docs clean lint types coverage docs-check wheel compose env
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -29,7 +29,7 @@ demo: $(READY) ## index the sample knowledge base and ask it a few questions
 test: $(READY) ## run the whole test suite
 	@$(BIN)/pytest
 
-check: lint types coverage docs-check wheel ## everything that must pass before a commit
+check: lint types compose coverage docs-check wheel ## everything that must pass before a commit
 
 format: $(READY) ## sort imports and format
 	@$(BIN)/ruff check --quiet --select I --fix .
@@ -53,8 +53,20 @@ types: $(READY)
 	@cd build/view && $(AT)/mypy --strict --no-error-summary \
 		--config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p kbtools
 
+# Without a cluster the modules that speak to one cannot be covered.
+coverage: export KBTOOLS_COVERAGE_OMIT = $(if $(KBTOOLS_TEST_ELASTICSEARCH_URL),,indexers/elastic/*)
 coverage: $(READY)
 	@$(BIN)/pytest --cov
+
+compose: $(READY)
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml
+
+env: .env ## write a password for docker-compose.yml into .env
+
+.env:
+	@umask 077 && $(PYTHON) -c "import secrets; print('ELASTIC_PASSWORD=' + secrets.token_urlsafe(24))" > $@
+	@echo "wrote .env; kbtools finds the password with: export KBTOOLS_ELASTICSEARCH_USER=elastic" \
+		"KBTOOLS_ELASTICSEARCH_PASSWORD=\$$(sed -n s/^ELASTIC_PASSWORD=//p .env)"
 
 docs-check: $(READY)
 	@$(BIN)/cog --verbosity=0 --check --check-fail-msg="run make docs" docs/cli.md

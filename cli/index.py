@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options
+from kbtools.cli.loading import Loading, check_home, folder_for, load_folder, loading_options
 from kbtools.indexers.build import Phase, Watch, build
 from kbtools.indexers.readers.ntriples import Predicates
 from kbtools.indexers.readers.reading import ReadOptions, Source
@@ -71,7 +74,8 @@ def shown(sources: list[Source], quiet: bool) -> Iterator[Watch]:
     tasks = {path: bar.add_task(Path(path).name, total=size, visible=False) for path, size in sizes.items()}
 
     def progress(path: str, done: int) -> None:
-        bar.update(tasks[path], completed=done, visible=done < sizes[path])
+        if path in tasks:
+            bar.update(tasks[path], completed=done, visible=done < sizes[path])
 
     def phase(done: Phase) -> None:
         if not quiet:
@@ -87,7 +91,7 @@ def shown(sources: list[Source], quiet: bool) -> Iterator[Watch]:
 @click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
 @click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
 @click.option("--rdf", multiple=True, type=FILE, help="N-Triples that hold facts, names and types alike.")
-@click.option("--out", required=True, type=FILE, help="The folder to write; an older knowledge base there is replaced.")
+@click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
 @click.option("--lang", default="en", show_default=True, help="Language of names in tagged sources; '' takes all.")
 @click.option("--name-predicate", multiple=True, help="RDF predicate of names, in place of the usual ones.")
 @click.option("--alias-predicate", multiple=True, help="RDF predicate of aliases, in place of the usual ones.")
@@ -109,12 +113,14 @@ def shown(sources: list[Source], quiet: bool) -> Iterator[Watch]:
 )
 @click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
 @click.option("--quiet", is_flag=True, help="Print the final counts alone.")
+@loading_options
+@elasticsearch_options
 def command(
     facts: tuple[Path, ...],
     names: tuple[Path, ...],
     types: tuple[Path, ...],
     rdf: tuple[Path, ...],
-    out: Path,
+    out: Path | None,
     lang: str,
     name_predicate: tuple[str, ...],
     alias_predicate: tuple[str, ...],
@@ -124,13 +130,27 @@ def command(
     memory: str,
     force: bool,
     quiet: bool,
+    source: Path | None,
+    name: str | None,
+    elasticsearch: Elasticsearch | None,
+    **loading: Any,
 ) -> None:
     """Build a knowledge base from its files. Every input option may be given several times.
 
     Files may be compressed (.gz, .bz2, .xz, .zst). A second run over unchanged files does nothing.
+
+    With --elasticsearch and --kb NAME it is loaded into a cluster, from files or --from a folder. Readers of NAME see
+    it when it is complete. A killed load goes on where it stopped when the same command is run again.
     """
     sources = [Source(path, "facts") for path in facts] + [Source(path, "names") for path in names]
     sources += [Source(path, "types") for path in types] + [Source(path, "any") for path in rdf]
+    check_home(out, source, name, elasticsearch, sources)
+    if elasticsearch and name:
+        elasticsearch.connect().close()
+    if source and elasticsearch and name:
+        with stoppable(), shown([], quiet) as watch:
+            click.echo(load_folder(source, name, elasticsearch, Loading(**loading), watch, force=force))
+        return
     if not facts and not rdf:
         raise click.UsageError("give at least one --facts or --rdf file")
     usual = Predicates()
@@ -144,10 +164,13 @@ def command(
         columns=columns_of(column),
         max_bad=max_bad,
     )
-    with stoppable(), shown(sources, quiet) as watch:
-        built = build(sources, out, options=options, watch=watch, force=force, memory=memory)
-    if not built.fresh:
-        click.echo(f"{out} already holds these sources, nothing to do (--force builds it again)")
-    click.echo(counts_report(built.manifest))
-    click.echo(skipped_report(built.manifest), nl=False)
-    click.echo(f"{out}: {sum(built.manifest.files.values()):,} bytes, content {built.manifest.digest[:16]}")
+    with stoppable(), folder_for(out) as folder, shown(sources, quiet) as watch:
+        built = build(sources, folder, options=options, watch=watch, force=force, memory=memory)
+        if not built.fresh:
+            click.echo(f"{out} already holds these sources, nothing to do (--force builds it again)")
+        click.echo(counts_report(built.manifest))
+        click.echo(skipped_report(built.manifest), nl=False)
+        if out:
+            click.echo(f"{out}: {sum(built.manifest.files.values()):,} bytes, content {built.manifest.digest[:16]}")
+        if elasticsearch and name:
+            click.echo(load_folder(folder, name, elasticsearch, Loading(**loading), watch, force=force))

@@ -1,36 +1,93 @@
 """kbtools info: what a knowledge base holds, and how it was built."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.options import json_option
 from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.manifest import Manifest
 from kbtools.reporting import counts_report, size_text, skipped_report, statistics_report
 from kbtools.results import JSON_VERSION
 
 
 @click.command("info")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base; without it, all are listed.")
 @json_option
-def command(path: Path, as_json: bool) -> None:
+@elasticsearch_options
+def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: Elasticsearch | None) -> None:
     """Show the counts, sizes, versions and sources of a knowledge base, and what its build left out."""
-    manifest = EmbeddedKB(path).manifest
-    if as_json:
-        record = manifest.to_record()
-        for kind, count in manifest.counts.items():
-            record["counts"][kind]["duplicate"] = count.duplicate
-        click.echo(json.dumps(record | {"json_version": JSON_VERSION}, ensure_ascii=False).encode())
+    if elasticsearch is not None:
+        if path is not None:
+            raise click.UsageError("give a folder, or --elasticsearch with --kb NAME")
+        show_cluster(elasticsearch, name, as_json)
         return
-    click.echo(f"{path}: built {manifest.built}, {size_text(sum(manifest.files.values()))}, content {manifest.digest}")
+    found = path or (Path(name) if name else None)
+    if found is None:
+        raise click.UsageError("give the folder of a knowledge base, or --elasticsearch")
+    manifest = EmbeddedKB(found).manifest
+    if as_json:
+        click.echo(json.dumps(manifest_record(manifest) | {"json_version": JSON_VERSION}, ensure_ascii=False).encode())
+        return
+    size = size_text(sum(manifest.files.values()))
+    click.echo(f"{found}: built {manifest.built}, {size}, content {manifest.digest}")
+    show_manifest(manifest)
+    for file, length in sorted(manifest.files.items(), key=lambda one: -one[1])[:8]:
+        click.echo(f"file {file}: {size_text(length)}")
+    show_versions(manifest)
+
+
+def manifest_record(manifest: Manifest) -> dict[str, object]:
+    """Write out a manifest for programs, duplicates counted."""
+    record = manifest.to_record()
+    for kind, count in manifest.counts.items():
+        record["counts"][kind]["duplicate"] = count.duplicate
+    return record
+
+
+def show_manifest(manifest: Manifest) -> None:
+    """Show counts, sources and what was left out."""
     click.echo(counts_report(manifest))
     click.echo(statistics_report(manifest))
     for source in manifest.sources:
         size = f"{size_text(source.bytes)}, {source.lines:,} lines"
         click.echo(f"source {source.path} ({source.kind}): {size}, sha256 {source.sha256}")
     click.echo(skipped_report(manifest), nl=False)
-    for name, length in sorted(manifest.files.items(), key=lambda file: -file[1])[:8]:
-        click.echo(f"file {name}: {size_text(length)}")
+
+
+def show_versions(manifest: Manifest) -> None:
     written_by = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     click.echo(f"written by {written_by}; normaliser version {manifest.normaliser}")
+
+
+def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) -> None:
+    """Show what is on a cluster: one knowledge base with its manifest, or all of them."""
+    from kbtools.indexers.elastic.status import cluster_status
+
+    status = cluster_status(elasticsearch.connect(), name)
+    if as_json:
+        record = asdict(status) | {"json_version": JSON_VERSION}
+        record["manifest"] = manifest_record(status.manifest) if status.manifest else None
+        click.echo(json.dumps(record, ensure_ascii=False).encode())
+        return
+    click.echo(f"{status.where}: Elasticsearch {status.server}, {status.health}, {status.nodes} data nodes")
+    for version in status.versions:
+        label = f"{version.kb} version {version.version}, {version.state}, mapping version {version.mapping}"
+        click.echo(f"{label}, {size_text(version.bytes)}")
+        for index in version.indexes:
+            shape = f"{index.shards} shards, {index.replicas} replicas"
+            size = f"{size_text(index.bytes)}, {size_text(index.primary_bytes)} without copies"
+            click.echo(f"  {index.index}: {index.health}, {index.documents:,} documents, {shape}, {size}")
+    for build in status.builds:
+        for number, part in enumerate(build.parts, 1):
+            click.echo(f"  build of {build.kb} version {build.version}, part {number} of {len(build.parts)}: {part}")
+    if not status.versions:
+        click.echo("no knowledge base here")
+    if status.manifest:
+        click.echo(f"content {status.manifest.digest}, built {status.manifest.built}")
+        show_manifest(status.manifest)
+        show_versions(status.manifest)

@@ -13,6 +13,8 @@ COMMANDS = {
     "index": "Build a knowledge base from its files.",
     "query": "Answer a question, or a stream of them.",
     "info": "Show what a knowledge base holds.",
+    "remove": "Delete a knowledge base, or leftovers of builds, from a cluster.",
+    "rollback": "Point a knowledge base on a cluster at the version before.",
     "train": "Train the models of a knowledge base.",
     "plugins": "List what can be plugged in, or check it.",
 }

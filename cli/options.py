@@ -23,7 +23,7 @@ def kb_option_if(required: bool) -> Callable[[Command], Command]:
         type=click.Path(path_type=Path),
         envvar="KBTOOLS_KB",
         show_envvar=True,
-        help="The knowledge base: a folder that kbtools index made.",
+        help="The knowledge base: a folder that kbtools index made, or with --elasticsearch its name there.",
     )
 
 

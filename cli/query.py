@@ -9,7 +9,9 @@ from pathlib import Path
 
 import click
 
-from kbtools.answering import SCORER, TAGGER, TOP, open_kb
+from kbtools.answering import SCORER, TAGGER, TOP
+from kbtools.cli.ahead import lines_at_hand
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option
 from kbtools.explaining import explain_candidate, explain_result
 from kbtools.pruning import DEFAULT, FOCUSED, PRUNERS
@@ -90,6 +92,7 @@ def rows(result: Result, explain: bool) -> list[str]:
     "--timing/--no-timing", default=True, help="Whether JSON tells the milliseconds, which no two runs share."
 )
 @json_option
+@elasticsearch_options
 def command(
     path: Path,
     question: str | None,
@@ -105,15 +108,22 @@ def command(
     sparql: bool,
     timing: bool,
     as_json: bool,
+    elasticsearch: Elasticsearch | None,
 ) -> None:
     """Answer QUESTION, or each line of standard input if QUESTION is `-`."""
     if (question is None) == (questions is None):
         raise click.UsageError("give one QUESTION, or - for standard input, or --questions FILE")
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
-    kb = open_kb(path, models=models, tagger=tagger, device=device)
-    for text in texts(question, questions):
-        result = kb.query(text, pruning=pruning, scorer=scorer, subject=subject, top=top or None)
+    kb = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
+    asked = texts(question, questions)
+    together = lines_at_hand(asked) if elasticsearch else ([text] for text in asked)
+    results = (
+        result
+        for some in together
+        for result in kb.query_many(some, pruning=pruning, scorer=scorer, subject=subject, top=top or None)
+    )
+    for result in results:
         if sparql:
             best = result.candidates[0] if result.candidates else None
             click.echo(object_query(best.subject, best.relation) if best else "# no candidates")

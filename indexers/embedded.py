@@ -16,6 +16,7 @@ from kbtools.indexers.forms import FormStore
 from kbtools.indexers.one_edit import open_recall
 from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
 from kbtools.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
+from kbtools.ngrams import Question
 from kbtools.similarity import LONGEST_NAME, rescore
 from kbtools.storage import is_being_built, read_record
 
@@ -184,6 +185,15 @@ class EmbeddedKB:
     def aliases(self, entity: int) -> list[str]:
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
         return [self.alias_texts[row] for row in range(first, last)]
+
+    def expect(self, questions: Sequence[Question]) -> None:
+        """Do nothing: all is at hand."""
+
+    def expect_similar(self, forms: Sequence[str]) -> None:
+        """Do nothing: all is at hand."""
+
+    def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Do nothing: all is at hand."""
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         return [self.entity_ids.find(entity_id) for entity_id in ids]

@@ -206,6 +206,13 @@ class FormStore:
         values = (get(form_key(word), db=words_table) if word else None for word in words)
         return [0 if value is None else int.from_bytes(value, "little") for value in values]
 
+    def entries(self) -> Iterator[tuple[bytes, Form, int]]:
+        """Yield every key in order, with the kind and the name's row of its first group."""
+        with self.environment.begin(db=self.forms, buffers=True) as transaction:
+            for key, value in transaction.cursor():
+                header, alias = np.frombuffer(value, dtype="<u4", count=2).tolist()
+                yield bytes(key), Form(header >> KIND_SHIFT), alias
+
     def forms_with_prefix(self, prefix: str, *, limit: int) -> Iterator[str]:
         """Yield the normal forms among the first stored ones that begin with a text, in order."""
         start = prefix.encode()[:KEPT]

@@ -15,6 +15,7 @@ from kbtools.forms import name_forms
 from kbtools.ids import canonical_id
 from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
 from kbtools.manifest import Count, Manifest
+from kbtools.ngrams import Question
 from kbtools.rungs import Form
 from kbtools.similarity import rescore
 
@@ -109,6 +110,15 @@ class MemoryKB:
 
     def aliases(self, entity: int) -> list[str]:
         return list(self.texts.get(self.entity_ids[entity], ()))
+
+    def expect(self, questions: Sequence[Question]) -> None:
+        """Do nothing: all is at hand."""
+
+    def expect_similar(self, forms: Sequence[str]) -> None:
+        """Do nothing: all is at hand."""
+
+    def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Do nothing: all is at hand."""
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         return [self.row.get(entity_id) for entity_id in ids]

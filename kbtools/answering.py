@@ -1,6 +1,8 @@
 """Answer questions: prune, score, rank, fetch the objects; the Python side of `kbtools query`."""
 
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,9 @@ SCORER = "lexical"
 TAGGER = "bigru-crf+"
 TOP = 10
 
+TOGETHER = 64
+"""Questions that are announced together."""
+
 
 def open_kb(
     path: str | Path,
@@ -42,6 +47,26 @@ def open_kb(
     if not callable(make):
         raise BrokenPlugin(f"backend {backend!r} is no class", name=backend)
     return Answerer(make(path), models=None if models is None else Path(models), tagger=tagger, device=device)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """A question with its ranked pool, and the seconds that took."""
+
+    text: str
+    pruning: str
+    scorer: str
+    pool: Candidates
+    ranking: Ranking
+    seconds: float
+
+    @property
+    def best_pair(self) -> tuple[int, int] | None:
+        """Give the subject and relation that stand first."""
+        if not self.ranking.best:
+            return None
+        first = self.ranking.best[0]
+        return int(self.pool.subjects[self.pool.subject[first]]), int(self.pool.relation[first])
 
 
 class Answerer:
@@ -99,6 +124,29 @@ class Answerer:
 
         A question without candidates, an empty one among them, gives a result without any.
         """
+        return self.result(self.ranked(text, pruning=pruning, scorer=scorer, subject=subject, top=top))
+
+    def query_many(
+        self,
+        texts: Sequence[str],
+        *,
+        pruning: str = DEFAULT,
+        scorer: str = SCORER,
+        subject: str | None = None,
+        top: int | None = TOP,
+    ) -> Iterator[Result]:
+        """Answer questions as `query` does, fetching what some of them need in the same requests."""
+        for start in range(0, len(texts), TOGETHER):
+            some = texts[start : start + TOGETHER]
+            if len(some) > 1:
+                self.kb.expect([Question.read(text) for text in some])
+            ranked = [self.ranked(text, pruning=pruning, scorer=scorer, subject=subject, top=top) for text in some]
+            self.kb.expect_objects([pair for one in ranked if (pair := one.best_pair)])
+            for one in ranked:
+                yield self.result(one)
+
+    def ranked(self, text: str, *, pruning: str, scorer: str, subject: str | None, top: int | None) -> Ranked:
+        """Prune and rank."""
         pruner, scored_by = self.pruner(pruning), self.scorer(scorer)
         subjects_by = self.subject_scorer(subject) if subject else None
         weights = self.weights(pruning=pruning, scorer=scorer, subject=subject)
@@ -106,10 +154,16 @@ class Answerer:
         question = Question.read(text)
         pool = gather_candidates(self.kb, pruner.links(question))
         ranking = rank(self.kb, question, pool, scorer=scored_by, subject=subjects_by, weights=weights, top=top)
-        found = self.candidates(text, pool, ranking)
-        answers = self.answers(pool, ranking)
-        milliseconds = round(1000 * (time.perf_counter() - begun), 3)
-        return Result(text, pruning, scorer, found, ranking.tied, answers, milliseconds)
+        return Ranked(text, pruning, scorer, pool, ranking, time.perf_counter() - begun)
+
+    def result(self, ranked: Ranked) -> Result:
+        """Write out a ranking, and fetch the objects of its first candidate."""
+        begun = time.perf_counter()
+        found = self.candidates(ranked.text, ranked.pool, ranked.ranking)
+        answers = self.answers(ranked)
+        milliseconds = round(1000 * (ranked.seconds + time.perf_counter() - begun), 3)
+        tied = ranked.ranking.tied
+        return Result(ranked.text, ranked.pruning, ranked.scorer, found, tied, answers, milliseconds)
 
     def candidates(self, text: str, pool: Candidates, ranking: Ranking) -> tuple[Candidate, ...]:
         """Write out the best candidates of a pool."""
@@ -133,12 +187,12 @@ class Answerer:
             )
         return tuple(found)
 
-    def answers(self, pool: Candidates, ranking: Ranking) -> tuple[Answer, ...]:
+    def answers(self, ranked: Ranked) -> tuple[Answer, ...]:
         """Fetch the objects of the first candidate, by id."""
-        if not ranking.best:
+        pair = ranked.best_pair
+        if pair is None:
             return ()
-        first = ranking.best[0]
-        objects = self.kb.objects_of(int(pool.subjects[pool.subject[first]]), int(pool.relation[first]))
+        objects = self.kb.objects_of(*pair)
         named = zip(self.kb.ids(objects), self.kb.names(objects), strict=True)
         return tuple(
             Answer(entity, name if name or not is_literal(entity) else literal_text(entity))

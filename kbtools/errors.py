@@ -14,8 +14,15 @@ KBToolsError
 │   ├── OutputUnusable    the target is not a knowledge base, or cannot be written
 │   ├── MemoryExhausted   the work tables do not fit in the memory allowed
 │   └── DiskFull          no space left while writing
+├── ServerError           an Elasticsearch cluster does not do what it was asked
+│   ├── Unreachable       refused, cut or timed out, or TLS did not agree
+│   ├── NotAllowed        the credentials are missing, wrong, or lack a privilege
+│   ├── WrongServer       another product, or a version that this kbtools does not speak to
+│   ├── BulkFailed        documents that the cluster rejected
+│   └── NameTaken         a name that something else on the cluster has already
 ├── KBMissing             no knowledge base at that path
 ├── KBUnusable            another format or normaliser version, or damaged
+├── VectorsMissing        a knowledge base without entity vectors was asked for the nearest ones
 ├── UnknownEntity         an id that the knowledge base does not hold
 ├── UnknownPlugin         no plugin of that name
 ├── BrokenPlugin          a plugin that cannot be loaded or breaks its contract
@@ -103,12 +110,40 @@ class DiskFull(BuildError):
     """Say that the disk filled up while a knowledge base was written."""
 
 
+class ServerError(KBToolsError):
+    """An Elasticsearch cluster does not do what it was asked."""
+
+
+class Unreachable(ServerError):
+    """Say that a cluster refused, cut the connection or took too long, or that TLS did not agree."""
+
+
+class NotAllowed(ServerError):
+    """Say that a cluster asks for other credentials, or which privilege they lack."""
+
+
+class WrongServer(ServerError):
+    """Name a server that is no Elasticsearch, or of a version that this kbtools does not speak to."""
+
+
+class BulkFailed(ServerError):
+    """Count the documents that a cluster rejected, with the first of each kind."""
+
+
+class NameTaken(ServerError):
+    """Say that an index which kbtools did not make has the name already."""
+
+
 class KBMissing(KBToolsError):
     """Say that no knowledge base is at a path."""
 
 
 class KBUnusable(KBToolsError):
     """Say that a knowledge base has another version, or is damaged."""
+
+
+class VectorsMissing(KBToolsError):
+    """Say that a knowledge base has no entity vectors."""
 
 
 class UnknownEntity(KBToolsError):

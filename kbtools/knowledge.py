@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.manifest import Manifest
+from kbtools.ngrams import Question
 from kbtools.rungs import Form
 
 EntityRows = NDArray[np.uint32]
@@ -96,6 +97,18 @@ class KnowledgeBase(Protocol):
 
     def aliases(self, entity: int) -> list[str]:
         """List every name and alias of an entity, names first."""
+        ...
+
+    def expect(self, questions: Sequence[Question]) -> None:
+        """Be told of questions that will be asked, so that a distant home can fetch what they need at once."""
+        ...
+
+    def expect_similar(self, forms: Sequence[str]) -> None:
+        """Be told of forms that `similar` may be asked for; as `expect`, this may do nothing."""
+        ...
+
+    def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Be told of subjects and relations that `objects_of` will be asked for; this too may do nothing."""
         ...
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:

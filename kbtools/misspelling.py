@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -64,9 +65,11 @@ class Misspelling:
         Entities that are linked strictly keep their stricter link.
         """
         linked = np.concatenate([link.entities for link in strict]) if strict else np.empty(0, dtype=np.uint32)
-        for tried, ngram in enumerate(self.spans(question)):
+        spans = list(islice(self.spans(question), TRIED))
+        self.kb.expect_similar([ngram.form for ngram in spans])
+        for ngram in spans:
             links = link_fuzzily(self.kb, ngram, but=linked)
-            if links or tried + 1 == TRIED:
+            if links:
                 return links
         return []
 

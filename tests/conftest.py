@@ -5,7 +5,7 @@ A backend joins every contract by one entry in `BACKENDS`.
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,12 @@ import pytest
 
 from kbtools.answering import Answerer, open_kb
 from kbtools.indexers.build import Watch, build
+from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.connection import read_connection
+from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.load import LoadOptions, load
+from kbtools.indexers.elastic.mapping import Settings
+from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.memory import MemoryKB
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
@@ -110,7 +116,60 @@ def make_embedded(world: World, folder: Path) -> EmbeddedKB:
     return EmbeddedKB(folder / "world.kb")
 
 
-BACKENDS: dict[str, Callable[[World, Path], KnowledgeBase]] = {"memory": make_memory, "embedded": make_embedded}
+def make_elasticsearch(world: World, folder: Path) -> ElasticKB:
+    kb = make_embedded(world, folder)
+    cluster = Cluster(read_connection({"url": elasticsearch_url()}))
+    name = f"test-{folder.name.lower()}-{os.getpid()}"
+    load(kb, cluster, name, options=LoadOptions(settings=Settings(replicas=0)), watch=Watch())
+    LOADED.append((cluster, name))
+    return ElasticKB(name, cluster)
+
+
+BACKENDS: dict[str, Callable[[World, Path], KnowledgeBase]] = {
+    "memory": make_memory,
+    "embedded": make_embedded,
+    "elasticsearch": make_elasticsearch,
+}
+
+LOADED: list[tuple[Cluster, str]] = []
+"""What the tests put on the cluster, to be removed at the end."""
+
+
+def elasticsearch_url() -> str:
+    """Find the cluster that tests may write to, or skip."""
+    url = os.environ.get("KBTOOLS_TEST_ELASTICSEARCH_URL")
+    if not url:
+        skip_cluster("needs a cluster: KBTOOLS_TEST_ELASTICSEARCH_URL=http://localhost:9200 pytest")
+    return url or ""
+
+
+def skip_cluster(reason: str) -> None:
+    """Skip a test for want of a cluster; fail it where clusters must be there."""
+    (pytest.fail if os.environ.get("KBTOOLS_TEST_ELASTICSEARCH_REQUIRED") else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="session")
+def cluster_url() -> str:
+    """Find the cluster that tests may write to, or skip."""
+    return elasticsearch_url()
+
+
+@pytest.fixture(scope="session")
+def cluster_program() -> Path:
+    """Find the program that starts and stops clusters on this machine, or skip."""
+    program = os.environ.get("KBTOOLS_TEST_ELASTICSEARCH_CLUSTER")
+    if not program:
+        skip_cluster("needs a program that starts clusters: KBTOOLS_TEST_ELASTICSEARCH_CLUSTER=PROGRAM pytest")
+    return Path(program or "")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def removed_afterwards() -> Iterator[None]:
+    """Remove from the cluster what the tests loaded."""
+    yield
+    for cluster, name in LOADED:
+        delete_versions(cluster, list_versions(cluster, name))
+        cluster.close()
 
 
 def write_world(world: World, folder: Path) -> list[Source]:

@@ -301,7 +301,7 @@ typed = st.lists(st.tuples(entity, st.sampled_from(["t.a", "t.b", "t.c"])), max_
 words = st.lists(st.sampled_from(NAMES + WORDS), min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize("other", ["embedded"])
+@pytest.mark.parametrize("other", ["embedded", "elasticsearch"])
 @settings(
     max_examples=12,
     deadline=None,

@@ -1,0 +1,308 @@
+"""Measure the cluster backend: loading, linking, fuzzy linking, memory, questions per second.
+
+    python benchmarks/elasticsearch.py --kb FBSQ.kb --questions annotated_fb_data_test.txt
+    python benchmarks/elasticsearch.py --kb SCALE.kb --only load,memory
+    python benchmarks/elasticsearch.py --kb FBSQ.kb --titles titles.txt.xz --variants variants.tsv.gz --only fuzzy
+
+The cluster is the one that KBTOOLS_ELASTICSEARCH_URL names; what is written there is removed at the end.
+"""
+
+import argparse
+import gzip
+import json
+import lzma
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+sys.path = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
+# From here on `elasticsearch` is the package, not this file.
+
+from elasticsearch import Elasticsearch, helpers
+
+from kbtools.answering import Answerer
+from kbtools.indexers.build import Watch
+from kbtools.indexers.elastic.bulk import Sender
+from kbtools.indexers.elastic.cache import Cache
+from kbtools.indexers.elastic.cluster import Cluster, Patience
+from kbtools.indexers.elastic.connection import read_connection
+from kbtools.indexers.elastic.documents import Document, EntityReader, form_document, form_documents
+from kbtools.indexers.elastic.fuzzy import recall_searches, recalled_forms
+from kbtools.indexers.elastic.knowledge import ElasticKB, count_search
+from kbtools.indexers.elastic.load import LoadOptions, load
+from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, Settings, index_body
+from kbtools.indexers.elastic.searches import Searches
+from kbtools.indexers.elastic.versions import delete_versions, index_name, list_versions
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.pages import release_pages
+from kbtools.ngrams import Question, ngrams
+from kbtools.normalise import normal_form
+from kbtools.similarity import rescore
+
+NAME = f"benchmark-{uuid.uuid4().hex[:8]}"
+SECTIONS = "load,memory,linking,fuzzy,throughput"
+
+
+def say(label: str, *figures: str) -> None:
+    print(f"{label:<44}" + "  ".join(figures), flush=True)
+
+
+def spread(seconds: list[float]) -> str:
+    milliseconds = 1000 * np.array(seconds)
+    p50, p90, p99 = (float(np.percentile(milliseconds, at)) for at in (50, 90, 99))
+    return f"p50 {p50:.2f} ms, p90 {p90:.2f} ms, p99 {p99:.2f} ms"
+
+
+def fresh_index(cluster: Cluster, role: str, version: int) -> str:
+    """Make an index as a load does."""
+    index = index_name(NAME, version, role)
+    body = index_body(role, kb=NAME, version=version, token="", settings=Settings(replicas=0))
+    cluster.ask("PUT", f"/{index}", body, to="create an index")
+    return index
+
+
+def size_of(cluster: Cluster, index: str) -> int:
+    cluster.ask("POST", f"/{index}/_refresh", to="refresh")
+    cluster.ask("POST", f"/{index}/_flush", to="flush")
+    told = cluster.ask("GET", f"/{index}/_stats/store", to="measure")
+    return int(told["_all"]["primaries"]["store"]["size_in_bytes"])
+
+
+def read_documents(kb: EmbeddedKB, role: str, count: int) -> Iterator[Document]:
+    if role == ENTITIES:
+        return EntityReader(kb).documents(0, min(count, kb.manifest.counts["entities"].unique))
+    return form_documents(kb, 0, min(count, kb.manifest.statistics["forms"]))
+
+
+def load_figures(kb: EmbeddedKB, cluster: Cluster, count: int) -> None:
+    """Compare our loader, reading included, with a bare parallel_bulk of the same documents held in memory."""
+    client = Elasticsearch(list(cluster.connection.urls), request_timeout=120)
+    version = 100
+    for role in ROLES:
+        rates: dict[str, list[float]] = {"kbtools": [], "parallel_bulk": []}
+        held = [(one.key, json.loads(one.source)) for one in read_documents(kb, role, count)]
+        size = 0
+        for name in ("kbtools", "parallel_bulk", "parallel_bulk", "kbtools"):
+            version += 1
+            index = fresh_index(cluster, role, version)
+            begun = time.perf_counter()
+            if name == "kbtools":
+                Sender(cluster, patience=Patience()).send_all(index, read_documents(kb, role, count), lambda sent: None)
+            else:
+                actions = ({"_index": index, "_id": key, "_source": source} for key, source in held)
+                for _ in helpers.parallel_bulk(client, actions):
+                    pass
+            rates[name].append(len(held) / (time.perf_counter() - begun))
+            size = size_of(cluster, index)
+            cluster.ask("DELETE", f"/{index}", to="remove")
+        ours, bare = (float(np.mean(rates[name])) for name in ("kbtools", "parallel_bulk"))
+        say(f"load {role}: kbtools", f"{ours:,.0f} documents/s", f"{size / len(held):,.0f} bytes a document")
+        say(f"load {role}: parallel_bulk from memory", f"{bare:,.0f} documents/s", f"ratio {ours / bare:.2f}")
+
+
+def memory_figures(path: Path, facts: int, slowed: float, limit: float) -> None:
+    """Load in a process of its own and report its peak."""
+    command = [sys.executable, __file__, "--kb", str(path), "--child", str(facts), "--slowed", str(slowed)]
+    done = subprocess.run([*command, "--limit", str(limit)], check=True, capture_output=True, text=True)
+    told = json.loads(done.stdout.splitlines()[-1])
+    say(
+        f"memory, server at 1/{slowed:.0f} speed" if slowed > 1 else "memory",
+        f"peak {told['peak']:.0f} MB, own {told['own']:.0f} MB",
+        f"{told['facts']:,} facts in {told['documents']:,} documents, {told['seconds']:.0f} s",
+    )
+
+
+def child(path: Path, facts: int, slowed: float, limit: float) -> None:
+    """Load the first facts, on a server that takes `slowed` times as long, and tell the peak of memory."""
+    kb, cluster = EmbeddedKB(path), Cluster(read_connection())
+    entities = kb.manifest.counts["entities"].unique
+
+    def before(row: int) -> int:
+        return int(kb.columns["fact.first_object"][int(kb.columns["fact.first"][row])])
+
+    last = bisect_left(range(entities), facts, key=before)
+    release_pages(path)
+    index = fresh_index(cluster, ENTITIES, 200)
+    ask, begun, told = cluster.ask, time.perf_counter(), {"documents": 0, "own": 0.0, "peak": 0.0, "facts": 0}
+
+    def slow(*args: object, **options: object) -> object:
+        since = time.perf_counter()
+        answer = ask(*args, **options)  # type: ignore[arg-type]
+        time.sleep((slowed - 1) * (time.perf_counter() - since))
+        return answer
+
+    class Enough(Exception):
+        """The time is up."""
+
+    def confirm(sent: object) -> None:
+        if told["documents"] % 20_000 < 1_000:
+            release_pages(path)
+        status = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
+        told["documents"] += sent.documents  # type: ignore[attr-defined]
+        told["facts"] = before(sent.done)  # type: ignore[attr-defined]
+        told["own"] = max(told["own"], int(status["RssAnon"].split()[0]) / 1024)
+        told["peak"] = int(status["VmHWM"].split()[0]) / 1024
+        if time.perf_counter() - begun > limit:
+            raise Enough
+
+    cluster.ask = slow  # type: ignore[method-assign,assignment]
+    with suppress(Enough):
+        Sender(cluster, patience=Patience()).send_all(index, EntityReader(kb).documents(0, last), confirm)
+    cluster.ask = ask  # type: ignore[method-assign]
+    cluster.ask("DELETE", f"/{index}", to="remove")
+    print(json.dumps(told | {"seconds": time.perf_counter() - begun}))
+
+
+def timed(action: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    action()
+    return time.perf_counter() - begun
+
+
+def linking_figures(kb: ElasticKB, questions: list[str]) -> None:
+    """Compare one request for a question with a request for each of its n-grams; nothing is remembered."""
+    lengths = kb.manifest.lengths
+    forms = [[ngram.form for ngram in ngrams(Question.read(text), lengths=lengths)] for text in questions]
+    assert kb.relation_rows
+    assert kb.type_rows
+
+    def forget() -> None:
+        kb.matches, kb.frequencies = Cache(1_000), Cache(1_000)
+
+    def apart(some: list[str]) -> None:
+        for form in dict.fromkeys(some):
+            kb.lookup([form])
+
+    once, each = [], []
+    for some in forms:
+        forget()
+        once.append(timed(lambda some=some: kb.lookup(some)))  # type: ignore[misc]
+        forget()
+        each.append(timed(lambda some=some: apart(some)))  # type: ignore[misc]
+    say("linking, one request a question", spread(once), f"{np.mean([len(some) for some in forms]):.0f} n-grams")
+    say("linking, one request an n-gram", spread(each), f"ratio 1/{np.median(each) / np.median(once):.1f}")
+
+
+def fuzzy_figures(cluster: Cluster, titles: Path, variants: Path, count: int) -> None:
+    """Recall titles from their variants, each an edit or two away, over all titles."""
+    index = fresh_index(cluster, NAMES, 300)
+    with lzma.open(titles, "rt", encoding="utf-8") as file:
+        forms = sorted({normal_form(line.rstrip("\n").replace("_", " ")) for line in file} - {""})
+    documents = (Document(str(at), json.dumps(form_document(form)).encode(), at + 1) for at, form in enumerate(forms))
+    begun = time.perf_counter()
+    Sender(cluster, patience=Patience()).send_all(index, documents, lambda sent: None)
+    seconds = time.perf_counter() - begun
+    say("load titles", f"{len(forms):,} in {seconds:.0f} s", f"{len(forms) / seconds:,.0f} a second")
+    say("size of titles", f"{size_of(cluster, index) / 1e6:,.0f} MB")
+    with gzip.open(variants, "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    pairs = [(normal_form(row[1].replace("_", " ")), normal_form(row[2].replace("_", " "))) for row in rows]
+    searches, taken, first, among = Searches(cluster, NAME), [], 0, 0
+    chosen = random.Random(1).sample(pairs, min(count, len(pairs)))
+
+    def similar(form: str) -> list[str]:
+        words = form.split(" ")
+        (counted,) = searches.run([(index, count_search(words))])
+        known = {word for word, told in counted["aggregations"]["words"]["buckets"].items() if told["doc_count"]}
+        answers = searches.run([(index, body) for body in recall_searches(form, known)])
+        recalled = {near for answer in answers for near in recalled_forms(answer)}
+        return [near.form for near in rescore(form, recalled, limit=20, cutoff=0)]
+
+    for asked, name in chosen:
+        begun = time.perf_counter()
+        found = similar(asked)
+        taken.append(time.perf_counter() - begun)
+        first += found[:1] == [name]
+        among += name in found
+    figures = f"recall@20 {among / len(chosen):.4f}, top-1 {first / len(chosen):.4f}"
+    say("fuzzy over titles", figures, spread(taken), f"{len(chosen)} variants")
+
+
+def throughput_figures(cluster: Cluster, name: str, questions: list[str]) -> None:
+    """Answer questions by one thread and by several, each with a connection of its own."""
+    for threads in (1, 2, 4, 8):
+        shares = [questions[at::threads] for at in range(threads)]
+
+        def work(share: list[str]) -> None:
+            answerer = Answerer(ElasticKB(name, Cluster(cluster.connection)))
+            for text in share:
+                answerer.query(text)
+
+        workers = [threading.Thread(target=work, args=(share,)) for share in shares]
+        begun = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        say(f"questions a second, {threads} threads", f"{len(questions) / (time.perf_counter() - begun):,.0f}")
+    answerer = Answerer(ElasticKB(name, Cluster(cluster.connection)))
+    seconds = timed(lambda: list(answerer.query_many(questions)))
+    say("questions a second, 64 together", f"{len(questions) / seconds:,.0f}")
+    answerer = Answerer(ElasticKB(name, Cluster(cluster.connection)))
+    say("one question, answers included", spread([timed(lambda text=text: answerer.query(text)) for text in questions]))  # type: ignore[misc]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kb", type=Path, required=True, help="an embedded knowledge base")
+    parser.add_argument("--loaded", help="the name of the same knowledge base on the cluster, if it is there already")
+    parser.add_argument("--questions", type=Path, help="questions in the release's format")
+    parser.add_argument("--titles", type=Path, help="titles, one a line, words joined by _; .xz")
+    parser.add_argument("--variants", type=Path, help="edits TAB variant TAB name")
+    parser.add_argument("--documents", type=int, default=150_000, help="documents of the load")
+    parser.add_argument("--facts", type=int, default=5_000_000, help="facts of the load whose memory is measured")
+    parser.add_argument("--only", default=SECTIONS)
+    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--slowed", type=float, default=1, help=argparse.SUPPRESS)
+    parser.add_argument("--limit", type=float, default=1e9, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.child:
+        child(asked.kb, asked.child, asked.slowed, asked.limit)
+        return
+    wanted, cluster = set(asked.only.split(",")), Cluster(read_connection())
+    server = cluster.greet()["version"]["number"]
+    kb = EmbeddedKB(asked.kb)
+    say("machine", f"{os.cpu_count()} cores shared with the server, Elasticsearch {server}")
+    say("knowledge base", *(f"{count.unique:,} {kind}" for kind, count in kb.manifest.counts.items()))
+    try:
+        if "load" in wanted:
+            load_figures(kb, cluster, asked.documents)
+        if "memory" in wanted:
+            memory_figures(asked.kb, asked.facts, 1, 1e9)
+            memory_figures(asked.kb, asked.facts, 10, 60)
+        if "fuzzy" in wanted and asked.titles and asked.variants:
+            fuzzy_figures(cluster, asked.titles, asked.variants, 3_000)
+        if wanted & {"linking", "throughput"}:
+            if not asked.loaded:
+                options = LoadOptions(settings=Settings(replicas=0))
+                begun = time.perf_counter()
+                load(kb, cluster, NAME, options=options, watch=Watch())
+                say("load, whole", f"{time.perf_counter() - begun:.0f} s")
+            name = asked.loaded or NAME
+            opened = ElasticKB(name, cluster)
+            for role in ROLES:
+                say(f"size of {role}", f"{size_of(cluster, opened.version.indexes[role]) / 1e6:,.0f} MB")
+            if asked.questions:
+                with asked.questions.open(encoding="utf-8") as file:
+                    texts = [line.rstrip("\n").split("\t")[-1] for line in file]
+                texts = random.Random(1).sample(texts, min(1_000, len(texts)))
+                if "linking" in wanted:
+                    linking_figures(opened, texts[:300])
+                if "throughput" in wanted:
+                    throughput_figures(cluster, name, texts)
+    finally:
+        delete_versions(cluster, list_versions(cluster, NAME))
+
+
+if __name__ == "__main__":
+    main()

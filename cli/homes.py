@@ -1,0 +1,102 @@
+"""Where a knowledge base lives: the options that say so, and the one place that opens it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kbtools.answering import TAGGER, Answerer, open_kb
+
+if TYPE_CHECKING:
+    from kbtools.indexers.elastic.cluster import Cluster
+
+OPTIONS = ("user", "password_file", "api_key_file", "ca_file", "client_cert", "client_key", "timeout")
+FILE = click.Path(path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class Elasticsearch:
+    """What the command line says of a cluster; the rest comes from the environment."""
+
+    given: dict[str, str | None]
+
+    def connect(self) -> "Cluster":
+        """Connect to the cluster and check that it is one that we speak to."""
+        from kbtools.indexers.elastic.cluster import Cluster
+        from kbtools.indexers.elastic.connection import read_connection
+
+        cluster = Cluster(read_connection(self.given))
+        cluster.greet()
+        return cluster
+
+
+def open_home(
+    kb: str | Path,
+    elasticsearch: Elasticsearch | None,
+    *,
+    models: Path | None = None,
+    tagger: str = TAGGER,
+    device: str = "cpu",
+) -> Answerer:
+    """Open a knowledge base: a folder, or a name on a cluster."""
+    if elasticsearch is None:
+        return open_kb(kb, models=models, tagger=tagger, device=device)
+    from kbtools.indexers.elastic.knowledge import ElasticKB
+
+    return Answerer(ElasticKB(str(kb), elasticsearch.connect()), models=models, tagger=tagger, device=device)
+
+
+def elasticsearch_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Take `--elasticsearch [URL]` and what belongs to it as one argument, `elasticsearch`, nothing if not given."""
+
+    @wraps(command)
+    def gathered(*args: Any, elasticsearch: str | None, **kwargs: Any) -> object:
+        given = {name: text_of(kwargs.pop(f"elasticsearch_{name}")) for name in OPTIONS}
+        if elasticsearch is None:
+            if any(given.values()):
+                raise click.UsageError("the --elasticsearch-... options need --elasticsearch")
+            return command(*args, elasticsearch=None, **kwargs)
+        if elasticsearch and not elasticsearch.startswith(("http://", "https://")):
+            raise click.UsageError(
+                f"--elasticsearch takes a URL, found {elasticsearch!r}; give it as --elasticsearch=http://host:9200, "
+                "or put --elasticsearch behind the other arguments"
+            )
+        if "@" in elasticsearch.partition("://")[2].partition("/")[0]:
+            raise click.UsageError(
+                "no password on the command line, where others can read it: set KBTOOLS_ELASTICSEARCH_PASSWORD, or "
+                "name a file with --elasticsearch-password-file"
+            )
+        return command(*args, elasticsearch=Elasticsearch({"url": elasticsearch, **given}), **kwargs)
+
+    options = [
+        click.option(
+            "--elasticsearch",
+            is_flag=False,
+            flag_value="",
+            metavar="[URL]",
+            help="The knowledge base is on this cluster; without a URL, KBTOOLS_ELASTICSEARCH_URL or localhost:9200.",
+        ),
+        click.option("--elasticsearch-user", help="User; the password is KBTOOLS_ELASTICSEARCH_PASSWORD."),
+        click.option("--elasticsearch-password-file", type=FILE, help="File that holds the password."),
+        click.option(
+            "--elasticsearch-api-key-file",
+            type=FILE,
+            help="File that holds an API key, or KBTOOLS_ELASTICSEARCH_API_KEY.",
+        ),
+        click.option(
+            "--elasticsearch-ca-file", type=FILE, help="Certificate of the authority that signed the cluster's."
+        ),
+        click.option("--elasticsearch-client-cert", type=FILE, help="Client certificate."),
+        click.option("--elasticsearch-client-key", type=FILE, help="Key of the client certificate."),
+        click.option("--elasticsearch-timeout", type=float, help="Seconds that a request may take, 30 if not given."),
+    ]
+    for option in reversed(options):
+        gathered = option(gathered)
+    return gathered
+
+
+def text_of(value: object) -> str | None:
+    return None if value is None else str(value)

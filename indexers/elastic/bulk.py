@@ -1,0 +1,186 @@
+"""Send documents in bulk: a few requests in flight, memory bounded, order confirmed, what passes tried again."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import elasticsearch
+
+from kbtools.errors import ServerError, Unreachable
+from kbtools.indexers.elastic.cluster import PASSING, Cluster, Patience, root_cause
+from kbtools.indexers.elastic.documents import Document
+from kbtools.indexers.elastic.mapping import loading_alias
+
+IN_FLIGHT = 4
+MOST_DOCUMENTS = 1_000
+MOST_BYTES = 4_000_000
+SHARD_TIMEOUT = "20s"
+"""How long the cluster itself waits for a lost shard before it says so."""
+
+ANSWERED = "errors,items.index.status,items.index.error"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A document that the cluster will not have, and why; `kind` is the same for equal reasons."""
+
+    key: str
+    kind: str
+    reason: str
+    source: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A batch that is stored, but for what was rejected: with it, everything before row `done` is."""
+
+    done: int
+    documents: int
+    rejected: tuple[Rejected, ...]
+
+
+@dataclass(slots=True)
+class Batch:
+    """Documents of one request."""
+
+    documents: list[Document] = field(default_factory=list)
+    bytes: int = 0
+
+
+def batches(
+    documents: Iterable[Document], *, most: int = MOST_DOCUMENTS, most_bytes: int = MOST_BYTES
+) -> Iterator[Batch]:
+    """Cut a stream into batches by count and by bytes; a document larger than a batch makes one of its own."""
+    batch = Batch()
+    for document in documents:
+        size = len(document.source) + 40
+        if batch.documents and (len(batch.documents) >= most or batch.bytes + size > most_bytes):
+            yield batch
+            batch = Batch()
+        batch.documents.append(document)
+        batch.bytes += size
+    if batch.documents:
+        yield batch
+
+
+class Stopped(Exception):
+    """The load has ended while this request waited."""
+
+
+class Sender:
+    """Send batches to one cluster; used by one thread, with threads of its own for the requests."""
+
+    def __init__(
+        self, cluster: Cluster, *, patience: Patience, in_flight: int = IN_FLIGHT, most: int = MOST_DOCUMENTS
+    ) -> None:
+        self.cluster = cluster
+        self.in_flight, self.most = in_flight, most
+        self.stopped = threading.Event()
+        self.wait = patience.sleep
+        self.patience = Patience(patience.total, patience.first, patience.longest, sleep=self.pause)
+
+    def pause(self, seconds: float) -> None:
+        """Wait, but not beyond the end of the load."""
+        self.wait(seconds)
+        if self.stopped.is_set():
+            raise Stopped
+
+    def send_all(self, index: str, documents: Iterable[Document], confirm: Callable[[Sent], None]) -> None:
+        """Send a stream of documents; each batch is confirmed in the order of the stream.
+
+        No more than `in_flight + 1` batches exist at any time, however slow the cluster.
+        """
+        pending: deque[Future[Sent]] = deque()
+        with ThreadPoolExecutor(self.in_flight, thread_name_prefix="bulk") as pool:
+            try:
+                for batch in batches(documents, most=self.most):
+                    if len(pending) > self.in_flight:
+                        confirm(pending.popleft().result())
+                    pending.append(pool.submit(self.send, index, batch))
+                while pending:
+                    confirm(pending.popleft().result())
+            except BaseException:
+                self.stopped.set()
+                for future in pending:
+                    future.cancel()
+                raise
+
+    def send(self, index: str, batch: Batch) -> Sent:
+        """Store a batch: what passes is tried again, what is rejected is kept."""
+        left, rejected = batch.documents, []
+        waits = self.patience.waits()
+        while left:
+            left, refused, reason = self.send_once(index, left)
+            rejected += refused
+            if left:
+                wait = next(waits, None)
+                if wait is None:
+                    raise Unreachable(
+                        f"{self.cluster.connection.where}: the cluster keeps refusing documents for {index} "
+                        f"({reason}); look at its health and its disks, then run the same command to go on",
+                        index=index,
+                        reason=reason,
+                    )
+                self.patience.sleep(wait)
+        return Sent(batch.documents[-1].done, len(batch.documents) - len(rejected), tuple(rejected))
+
+    def send_once(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
+        """Make one request; give what should be tried again, what was rejected, and the last reason to try again."""
+        try:
+            told = self.cluster.ask(
+                "POST", f"/{loading_alias(index)}/_bulk", b"".join(document.lines() for document in documents),
+                to=f"load documents into {index}", lines=True, patience=self.patience,
+                params={"require_alias": "true", "timeout": SHARD_TIMEOUT, "filter_path": ANSWERED},
+            )  # fmt: skip
+        except ServerError as error:
+            if isinstance(error.__cause__, elasticsearch.ApiError) and error.__cause__.meta.status == 413:
+                return self.send_halves(index, documents)
+            raise
+        if not told["errors"]:
+            return [], [], ""
+        if len(told["items"]) != len(documents):
+            raise ServerError(
+                f"{self.cluster.connection.where}: told of {len(told['items'])} documents when {len(documents)} were "
+                "sent; something between kbtools and the cluster changes answers"
+            )
+        again, rejected, last = [], [], ""
+        for document, item in zip(documents, told["items"], strict=True):
+            status, fault = item["index"]["status"], item["index"].get("error")
+            if fault is None:
+                continue
+            reason = root_cause(fault)
+            if status in PASSING:
+                again.append(document)
+                last = f"{status} {reason}"
+            elif status in (403, 404) or fault.get("type") == "cluster_block_exception":
+                raise ServerError(
+                    f"{self.cluster.connection.where}: {index} takes no documents ({status} {reason}); mend that, then "
+                    "run the same command to go on",
+                    index=index,
+                    reason=reason,
+                )
+            else:
+                rejected.append(Rejected(document.key, kind_of(fault), reason, document.source))
+        return again, rejected, last
+
+    def send_halves(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
+        """Send in halves what is too large for one request, down to the document that is too large by itself."""
+        if len(documents) == 1:
+            size = len(documents[0].source)
+            reason = f"a document of {size:,} bytes is larger than the cluster takes (http.max_content_length)"
+            return [], [Rejected(documents[0].key, "too large", reason, documents[0].source)], ""
+        middle = len(documents) // 2
+        first, second = self.send_once(index, documents[:middle]), self.send_once(index, documents[middle:])
+        return first[0] + second[0], first[1] + second[1], second[2] or first[2]
+
+
+def kind_of(error: dict[str, Any]) -> str:
+    """Name the kind of a rejection: the types of the error and of its causes."""
+    kinds = [error.get("type", "unknown")]
+    while isinstance(error.get("caused_by"), dict):
+        error = error["caused_by"]
+        kinds.append(error.get("type", "unknown"))
+    return " < ".join(dict.fromkeys(kinds))

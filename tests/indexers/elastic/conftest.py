@@ -1,0 +1,191 @@
+"""A cluster for the tests that need one, and small servers for the faults that a real one cannot show."""
+
+import itertools
+import json
+import ssl
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+import pytest
+
+from kbtools.indexers.build import Watch
+from kbtools.indexers.elastic.claims import drop_notes
+from kbtools.indexers.elastic.cluster import Cluster, Patience
+from kbtools.indexers.elastic.connection import read_connection
+from kbtools.indexers.elastic.load import LoadOptions, load
+from kbtools.indexers.elastic.mapping import Settings
+from kbtools.indexers.elastic.versions import delete_versions, list_versions
+from kbtools.indexers.embedded import EmbeddedKB
+
+SINGLE = Settings(replicas=0)
+HELLO = {"name": "small", "version": {"number": "9.5.4"}, "tagline": "You Know, for Search"}
+
+
+@pytest.fixture(scope="session")
+def url(cluster_url: str) -> str:
+    return cluster_url
+
+
+@pytest.fixture
+def cluster(url: str) -> Iterator[Cluster]:
+    opened = Cluster(read_connection({"url": url}, {}))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def kb_name(cluster: Cluster) -> Iterator[str]:
+    """Give a name that nothing on the cluster has; what is loaded under it goes afterwards."""
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    yield name
+    delete_versions(cluster, list_versions(cluster, name))
+    if cluster.ask("GET", "/kbtools-builds", to="look for notes", missing_ok=True):
+        drop_notes(cluster, name, 2)
+
+
+@pytest.fixture(scope="session")
+def sample_kb(sample_path) -> EmbeddedKB:
+    return EmbeddedKB(sample_path)
+
+
+@pytest.fixture
+def load_sample(cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB, tmp_path):
+    """Load the sample under the test's name."""
+
+    def run(kb: EmbeddedKB = sample_kb, on: Cluster = cluster, **options):
+        options = {"settings": SINGLE, "rejected": tmp_path / "rejected.jsonl"} | options
+        return load(kb, on, kb_name, options=LoadOptions(**options), watch=Watch())
+
+    return run
+
+
+@pytest.fixture
+def impatient() -> Patience:
+    """Try a few times, without waiting."""
+    return Patience(total=1.0, first=0.2, longest=0.2, sleep=lambda seconds: None)
+
+
+class SmallServer:
+    """An HTTP server that answers with what `reply(method, path, body)` gives: a status and JSON, or nothing to cut.
+
+    `requests` lists the method and path of every request, in order.
+    """
+
+    def __init__(self, reply: Callable[[str, str, bytes], tuple[int, object] | None], *, product: str | None) -> None:
+        outer = self
+        self.requests: list[tuple[str, str]] = []
+        self.headers: list[dict[str, str]] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+            def respond(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                outer.requests.append((self.command, self.path))
+                outer.headers.append({name.lower(): value for name, value in self.headers.items()})
+                told = reply(self.command, self.path, body)
+                if told is None:
+                    self.close_connection = True
+                    return
+                content = told[1].encode() if isinstance(told[1], str) else json.dumps(told[1]).encode()
+                self.send_response(told[0])
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(content)))
+                if product:
+                    self.send_header("x-elastic-product", product)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = respond
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: object) -> None:
+                """Clients that go away are what the tests are about."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.scheme = "http"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self.thread.start()
+
+    def speak_tls(self, context: ssl.SSLContext) -> None:
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.scheme = "https"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://localhost:{self.server.server_address[1]}"
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def small_server() -> Iterator[Callable[..., SmallServer]]:
+    """Start small servers that end with the test."""
+    started: list[SmallServer] = []
+
+    def start(reply, *, product: str | None = "Elasticsearch") -> SmallServer:
+        started.append(SmallServer(reply, product=product))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[..., Cluster]]:
+    """Connect to a URL with what the test gives; closed at its end."""
+    opened: list[Cluster] = []
+
+    def run(url: str, *, patience: Patience | None = None, environment: dict[str, str] | None = None, **given: str):
+        opened.append(Cluster(read_connection({"url": url, **given}, environment or {}), patience=patience))
+        return opened[-1]
+
+    yield run
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture
+def hello() -> dict[str, object]:
+    """Give what an Elasticsearch says of itself."""
+    return dict(HELLO)
+
+
+@pytest.fixture
+def proxy(url: str, small_server) -> Callable[..., SmallServer]:
+    """Stand in front of the cluster: `watch(number, method, path)` may answer in its place, "cut" or "cut after"."""
+
+    def start(watch) -> SmallServer:
+        numbers = itertools.count(1)
+        parts = urlsplit(url.split(",")[0])
+
+        def reply(method: str, path: str, body: bytes):
+            told = watch(next(numbers), method, path)
+            if told == "cut":
+                return None
+            if isinstance(told, tuple):
+                return told
+            connection = HTTPConnection(parts.hostname, parts.port, timeout=60)
+            kind = "application/x-ndjson" if path.split("?")[0].endswith(("_bulk", "_msearch")) else "application/json"
+            connection.request(method, path, body or None, {"content-type": kind} if body else {})
+            answer = connection.getresponse()
+            content = answer.read().decode()
+            connection.close()
+            return None if told == "cut after" else (answer.status, content)
+
+        return small_server(reply)
+
+    return start

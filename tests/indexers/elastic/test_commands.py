@@ -1,0 +1,148 @@
+"""Whether the commands take a knowledge base from a cluster as they take it from a folder."""
+
+import io
+import json
+import threading
+
+import pytest
+from click.testing import CliRunner
+
+from kbtools.cli.ahead import lines_at_hand
+from kbtools.cli.main import main
+
+SECRET = "s3cret-and-long"
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Run a command; give its exit status and what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str, url: str | None = None, stdin: str | None = None):
+        if url:
+            monkeypatch.setenv("KBTOOLS_ELASTICSEARCH_URL", url)
+        done = CliRunner().invoke(main, [str(one) for one in arguments], input=stdin)
+        return done.exit_code, done.output
+
+    return call
+
+
+@pytest.fixture
+def on_cluster(run, url, kb_name, sample_path):
+    """Load the sample with the command; give a way to run commands on it."""
+
+    def call(command: str, *arguments: str, stdin: str | None = None):
+        return run(command, "--kb", kb_name, *arguments, "--elasticsearch", url=url, stdin=stdin)
+
+    status, output = call("index", "--from", sample_path, "--replicas", "0")
+    assert status == 0, output
+    return call
+
+
+def test_both_homes_print_the_same_json(on_cluster, run, sample_path, examples):
+    questions = (examples / "questions.txt").read_text(encoding="utf-8")
+    theirs = run("query", "--kb", sample_path, "--json", "--no-timing", "-", stdin=questions)
+    ours = on_cluster("query", "--json", "--no-timing", "-", stdin=questions)
+    assert ours == theirs
+    assert len(theirs[1].splitlines()) == len(questions.splitlines())
+
+
+def test_a_table_is_the_same_too(on_cluster, run, sample_path):
+    question = "who created the character harry potter"
+    assert on_cluster("query", "--explain", question) == run("query", "--kb", sample_path, "--explain", question)
+
+
+def test_files_are_loaded_through_a_folder_that_stays_or_goes(run, url, kb_name, examples, tmp_path):
+    files = [part for kind in ("facts", "names", "types") for part in (f"--{kind}", examples / f"sample.{kind}.txt")]
+    status, output = run("index", *files, "--elasticsearch", "--kb", kb_name, "--replicas", "0", url=url)
+    assert (status, list(tmp_path.iterdir())) == (0, [])
+    assert "version 1, 1,247 documents" in output
+    status, output = run("index", *files, "--elasticsearch", "--kb", kb_name, "--out", "kept.kb")
+    assert status == 0
+    assert "already holds this content as version 1" in output
+    assert (tmp_path / "kept.kb").is_dir()
+
+
+def test_info_tells_counts_shards_bytes_mapping_and_state(on_cluster, kb_name):
+    status, output = on_cluster("info")
+    assert status == 0
+    for told in ("current, mapping version 1", "1 shards, 0 replicas", "509 documents", "facts"):
+        assert told in output
+    status, output = on_cluster("info", "--json")
+    record = json.loads(output)
+    assert record["versions"][0]["state"] == "current"
+    assert record["manifest"]["counts"]["facts"]["unique"] == 534
+
+
+def test_an_old_version_comes_back_and_all_of_it_goes(on_cluster, sample_path, kb_name):
+    on_cluster("index", "--from", sample_path, "--force", "--replicas", "0")
+    assert on_cluster("rollback") == (
+        0,
+        f"{kb_name} is version 1 again; kbtools remove --version deletes the newer one\n",
+    )
+    assert on_cluster("remove", "--version", "2")[0] == 0
+    status, output = on_cluster("remove", stdin="n\n")
+    assert (status, "deleted" in output) == (1, False)
+    assert on_cluster("remove", "--yes")[1].count("deleted") == 2
+    status, output = on_cluster("query", "who wrote it")
+    assert status == 1
+    assert f"no knowledge base {kb_name!r}" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["query", "--kb", "x", "--elasticsearch", "who wrote it"],
+            "--elasticsearch takes a URL, found 'who wrote it'",
+        ),
+        (["query", "--kb", "x", "q", "--elasticsearch", f"http://a:{SECRET}@h:1"], "no password on the command line"),
+        (["query", "--kb", "x", "q", "--elasticsearch-user", "a"], "need --elasticsearch"),
+        (["index", "--elasticsearch"], "--elasticsearch needs --kb NAME"),
+        (["index", "--kb", "x"], "--from and --kb need --elasticsearch"),
+        (["index", "--facts", "f"], "give --out FOLDER, or --elasticsearch and --kb NAME"),
+        (["index", "--from", "a", "--facts", "f", "--elasticsearch", "--kb", "x"], "give --from or files, not both"),
+        (["index", "--from", "a", "--elasticsearch", "--kb", "x", "--shard", "3/2"], "expected k/n such as 1/2"),
+        (["remove", "--kb", "x"], "give --elasticsearch"),
+        (["remove", "--kb", "x", "--version", "1", "--unfinished", "--elasticsearch"], "not both"),
+        (["rollback", "--kb", "x"], "give --elasticsearch"),
+        (["info"], "give the folder of a knowledge base, or --elasticsearch"),
+        (["info", "folder", "--elasticsearch"], "give a folder, or --elasticsearch with --kb NAME"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(run, arguments, says):
+    status, output = run(*arguments)
+    assert (status, says in output) == (2, True), output
+    assert SECRET not in output
+
+
+def test_a_cluster_that_is_not_there_is_one_line(run):
+    status, output = run("info", "--elasticsearch", "http://127.0.0.1:1")
+    assert status == 1
+    assert output.startswith("Error: http://127.0.0.1:1: not reachable")
+    assert output.count("\n") == 1
+
+
+def test_lines_that_wait_are_taken_together_and_a_dialogue_goes_line_by_line():
+    asked = threading.Semaphore(0)
+
+    def dialogue():
+        for line in "abc":
+            asked.acquire(timeout=10)
+            yield line
+
+    replies = lines_at_hand(dialogue())
+    seen = []
+    for _ in range(3):
+        asked.release()
+        seen.append(next(replies))
+    assert seen == [["a"], ["b"], ["c"]]
+    assert [line for some in lines_at_hand(iter("abcde" * 40)) for line in some] == list("abcde" * 40)
+    assert max(map(len, lines_at_hand(iter("abcde" * 40)))) <= 64
+
+
+def test_an_error_of_the_stream_comes_through():
+    stream = io.StringIO("a\n")
+    stream.close()
+    with pytest.raises(ValueError, match="closed"):
+        list(lines_at_hand(stream))

@@ -1,0 +1,141 @@
+"""Whether documents hold all that an entity has, however large it is, and no term that a cluster refuses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.forms import name_forms
+from kbtools.indexers.elastic import documents
+from kbtools.indexers.elastic.documents import (
+    EntityReader,
+    catalog_documents,
+    count_normal_forms,
+    form_documents,
+    id_field,
+    term_of,
+)
+from kbtools.indexers.elastic.mapping import ROLES, read_mapping
+
+LONGEST_LUCENE_TERM = 32_766
+
+
+def sources(found):
+    return [json.loads(document.source) for document in found]
+
+
+@pytest.fixture(scope="module")
+def giant(make_kb, new_world):
+    """A knowledge base with an entity of 45,000 objects, 100 relations and 21,000 names."""
+    facts = [("giant", f"r.{number % 100:02}", f"object {number:05}") for number in range(45_000)]
+    names = [("giant", "Giant"), ("object 00007", "Seven")]
+    aliases = [("giant", f"Giant number {number}") for number in range(21_000)]
+    types = [("giant", "t.large"), ("object 00007", "t.small")]
+    return make_kb("embedded", new_world(tuple(facts), tuple(names), tuple(types), tuple(aliases)))
+
+
+def test_every_field_of_a_document_is_in_the_mapping(sample_kb, tiny_world, make_kb):
+    rows = range(sample_kb.manifest.counts["entities"].unique)
+    entities = sources(EntityReader(sample_kb).documents(0, len(rows))) + sources(catalog_documents(sample_kb))
+    forms = sources(form_documents(sample_kb, 0, 10_000))
+    for role, found in zip(ROLES, (entities, forms), strict=True):
+        mapping = read_mapping(role)["mappings"]
+        assert mapping["dynamic"] == "strict"
+        assert {name for document in found for name in document} <= set(mapping["properties"])
+
+
+def test_a_document_holds_what_the_embedded_index_holds(sample_kb):
+    kb = sample_kb
+    found = sources(EntityReader(kb).documents(0, 506))
+    rows = np.arange(len(found), dtype=np.uint32)
+    assert [document["id"] for document in found] == kb.ids(rows)
+    assert [document["facts"] for document in found] == kb.fact_counts(rows).tolist()
+    assert [document.get("names", []) + document.get("aliases", []) for document in found] == [
+        kb.aliases(row) for row in rows.tolist()
+    ]
+    assert [{relation: sorted(targets) for relation, targets in document.get("objects", [])} for document in found] == [
+        {
+            kb.relations[relation]: sorted(kb.ids(kb.objects_of(row, relation)))
+            for relation in kb.relations_of(np.array([row], dtype=np.uint32)).values.tolist()
+        }
+        for row in rows.tolist()
+    ]
+
+
+def test_a_giant_entity_is_bounded_and_loses_nothing(giant):
+    (row,) = giant.rows(["giant"])
+    found = list(EntityReader(giant).documents(row, row + 1))
+    parts = sources(found)
+    main = parts[-1]
+    assert (main["part"], main["parts"], main["id"], main["facts"]) == (0, len(parts) - 1, "giant", 45_000)
+    assert [document.done for document in found] == [row] * (len(found) - 1) + [row + 1]
+    assert len({document.key for document in found}) == len(found) > 3
+    assert all(len(document.source) < 2 * documents.MOST_BYTES for document in found)
+    assert all(sum(len(run) for _, run in part.get("objects", [])) <= documents.MOST_VALUES for part in parts)
+    held = [(relation, target) for part in parts for relation, run in part.get("objects", []) for target in run]
+    assert len(held) == len(set(held)) == 45_000 == sum(part.get("held", 0) for part in parts)
+    names = [name for part in [main, *parts[:-1]] for name in part.get("names", []) + part.get("aliases", [])]
+    assert names == giant.aliases(row)
+    assert sum(part.get("named", 0) for part in parts) == 21_001
+
+
+def test_a_document_too_large_in_bytes_is_parted_too(make_kb, new_world):
+    long = "x" * 900_000
+    facts = tuple(("big", "r", f"{number}{long}") for number in range(9))
+    kb = make_kb("embedded", new_world(facts, (("big", "Big"),)))
+    (row,) = kb.rows(["big"])
+    parts = sources(EntityReader(kb).documents(row, row + 1))
+    assert len(parts) == 2
+    assert sum(len(run) for part in parts for _, run in part["objects"]) == 9
+
+
+def test_an_entity_that_fits_is_one_document(giant):
+    (row,) = giant.rows(["object 00007"])
+    (document,) = sources(EntityReader(giant).documents(row, row + 1))
+    assert document == {
+        "row": row, "part": 0, "id": "object 00007", "facts": 0, "names": ["Seven"], "named": 1, "forms": ["seven"],
+        "types": ["t.small"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["long " * 2_000 + "end", "x" * 10_000, "é" * 10_000, "東" * 40_000, "\U0001f600" * 9_000]
+)
+def test_no_term_is_longer_than_lucene_takes(make_kb, new_world, name):
+    kb = make_kb("embedded", new_world((("a", "r", "b" * 40_000),), (("a", name),)))
+    found = sources(EntityReader(kb).documents(0, 2))
+    (form,) = sources(form_documents(kb, 0, 9))
+    terms = [term for document in found for term in document.get("forms", [])]
+    terms += [term for document in found for term in [id_field(document["id"])[1]]]
+    words = form.get("form", form.get("words", "")).split(" ")
+    assert all(len(term.encode()) <= LONGEST_LUCENE_TERM for term in terms + words)
+    assert sorted(terms[: len(name_forms(name))]) == sorted(map(term_of, name_forms(name)))
+
+
+def test_terms_of_long_forms_tell_them_apart():
+    assert term_of("short") == "short"
+    assert term_of("é" * 240) == "é" * 240
+    assert len({term_of("é" * 241), term_of("é" * 240 + "e"), term_of("é" * 241 + "x")}) == 3
+
+
+def test_every_normal_form_is_a_document_and_parts_of_a_load_meet(sample_kb):
+    forms = sample_kb.manifest.statistics["forms"]
+    whole = [document.key for document in form_documents(sample_kb, 0, forms)]
+    halves = [
+        document.key for at in (0, 1) for document in form_documents(sample_kb, at * forms // 2, (at + 1) * forms // 2)
+    ]
+    assert halves == whole
+    assert len(whole) == count_normal_forms(sample_kb) < forms
+
+
+def test_long_lists_of_relations_are_cut(sample_kb):
+    names = [document.key for document in catalog_documents(sample_kb)]
+    assert names == ["manifest", "relations-0", "types-0"]
+    assert [len(chunk) for chunk in documents.chunked(["x" * 600_000] * 3)] == [2, 1]
+    assert list(documents.chunked([])) == [[]]
+
+
+def test_the_mappings_are_part_of_the_package():
+    folder = Path(documents.__file__).parent / "mappings" / "1"
+    assert sorted(file.stem for file in folder.glob("*.json")) == sorted([*ROLES, "builds"])

@@ -1,0 +1,76 @@
+"""Whether the cluster answers as the embedded index does, on a thousand questions of FBSQ, both layers."""
+
+import random
+from itertools import islice
+
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.indexers.build import Watch
+from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.connection import read_connection
+from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.load import LoadOptions, load
+from kbtools.indexers.elastic.mapping import Settings
+from kbtools.indexers.elastic.versions import delete_versions, list_versions
+from kbtools.misspelling import TRIED, Misspelling
+from kbtools.ngrams import Question
+
+NAME = "test-fbsq"
+QUESTIONS = 1_000
+FUZZY_FORMS = 500
+FUZZY = 0.95
+"""Share of the names found fuzzily by the embedded index that the cluster finds too."""
+
+MUTUAL = 0.85
+"""Share that both find: by its trigrams the cluster finds names three edits away, which the embedded index does not."""
+
+
+@pytest.fixture(scope="module")
+def both(url, fbsq):
+
+    cluster = Cluster(read_connection({"url": url}, {}))
+    load(fbsq.kb, cluster, NAME, options=LoadOptions(settings=Settings(replicas=0)), watch=Watch())
+    yield fbsq, Answerer(ElasticKB(NAME, cluster))
+    delete_versions(cluster, list_versions(cluster, NAME))
+    cluster.close()
+
+
+@pytest.fixture(scope="module")
+def every_question(fbsq_folder):
+    lines = (fbsq_folder / "annotated_fb_data_test.txt").read_text(encoding="utf-8").splitlines()
+    return [line.split("\t")[3] for line in lines]
+
+
+@pytest.fixture(scope="module")
+def questions(every_question):
+    return random.Random(6).sample(every_question, QUESTIONS)
+
+
+@pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
+def test_every_pool_that_was_linked_strictly_is_identical(both, questions, pruning):
+    embedded, elastic = both
+    theirs = [embedded.query(text, pruning=pruning, top=None) for text in questions]
+    ours = list(elastic.query_many(questions, pruning=pruning, top=None))
+    pairs = [
+        (one.to_json() | {"milliseconds": 0}, other.to_json() | {"milliseconds": 0})
+        for one, other in zip(ours, theirs, strict=True)
+        if not any(found.rung == "fuzzy" for found in one.candidates + other.candidates)
+    ]
+    assert len(pairs) > 0.9 * QUESTIONS
+    assert [one["question"] for one, other in pairs if one != other] == []
+
+
+def test_fuzzy_links_are_nearly_the_same(both, every_question):
+    embedded, elastic = both
+    misspelling = Misspelling(embedded.kb)
+    spans = (span for text in every_question for span in islice(misspelling.spans(Question.read(text)), TRIED))
+    asked = list(islice(dict.fromkeys(span.form for span in spans), FUZZY_FORMS))
+    elastic.kb.expect_similar(asked)
+    ours = [{near.form for near in elastic.kb.similar(form)} for form in asked]
+    theirs = [{near.form for near in embedded.kb.similar(form)} for form in asked]
+    shared = sum(len(one & other) for one, other in zip(ours, theirs, strict=True))
+    most = sum(max(len(one), len(other)) for one, other in zip(ours, theirs, strict=True))
+    assert sum(map(len, theirs)) > 100
+    assert shared >= FUZZY * sum(map(len, theirs))
+    assert shared >= MUTUAL * most

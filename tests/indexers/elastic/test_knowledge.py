@@ -1,0 +1,239 @@
+"""Whether a knowledge base on a cluster asks little, loses nothing and says so when something is missing."""
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import KBMissing, ServerError, Unreachable
+from kbtools.indexers.elastic import knowledge
+from kbtools.indexers.elastic.cache import Cache
+from kbtools.indexers.elastic.cluster import Patience
+from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.versions import index_name
+from kbtools.ngrams import Question
+
+CHOSEN = {"scorer": "lexical", "subject": None, "top": None}
+QUESTION = "who created the character harry potter"
+
+
+@pytest.fixture
+def requests(proxy):
+    """Stand in front of the cluster and list what is asked."""
+    server = proxy(lambda number, method, path: None)
+    server.paths = lambda: [path.split("?")[0] for _, path in server.requests]
+    return server
+
+
+@pytest.fixture
+def opened(load_sample, requests, connect, kb_name):
+    """Open the sample through the list of requests, its relations and types at hand."""
+    load_sample()
+    kb = ElasticKB(kb_name, connect(requests.url))
+    assert kb.relation_rows
+    assert kb.type_rows
+    requests.requests.clear()
+    return kb
+
+
+def as_rows(*rows):
+    return np.array(rows, dtype=np.uint32)
+
+
+# requests
+
+
+@pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
+def test_a_question_is_linked_and_ranked_in_one_request(opened, requests, pruning):
+    answerer = Answerer(opened)
+    ranked = answerer.ranked(QUESTION, pruning=pruning, **CHOSEN)
+    assert len(ranked.pool)
+    assert len(requests.requests) == 1
+
+
+def test_types_names_and_ids_of_linked_entities_are_at_hand(opened, requests):
+    (match, *_) = opened.lookup(["harry potter"])["harry potter"]
+    opened.types_of(match.entities), opened.names(match.entities), opened.ids(match.entities)
+    opened.relations_of(match.entities), opened.fact_counts(match.entities), opened.name_frequency(["harry", "potter"])
+    assert len(requests.requests) == 1
+
+
+def test_answers_take_two_more_requests_and_a_question_asked_again_none(opened, requests):
+    answerer = Answerer(opened)
+    first = answerer.query(QUESTION)
+    assert len(requests.requests) == 3
+    again = answerer.query(QUESTION)
+    assert len(requests.requests) == 3
+    assert first.to_json() | {"milliseconds": 0} == again.to_json() | {"milliseconds": 0}
+
+
+def test_fuzzy_linking_takes_one_request_to_recall_and_one_to_open_what_it_recalled(opened, requests):
+    pool = Answerer(opened).ranked("who wrote frankenstien", pruning="n-gram-idf", **CHOSEN).pool
+    assert "fuzzy" in [link.rung.label for link in pool.links]
+    assert len(requests.requests) == 3
+
+
+def test_many_questions_go_out_together(opened, requests, examples):
+    questions = (examples / "questions.txt").read_text(encoding="utf-8").splitlines()
+    answerer = Answerer(opened)
+    together = [result.to_json() | {"milliseconds": 0} for result in answerer.query_many(questions)]
+    few = len(requests.requests)
+    apart = [Answerer(opened).query(question).to_json() | {"milliseconds": 0} for question in questions]
+    assert together == apart
+    assert few < len(questions)
+
+
+def test_questions_that_were_announced_ask_nothing_more(opened, requests):
+    questions = [Question.read(text) for text in (QUESTION, "who wrote it", "where is paris")]
+    opened.expect(questions)
+    assert requests.paths() == ["/_msearch"]
+    for question in questions:
+        Answerer(opened).ranked(question.text, pruning="n-gram+", **CHOSEN)
+    assert len(requests.requests) == 1
+
+
+def test_more_forms_than_one_search_takes_are_still_one_request(opened, requests):
+    forms = [f"name {number}" for number in range(2 * knowledge.TERMS_AT_ONCE)] + ["harry potter"]
+    assert list(opened.lookup(forms)) == ["harry potter"]
+    assert len(requests.requests) == 1
+
+
+def test_a_question_of_five_thousand_words_is_answered(opened):
+    assert Answerer(opened).query("harry potter " * 2_500).candidates
+
+
+# size
+
+
+def test_namesakes_beyond_one_page_are_all_found(make_kb, new_world):
+    facts = tuple((f"m.{number:05}", "r", "o") for number in range(2 * knowledge.PAGE + 5))
+    world = new_world(facts, tuple((subject, "Springfield") for subject, _, _ in facts))
+    kb = make_kb("elasticsearch", world)
+    (match,) = kb.lookup(["springfield"])["springfield"]
+    assert kb.ids(match.entities) == [subject for subject, _, _ in facts]
+    (near,) = kb.similar("sprongfield")
+    assert near.form == "springfield"
+
+
+def test_an_entity_in_parts_is_whole(make_kb, new_world):
+    facts = tuple(("giant", f"r.{number % 30_000 % 7}", f"object {number:05}") for number in range(45_000))
+    names = (("giant", "Giant"), ("object 00007", "Seven"), ("small", "Giant"))
+    aliases = tuple(("giant", f"Giant number {number}") for number in range(21_000))
+    world = new_world((*facts, ("small", "r.0", "giant")), names, (("giant", "t.large"),), aliases)
+    kb, reference = make_kb("elasticsearch", world), make_kb("embedded", world)
+    rows = as_rows(*reference.rows(["giant", "small"]))
+    giant = int(rows[0])
+    assert kb.rows(["giant", "small"]) == rows.tolist()
+    assert kb.fact_counts(rows).tolist() == [45_000, 1]
+    for asked in ("relations_of", "types_of"):
+        ours, theirs = getattr(kb, asked)(rows), getattr(reference, asked)(rows)
+        assert (ours.starts.tolist(), ours.values.tolist()) == (theirs.starts.tolist(), theirs.values.tolist())
+    assert kb.names(rows) == ["Giant", "Giant"]
+    assert kb.aliases(giant) == reference.aliases(giant)
+    assert kb.objects_of(giant, 3).tolist() == reference.objects_of(giant, 3).tolist()
+    late = kb.lookup(["giant number 20999", "giant"])
+    assert late["giant number 20999"][0].entities.tolist() == [giant]
+    assert late["giant"][0].entities.tolist() == sorted(rows.tolist())
+
+
+def test_an_id_longer_than_a_term_is_found(make_kb, new_world):
+    literal = '"' + "long " * 9_000 + '"'
+    kb = make_kb("elasticsearch", new_world((("a", "r", literal), ("a", "r", literal[:-2] + 'x"')), (("a", "A"),)))
+    (row,) = kb.rows([literal])
+    assert kb.ids(as_rows(row)) == [literal]
+    assert len(kb.objects_of(kb.rows(["a"])[0], 0)) == 2
+
+
+# faults
+
+
+def test_an_index_deleted_under_a_reader_is_a_clear_error(opened, cluster, kb_name):
+    entities = index_name(kb_name, 1, "entities")
+    cluster.ask("DELETE", f"/{entities}", to="delete it")
+    for ask in (
+        lambda: opened.lookup(["harry potter"]),
+        lambda: opened.rows(["m.078ffw"]),
+        lambda: opened.names(as_rows(3)),
+        lambda: Answerer(opened).query(QUESTION),
+    ):
+        with pytest.raises(KBMissing, match=f"the index {entities} was deleted while '{kb_name}' was open"):
+            ask()
+
+
+def test_an_index_of_names_deleted_under_a_reader_is_a_clear_error(opened, cluster, kb_name):
+    cluster.ask("DELETE", f"/{index_name(kb_name, 1, 'names')}", to="delete it")
+    with pytest.raises(KBMissing, match="was deleted while"):
+        opened.similar("frankenstien")
+    with pytest.raises(KBMissing, match="was deleted while"):
+        opened.lookup(["something new"])
+
+
+def test_a_row_that_is_not_there_is_no_entity(opened):
+    with pytest.raises(IndexError, match="no entity at row 999999"):
+        opened.names(as_rows(999_999))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"timed_out": True, "_shards": {"failed": 0}, "hits": {"hits": []}},
+        {"timed_out": False, "_shards": {"failed": 1, "failures": [{"reason": {"type": "x", "reason": "lost"}}]}},
+    ],
+)
+def test_an_answer_without_all_shards_is_an_error_and_not_fewer_names(load_sample, proxy, connect, kb_name, answer):
+    load_sample()
+    server = proxy(lambda number, method, path: (200, {"responses": [answer] * 2}) if "_msearch" in path else None)
+    kb = ElasticKB(kb_name, connect(server.url, patience=Patience(total=0)))
+    with pytest.raises(Unreachable, match="some shards did not answer"):
+        kb.lookup(["harry potter"])
+
+
+def test_searches_that_pass_later_are_asked_again_alone(load_sample, proxy, connect, kb_name, impatient):
+    load_sample()
+    busy = {"error": {"type": "es_rejected_execution_exception", "reason": "full"}, "status": 429}
+    seen = []
+
+    def watch(number, method, path):
+        if "_msearch" in path:
+            seen.append(path)
+            return 200, {"responses": [busy, busy]} if len(seen) == 1 else None
+        return None
+
+    server = proxy(lambda *asked: told if (told := watch(*asked)) and told[1] else None)
+    kb = ElasticKB(kb_name, connect(server.url, patience=impatient))
+    assert kb.lookup(["harry potter"])
+    assert len(seen) == 2
+
+
+def test_a_search_that_cannot_pass_says_why(load_sample, proxy, connect, kb_name, impatient):
+    load_sample()
+    wrong = {"error": {"type": "parsing_exception", "reason": "odd"}, "status": 400}
+    server = proxy(lambda number, method, path: (200, {"responses": [wrong] * 2}) if "_msearch" in path else None)
+    kb = ElasticKB(kb_name, connect(server.url, patience=impatient))
+    with pytest.raises(ServerError, match=r"could not search .*parsing_exception: odd"):
+        kb.lookup(["harry potter"])
+
+
+# cache
+
+
+def test_a_cache_forgets_the_longest_unused_and_stays_small():
+    cache = Cache(10)
+    for number in range(100):
+        cache.put(number, str(number))
+        assert cache.get(0) == "0"
+        assert len(cache.young) + len(cache.old) <= 20
+    assert cache.get(50) is None
+    assert cache.missing([0, 99, 50, 50, 51]) == [50, 51]
+
+
+def test_what_was_forgotten_is_fetched_again(load_sample, cluster, kb_name, sample_kb):
+    load_sample()
+    kb = ElasticKB(kb_name, cluster)
+    kb.known, kb.matches, kb.frequencies, kb.objects = Cache(2), Cache(2), Cache(2), Cache(2)
+    words = [word for form in ("harry potter", "who is who", "the lord of the rings") for word in form.split()]
+    assert kb.name_frequency(words) == sample_kb.name_frequency(words)
+    ours = [Answerer(kb).query(text, top=None).to_json() | {"milliseconds": 0} for text in (QUESTION, "who is who")]
+    theirs = [
+        Answerer(sample_kb).query(text, top=None).to_json() | {"milliseconds": 0} for text in (QUESTION, "who is who")
+    ]
+    assert ours == theirs

@@ -1,0 +1,509 @@
+"""Whether a load is whole or not seen, goes on where it was killed, and touches nothing that is not its own."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import (
+    BuildLocked,
+    BulkFailed,
+    KBMissing,
+    KBUnusable,
+    NameTaken,
+    ServerError,
+    Unreachable,
+    WrongFormat,
+)
+from kbtools.indexers.elastic.bulk import Sender
+from kbtools.indexers.elastic.claims import Owner, read_note
+from kbtools.indexers.elastic.cluster import Patience
+from kbtools.indexers.elastic.documents import Document
+from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.mapping import MAPPING_VERSION, OWNER
+from kbtools.indexers.elastic.removal import choose_versions, remove_versions
+from kbtools.indexers.elastic.status import cluster_status
+from kbtools.indexers.elastic.versions import current_version, index_name, list_versions, roll_back
+
+KBTOOLS = str(Path(sysconfig.get_path("scripts"), "kbtools"))
+QUESTIONS = [
+    "who created the character harry potter",
+    "who wrote it",
+    "what genre is harder.....faster?",
+    "frankenstien",
+]
+
+
+def pools(kb):
+    answerer = Answerer(kb)
+    return [answerer.query(text, top=None).to_json() | {"milliseconds": None} for text in QUESTIONS]
+
+
+def states(cluster, name):
+    return [(version.number, version.state) for version in list_versions(cluster, name)]
+
+
+@pytest.fixture
+def other_kb(make_kb, tiny_world):
+    return make_kb("embedded", tiny_world)
+
+
+# versions
+
+
+def test_a_loaded_kb_answers_as_the_embedded_one(load_sample, cluster, kb_name, sample_kb):
+    loaded = load_sample()
+    assert (loaded.version, loaded.fresh, loaded.current) == (1, True, True)
+    assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
+
+
+def test_the_same_content_is_not_loaded_twice_unless_forced(load_sample, cluster, kb_name):
+    load_sample()
+    assert load_sample().fresh is False
+    assert load_sample(force=True).version == 2
+    assert states(cluster, kb_name) == [(1, "older"), (2, "current")]
+
+
+def test_older_versions_stay_as_many_as_asked(load_sample, cluster, kb_name, other_kb, sample_kb):
+    load_sample(), load_sample(other_kb), load_sample(sample_kb), load_sample(other_kb, keep=2)
+    assert states(cluster, kb_name) == [(2, "older"), (3, "older"), (4, "current")]
+    load_sample(sample_kb, keep=0)
+    assert states(cluster, kb_name) == [(5, "current")]
+
+
+def test_a_kb_can_be_rolled_back_until_nothing_older_is_left(load_sample, cluster, kb_name, other_kb):
+    load_sample()
+    load_sample(other_kb)
+    assert roll_back(cluster, kb_name).number == 1
+    assert states(cluster, kb_name) == [(1, "current"), (2, "older")]
+    with pytest.raises(KBMissing, match="no complete version before 1"):
+        roll_back(cluster, kb_name)
+
+
+def test_readers_see_one_version_or_the_other_while_it_is_switched(
+    load_sample, cluster, kb_name, other_kb, url, connect
+):
+    load_sample()
+    seen, ended = [], threading.Event()
+
+    def read():
+        reader = connect(url)
+        while not ended.is_set():
+            aliased = reader.ask("GET", f"/_alias/{kb_name}", to="look")
+            seen.append(tuple(sorted(aliased)))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    load_sample(other_kb)
+    ended.set()
+    thread.join()
+    both = [tuple(index_name(kb_name, number, role) for role in ("entities", "names")) for number in (1, 2)]
+    assert set(seen) <= set(both)
+
+
+def test_an_open_reader_stays_with_its_version(load_sample, cluster, kb_name, other_kb, sample_kb):
+    load_sample()
+    reader = ElasticKB(kb_name, cluster)
+    load_sample(other_kb, keep=1)
+    assert pools(reader) == pools(sample_kb)
+
+
+def test_the_settings_are_restored_after_the_load(load_sample, cluster, kb_name):
+    load_sample()
+    told = cluster.ask("GET", f"/{kb_name}/_settings", to="look", params={"flat_settings": "true"})
+    assert {one["settings"]["index.refresh_interval"] for one in told.values()} == {"1s"}
+    assert {one["settings"]["index.number_of_replicas"] for one in told.values()} == {"0"}
+    assert cluster.ask("GET", f"/_alias/{kb_name}*-loading", to="look", missing_ok=True) in (None, {})
+
+
+# strangers
+
+
+def test_a_name_that_is_an_index_already_is_refused(load_sample, cluster, kb_name):
+    cluster.ask("PUT", f"/{kb_name}", to="make an index")
+    with pytest.raises(NameTaken, match=r"is an index, .* which kbtools did not make"):
+        load_sample()
+    with pytest.raises(NameTaken):
+        ElasticKB(kb_name, cluster)
+    with pytest.raises(NameTaken):
+        choose_versions(cluster, kb_name, number=None, unfinished=False)
+    cluster.ask("DELETE", f"/{kb_name}", to="remove it")
+
+
+def test_a_name_that_is_an_alias_of_another_index_is_refused(load_sample, cluster, kb_name):
+    stranger = f"stranger-{kb_name}"
+    cluster.ask("PUT", f"/{stranger}", {"aliases": {kb_name: {}}}, to="make an index")
+    with pytest.raises(NameTaken, match=f"is an alias of {stranger}"):
+        load_sample()
+    cluster.ask("DELETE", f"/{stranger}", to="remove it")
+
+
+def test_an_index_without_our_mark_is_never_deleted(load_sample, cluster, kb_name):
+    load_sample()
+    stranger = f"kbtools-{kb_name}-000009-entities"
+    cluster.ask("PUT", f"/{stranger}", {"mappings": {"_meta": {"made by": "someone"}}}, to="make an index")
+    removed = remove_versions(cluster, kb_name, choose_versions(cluster, kb_name, number=None, unfinished=False))
+    assert removed == [index_name(kb_name, 1, role) for role in ("entities", "names")]
+    assert cluster.ask("GET", f"/{stranger}", to="look")
+    cluster.ask("DELETE", f"/{stranger}", to="remove it")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "A", "-x", "_x", "a b", "a*", "a,b", "é", "x" * 101, "kbtools-x", "a/b", "..", "a\n"]
+)
+def test_a_name_that_no_alias_can_have_is_refused(cluster, name):
+    with pytest.raises(WrongFormat, match="no name for a knowledge base"):
+        current_version(cluster, name)
+
+
+def test_an_unknown_kb_names_those_that_are_there(load_sample, cluster, kb_name):
+    load_sample()
+    with pytest.raises(KBMissing, match=f"no knowledge base 'nowhere'; known: .*{kb_name}"):
+        ElasticKB("nowhere", cluster)
+
+
+def test_another_mapping_version_is_refused(load_sample, cluster, kb_name):
+    load_sample()
+    for role in ("entities", "names"):
+        mark = {"kb": kb_name, "version": 1, "role": role, "mapping": MAPPING_VERSION + 1, "complete": True}
+        cluster.ask("PUT", f"/{index_name(kb_name, 1, role)}/_mapping", {"_meta": {OWNER: mark}}, to="change")
+    with pytest.raises(KBUnusable, match=f"found mapping version {MAPPING_VERSION + 1}, this kbtools reads"):
+        ElasticKB(kb_name, cluster)
+
+
+def test_a_stranger_in_the_place_of_a_version_is_passed_by(load_sample, cluster, kb_name):
+    stranger = index_name(kb_name, 1, "names")
+    cluster.ask("PUT", f"/{stranger}", to="make an index")
+    assert load_sample().version == 2
+    assert states(cluster, kb_name) == [(2, "current")]
+    cluster.ask("DELETE", f"/{stranger}", to="remove it")
+
+
+# removal
+
+
+def test_the_current_version_is_removed_only_with_the_whole(load_sample, cluster, kb_name, other_kb):
+    load_sample()
+    load_sample(other_kb)
+    with pytest.raises(ServerError, match="version 2 is the current one"):
+        choose_versions(cluster, kb_name, number=2, unfinished=False)
+    with pytest.raises(KBMissing, match="no version 7; there are 1, 2"):
+        choose_versions(cluster, kb_name, number=7, unfinished=False)
+    remove_versions(cluster, kb_name, choose_versions(cluster, kb_name, number=1, unfinished=False))
+    assert states(cluster, kb_name) == [(2, "current")]
+
+
+# faults of a load
+
+
+def stopped_load(load_sample, proxy, connect, at):
+    """Load through a proxy that refuses everything from one request on."""
+    server = proxy(lambda number, method, path: "cut" if number >= at else None)
+    with pytest.raises(Unreachable):
+        load_sample(on=connect(server.url, patience=Patience(total=0)), patience=Patience(total=0), batch=100)
+
+
+def test_what_a_failed_load_left_is_named_and_can_be_removed(load_sample, proxy, connect, cluster, kb_name):
+    stopped_load(load_sample, proxy, connect, at=16)
+    status = cluster_status(cluster, kb_name)
+    assert [version.state for version in status.versions] == ["unfinished"]
+    assert "left behind by process" in status.builds[0].parts[0]
+    with pytest.raises(KBMissing, match="a build of it is unfinished"):
+        ElasticKB(kb_name, cluster)
+    remove_versions(cluster, kb_name, choose_versions(cluster, kb_name, number=None, unfinished=True))
+    assert list_versions(cluster, kb_name) == []
+    assert read_note(cluster, kb_name) is None
+
+
+def test_a_failed_load_leaves_the_old_version_to_readers(
+    load_sample, proxy, connect, cluster, kb_name, other_kb, sample_kb
+):
+    load_sample()
+    server = proxy(lambda number, method, path: "cut" if number >= 18 else None)
+    with pytest.raises(Unreachable):
+        load_sample(other_kb, on=connect(server.url, patience=Patience(total=0)), patience=Patience(total=0), batch=5)
+    assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
+    assert states(cluster, kb_name) == [(1, "current"), (2, "unfinished")]
+
+
+def test_a_second_run_goes_on_from_what_is_confirmed(load_sample, proxy, connect, cluster, kb_name, sample_kb):
+    bulks = []
+
+    def watch(number, method, path):
+        bulks.append(path) if "_bulk" in path else None
+        return "cut" if "_bulk" in path and len(bulks) > 4 else None
+
+    server = proxy(watch)
+    with pytest.raises(Unreachable):
+        load_sample(
+            on=connect(server.url, patience=Patience(total=0)), patience=Patience(total=0), batch=100, in_flight=1
+        )
+    before = len(bulks)
+    again = proxy(lambda number, method, path: bulks.append(path) if "_bulk" in path else None)
+    load_sample(on=connect(again.url), batch=100)
+    whole = 1 + 6 + 8  # the catalog, 506 entities, 738 names by the hundred
+    assert len(bulks) - before < whole
+    assert states(cluster, kb_name) == [(1, "current")]
+    assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
+
+
+def test_cut_connections_and_passing_answers_lose_and_double_nothing(
+    load_sample, proxy, connect, cluster, kb_name, sample_kb
+):
+    faults = random.Random(6)
+
+    def watch(number, method, path):
+        return faults.choice([None, None, None, "cut", "cut after", (429, {}), (503, {}), (502, "<html>"), (504, {})])
+
+    patience = Patience(total=60.0, first=0.01, longest=0.05)
+    server = proxy(watch)
+    loaded = load_sample(on=connect(server.url, patience=patience), patience=patience, batch=20)
+    assert loaded.current
+    assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
+
+
+def test_documents_that_pass_later_are_sent_again_alone(cluster, kb_name, proxy, connect, load_sample):
+    sizes = []
+
+    def watch(number, method, path):
+        if "_bulk" not in path:
+            return None
+        sizes.append(number)
+        if len(sizes) != 2:
+            return None
+        busy = {"type": "es_rejected_execution_exception", "reason": "queue is full"}
+        items = [{"index": {"status": 429, "error": busy}}] + [{"index": {"status": 201}}] * 99
+        return 200, {"errors": True, "items": items}
+
+    server = proxy(watch)
+    with pytest.raises(BulkFailed, match="holds") as caught:
+        load_sample(on=connect(server.url), batch=100, in_flight=1)
+    # the server said that 99 documents were stored, which they were not: the check finds it
+    assert caught.value.facts["counts"]["entities"] == (506 - 99, 506)
+    assert load_sample(batch=100).current
+
+
+def test_rejected_documents_are_kept_counted_and_fail_the_run(proxy, connect, load_sample, cluster, kb_name, tmp_path):
+    def watch(number, method, path):
+        if "names-loading/_bulk" not in path:  # 738 names in 6 batches of 123
+            return None
+        odd = {
+            "type": "mapper_parsing_exception",
+            "reason": "failed",
+            "caused_by": {"type": "x_content", "reason": "odd"},
+        }
+        large = {"type": "illegal_argument_exception", "reason": "Limit of total fields [100] has been exceeded"}
+        items = [{"index": {"status": 400, "error": odd}}, {"index": {"status": 400, "error": large}}]
+        return 200, {"errors": True, "items": items + [{"index": {"status": 201}}] * 121}
+
+    server = proxy(watch)
+    with pytest.raises(
+        BulkFailed, match=r"12 documents were rejected.*mapper_parsing.*odd.*Limit of total fields"
+    ) as caught:
+        load_sample(on=connect(server.url), batch=123, in_flight=2)
+    lines = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text().splitlines()]
+    assert caught.value.facts["rejected"] == len(lines) == 12
+    assert len(caught.value.facts["kinds"]) == 2
+    assert {"_id", "reason", "document"} == set(lines[0])
+    assert states(cluster, kb_name) == [(1, "unfinished")]
+    assert load_sample().current
+
+
+def test_two_loaders_of_one_name_do_not_meet(load_sample, proxy, connect, cluster, kb_name):
+    refused = []
+
+    def watch(number, method, path):
+        if "_bulk" in path and not refused:
+            refused.append("")
+            with pytest.raises(BuildLocked, match=f"is being loaded by process {os.getpid()} on") as caught:
+                load_sample()
+            refused.append(caught.value.facts["owner"]["pid"])
+
+    load_sample(on=connect(proxy(watch).url))
+    assert refused == ["", os.getpid()]
+    assert states(cluster, kb_name) == [(1, "current")]
+
+
+def test_a_name_under_load_cannot_be_removed_nor_loaded_from_elsewhere(
+    load_sample, proxy, connect, cluster, kb_name, other_kb
+):
+    seen = []
+
+    def watch(number, method, path):
+        if "_bulk" in path and not seen:
+            seen.append(path)
+            with pytest.raises(BuildLocked):
+                load_sample(other_kb)
+            with pytest.raises(BuildLocked):
+                remove_versions(cluster, kb_name, choose_versions(cluster, kb_name, number=None, unfinished=True))
+
+    assert load_sample(on=connect(proxy(watch).url)).current
+    assert seen
+
+
+def test_a_process_that_is_gone_is_told_from_one_that_runs():
+    here = Owner.here()
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    parent = replace(here, pid=os.getppid(), started="not when it did")
+    assert replace(here, pid=gone.pid).is_gone() is True
+    assert parent.is_gone() is True
+    assert replace(here, host="elsewhere").is_gone() is None
+
+
+def test_two_machines_load_one_kb(load_sample, cluster, kb_name, sample_kb):
+    first = load_sample(part=1, parts=2, batch=50)
+    assert (first.version, first.current) == (1, False)
+    assert states(cluster, kb_name) == [(1, "unfinished")]
+    second = load_sample(part=2, parts=2, batch=50)
+    assert (second.version, second.current) == (1, True)
+    assert first.documents + second.documents == 3 + 506 + 738
+    assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
+
+
+def test_an_index_that_takes_no_writes_says_so_and_the_load_goes_on_later(
+    load_sample, proxy, connect, cluster, kb_name
+):
+    def watch(number, method, path):
+        if "names-loading/_bulk" in path:
+            name = index_name(kb_name, 1, "names")
+            cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only": True}, to="block it")
+
+    with pytest.raises(ServerError, match=r"takes no documents \(403 cluster_block_exception.*read-only"):
+        load_sample(on=connect(proxy(watch).url))
+    name = index_name(kb_name, 1, "names")
+    cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only": None}, to="free it")
+    assert load_sample().current
+
+
+def test_a_full_disk_is_waited_for_and_then_named(load_sample, proxy, connect, cluster, kb_name):
+    def watch(number, method, path):
+        if "names-loading/_bulk" in path:
+            name = index_name(kb_name, 1, "names")
+            cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only_allow_delete": True}, to="block it")
+
+    patience = Patience(total=0.5, first=0.1, longest=0.1, sleep=lambda seconds: None)
+    with pytest.raises(Unreachable, match=r"keeps refusing documents.*429 cluster_block_exception.*flood-stage"):
+        load_sample(on=connect(proxy(watch).url), patience=patience)
+    name = index_name(kb_name, 1, "names")
+    cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only_allow_delete": None}, to="free it")
+    assert load_sample().current
+
+
+def test_an_index_deleted_during_the_load_is_an_error_and_not_made_anew(load_sample, proxy, connect, cluster, kb_name):
+    name = index_name(kb_name, 1, "names")
+
+    def watch(number, method, path):
+        if "names-loading/_bulk" in path:
+            cluster.ask("DELETE", f"/{name}", to="delete it", missing_ok=True)
+
+    with pytest.raises(ServerError, match="names"):
+        load_sample(on=connect(proxy(watch).url))
+    assert cluster.ask("GET", f"/{name}", to="look", missing_ok=True) is None
+    assert load_sample().version == 2
+
+
+def test_a_document_that_is_too_large_is_rejected_and_its_neighbours_stored(small_server, connect):
+    stored = []
+
+    def reply(method, path, body):
+        if len(body) > 1_000:
+            return 413, ""
+        stored.append(body)
+        return 200, {"errors": False, "items": []}
+
+    documents = [Document(str(number), b"x" * (2_000 if number == 5 else 100), number + 1) for number in range(8)]
+    sent = []
+    sender = Sender(connect(small_server(reply).url), patience=Patience(total=0))
+    sender.send_all("some", documents, sent.append)
+    assert [rejected.key for rejected in sent[0].rejected] == ["5"]
+    assert "2,000 bytes is larger than the cluster takes" in sent[0].rejected[0].reason
+    assert (sent[0].documents, sent[0].done) == (7, 8)
+    assert sum(body.count(b'"_id"') for body in stored) == 7
+
+
+def test_a_slow_cluster_is_never_read_ahead_of(small_server, connect):
+    asked, release = [], threading.Semaphore(0)
+    read, confirmed, ahead = [], [], []
+
+    def reply(method, path, body):
+        asked.append(path)
+        release.acquire(timeout=10)
+        return 200, {"errors": False, "items": []}
+
+    def documents():
+        for number in range(1_000):
+            read.append(number)
+            ahead.append(len(read) - 10 * len(confirmed))
+            release.release() if number % 10 == 0 else None
+            yield Document(str(number), b"{}", number + 1)
+
+    sender = Sender(connect(small_server(reply).url), patience=Patience(total=0), in_flight=2, most=10)
+    threading.Timer(0, lambda: [release.release() for _ in range(200)]).start()
+    sender.send_all("some", documents(), confirmed.append)
+    assert len(confirmed) == 100
+    assert max(ahead) <= 10 * (2 + 2) + 1
+
+
+def test_batches_are_confirmed_in_order_whatever_order_they_are_stored_in(small_server, connect):
+    turn = threading.Event()
+
+    def reply(method, path, body):
+        if b'"_id":"0"' in body:
+            turn.wait(10)
+        if b'"_id":"2"' in body:
+            turn.set()
+        return 200, {"errors": False, "items": []}
+
+    confirmed = []
+    sender = Sender(connect(small_server(reply).url), patience=Patience(total=0), in_flight=3, most=1)
+    documents = [Document(str(number), b"{}", number + 1) for number in range(6)]
+    sender.send_all("some", documents, lambda sent: confirmed.append(sent.done))
+    assert confirmed == [1, 2, 3, 4, 5, 6]
+
+
+# killed
+
+
+def test_a_load_killed_at_ten_points_and_run_again_is_as_an_unbroken_one(
+    proxy, cluster, kb_name, sample_kb, sample_path, tmp_path
+):
+    command = [
+        KBTOOLS, "index", "--from", str(sample_path), "--kb", kb_name, "--batch", "40",
+        "--in-flight", "2", "--replicas", "0", "--quiet", "--rejected", str(tmp_path / "rejected.jsonl"),
+    ]  # fmt: skip
+    points = iter(sorted(random.Random(2026).sample(range(4, 60), 10)))
+    state = {"process": None, "at": None, "seen": 0}
+
+    def watch(number, method, path):
+        state["seen"] += 1
+        if state["seen"] == state["at"]:
+            os.kill(state["process"].pid, signal.SIGKILL)
+            return "cut after" if number % 2 else "cut"
+        return None
+
+    server = proxy(watch)
+    killed = 0
+    environment = os.environ | {"KBTOOLS_ELASTICSEARCH_URL": server.url}
+    for point in points:
+        state |= {"at": point % 17 + 4, "seen": 0}
+        state["process"] = subprocess.Popen(
+            [*command, "--elasticsearch"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        state["process"].communicate(timeout=60)
+        killed += state["process"].returncode == -signal.SIGKILL
+    state["at"] = None
+    done = subprocess.run([*command, "--elasticsearch"], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert killed == 10
+    assert [state for _, state in states(cluster, kb_name)][-1] == "current"
+    assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)

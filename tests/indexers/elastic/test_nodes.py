@@ -1,0 +1,116 @@
+"""Whether a load and its readers outlive the nodes of a cluster: three of them, killed, stopped and started again."""
+
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.indexers.build import Watch
+from kbtools.indexers.elastic.cluster import Patience
+from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.load import LoadOptions, load
+from kbtools.indexers.elastic.mapping import Settings
+
+QUESTIONS = [
+    "who created the character harry potter",
+    "what genre is harder.....faster?",
+    "frankenstien",
+    "who wrote it",
+]
+PATIENT = Patience(total=180.0, first=0.2, longest=1.0)
+SPREAD = Settings(shards=3, replicas=1)
+
+
+def is_free(port):
+    with socket.socket() as listener:
+        return listener.connect_ex(("127.0.0.1", port)) != 0
+
+
+class Nodes:
+    """Three nodes of a cluster of their own."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+        ports = range(9500, 9900, 10)
+        port = next(port for port in ports if all(is_free(port + at) for at in (0, 1, 2, 100, 101, 102)))
+        urls = self.run("start", "--nodes", "3", "--heap", "384m", "--port", str(port))
+        self.url = urls.strip().splitlines()[-1]
+
+    def run(self, action, *more):
+        command = [sys.executable, str(self.program), action, str(self.folder), *map(str, more)]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
+
+
+@pytest.fixture(scope="module")
+def nodes(cluster_program, tmp_path_factory):
+    started = Nodes(cluster_program, tmp_path_factory.mktemp("nodes"))
+    yield started
+    started.run("stop")
+
+
+@pytest.fixture
+def patient(nodes, connect):
+    return connect(nodes.url, patience=PATIENT, timeout="10")
+
+
+def pools(kb):
+    return [Answerer(kb).query(text, top=None).to_json() | {"milliseconds": None} for text in QUESTIONS]
+
+
+def load_while(kb, cluster, name, happening, tmp_path):
+    """Load while something happens to the cluster once a tenth is confirmed; give what the load came to."""
+    thread = threading.Thread(target=happening)
+    begun = []
+
+    def progress(role, done):
+        if role == "entities" and done > 50 and not begun:
+            begun.append(True)
+            thread.start()
+
+    options = LoadOptions(
+        settings=SPREAD, batch=10, in_flight=2, patience=PATIENT, force=True, rejected=tmp_path / "rejected.jsonl"
+    )
+    loaded = load(kb, cluster, name, options=options, watch=Watch(progress=progress))
+    thread.join()
+    return loaded
+
+
+def test_a_node_killed_during_a_load_loses_nothing(nodes, patient, sample_kb, tmp_path):
+    def happening():
+        nodes.run("kill", 2)
+        nodes.run("restart", 2)
+
+    assert load_while(sample_kb, patient, "killed", happening, tmp_path).current
+    assert pools(ElasticKB("killed", patient)) == pools(sample_kb)
+
+
+def test_a_cluster_stopped_and_started_during_a_load_loses_nothing(nodes, patient, sample_kb, tmp_path):
+    def happening():
+        nodes.run("stop")
+        for node in (1, 2, 3):
+            nodes.run("restart", node)
+
+    assert load_while(sample_kb, patient, "stopped", happening, tmp_path).current
+    assert pools(ElasticKB("stopped", patient)) == pools(sample_kb)
+
+
+def test_queries_answer_while_a_node_is_killed(nodes, patient, sample_kb, tmp_path, connect):
+    load_while(sample_kb, patient, "queried", lambda: None, tmp_path)
+    patient.ask("GET", "/_cluster/health/queried", to="wait", params={"wait_for_status": "green", "timeout": "60s"})
+    expected = pools(sample_kb)
+    seen, killed = [], threading.Event()
+
+    def kill():
+        nodes.run("kill", 3)
+        killed.set()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    while not killed.is_set() or len(seen) < 5:
+        seen.append(pools(ElasticKB("queried", connect(nodes.url, patience=PATIENT, timeout="10"))))
+    thread.join()
+    nodes.run("restart", 3)
+    assert seen == [expected] * len(seen)
