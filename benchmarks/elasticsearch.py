@@ -42,15 +42,17 @@ from kbtools.indexers.elastic.knowledge import ElasticKB, count_search
 from kbtools.indexers.elastic.load import LoadOptions, load
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, Settings, index_body
 from kbtools.indexers.elastic.searches import Searches
+from kbtools.indexers.elastic.vectors import load_vectors
 from kbtools.indexers.elastic.versions import delete_versions, index_name, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.pages import release_pages
 from kbtools.ngrams import Question, ngrams
 from kbtools.normalise import normal_form
 from kbtools.similarity import rescore
+from kbtools.vectors import ExactVectors, recall
 
 NAME = f"benchmark-{uuid.uuid4().hex[:8]}"
-SECTIONS = "load,memory,linking,fuzzy,throughput"
+SECTIONS = "load,memory,linking,fuzzy,throughput,vectors"
 
 
 def say(label: str, *figures: str) -> None:
@@ -252,6 +254,23 @@ def throughput_figures(cluster: Cluster, name: str, questions: list[str]) -> Non
     say("one question, answers included", spread([timed(lambda text=text: answerer.query(text)) for text in questions]))  # type: ignore[misc]
 
 
+def vector_figures(kb: ElasticKB, count: int, dim: int) -> None:
+    """Compare the nearest vectors that the cluster finds with the true ones; vectors lie around a thousand centres."""
+    drawn = np.random.default_rng(1)
+    centres = drawn.normal(size=(1_000, dim))
+    vectors = (centres[drawn.integers(0, 1_000, count)] + 0.7 * drawn.normal(size=(count, dim))).astype(np.float32)
+    asked = (centres[drawn.integers(0, 1_000, 200)] + 0.7 * drawn.normal(size=(200, dim))).astype(np.float32)
+    rows = np.arange(count, dtype=np.uint32)
+    begun = time.perf_counter()
+    found = load_vectors(kb, rows, vectors, settings=Settings(replicas=0))
+    seconds = time.perf_counter() - begun
+    say("load vectors", f"{count:,} of {dim} dimensions in {seconds:.0f} s", f"{count / seconds:,.0f} a second")
+    exact = ExactVectors(rows, vectors).nearest(asked, limit=10)
+    taken = [timed(lambda one=one: found.nearest(one[None], limit=10)) for one in asked]  # type: ignore[misc]
+    share = recall(found.nearest(asked, limit=10), exact)
+    say("nearest vectors", f"recall@10 {share:.4f}", spread(taken))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kb", type=Path, required=True, help="an embedded knowledge base")
@@ -282,7 +301,7 @@ def main() -> None:
             memory_figures(asked.kb, asked.facts, 10, 60)
         if "fuzzy" in wanted and asked.titles and asked.variants:
             fuzzy_figures(cluster, asked.titles, asked.variants, 3_000)
-        if wanted & {"linking", "throughput"}:
+        if wanted & {"linking", "throughput", "vectors"}:
             if not asked.loaded:
                 options = LoadOptions(settings=Settings(replicas=0))
                 begun = time.perf_counter()
@@ -292,6 +311,8 @@ def main() -> None:
             opened = ElasticKB(name, cluster)
             for role in ROLES:
                 say(f"size of {role}", f"{size_of(cluster, opened.version.indexes[role]) / 1e6:,.0f} MB")
+            if "vectors" in wanted:
+                vector_figures(opened, min(50_000, kb.manifest.counts["entities"].unique), 100)
             if asked.questions:
                 with asked.questions.open(encoding="utf-8") as file:
                     texts = [line.rstrip("\n").split("\t")[-1] for line in file]
