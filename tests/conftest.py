@@ -5,6 +5,7 @@ A backend joins every contract by one entry in `BACKENDS`.
 
 import json
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,6 +147,16 @@ def elasticsearch_url() -> str:
 def skip_cluster(reason: str) -> None:
     """Skip a test for want of a cluster; fail it where clusters must be there."""
     (pytest.fail if os.environ.get("KBTOOLS_TEST_ELASTICSEARCH_REQUIRED") else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heard_signals() -> None:
+    """Hear the signals that whoever started the tests may ignore (`&`, nohup), since commands inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

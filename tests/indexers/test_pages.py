@@ -20,7 +20,12 @@ def test_a_knowledge_base_reads_the_same_after_its_pages_are_given_back(sample_p
 
     release_pages(sample_path)
 
-    assert (list(kb.entity_ids), list(kb.alias_texts), kb.lookup(["harry potter"]).keys(), list(kb.forms.entries())) == before
+    assert (
+        list(kb.entity_ids),
+        list(kb.alias_texts),
+        kb.lookup(["harry potter"]).keys(),
+        list(kb.forms.entries()),
+    ) == before
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells what is mapped")
