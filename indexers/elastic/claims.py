@@ -116,7 +116,7 @@ def ensure_control(cluster: Cluster) -> None:
     if cluster.ask("GET", f"/{CONTROL}", to="look for the notes of builds", missing_ok=True):
         return
     body = read_mapping(BUILDS)
-    body["mappings"]["_meta"] = {OWNER: {"role": BUILDS, "mapping": MAPPING_VERSION}}
+    body["mappings"]["_meta"] = {OWNER: {"mapping": MAPPING_VERSION}}
     try:
         cluster.ask("PUT", f"/{CONTROL}", body, to=f"create the index {CONTROL}")
     except ServerError as error:

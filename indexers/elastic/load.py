@@ -5,6 +5,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from kbtools.indexers.elastic.mapping import (
     Settings,
     final_settings,
     index_body,
+    make_mark,
 )
 from kbtools.indexers.elastic.versions import (
     Version,
@@ -177,21 +179,35 @@ def begin(cluster: Cluster, name: str, digest: str, options: LoadOptions) -> Bui
 
 def create_indexes(cluster: Cluster, build: Build, settings: Settings) -> Version | None:
     """Make the indexes of a version, or nothing where another loader was first."""
-    indexes: dict[str, str] = {}
     token = secrets.token_hex(8)
-    for role in ROLES:
-        index = index_name(build.kb, build.version, role)
+    indexes = {role: index_name(build.kb, build.version, role) for role in ROLES}
+
+    def create(role: str) -> bool:
         body = index_body(role, kb=build.kb, version=build.version, token=token, settings=settings)
         try:
-            cluster.ask("PUT", f"/{index}", body, to=f"create the index {index}", params={"timeout": "60s"})
+            cluster.ask("PUT", f"/{indexes[role]}", body, to=f"create {indexes[role]}", params={"timeout": "60s"})
         except ServerError as error:
-            exists = "resource_already_exists" in str(error)
-            if not exists or read_mark(cluster, index).get("token") != token:  # else the first answer was lost
-                delete_versions(cluster, [Version(build.kb, build.version, indexes)])
-                if exists:
-                    return None
+            if "resource_already_exists" not in str(error):
                 raise
-        indexes[role] = index
+            return read_mark(cluster, indexes[role]).get("token") == token  # then only the first answer was lost
+        return True
+
+    made: dict[str, str] = {}
+    with ThreadPoolExecutor(len(ROLES)) as pool:  # together, the cluster writes its state once
+        try:
+            for role, ours in zip(ROLES, pool.map(create, ROLES), strict=True):
+                if ours:
+                    made[role] = indexes[role]
+        except ServerError:
+            pool.shutdown()
+            ours_now = {
+                role: index for role, index in indexes.items() if read_mark(cluster, index).get("token") == token
+            }
+            delete_versions(cluster, [Version(build.kb, build.version, ours_now)])
+            raise
+    if made != indexes:
+        delete_versions(cluster, [Version(build.kb, build.version, made)])
+        return None
     return Version(build.kb, build.version, indexes, MAPPING_VERSION)
 
 
@@ -303,11 +319,10 @@ def finish(kb: EmbeddedKB, cluster: Cluster, build: Build, options: LoadOptions,
             params={"max_num_segments": options.segments, "wait_for_completion": "false"},
         )  # fmt: skip
     wait_for_replicas(cluster, both, options)
-    for role, index in indexes.items():
-        mark = {"kb": build.kb, "version": build.version, "role": role, "mapping": MAPPING_VERSION, "complete": True}
-        cluster.ask(
-            "PUT", f"/{index}/_mapping", {"_meta": {OWNER: mark}}, to=f"mark {index} as complete", patience=patience
-        )
+    mark = make_mark(build.kb, build.version, complete=True)
+    cluster.ask(
+        "PUT", f"/{both}/_mapping", {"_meta": {OWNER: mark}}, to="mark the version as complete", patience=patience
+    )
     versions = list_versions(cluster, build.kb)
     check_alias(cluster, build.kb)
     switch(cluster, build.kb, Version(build.kb, build.version, indexes), versions)

@@ -42,10 +42,14 @@ def index_body(role: str, *, kb: str, version: int, token: str, settings: Settin
         "refresh_interval": "-1",
         "codec": settings.codec,
     }
-    mark = {"kb": kb, "version": version, "role": role, "mapping": MAPPING_VERSION, "complete": False, "token": token}
-    body["mappings"]["_meta"] = {OWNER: mark}
+    body["mappings"]["_meta"] = {OWNER: make_mark(kb, version, complete=False) | {"token": token}}
     body["aliases"] = {loading_alias(f"kbtools-{kb}-{version:06d}-{role}"): {}}
     return body
+
+
+def make_mark(kb: str, version: int, *, complete: bool) -> dict[str, Any]:
+    """Write what marks an index as ours."""
+    return {"kb": kb, "version": version, "mapping": MAPPING_VERSION, "complete": complete}
 
 
 def loading_alias(index: str) -> str:

@@ -11,13 +11,13 @@ from kbtools.indexers.elastic.cluster import Patience
 from kbtools.indexers.elastic.documents import Document, encode
 from kbtools.indexers.elastic.knowledge import ElasticKB, cut
 from kbtools.indexers.elastic.mapping import (
-    MAPPING_VERSION,
     OWNER,
     VECTORS,
     Settings,
     final_settings,
     index_body,
     loading_alias,
+    make_mark,
 )
 from kbtools.indexers.elastic.versions import index_name, list_versions
 from kbtools.knowledge import EntityRows
@@ -60,7 +60,7 @@ def load_vectors(
             f"{index}: holds {counted:,} of {len(rows):,} vectors ({reason}); load them again", index=index
         )
     cluster.ask("PUT", f"/{index}/_settings", final_settings(settings), to="restore the settings", patience=PATIENCE)
-    mark = {"kb": kb.name, "version": number, "role": VECTORS, "mapping": MAPPING_VERSION, "complete": True}
+    mark = make_mark(kb.name, number, complete=True)
     cluster.ask("PUT", f"/{index}/_mapping", {"_meta": {OWNER: mark}}, to=f"mark {index} as complete")
     actions = [
         {"add": {"index": index, "alias": kb.name}},

@@ -32,6 +32,11 @@ def index_name(kb: str, version: int, role: str) -> str:
     return f"kbtools-{kb}-{version:06d}-{role}"
 
 
+def role_of(index: str) -> str:
+    """Read the role of an index of ours from its name."""
+    return index.rpartition("-")[2]
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """One build of a knowledge base: its indexes by role, whether it is complete, whether the alias points at it."""
@@ -64,9 +69,10 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
         if not is_mark(mark) or (kb is not None and mark["kb"] != kb):
             continue
         version = found.setdefault((mark["kb"], mark["version"]), {"indexes": {}, "complete": [], "current": []})
-        version["indexes"][mark["role"]] = index
+        role = role_of(index)
+        version["indexes"][role] = index
         version["mapping"] = mark["mapping"]
-        if mark["role"] in ROLES:
+        if role in ROLES:
             version["complete"].append(mark["complete"])
         version["current"].append(mark["kb"] in told.get("aliases", {}))
     return [
@@ -91,7 +97,7 @@ def read_mark(cluster: Cluster, index: str) -> dict[str, Any]:
 
 def is_mark(mark: Any) -> TypeGuard[dict[str, Any]]:
     """Tell whether an index's `_meta` is one that kbtools wrote."""
-    return isinstance(mark, dict) and {"kb", "version", "role", "mapping", "complete"} <= mark.keys()
+    return isinstance(mark, dict) and {"kb", "version", "mapping", "complete"} <= mark.keys()
 
 
 def current_version(cluster: Cluster, kb: str) -> Version:

@@ -138,4 +138,4 @@ def test_long_lists_of_relations_are_cut(sample_kb):
 
 def test_the_mappings_are_part_of_the_package():
     folder = Path(documents.__file__).parent / "mappings" / "1"
-    assert sorted(file.stem for file in folder.glob("*.json")) == sorted([*ROLES, "builds"])
+    assert sorted(file.stem for file in folder.glob("*.json")) == sorted([*ROLES, "vectors", "builds"])

@@ -174,7 +174,7 @@ def test_an_unknown_kb_names_those_that_are_there(load_sample, cluster, kb_name)
 def test_another_mapping_version_is_refused(load_sample, cluster, kb_name):
     load_sample()
     for role in ("entities", "names"):
-        mark = {"kb": kb_name, "version": 1, "role": role, "mapping": MAPPING_VERSION + 1, "complete": True}
+        mark = {"kb": kb_name, "version": 1, "mapping": MAPPING_VERSION + 1, "complete": True}
         cluster.ask("PUT", f"/{index_name(kb_name, 1, role)}/_mapping", {"_meta": {OWNER: mark}}, to="change")
     with pytest.raises(KBUnusable, match=f"found mapping version {MAPPING_VERSION + 1}, this kbtools reads"):
         ElasticKB(kb_name, cluster)

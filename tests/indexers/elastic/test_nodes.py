@@ -1,9 +1,12 @@
 """Whether a load and its readers outlive the nodes of a cluster: three of them, killed, stopped and started again."""
 
+import os
 import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -45,10 +48,14 @@ class Nodes:
 
 
 @pytest.fixture(scope="module")
-def nodes(cluster_program, tmp_path_factory):
-    started = Nodes(cluster_program, tmp_path_factory.mktemp("nodes"))
-    yield started
-    started.run("stop")
+def nodes(cluster_program):
+    memory = Path("/dev/shm")  # where there is one: a cluster flushes its state to the disk at every change
+    with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        started = Nodes(cluster_program, folder)
+        try:
+            yield started
+        finally:
+            started.run("stop")
 
 
 @pytest.fixture
