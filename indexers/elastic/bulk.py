@@ -7,16 +7,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-import elasticsearch
-
-from kbtools.errors import ServerError, Unreachable
-from kbtools.indexers.elastic.cluster import PASSING, Cluster, Patience, root_cause
+from kbtools.errors import NotAllowed, ServerError, Unreachable
+from kbtools.indexers.elastic.cluster import PASSING, Cluster, Patience, is_too_large, root_cause
 from kbtools.indexers.elastic.documents import Document
 from kbtools.indexers.elastic.mapping import loading_alias
 
 IN_FLIGHT = 4
 MOST_DOCUMENTS = 1_000
 MOST_BYTES = 4_000_000
+LARGEST = 100 * 1024 * 1024 - 1_000
+"""Bytes of a document that a cluster takes if nothing else is set."""
+
+LIMIT = "nodes.*.http.max_content_length_in_bytes"
 SHARD_TIMEOUT = "20s"
 """How long the cluster itself waits for a lost shard before it says so."""
 
@@ -74,10 +76,16 @@ class Sender:
     """Send batches to one cluster; used by one thread, with threads of its own for the requests."""
 
     def __init__(
-        self, cluster: Cluster, *, patience: Patience, in_flight: int = IN_FLIGHT, most: int = MOST_DOCUMENTS
+        self,
+        cluster: Cluster,
+        *,
+        patience: Patience,
+        in_flight: int = IN_FLIGHT,
+        most: int = MOST_DOCUMENTS,
+        largest: int = LARGEST,
     ) -> None:
         self.cluster = cluster
-        self.in_flight, self.most = in_flight, most
+        self.in_flight, self.most, self.largest = in_flight, most, largest
         self.stopped = threading.Event()
         self.wait = patience.sleep
         self.patience = Patience(patience.total, patience.first, patience.longest, sleep=self.pause)
@@ -129,6 +137,8 @@ class Sender:
 
     def send_once(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
         """Make one request; give what should be tried again, what was rejected, and the last reason to try again."""
+        if len(documents) == 1 and len(documents[0].source) > self.largest:
+            return [], [too_large(documents[0])], ""
         try:
             told = self.cluster.ask(
                 "POST", f"/{loading_alias(index)}/_bulk", b"".join(document.lines() for document in documents),
@@ -136,7 +146,7 @@ class Sender:
                 params={"require_alias": "true", "timeout": SHARD_TIMEOUT, "filter_path": ANSWERED},
             )  # fmt: skip
         except ServerError as error:
-            if isinstance(error.__cause__, elasticsearch.ApiError) and error.__cause__.meta.status == 413:
+            if is_too_large(error.__cause__):
                 return self.send_halves(index, documents)
             raise
         if not told["errors"]:
@@ -169,12 +179,27 @@ class Sender:
     def send_halves(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
         """Send in halves what is too large for one request, down to the document that is too large by itself."""
         if len(documents) == 1:
-            size = len(documents[0].source)
-            reason = f"a document of {size:,} bytes is larger than the cluster takes (http.max_content_length)"
-            return [], [Rejected(documents[0].key, "too large", reason, documents[0].source)], ""
+            return [], [too_large(documents[0])], ""
         middle = len(documents) // 2
         first, second = self.send_once(index, documents[:middle]), self.send_once(index, documents[middle:])
         return first[0] + second[0], first[1] + second[1], second[2] or first[2]
+
+
+def too_large(document: Document) -> Rejected:
+    """Reject a document that no request can hold."""
+    size = len(document.source)
+    reason = f"a document of {size:,} bytes is larger than the cluster takes (http.max_content_length, or its memory)"
+    return Rejected(document.key, "too large", reason, document.source)
+
+
+def read_largest(cluster: Cluster) -> int:
+    """Ask how many bytes a request may have; where that may not be asked, what Elasticsearch takes by default."""
+    try:
+        told = cluster.ask("GET", "/_nodes/http", to="ask for the size of requests", params={"filter_path": LIMIT})
+    except NotAllowed:
+        return LARGEST
+    nodes = (told or {}).get("nodes", {}).values()
+    return min((int(node["http"]["max_content_length_in_bytes"]) - 1_000 for node in nodes), default=LARGEST)
 
 
 def kind_of(error: dict[str, Any]) -> str:

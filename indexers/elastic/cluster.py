@@ -2,6 +2,7 @@
 
 import logging
 import random
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,9 @@ class Patience:
             yield pause
             wait *= 2
 
+
+PRESSURE = re.compile(r"_operation_bytes=(\d+), max_\w+_bytes=(\d+)")
+"""What an operation takes of a node's memory, and what there is for all of them."""
 
 ONCE = Patience(total=0.0)
 
@@ -152,13 +156,21 @@ def tls_context(connection: Connection) -> ssl.SSLContext:
 def passes(error: Exception) -> bool:
     """Tell whether the same request may succeed later."""
     if isinstance(error, elasticsearch.ApiError):
-        return error.meta.status in PASSING
+        return error.meta.status in PASSING and not is_too_large(error)
     if isinstance(error, elastic_transport.TlsError):
         return False
     return isinstance(
         error,
         elastic_transport.ConnectionError | elastic_transport.ConnectionTimeout | elastic_transport.SerializationError,
     )
+
+
+def is_too_large(error: BaseException | None) -> bool:
+    """Tell whether a request is more than the cluster takes at once, however idle it is."""
+    if not isinstance(error, elasticsearch.ApiError):
+        return False
+    pressure = PRESSURE.search(str(error.body)) if error.meta.status == 429 else None
+    return error.meta.status == 413 or (pressure is not None and int(pressure[1]) > int(pressure[2]))
 
 
 def reason_of(error: Exception) -> str:

@@ -7,6 +7,7 @@ current when it was opened.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import KBUnusable
+from kbtools.errors import KBUnusable, NotAllowed, Unreachable
 from kbtools.forms import name_forms
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.cluster import Cluster
@@ -79,6 +80,7 @@ class ElasticKB:
                 name=self.name,
             )
         self.entities, self.named = self.version.indexes[ENTITIES], self.version.indexes[NAMES]
+        self.check_health()
         self.manifest = Manifest.from_record(self.catalog("manifest")["manifest"])
         self.searches = Searches(self.cluster, self.name)
         self.matches: Cache[str, Sequence[NameMatch]] = Cache(FORMS_REMEMBERED)
@@ -89,6 +91,20 @@ class ElasticKB:
 
     def close(self) -> None:
         self.cluster.close()
+
+    def check_health(self) -> None:
+        """Refuse a knowledge base that lacks a shard; give a node that was just lost a moment to be replaced."""
+        with suppress(NotAllowed):  # reading asks for less than knowing the cluster's health
+            health = self.cluster.ask(
+                "GET", f"/_cluster/health/{self.entities},{self.named}", to=f"ask for the health of {self.name}",
+                params={"wait_for_status": "yellow", "timeout": "10s"}, missing_ok=True,
+            )  # fmt: skip
+            if health and health["status"] == "red":
+                raise Unreachable(
+                    f"{self.cluster.connection.where}: {self.name} lacks {health['unassigned_shards']} of its shards, "
+                    "the cluster's health is red; start the nodes that are down, or load it again",
+                    name=self.name,
+                )
 
     def catalog(self, document: str) -> dict[str, Any]:
         """Read a document that belongs to the whole knowledge base."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from kbtools.errors import BulkFailed, ServerError, WrongFormat
 from kbtools.indexers.build import Watch
-from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Rejected, Sender, Sent
+from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Rejected, Sender, Sent, read_largest
 from kbtools.indexers.elastic.claims import (
     Build,
     Claim,
@@ -219,7 +219,13 @@ class Run:
     ) -> None:
         self.kb, self.cluster, self.build, self.held = kb, cluster, build, held
         self.options, self.watch = options, watch
-        self.sender = Sender(cluster, patience=options.patience, in_flight=options.in_flight, most=options.batch)
+        self.sender = Sender(
+            cluster,
+            patience=options.patience,
+            in_flight=options.in_flight,
+            most=options.batch,
+            largest=read_largest(cluster),
+        )
         self.progress: Progress = held.progress
         self.noted = time.monotonic()
         self.read = 0

@@ -213,6 +213,20 @@ def test_a_search_that_cannot_pass_says_why(load_sample, proxy, connect, kb_name
         kb.lookup(["harry potter"])
 
 
+def test_a_cluster_without_some_shards_is_refused_at_the_door(load_sample, proxy, connect, kb_name):
+    load_sample()
+    red = {"status": "red", "unassigned_shards": 1}
+    server = proxy(lambda number, method, path: (200, red) if "_cluster/health" in path else None)
+    with pytest.raises(Unreachable, match="lacks 1 of its shards, the cluster's health is red"):
+        ElasticKB(kb_name, connect(server.url))
+
+
+def test_a_reader_that_may_not_ask_for_the_health_reads(load_sample, proxy, connect, kb_name):
+    load_sample()
+    server = proxy(lambda number, method, path: (403, {"error": "no"}) if "_cluster/health" in path else None)
+    assert ElasticKB(kb_name, connect(server.url)).lookup(["harry potter"])
+
+
 # cache
 
 

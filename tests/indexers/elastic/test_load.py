@@ -24,12 +24,12 @@ from kbtools.errors import (
     Unreachable,
     WrongFormat,
 )
-from kbtools.indexers.elastic.bulk import Sender
+from kbtools.indexers.elastic.bulk import Sender, read_largest
 from kbtools.indexers.elastic.claims import Owner, read_note
 from kbtools.indexers.elastic.cluster import Patience
 from kbtools.indexers.elastic.documents import Document
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.mapping import MAPPING_VERSION, OWNER
+from kbtools.indexers.elastic.mapping import MAPPING_VERSION, OWNER, Settings, index_body
 from kbtools.indexers.elastic.removal import choose_versions, remove_versions
 from kbtools.indexers.elastic.status import cluster_status
 from kbtools.indexers.elastic.versions import current_version, index_name, list_versions, roll_back
@@ -429,6 +429,33 @@ def test_a_document_that_is_too_large_is_rejected_and_its_neighbours_stored(smal
     assert "2,000 bytes is larger than the cluster takes" in sent[0].rejected[0].reason
     assert (sent[0].documents, sent[0].done) == (7, 8)
     assert sum(body.count(b'"_id"') for body in stored) == 7
+
+
+def test_a_document_larger_than_any_request_is_rejected_without_being_sent(cluster, kb_name):
+    index = f"kbtools-{kb_name}-000001-names"
+    body = index_body("names", kb=kb_name, version=1, token="", settings=Settings(replicas=0))
+    cluster.ask("PUT", f"/{index}", body, to="make an index")
+    large = b'{"words":"' + b"x " * 53_000_000 + b'"}'
+    documents = [Document("0", b'{"form":"a"}', 1), Document("1", large, 2), Document("2", b'{"form":"b"}', 3)]
+    sent = []
+    Sender(cluster, patience=Patience(), largest=read_largest(cluster)).send_all(index, documents, sent.append)
+    assert [(one.done, one.documents, len(one.rejected)) for one in sent] == [(1, 1, 0), (2, 0, 1), (3, 1, 0)]
+    assert "106,000,012 bytes is larger than the cluster takes" in sent[1].rejected[0].reason
+
+
+def test_a_document_that_never_fits_into_memory_is_rejected_and_not_tried_forever(small_server, connect):
+    def reply(method, path, body):
+        if len(body) < 1_000:
+            return 200, {"errors": False, "items": []}
+        pressure = "rejected execution of coordinating operation [all_bytes=0, coordinating_operation_bytes=2000, "
+        reason = {"type": "es_rejected_execution_exception", "reason": pressure + "max_coordinating_bytes=1000]"}
+        return 429, {"error": reason, "status": 429}
+
+    documents = [Document(str(number), b"x" * (2_000 if number == 1 else 100), number + 1) for number in range(3)]
+    server, sent = small_server(reply), []
+    Sender(connect(server.url), patience=Patience(total=60.0)).send_all("some", documents, sent.append)
+    assert [rejected.key for rejected in sent[0].rejected] == ["1"]
+    assert len(server.requests) < 6
 
 
 def test_a_slow_cluster_is_never_read_ahead_of(small_server, connect):
