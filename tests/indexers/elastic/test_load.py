@@ -1,5 +1,6 @@
 """Whether a load is whole or not seen, goes on where it was killed, and touches nothing that is not its own."""
 
+import itertools
 import json
 import os
 import random
@@ -25,7 +26,7 @@ from kbtools.errors import (
     WrongFormat,
 )
 from kbtools.indexers.elastic.bulk import Sender, read_largest
-from kbtools.indexers.elastic.claims import Owner, read_note
+from kbtools.indexers.elastic.claims import LEASE, Owner, read_note, write_note
 from kbtools.indexers.elastic.cluster import Patience
 from kbtools.indexers.elastic.documents import Document
 from kbtools.indexers.elastic.knowledge import ElasticKB
@@ -358,6 +359,46 @@ def test_a_process_that_is_gone_is_told_from_one_that_runs():
     assert replace(here, pid=gone.pid).is_gone() is True
     assert parent.is_gone() is True
     assert replace(here, host="elsewhere").is_gone() is None
+
+
+@pytest.fixture
+def left_elsewhere(load_sample, proxy, connect, cluster, kb_name):
+    """Leave a load behind as if another machine had begun it; give a way to show a sign of life."""
+    stopped_load(load_sample, proxy, connect, at=16)
+    name = f"{kb_name}/1"
+
+    def change(**changes):
+        record, stamp = read_note(cluster, name)
+        write_note(cluster, name, kb_name, record | changes, stamp)
+
+    owner = read_note(cluster, name)[0]["owner"] | {"host": "elsewhere"}
+    change(owner=owner, loading=True)
+    return change
+
+
+def test_a_loader_of_another_machine_without_a_sign_of_life_is_replaced(left_elsewhere, load_sample, cluster, kb_name):
+    waited = []
+    assert load_sample(patience=Patience(sleep=waited.append)).current
+    assert waited == [LEASE]
+    assert states(cluster, kb_name) == [(1, "current")]
+
+
+def test_a_loader_of_another_machine_that_lives_is_left_alone(left_elsewhere, load_sample):
+    beats = itertools.count(100)
+    with pytest.raises(BuildLocked, match="on elsewhere"):
+        load_sample(patience=Patience(sleep=lambda seconds: left_elsewhere(beat=next(beats))))
+
+
+def test_a_loader_that_was_replaced_stops(load_sample, proxy, connect, cluster, kb_name):
+    def watch(number, method, path):
+        if "names-loading/_bulk" in path:
+            record, stamp = read_note(cluster, f"{kb_name}/1")
+            record["owner"] |= {"token": "another"}
+            write_note(cluster, f"{kb_name}/1", kb_name, record, stamp)
+
+    with pytest.raises(BuildLocked, match="is being loaded by process"):
+        load_sample(on=connect(proxy(watch).url))
+    assert states(cluster, kb_name) == [(1, "unfinished")]
 
 
 def test_two_machines_load_one_kb(load_sample, cluster, kb_name, sample_kb):
