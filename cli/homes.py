@@ -1,14 +1,14 @@
 """Where a knowledge base lives: the options that say so, and the one place that opens it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from kbtools.answering import TAGGER, Answerer, open_kb
+from kbtools.cli.options import Command
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster
@@ -49,7 +49,7 @@ def open_home(
     return Answerer(ElasticKB(str(kb), elasticsearch.connect()), models=models, tagger=tagger, device=device)
 
 
-def elasticsearch_options(command: Callable[..., object]) -> Callable[..., object]:
+def elasticsearch_options(command: Command) -> Command:
     """Take `--elasticsearch [URL]` and what belongs to it as one argument, `elasticsearch`, nothing if not given."""
 
     @wraps(command)
@@ -95,7 +95,7 @@ def elasticsearch_options(command: Callable[..., object]) -> Callable[..., objec
     ]
     for option in reversed(options):
         gathered = option(gathered)
-    return gathered
+    return cast(Command, gathered)
 
 
 def text_of(value: object) -> str | None:

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from kbtools.answering import TAGGER, open_kb
+from kbtools.answering import TAGGER
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, kb_option, kb_option_if
 from kbtools.errors import BadSetting
 from kbtools.pruning import DEFAULT, FOCUSED, PRUNERS
@@ -37,6 +38,7 @@ def training_options(*, required: bool) -> Callable[[Command], Command]:
         ),
         click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options."),
         device_option,
+        elasticsearch_options,
     ]
 
     def decorate(command: Command) -> Command:
@@ -113,6 +115,7 @@ def command(
     config: Path | None,
     device: str,
     seed: int | None,
+    elasticsearch: Elasticsearch | None,
 ) -> None:
     """Train the models of a knowledge base: all of a profile, or one part.
 
@@ -128,13 +131,13 @@ def command(
     from kbtools.scorers.training import Splits
 
     changes = read_config(config) | given({"seed": seed})
-    kb = open_kb(path).kb
+    kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     told: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "report": show_epoch}
     for made in train_profile(kb, splits, profile=profile, models=models, **told):
         show_trained(made)
     plan = PLANS[profile]
-    answerer = open_kb(path, models=models, tagger=plan.tagger, device=device)
+    answerer = open_home(path, elasticsearch, models=models, tagger=plan.tagger, device=device)
     query: dict[str, Any] = {"pruning": plan.pruning, "scorer": ",".join(plan.relations), "subject": plan.ranked_by}
     show_chosen(choose_for(answerer, valid, models=models, **query))
     options = " ".join(f"--{name} {value}" for name, value in {**query, "tagger": plan.tagger}.items())
@@ -154,6 +157,7 @@ def relation(
     profile: str,
     config: Path | None,
     device: str,
+    elasticsearch: Elasticsearch | None,
     **options: Any,
 ) -> None:
     """Train relation scorers: v(r, q) = f(q)·E(r)."""
@@ -161,7 +165,7 @@ def relation(
 
     changes = read_config(config) | given(options)
     chosen = {name: change_settings(relation_settings(profile, name), changes) for name in scorer.split(",")}
-    kb = open_kb(path).kb
+    kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
         click.echo(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
@@ -183,6 +187,7 @@ def tagger(
     profile: str,
     config: Path | None,
     device: str,
+    elasticsearch: Elasticsearch | None,
     **options: Any,
 ) -> None:
     """Train taggers: p(w|q), where a question names its subject."""
@@ -191,7 +196,7 @@ def tagger(
 
     changes = read_config(config) | given(options)
     chosen = {name: change_settings(tagger_settings(profile, name), changes) for name in tagger.split(",")}
-    kb = open_kb(path).kb
+    kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
         click.echo(f"{name}: {len(splits.train):,} questions", err=True)
@@ -212,6 +217,7 @@ def subject(
     profile: str,
     config: Path | None,
     device: str,
+    elasticsearch: Elasticsearch | None,
     **options: Any,
 ) -> None:
     """Train subject scorers: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r)."""
@@ -220,7 +226,7 @@ def subject(
 
     changes = read_config(config) | given(options)
     chosen = {name: change_settings(subject_settings(profile, name), changes) for name in subject.split(",")}
-    kb = open_kb(path).kb
+    kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
         click.echo(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
@@ -240,6 +246,7 @@ def subject(
 @click.option("--subject", help="The subject scorer.")
 @click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
 @device_option
+@elasticsearch_options
 def ranking(
     path: Path,
     valid: Path,
@@ -250,10 +257,11 @@ def ranking(
     subject: str | None,
     limit: int | None,
     device: str,
+    elasticsearch: Elasticsearch | None,
 ) -> None:
     """Choose the temperatures and weights of the joint score, and keep them with the models."""
     from kbtools.judging import choose_for
 
-    answerer = open_kb(path, models=models, tagger=tagger, device=device)
+    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
     chosen = choose_for(answerer, valid, models=models, pruning=pruning, scorer=scorer, subject=subject, limit=limit)
     show_chosen(chosen)
