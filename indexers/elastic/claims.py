@@ -200,18 +200,23 @@ class Claim:
             if self.lost:
                 raise self.lost
             progress = replace(self.progress, beat=self.progress.beat + 1, **changes)
-            name = f"{self.kb}/{progress.part}"
-            try:
-                self.stamp = write_note(self.cluster, name, self.kb, asdict(progress), self.stamp, patience)
-            except Taken:
-                found = read_note(self.cluster, name)
-                theirs = Progress.from_record(found[0]) if found else None
-                if theirs is None or theirs.owner != progress.owner:
-                    self.lost = locked(self.cluster, self.kb, theirs)
-                    raise self.lost from None
-                assert found  # the answer to our own write was lost, and it was tried again
-                self.stamp = write_note(self.cluster, name, self.kb, asdict(progress), found[1])
+            name, written = f"{self.kb}/{progress.part}", False
+            while not written:
+                try:
+                    self.stamp = write_note(self.cluster, name, self.kb, asdict(progress), self.stamp, patience)
+                    written = True
+                except Taken:
+                    self.stamp = self.read_own_note(name, progress)
             self.progress = progress
+
+    def read_own_note(self, name: str, progress: Progress) -> dict[str, int]:
+        """Find what our next write must state, where the answer to an earlier one was lost."""
+        found = read_note(self.cluster, name)
+        theirs = Progress.from_record(found[0]) if found else None
+        if found is None or theirs is None or theirs.owner != progress.owner:
+            self.lost = locked(self.cluster, self.kb, theirs)
+            raise self.lost
+        return found[1]
 
     def release(self, **changes: Any) -> None:
         """Stop the signs of life; the note stays, for the next run to go on from."""
