@@ -12,6 +12,8 @@ from kbtools.version import __version__
 COMMANDS = {
     "index": "Build a knowledge base from its files.",
     "query": "Answer a question, or a stream of them.",
+    "compare": "Compare pruners and scorers on questions with known answers.",
+    "report": "Write tables, pictures and a page of a comparison.",
     "info": "Show what a knowledge base holds.",
     "remove": "Delete a knowledge base, or leftovers of builds, from a cluster.",
     "rollback": "Point a knowledge base on a cluster at the version before.",

@@ -13,6 +13,7 @@ from kbtools.answering import SCORER, TAGGER, TOP
 from kbtools.cli.ahead import lines_at_hand
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option
+from kbtools.comparison.abstaining import Abstainer, Judged, read_calibration
 from kbtools.explaining import explain_candidate, explain_result
 from kbtools.pruning import DEFAULT, FOCUSED, PRUNERS
 from kbtools.questions import read_questions
@@ -45,12 +46,12 @@ def visible(text: str) -> str:
     return CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
 
 
-def table(result: Result, explain: bool) -> str:
+def table(result: Result, explain: bool, judged: Judged | None = None) -> str:
     """Lay out a result for people."""
-    return "\n".join(visible(line) for line in rows(result, explain))
+    return "\n".join(visible(line) for line in rows(result, explain, judged))
 
 
-def rows(result: Result, explain: bool) -> list[str]:
+def rows(result: Result, explain: bool, judged: Judged | None) -> list[str]:
     if not result.candidates:
         return [result.question, "  no candidates: no name of the knowledge base is in the question"]
     lines = [result.question]
@@ -66,8 +67,19 @@ def rows(result: Result, explain: bool) -> list[str]:
         lines.append(f"  the first {result.tied} are tied, in the order of their ids")
     shown = [f"{answer.name} ({answer.id})" if answer.name else answer.id for answer in result.answers[:ANSWERS_SHOWN]]
     more = len(result.answers) - len(shown)
-    lines.append("  answers: " + ", ".join(shown) + (f" and {more:,} more" if more > 0 else ""))
+    if judged is None or judged.answered:
+        lines.append("  answers: " + ", ".join(shown) + (f" and {more:,} more" if more > 0 else ""))
+    lines += [f"  {judged.verdict}"] if judged else []
     return lines
+
+
+def sparql_query(result: Result, judged: Judged | None) -> str:
+    """Write the query of the winning pair, or a comment where there is none to trust."""
+    if not result.candidates:
+        return "# no candidates"
+    if judged and not judged.answered:
+        return f"# {judged.verdict}"
+    return object_query(result.candidates[0].subject, result.candidates[0].relation)
 
 
 @click.command("query")
@@ -86,6 +98,17 @@ def rows(result: Result, explain: bool) -> list[str]:
 @models_option
 @device_option
 @click.option("--top", default=TOP, show_default=True, type=click.IntRange(0), help="Candidates to give; 0 gives all.")
+@click.option(
+    "--abstain",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="Give no answer where confidence is below P, and say how high it is.",
+)
+@click.option(
+    "--calibration",
+    type=click.Path(path_type=Path),
+    help="A run of kbtools compare --valid over the same names: makes confidence the share that is right.",
+)
 @click.option("--explain", is_flag=True, help="Say why each candidate stands where it does.")
 @click.option("--sparql", is_flag=True, help="Print the SPARQL query of the winning pair instead of its answers.")
 @click.option(
@@ -104,6 +127,8 @@ def command(
     models: Path | None,
     device: str,
     top: int,
+    abstain: float | None,
+    calibration: Path | None,
     explain: bool,
     sparql: bool,
     timing: bool,
@@ -113,22 +138,33 @@ def command(
     """Answer QUESTION, or each line of standard input if QUESTION is `-`."""
     if (question is None) == (questions is None):
         raise click.UsageError("give one QUESTION, or - for standard input, or --questions FILE")
+    if calibration and abstain is None:
+        raise click.UsageError("--calibration is of use with --abstain alone")
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
     kb = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
+    abstainer = None
+    if abstain is not None:
+        fitted = None
+        if calibration:
+            fitted = read_calibration(calibration, kb, pruning=pruning, scorer=scorer, subject=subject)
+        abstainer = Abstainer(abstain, fitted)
     asked = texts(question, questions)
     together = lines_at_hand(asked) if elasticsearch else ([text] for text in asked)
+    kept = None if abstainer else top or None
     results = (
         result
         for some in together
-        for result in kb.query_many(some, pruning=pruning, scorer=scorer, subject=subject, top=top or None)
+        for result in kb.query_many(some, pruning=pruning, scorer=scorer, subject=subject, top=kept)
     )
-    for result in results:
+    for whole in results:
+        judged = abstainer.judge(whole, top=top or None) if abstainer else None
+        result = judged.result if judged else whole
         if sparql:
-            best = result.candidates[0] if result.candidates else None
-            click.echo(object_query(best.subject, best.relation) if best else "# no candidates")
+            click.echo(sparql_query(result, judged))
         elif as_json:
             record = result.to_json() | ({} if timing else {"milliseconds": None})
+            record |= {"confidence": judged.confidence, "answered": judged.answered} if judged else {}
             click.echo(json.dumps(record, ensure_ascii=False).encode())
         else:
-            click.echo(table(result, explain))
+            click.echo(table(result, explain, judged))

@@ -31,6 +31,10 @@ KBToolsError
 │   ├── ModelMissing      no model of that name in the folder of models
 │   ├── ModelUnusable     another format version, or damaged
 │   └── CheckpointMismatch  trained on other relations or types than the knowledge base has
+├── RunError              a comparison cannot go on, or cannot be read
+│   ├── RunMissing        no run of kbtools compare in that folder
+│   ├── RunUnusable       damaged, or of another version
+│   └── RunMismatch       results of another knowledge base or other questions
 └── TrainingError         a model cannot be trained
     ├── BadQuestions      question files that nothing can be learned from
     ├── BadVectors        word or entity vectors that are not what they should be
@@ -204,3 +208,19 @@ class UnknownDevice(TrainingError):
 
 class DeviceFull(TrainingError):
     """Say that a device's memory does not hold a batch."""
+
+
+class RunError(KBToolsError):
+    """A comparison cannot go on, or cannot be read."""
+
+
+class RunMissing(RunError):
+    """Say that no run of kbtools compare is in a folder."""
+
+
+class RunUnusable(RunError):
+    """Say that a run is damaged, or of another version."""
+
+
+class RunMismatch(RunError):
+    """Say that a run holds results of another knowledge base or of other questions."""

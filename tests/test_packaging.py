@@ -18,6 +18,9 @@ SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 
 ROOMS = dict(line.split(" = ") for line in SETUP["options"]["package_dir"].split("\n") if line)
 HEAVY = {"duckdb", "elasticsearch", "faiss", "lmdb", "pyarrow", "pyoxigraph", "tantivy", "torch"}
+DRAWING = {"matplotlib"}
+"""What the package kbtools.reports may import, and nothing else."""
+
 KBTOOLS_SCRIPT = str(Path(sysconfig.get_path("scripts"), "kbtools"))
 
 MODULES = {
@@ -77,6 +80,18 @@ def test_arrows_point_one_way(source: str, targets: set[str]) -> None:
     assert against == []
 
 
+def test_reports_alone_draw() -> None:
+    against = [
+        f"{module} imports {name}"
+        for module, path in MODULES.items()
+        if not module.startswith("kbtools.reports.")
+        for name in imports(path)
+        if name.split(".")[0] in DRAWING
+    ]
+
+    assert against == []
+
+
 def test_imports_are_absolute_and_by_installed_name() -> None:
     against = [
         f"{path} imports {name}"
@@ -96,7 +111,7 @@ def test_heavy_libraries_stay_unloaded(arguments: list[str]) -> None:
     loaded = modules_loaded(arguments)
 
     assert "kbtools" in loaded
-    assert loaded & HEAVY == set()
+    assert loaded & (HEAVY | DRAWING) == set()
 
 
 def room(module: str) -> str:

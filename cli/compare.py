@@ -1,0 +1,102 @@
+"""kbtools compare: which pruner and which scorers, and by how much."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from kbtools.answering import SCORER, TAGGER, open_kb
+from kbtools.cli.options import device_option, json_option, kb_option, models_option
+from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.files import write_tables
+from kbtools.comparison.grid import POPULARITY, Grid, split_names
+from kbtools.comparison.records import report_json
+from kbtools.comparison.report import make_report
+from kbtools.comparison.stages import Watch
+from kbtools.comparison.tables import terminal_table
+from kbtools.pruning import PRUNERS
+
+
+def shown(quiet: bool) -> Watch:
+    """Tell on standard error which stage is computed, and how far it is where that is a terminal."""
+    told: set[str] = set()
+
+    def watch(stage: str, done: int, total: int) -> None:
+        if quiet:
+            return
+        if sys.stderr.isatty():
+            click.echo(f"\r{stage}: {done:,} of {total:,}\033[K", err=True, nl=done >= total)
+        elif stage not in told:
+            told.add(stage)
+            click.echo(f"{stage}: {total:,} questions", err=True)
+
+    return watch
+
+
+def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    """Read names with commas between."""
+    found = split_names(value)
+    if not found:
+        raise click.BadParameter("expected at least one name, several with commas between")
+    return found
+
+
+@click.command("compare")
+@kb_option
+@click.option("--questions", required=True, type=click.Path(path_type=Path), help="Questions with their gold.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), help="The folder of the run; a run is continued."
+)
+@click.option(
+    "--pruning", default=",".join(PRUNERS), show_default=True, callback=names, help="Pruners; the focused ones too."
+)
+@click.option(
+    "--scorer",
+    default=SCORER,
+    show_default=True,
+    callback=names,
+    help="Relation scorers: plugins, or module:Class; a&b is the average of two.",
+)
+@click.option(
+    "--subject",
+    default=POPULARITY,
+    show_default=True,
+    callback=names,
+    help="Subject scorers: plugins, popularity, which is what kbtools query adds without one, or none.",
+)
+@click.option("--tagger", default=TAGGER, show_default=True, help="The tagger of the focused pruners.")
+@models_option
+@device_option
+@click.option("--valid", type=click.Path(path_type=Path), help="Validation questions, to calibrate confidence on.")
+@click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
+@click.option(
+    "--errors", default=0, type=click.IntRange(0), help="Write so many lost questions of each cause per cell."
+)
+@click.option("--quiet", is_flag=True, help="Print the table alone.")
+@json_option
+def command(
+    path: Path,
+    questions: Path,
+    out: Path,
+    pruning: tuple[str, ...],
+    scorer: tuple[str, ...],
+    subject: tuple[str, ...],
+    tagger: str,
+    models: Path | None,
+    device: str,
+    valid: Path | None,
+    limit: int | None,
+    errors: int,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Compare every pruner with every scorer on questions with known answers; names stand with commas between.
+
+    Controls are always among the cells: n-gram-idf with the untrained scorer, and subject scorers that see nothing
+    or only count. What is computed is kept: a run that was stopped goes on, and other names are added to it.
+    """
+    answerer = open_kb(path, models=models, tagger=tagger, device=device)
+    request = Request(questions, out, Grid(pruning, scorer, subject), path, limit=limit, errors=errors, valid=valid)
+    report = make_report(compare(answerer, request, watch=shown(quiet)))
+    write_tables(report)
+    click.echo(report_json(report) if as_json else terminal_table(report))

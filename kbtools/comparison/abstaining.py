@@ -1,0 +1,78 @@
+"""Answer only where confidence is high enough, as calibrated by a run of kbtools compare."""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from kbtools.answering import Answerer
+from kbtools.comparison.calibration import Calibration, run_calibration
+from kbtools.comparison.fingerprints import kb_digest
+from kbtools.comparison.grid import POPULARITY, Cell
+from kbtools.comparison.run import open_run
+from kbtools.comparison.stages import identify
+from kbtools.errors import RunMismatch, RunUnusable
+from kbtools.results import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Abstainer:
+    """Say how sure a result is, and withhold the answers of one that is not sure enough."""
+
+    least: float
+    calibration: Calibration | None = None
+
+    def confidence(self, result: Result) -> float:
+        """Give the winner's share of the pool, calibrated if it can be; the result must hold its whole pool."""
+        if not result.candidates:
+            return 0.0
+        best = result.candidates[0].score
+        share = 1 / math.fsum(math.exp(found.score - best) for found in result.candidates)
+        return share if self.calibration is None else float(self.calibration.apply(np.array([share]))[0])
+
+    def judge(self, result: Result, *, top: int | None) -> "Judged":
+        """Cut a result to its best candidates, and take its answers out where it is not sure enough."""
+        confidence = self.confidence(result)
+        answered = bool(result.candidates) and confidence >= self.least
+        kept = replace(result, candidates=result.candidates[:top], answers=result.answers if answered else ())
+        return Judged(kept, confidence, answered)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A result, how sure it is, and whether that is enough."""
+
+    result: Result
+    confidence: float
+    answered: bool
+
+    @property
+    def verdict(self) -> str:
+        return f"confidence {self.confidence:.2f}" if self.answered else f"no answer: confidence {self.confidence:.2f}"
+
+
+def read_calibration(
+    run: Path, answerer: Answerer, *, pruning: str, scorer: str, subject: str | None = None
+) -> Calibration:
+    """Fit the confidence of a pruner and its scorers on the validation questions of a run.
+
+    Raises RunMismatch for a run over another knowledge base or other models, RunUnusable where it lacks the cell.
+    """
+    found, cell = open_run(run), Cell(pruning, scorer, subject or POPULARITY)
+    if found.origin.kb.digest != kb_digest(answerer.kb):
+        raise RunMismatch(
+            f"{run}: compared on the knowledge base {found.origin.kb.path}, not on this one; "
+            "run kbtools compare --valid on this one",
+            path=str(run),
+        )
+    calibration = run_calibration(found, cell)
+    if calibration is None or found.valid is None:
+        raise RunUnusable(
+            f"{run}: {cell.label} is not calibrated there; run kbtools compare --valid with these names", path=str(run)
+        )
+    if list(identify(answerer, [cell])[cell]) != found.valid.cells[cell].facts["identity"]:
+        raise RunMismatch(
+            f"{run}: {cell.label} was compared with other models than these; run kbtools compare again", path=str(run)
+        )
+    return calibration

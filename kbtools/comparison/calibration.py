@@ -1,0 +1,142 @@
+"""Whether confidence means what it says, and a map that makes it so: isotonic, fitted on validation questions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.comparison.grid import Cell
+from kbtools.comparison.run import Run
+
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """A map from confidence to the share that is right: (steps,) each, both ascending; between steps, a line."""
+
+    confidence: NDArray[np.float64]
+    correct: NDArray[np.float64]
+
+    def apply(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Calibrate confidences; 0, which is no candidate at all, stays 0."""
+        found = np.interp(confidence, self.confidence, self.correct)
+        return np.where(confidence > 0, found, 0.0)
+
+
+def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> Calibration:
+    """Fit the ascending map with the least squared error: pool adjacent violators. Questions without answer are out.
+
+    >>> fit_calibration(np.array([0.2, 0.4, 0.6, 0.8]), np.array([0.0, 1.0, 0.0, 1.0])).correct.tolist()
+    [0.0, 0.5, 1.0]
+    """
+    answered = confidence > 0
+    order = np.argsort(confidence[answered], kind="stable")
+    levels, inverse = np.unique(confidence[answered][order], return_inverse=True)
+    counts = np.bincount(inverse, minlength=len(levels)).astype(np.float64)
+    sums = np.bincount(inverse, weights=correct[answered][order], minlength=len(levels))
+    pooled: list[tuple[float, float, float]] = []
+    for level, total, count in zip(levels * counts, sums, counts, strict=True):
+        pooled.append((float(level), float(total), float(count)))
+        while len(pooled) > 1 and pooled[-2][1] * pooled[-1][2] >= pooled[-1][1] * pooled[-2][2]:
+            last = pooled.pop()
+            pooled[-1] = tuple(map(sum, zip(pooled[-1], last, strict=True)))  # type: ignore[assignment]
+    if not pooled:
+        return Calibration(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+    table = np.array(pooled)
+    return Calibration(table[:, 0] / table[:, 2], table[:, 1] / table[:, 2])
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Questions of like confidence: how many, what they claim, what they keep."""
+
+    count: int
+    confidence: float
+    correct: float
+
+
+def reliability(confidence: NDArray[np.float64], correct: NDArray[np.float64], *, bins: int = BINS) -> list[Bin]:
+    """Group answered questions by confidence, in bins of equal width; empty ones are left out."""
+    answered = confidence > 0
+    claimed, kept = confidence[answered], correct[answered]
+    place = np.minimum((claimed * bins).astype(np.int64), bins - 1)
+    found = [np.flatnonzero(place == at) for at in range(bins)]
+    return [Bin(len(at), float(claimed[at].mean()), float(kept[at].mean())) for at in found if len(at)]
+
+
+def calibration_error(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
+    """Give the expected calibration error of the answered questions: the mean gap between claimed and kept."""
+    bins = reliability(confidence, correct)
+    total = sum(one.count for one in bins)
+    return sum(one.count * abs(one.confidence - one.correct) for one in bins) / total if total else 0.0
+
+
+def risk_coverage(
+    confidence: NDArray[np.float64], correct: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give coverage and risk as the threshold falls: which share is answered, and which share of that is wrong."""
+    levels, inverse = np.unique(-confidence, return_inverse=True)
+    answered = np.cumsum(np.bincount(inverse, minlength=len(levels)))
+    right = np.cumsum(np.bincount(inverse, weights=correct, minlength=len(levels)))
+    kept = levels < 0
+    return (answered / len(confidence))[kept], (1 - right / answered)[kept]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationFigures:
+    """How honest the confidence of a cell is; `calibrated_error` where validation questions were compared as well."""
+
+    cell: Cell
+    error: float
+    calibrated_error: float | None
+    when_right: float
+    when_wrong: float
+    outside: float
+    auroc: float
+
+
+def calibration_figures(run: Run) -> list[CalibrationFigures]:
+    """Compute them for every cell of a run."""
+    return [cell_calibration(run, cell) for cell in run.cells]
+
+
+def cell_calibration(run: Run, cell: Cell) -> CalibrationFigures:
+    outcomes = run.cells[cell]
+    confidence, strict, outside = outcomes["confidence"], outcomes["strict"], outcomes["confidence_without"]
+    fitted = run_calibration(run, cell)
+    return CalibrationFigures(
+        cell=cell,
+        error=calibration_error(confidence, strict),
+        calibrated_error=None if fitted is None else calibration_error(fitted.apply(confidence), strict),
+        when_right=weighted_mean(confidence, strict),
+        when_wrong=weighted_mean(confidence, 1 - strict),
+        outside=float(outside.mean()),
+        auroc=auroc(
+            np.concatenate([confidence, outside]),
+            right=np.concatenate([strict, np.zeros(len(outside))]),
+        ),
+    )
+
+
+def run_calibration(run: Run, cell: Cell) -> Calibration | None:
+    """Fit the calibration of a cell on the validation questions of its run, if it has any."""
+    if run.valid is None or cell not in run.valid.cells:
+        return None
+    outcomes = run.valid.cells[cell]
+    return fit_calibration(outcomes["confidence"], outcomes["strict"])
+
+
+def weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    total = float(weights.sum())
+    return float((values * weights).sum() / total) if total else 0.0
+
+
+def auroc(confidence: NDArray[np.float64], *, right: NDArray[np.float64]) -> float:
+    """Give the probability that a right answer has the higher confidence than a wrong one; equal counts half."""
+    levels, inverse = np.unique(confidence, return_inverse=True)
+    good = np.bincount(inverse, weights=right, minlength=len(levels))
+    bad = np.bincount(inverse, weights=1 - right, minlength=len(levels))
+    below = np.cumsum(bad) - bad
+    pairs = float(good.sum() * bad.sum())
+    return float((good * (below + bad / 2)).sum() / pairs) if pairs else 0.5

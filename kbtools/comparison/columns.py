@@ -1,0 +1,74 @@
+"""Columns on disk: what a stage of a comparison computed, under the fingerprint of what it was computed from."""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.errors import KBUnusable, RunUnusable
+from kbtools.storage import read_record, write_record
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-columns", 1
+LEVEL = 1
+"""Of zlib: columns of rows shrink several times at the cost of writing them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Arrays of one dimension by name, and facts that are no arrays."""
+
+    fingerprint: str
+    arrays: Mapping[str, NDArray[Any]]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.arrays[name]
+
+
+def write_columns(path: Path, columns: Columns) -> None:
+    """Write columns to a file that appears whole or not at all."""
+    packed = {
+        name: [array.dtype.str, zlib.compress(np.ascontiguousarray(array).tobytes(), LEVEL)]
+        for name, array in columns.arrays.items()
+    }
+    record = {"fingerprint": columns.fingerprint, "facts": dict(columns.facts), "columns": packed}
+    write_record(path, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+
+
+def read_columns(path: Path) -> Columns:
+    """Read columns; raise RunUnusable where the file is damaged or of another version."""
+    try:
+        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION)
+        arrays = {
+            name: np.frombuffer(zlib.decompress(packed), dtype=np.dtype(kind))
+            for name, (kind, packed) in record["columns"].items()
+        }
+        return Columns(record["fingerprint"], arrays, record["facts"])
+    except (KBUnusable, zlib.error, KeyError, TypeError, ValueError) as error:
+        raise RunUnusable(
+            f"{path}: damaged or written by another version of kbtools; delete it and run kbtools compare again",
+            path=str(path),
+        ) from error
+
+
+def find_columns(path: Path, fingerprint: str) -> Columns | None:
+    """Read columns if they are there, whole, and computed from the same."""
+    if not path.is_file():
+        return None
+    try:
+        columns = read_columns(path)
+    except RunUnusable:
+        return None
+    return columns if columns.fingerprint == fingerprint else None
+
+
+def digest(*parts: object) -> str:
+    """Give the fingerprint of some facts: equal for equal facts."""
+    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,77 @@
+"""Compare: fill the cells of a grid that are not on disk yet, on test questions and on validation questions."""
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from kbtools.answering import Answerer
+from kbtools.comparison.fingerprints import Fingerprints, kb_digest, questions_digest
+from kbtools.comparison.grid import Grid
+from kbtools.comparison.run import VALID, Origin, Run, Source, open_run, prepare_run
+from kbtools.comparison.stages import Stages, Watch
+from kbtools.errors import SourceEmpty
+from kbtools.questions import AnnotatedQuestion, read_annotated
+from kbtools.storage import locked
+from kbtools.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to compare, on which questions, and where to keep it.
+
+    `errors` examples of each cause are written out; confidence is calibrated on the questions of `valid`.
+    """
+
+    questions: Path
+    out: Path
+    grid: Grid
+    kb_path: Path
+    limit: int | None = None
+    errors: int = 0
+    valid: Path | None = None
+
+
+def compare(answerer: Answerer, request: Request, *, watch: Watch = lambda stage, done, total: None) -> Run:
+    """Fill every cell of a grid that is not on disk already; give the run.
+
+    Raises InputError for questions that cannot be read, OutputUnusable, RunMismatch, UnknownPlugin, BrokenPlugin,
+    ModelError.
+    """
+    questions = read_gold(request.questions, request.limit)
+    validation = read_gold(request.valid, request.limit) if request.valid else None
+    make_parts(answerer, request.grid)
+    fill_run(answerer, request, questions, watch)
+    if request.valid and validation:
+        valid = replace(request, questions=request.valid, out=request.out / VALID, errors=0)
+        fill_run(answerer, valid, validation, lambda stage, done, total: watch(f"validation, {stage}", done, total))
+    return open_run(request.out)
+
+
+def read_gold(path: Path, limit: int | None) -> list[AnnotatedQuestion]:
+    """Read the questions, the first ones if limited; raise SourceEmpty where there is none."""
+    questions = list(read_annotated(path))[:limit]
+    if not questions:
+        raise SourceEmpty(f"{path}: holds no question, expected subject, relation, object and question a line")
+    return questions
+
+
+def make_parts(answerer: Answerer, grid: Grid) -> None:
+    """Make every pruner and scorer, so that what is wrong with one is said before anything is computed."""
+    for cell in grid.cells():
+        answerer.pruner(cell.pruning)
+        answerer.scorer(cell.scorer)
+        if cell.subject_scorer:
+            answerer.subject_scorer(cell.subject_scorer)
+
+
+def fill_run(answerer: Answerer, request: Request, questions: list[AnnotatedQuestion], watch: Watch) -> None:
+    """Fill the cells over one file of questions."""
+    kb, asked = kb_digest(answerer.kb), questions_digest(questions)
+    cells = request.grid.cells()
+    origin = Origin(Source(str(request.kb_path), kb), Source(str(request.questions), asked), __version__)
+    prepare_run(request.out, origin, cells)
+    with locked(request.out):
+        stages = Stages(answerer, request.out, questions, Fingerprints(kb, asked), cells, watch)
+        stages.drop_outdated()
+        for _, group in groupby(sorted(cells), key=lambda cell: cell.pruning):
+            stages.fill(list(group), errors=request.errors)

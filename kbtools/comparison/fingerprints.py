@@ -1,0 +1,85 @@
+"""What the stages of a comparison depend on: a stage is computed again when its fingerprint changes, and only then."""
+
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kbtools.comparison.columns import digest
+from kbtools.comparison.grid import Cell
+from kbtools.joint import Weights
+from kbtools.knowledge import KnowledgeBase
+from kbtools.models import RELATION, SUBJECT, TAGGER, model_folder
+from kbtools.normalise import NORMALISER_VERSION
+from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
+from kbtools.pruning.table import FOCUSED
+from kbtools.questions import AnnotatedQuestion
+from kbtools.ranking import DECIMALS
+from kbtools.version import __version__
+
+STAGES = 1
+"""Rises when the code of a stage changes what it gives."""
+
+
+def kb_digest(kb: KnowledgeBase) -> str:
+    """Fingerprint the content of a knowledge base, with the order of its relations."""
+    return digest(kb.manifest.digest, NORMALISER_VERSION, list(kb.relations))
+
+
+def questions_digest(questions: list[AnnotatedQuestion]) -> str:
+    """Fingerprint questions with their gold, in order."""
+    return digest([(one.subject, one.relation, one.object, one.text) for one in questions])
+
+
+def scorer_identity(names: str, models: Path | None) -> str:
+    """Fingerprint a relation scorer: the plugins it names, their versions, and the files of their models."""
+    return digest([plugin_identity(SCORERS, name.strip(), part=RELATION, models=models) for name in names.split(",")])
+
+
+def subject_identity(cell: Cell, models: Path | None) -> str:
+    """Fingerprint the subject scorer of a cell."""
+    name = cell.subject_scorer
+    return digest(plugin_identity(SUBJECT_SCORERS, name, part=SUBJECT, models=models) if name else cell.subject)
+
+
+def pruner_identity(name: str, *, tagger: str, models: Path | None) -> str:
+    """Fingerprint a pruner: its name, and the tagger that guides it."""
+    return digest([name, plugin_identity(TAGGERS, tagger, part=TAGGER, models=models) if name in FOCUSED else None])
+
+
+def plugin_identity(group: str, name: str, *, part: str, models: Path | None) -> list[object]:
+    """Tell one version of a plugin from another: what offers it, and the files of its model, which may be another's."""
+    points = list_plugins(group).get(name, [])
+    offers = [[target(point), point.dist.version if point.dist else ""] for point in points]
+    shared = getattr(load_plugin(group, name), "model", None) if points else None
+    folder = model_folder(models, part, shared or name) if models else None
+    return [name, offers, folder_digest(folder) if folder and folder.is_dir() else None]
+
+
+def folder_digest(folder: Path) -> str:
+    """Fingerprint the files of a folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return digest([[str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """The fingerprints of every stage of a run over one knowledge base and one list of questions.
+
+    Pruners and scorers are named by their identities.
+    """
+
+    kb: str
+    questions: str
+
+    def gold(self) -> str:
+        return digest("gold", STAGES, __version__, self.kb, self.questions)
+
+    def pools(self, pruner: str) -> str:
+        return digest("pools", self.gold(), pruner)
+
+    def scores(self, pruner: str, scorer: str) -> str:
+        return digest("scores", self.pools(pruner), scorer)
+
+    def cell(self, pruner: str, scorer: str, subject: str, weights: Weights) -> str:
+        scores = self.scores(pruner, scorer), self.scores(pruner, subject)
+        return digest("cell", *scores, DECIMALS, asdict(weights))

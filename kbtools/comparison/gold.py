@@ -1,0 +1,84 @@
+"""The gold answers as rows of a knowledge base, and what keeps a question from being answered at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.knowledge import KnowledgeBase
+from kbtools.linking import link_strictly
+from kbtools.ngrams import Question
+from kbtools.questions import AnnotatedQuestion
+
+ABSENT = -1
+"""The row of what a knowledge base does not hold."""
+
+
+class Fault(IntEnum):
+    """Why no system can be right about a question; it stays in every denominator and counts as wrong."""
+
+    NONE = 0
+    UNKNOWN_SUBJECT = 1
+    UNKNOWN_RELATION = 2
+    NO_SUCH_FACT = 3
+    UNNAMED_SUBJECT = 4
+
+    @property
+    def label(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gold:
+    """Questions with their gold, in columns (questions,); `linkable` says that some n-gram is a name of the subject."""
+
+    questions: Sequence[AnnotatedQuestion]
+    subject: NDArray[np.int64]
+    relation: NDArray[np.int64]
+    object: NDArray[np.int64]
+    fault: NDArray[np.int8]
+    linkable: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+def find_gold(
+    kb: KnowledgeBase, questions: Sequence[AnnotatedQuestion], *, linkable: NDArray[np.bool_] | None = None
+) -> Gold:
+    """Find the gold of questions in a knowledge base; what is linkable is found too unless it is known."""
+    relations = {relation: row for row, relation in enumerate(kb.relations)}
+    subject = rows_of(kb, [one.subject for one in questions])
+    relation = np.array([relations.get(one.relation, ABSENT) for one in questions], dtype=np.int64)
+    fault = np.array([find_fault(kb, int(s), int(r)) for s, r in zip(subject, relation, strict=True)], dtype=np.int8)
+    targets = rows_of(kb, [one.object for one in questions])
+    if linkable is None:
+        found = [is_linkable(kb, one, int(row)) for one, row in zip(questions, subject, strict=True)]
+        linkable = np.array(found, dtype=bool)
+    return Gold(questions, subject, relation, targets, fault, linkable)
+
+
+def is_linkable(kb: KnowledgeBase, question: AnnotatedQuestion, subject: int) -> bool:
+    """Tell whether some n-gram of a question is strictly a name of an entity."""
+    return subject != ABSENT and any(
+        subject in link.entities for link in link_strictly(kb, Question.read(question.text))
+    )
+
+
+def rows_of(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
+    """Find the rows of ids, ABSENT for an unknown one."""
+    return np.array([ABSENT if row is None else row for row in kb.rows(ids)], dtype=np.int64)
+
+
+def find_fault(kb: KnowledgeBase, subject: int, relation: int) -> Fault:
+    """Say what a knowledge base lacks of a gold pair."""
+    if subject == ABSENT:
+        return Fault.UNKNOWN_SUBJECT
+    if relation == ABSENT:
+        return Fault.UNKNOWN_RELATION
+    row = np.array([subject], dtype=np.uint32)
+    if relation not in kb.relations_of(row).values:
+        return Fault.NO_SUCH_FACT
+    return Fault.NONE if kb.aliases(subject) else Fault.UNNAMED_SUBJECT

@@ -1,0 +1,63 @@
+"""The grid: every pruner with every relation scorer and every subject scorer, and the controls beside them."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+from urllib.parse import quote
+
+CONTROL_PRUNER, CONTROL_SCORER = "n-gram-idf", "lexical"
+"""What needs no training, and stands in every grid."""
+
+NO_SUBJECT, POPULARITY = "none", "popularity"
+"""No subject scorer: nothing tells namesakes apart, or the number of facts does a little, as in `kbtools query`."""
+
+CONTROL_SUBJECTS = (NO_SUBJECT, "type-count", "fact-count")
+"""Subject scorers that see nothing or only count; any claim for a subject network stands beside them."""
+
+
+class Cell(NamedTuple):
+    """One system of the grid."""
+
+    pruning: str
+    scorer: str
+    subject: str
+
+    @property
+    def label(self) -> str:
+        return " / ".join(self)
+
+    @property
+    def subject_scorer(self) -> str | None:
+        """Name the plugin that scores subjects, if one does."""
+        return None if self.subject in (NO_SUBJECT, POPULARITY) else self.subject
+
+    @property
+    def file(self) -> str:
+        """Name the cell's files."""
+        return file_name(*self)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The axes as asked for; a name given twice counts once."""
+
+    pruning: tuple[str, ...]
+    scorer: tuple[str, ...] = (CONTROL_SCORER,)
+    subject: tuple[str, ...] = (POPULARITY,)
+
+    def cells(self) -> list[Cell]:
+        """List the cells: those asked for and the controls, each once, in the order asked."""
+        subjects = (*self.subject, *CONTROL_SUBJECTS)
+        asked = product(self.pruning, self.scorer, subjects)
+        controls = product([CONTROL_PRUNER], [*self.scorer, CONTROL_SCORER], subjects)
+        return list(dict.fromkeys(Cell(*names) for names in [*asked, *controls]))
+
+
+def file_name(*names: str) -> str:
+    """Join names to the name of a file: `n-gram~bigru~none`."""
+    return "~".join(quote(name, safe="+,") for name in names)
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Read names that commas divide; `a&b` names scorers that are averaged, which `kbtools query` spells `a,b`."""
+    return tuple(dict.fromkeys(name.strip().replace("&", ",") for name in text.split(",") if name.strip()))

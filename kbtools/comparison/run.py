@@ -1,0 +1,143 @@
+"""The folder of a comparison: what it was made of, and the outcomes of its cells; one knowledge base, one file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.comparison.causes import find_causes
+from kbtools.comparison.columns import Columns, read_columns
+from kbtools.comparison.gold import Fault
+from kbtools.comparison.grid import Cell
+from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
+from kbtools.storage import read_record, write_record
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 1
+RECORD, GOLD = "run.msgpack", "gold.columns"
+CELLS, VALID = "cells", "valid"
+POOLS, RELATION_SCORES, SUBJECT_SCORES = "pools", "relation", "subject"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a run was made of: a path for people, a digest that decides."""
+
+    path: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The knowledge base and the questions of a run; `version` is that of kbtools."""
+
+    kb: Source
+    questions: Source
+    version: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A comparison as it is on disk; `valid` is the same on the validation questions, where they were given."""
+
+    folder: Path
+    origin: Origin
+    gold: Columns
+    cells: Mapping[Cell, Columns]
+    valid: "Run | None" = None
+
+    def __len__(self) -> int:
+        return len(self.gold["fault"])
+
+    def strict(self, cell: Cell) -> NDArray[np.float64]:
+        """Give the expected correctness of each question."""
+        return self.cells[cell]["strict"]
+
+    def causes(self, cell: Cell) -> NDArray[np.int8]:
+        """Give the cause of each question that is not answered in full."""
+        gold = self.gold
+        return find_causes(self.cells[cell].arrays, fault=gold["fault"], linkable=gold["linkable"])
+
+    def excluded(self) -> dict[str, int]:
+        """Count the questions that no system can answer; they are wrong in every figure."""
+        fault = self.gold["fault"]
+        return {kind.label: int(np.count_nonzero(fault == kind)) for kind in Fault if kind is not Fault.NONE}
+
+
+def open_run(folder: Path) -> Run:
+    """Open a run; raise RunMissing where there is none, RunUnusable where it is damaged or has no cell yet."""
+    origin, order = read_origin(folder)
+    if not (folder / GOLD).is_file():
+        raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
+    found = {cell_of(columns): columns for columns in map(read_columns, sorted((folder / CELLS).glob("*.columns")))}
+    if not found:
+        raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
+    cells = {cell: found[cell] for cell in [*order, *sorted(found)] if cell in found}
+    valid = open_run(folder / VALID) if (folder / VALID / CELLS).is_dir() else None
+    return Run(folder, origin, read_columns(folder / GOLD), cells, valid)
+
+
+def cell_of(columns: Columns) -> Cell:
+    """Name the cell that outcomes belong to."""
+    return Cell(*columns.facts["cell"])
+
+
+def read_origin(folder: Path) -> tuple[Origin, list[Cell]]:
+    """Read what a run was made of, and its cells in the order they were asked for."""
+    if not (folder / RECORD).is_file():
+        raise RunMissing(
+            f"{folder}: no run here (it has no {RECORD}); name the folder that kbtools compare --out made",
+            path=str(folder),
+        )
+    try:
+        record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION)
+        origin = Origin(Source(**record["kb"]), Source(**record["questions"]), record["version"])
+        return origin, [Cell(*cell) for cell in record["cells"]]
+    except (KBUnusable, KeyError, TypeError) as error:
+        raise RunUnusable(
+            f"{folder / RECORD}: damaged or written by another version of kbtools; give another --out",
+            path=str(folder),
+        ) from error
+
+
+def prepare_run(folder: Path, origin: Origin, cells: list[Cell]) -> None:
+    """Make the folder of a run, or go on with it.
+
+    Raises OutputUnusable where it cannot be written or holds something else, RunMismatch where it holds results of
+    another knowledge base or other questions.
+    """
+    order: list[Cell] = []
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / RECORD).is_file():
+            raise OutputUnusable(
+                f"{folder}: holds files, but no run of kbtools compare; choose another --out", path=str(folder)
+            )
+        before, order = read_origin(folder)
+        refuse_other("knowledge base", before.kb, origin.kb, folder)
+        refuse_other("question file", before.questions, origin.questions, folder)
+    record: dict[str, Any] = {
+        "kb": {"path": origin.kb.path, "digest": origin.kb.digest},
+        "questions": {"path": origin.questions.path, "digest": origin.questions.digest},
+        "version": origin.version,
+        "cells": [list(cell) for cell in dict.fromkeys([*cells, *order])],
+    }
+    try:
+        for name in (CELLS, POOLS, RELATION_SCORES, SUBJECT_SCORES):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        write_record(folder / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+    except OSError as error:
+        raise OutputUnusable(
+            f"{folder}: cannot be written ({error.strerror}); choose another --out", path=str(folder)
+        ) from error
+
+
+def refuse_other(what: str, before: Source, now: Source, folder: Path) -> None:
+    """Refuse to add results to those of something else."""
+    if before.digest != now.digest:
+        raise RunMismatch(
+            f"{folder}: holds results of the {what} {before.path} ({before.digest[:12]}), "
+            f"asked for {now.path} ({now.digest[:12]}); results are not merged, give another --out",
+            path=str(folder),
+        )

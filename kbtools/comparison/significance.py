@@ -1,0 +1,75 @@
+"""Whether one cell is better than another on the same questions: McNemar's exact test and the paired bootstrap."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.comparison.bootstrap import Resamples, interval
+from kbtools.comparison.grid import Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Cell `one` against cell `other` in strict accuracy.
+
+    `won` and `lost` sum the answers that `one` gains and loses, where a tie is a share of an answer; `mcnemar` is the
+    exact two-sided probability of a split as uneven, rounded to whole answers, if neither were better. `low` and
+    `high` bound 95 % of the paired bootstrap, and `bootstrap` is its two-sided probability.
+    """
+
+    one: Cell
+    other: Cell
+    difference: float
+    low: float
+    high: float
+    won: float
+    lost: float
+    mcnemar: float
+    bootstrap: float
+
+
+def compare_cells(
+    values: Mapping[Cell, NDArray[np.float64]], resamples: Resamples, pairs: Sequence[tuple[Cell, Cell]] | None = None
+) -> list[Difference]:
+    """Compare cells in pairs, all of them unless told which; values are expected correctness, (questions,) each."""
+    cells = list(values)
+    sums = resamples.sums(np.stack([values[cell] for cell in cells], axis=1))
+    resampled = dict(zip(cells, sums.T / resamples.questions, strict=True))
+    return [
+        compare_two(one, other, (values[one], values[other]), resampled[one] - resampled[other])
+        for one, other in (combinations(cells, 2) if pairs is None else pairs)
+    ]
+
+
+def compare_two(
+    one: Cell, other: Cell, values: tuple[NDArray[np.float64], NDArray[np.float64]], resampled: NDArray[np.float64]
+) -> Difference:
+    """Compare two cells whose difference was resampled."""
+    difference = values[0] - values[1]
+    won, lost = float(difference[difference > 0].sum()), float(-difference[difference < 0].sum())
+    low, high = interval(resampled)
+    beyond = min(np.count_nonzero(resampled <= 0), np.count_nonzero(resampled >= 0))
+    bootstrap = min(1.0, 2 * (int(beyond) + 1) / (len(resampled) + 1))
+    return Difference(
+        one, other, float(difference.mean()), low, high, won, lost, mcnemar(round(won), round(lost)), bootstrap
+    )
+
+
+def mcnemar(won: int, lost: int) -> float:
+    """Give the exact two-sided probability of a split as uneven as this one, by a fair coin.
+
+    >>> mcnemar(1, 5)
+    0.21875
+    """
+    total = won + lost
+    logs = [
+        math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) - total * math.log(2)
+        for k in range(min(won, lost) + 1)
+    ]
+    peak = max(logs)
+    tail = math.exp(peak) * math.fsum(math.exp(one - peak) for one in logs)
+    return round(min(1.0, 2 * tail), 12)

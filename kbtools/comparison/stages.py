@@ -1,0 +1,175 @@
+"""The stages of a run: each is computed once and kept on disk, and a cell is a join over what is there."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.answering import Answerer
+from kbtools.comparison.adding import joint_scores
+from kbtools.comparison.columns import Columns, find_columns, read_columns, write_columns
+from kbtools.comparison.examples import write_examples
+from kbtools.comparison.fingerprints import Fingerprints, pruner_identity, scorer_identity, subject_identity
+from kbtools.comparison.gathering import gather_pools
+from kbtools.comparison.gold import Gold, find_gold
+from kbtools.comparison.grid import NO_SUBJECT, Cell, file_name
+from kbtools.comparison.joining import join
+from kbtools.comparison.objects import ObjectCheck
+from kbtools.comparison.pools import Pools
+from kbtools.comparison.run import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES
+from kbtools.comparison.scores import Progress, score_relations, score_subjects
+from kbtools.errors import RunUnusable
+from kbtools.joint import Weights
+from kbtools.questions import AnnotatedQuestion
+
+Watch = Callable[[str, int, int], None]
+"""Hears of a stage, of how many questions it is through with, and of how many there are."""
+
+Identity = tuple[str, str, str]
+"""The fingerprints of a cell's pruner, relation scorer and subject scorer."""
+
+
+class Stages:
+    """Compute what a run lacks."""
+
+    def __init__(
+        self,
+        answerer: Answerer,
+        out: Path,
+        questions: Sequence[AnnotatedQuestion],
+        fingerprints: Fingerprints,
+        cells: Iterable[Cell],
+        watch: Watch,
+    ) -> None:
+        self.answerer, self.out, self.prints, self.watch = answerer, out, fingerprints, watch
+        self.identities = identify(answerer, cells)
+        self.gold = self.find_gold(questions)
+
+    def find_gold(self, questions: Sequence[AnnotatedQuestion]) -> Gold:
+        """Find the gold, and keep what a report needs of it."""
+        path, fingerprint = self.out / GOLD, self.prints.gold()
+        known = find_columns(path, fingerprint)
+        if known is not None:
+            return find_gold(self.answerer.kb, questions, linkable=known["linkable"])
+        self.watch("gold", 0, len(questions))
+        gold = find_gold(self.answerer.kb, questions)
+        _, inverse, count = np.unique([one.relation for one in questions], return_inverse=True, return_counts=True)
+        arrays = {"fault": gold.fault, "linkable": gold.linkable, "relation_frequency": count[inverse]}
+        write_columns(path, Columns(fingerprint, arrays))
+        return gold
+
+    def drop_outdated(self) -> None:
+        """Remove cells of models that have changed since, so that no table shows two of them under one name."""
+        now = {(axis, cell[axis]): identity[axis] for cell, identity in self.identities.items() for axis in range(3)}
+        for path in (self.out / CELLS).glob("*.columns"):
+            try:
+                facts = read_columns(path).facts
+            except RunUnusable:
+                path.unlink()
+                continue
+            before = enumerate(zip(facts["cell"], facts["identity"], strict=True))
+            if any(now.get((axis, name), identity) != identity for axis, (name, identity) in before):
+                path.unlink()
+
+    def fill(self, cells: Sequence[Cell], *, errors: int) -> None:
+        """Fill the cells of one pruner, and write so many examples of each cause."""
+        known = {cell: find_columns(self.path(CELLS, *cell), self.fingerprint(cell)) for cell in cells}
+        if all(known.values()) and not errors:
+            return
+        pools = self.pools(cells[0])
+        objects = ObjectCheck(self.answerer.kb, pools, self.gold)
+        for cell, found in known.items():
+            outcomes = found or self.outcomes(cell, pools, objects)
+            if not found:
+                write_columns(self.path(CELLS, *cell), outcomes)
+            if errors:
+                write_examples(self.out, self.answerer.kb, cell, outcomes, pools, self.gold, errors)
+
+    def weights(self, cell: Cell) -> Weights:
+        """Give what each part of a cell's scores counts: as `kbtools query` would, but for cells without subject."""
+        weights = self.answerer.weights(pruning=cell.pruning, scorer=cell.scorer, subject=cell.subject_scorer)
+        return replace(weights, popularity=0.0) if cell.subject == NO_SUBJECT else weights
+
+    def fingerprint(self, cell: Cell) -> str:
+        return self.prints.cell(*self.identities[cell], self.weights(cell))
+
+    def path(self, stage: str, *names: str) -> Path:
+        return self.out / stage / f"{file_name(*names)}.columns"
+
+    def outcomes(self, cell: Cell, pools: Pools, objects: ObjectCheck) -> Columns:
+        """Join one cell."""
+        relation = self.relation_scores(cell, pools)
+        subject = self.subject_scores(cell, pools) if cell.subject_scorer else None
+        begun = time.perf_counter()
+        v, u = relation["score"], None if subject is None else subject["score"]
+        score, relation_part = joint_scores(pools, v=v, u=u, weights=self.weights(cell))
+        ids = list(self.answerer.kb.relations)
+        outcomes = join(pools, self.gold, score=score, relation=relation_part, objects=objects, relation_ids=ids)
+        seconds = time.perf_counter() - begun + sum(one.facts["seconds"] for one in (relation, subject) if one)
+        outcomes["milliseconds"] = 1000 * (pools.column("seconds") + seconds / len(self.gold))
+        facts = {"cell": list(cell), "identity": list(self.identities[cell])}
+        return Columns(self.fingerprint(cell), outcomes, facts)
+
+    def pools(self, cell: Cell) -> Pools:
+        """Read the pools of a cell's pruner, or gather and keep them."""
+        path, fingerprint = self.path(POOLS, cell.pruning), self.prints.pools(self.identities[cell][0])
+        columns = find_columns(path, fingerprint)
+        if columns is not None:
+            return Pools(columns)
+        pruner, progress = self.answerer.pruner(cell.pruning), self.watched(f"pools of {cell.pruning}")
+        pools = gather_pools(self.answerer.kb, pruner, self.gold, fingerprint=fingerprint, progress=progress)
+        write_columns(path, pools.columns)
+        return pools
+
+    def relation_scores(self, cell: Cell, pools: Pools) -> Columns:
+        """Read what a cell's relation scorer says of its pools, or compute and keep it."""
+        kb, scorer, questions = self.answerer.kb, self.answerer.scorer(cell.scorer), self.gold.questions
+        return self.kept(
+            self.path(RELATION_SCORES, cell.pruning, cell.scorer),
+            self.prints.scores(*self.identities[cell][:2]),
+            f"{cell.scorer} over {cell.pruning}",
+            lambda progress: score_relations(kb, pools, questions, scorer, progress),
+        )
+
+    def subject_scores(self, cell: Cell, pools: Pools) -> Columns:
+        """Read what a cell's subject scorer says of its pools, or compute and keep it."""
+        kb, scorer, questions = self.answerer.kb, self.answerer.subject_scorer(cell.subject), self.gold.questions
+        pruner, _, subject = self.identities[cell]
+        return self.kept(
+            self.path(SUBJECT_SCORES, cell.pruning, cell.subject),
+            self.prints.scores(pruner, subject),
+            f"{cell.subject} over {cell.pruning}",
+            lambda progress: score_subjects(kb, pools, questions, scorer, progress),
+        )
+
+    def kept(self, path: Path, fingerprint: str, name: str, compute: Callable[[Progress], NDArray[Any]]) -> Columns:
+        """Read scores from disk, or compute them, timed, and keep them."""
+        columns = find_columns(path, fingerprint)
+        if columns is None:
+            progress, begun = self.watched(name), time.perf_counter()
+            columns = Columns(fingerprint, {"score": compute(progress)}, {"seconds": time.perf_counter() - begun})
+            write_columns(path, columns)
+        return columns
+
+    def watched(self, stage: str) -> Progress:
+        """Tell the watcher that a stage begins; give what tells it how far the stage is."""
+        total = len(self.gold)
+        self.watch(stage, 0, total)
+        return lambda done: self.watch(stage, done, total)
+
+
+def identify(answerer: Answerer, cells: Iterable[Cell]) -> dict[Cell, Identity]:
+    """Fingerprint the parts of every cell; each part is read once."""
+    models, known = answerer.models, dict[tuple[int, str], str]()
+    for cell in cells:
+        if (0, cell.pruning) not in known:
+            known[0, cell.pruning] = pruner_identity(cell.pruning, tagger=answerer.tagger, models=models)
+        if (1, cell.scorer) not in known:
+            known[1, cell.scorer] = scorer_identity(cell.scorer, models)
+        if (2, cell.subject) not in known:
+            known[2, cell.subject] = subject_identity(cell, models)
+    return {cell: (known[0, cell.pruning], known[1, cell.scorer], known[2, cell.subject]) for cell in cells}

@@ -1,0 +1,98 @@
+"""Whether confidence is that of the cell, and a calibration is refused where it does not belong."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.comparison.abstaining import Abstainer, read_calibration
+from kbtools.comparison.calibration import Calibration
+from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.grid import Cell, Grid
+from kbtools.comparison.run import Run
+from kbtools.errors import RunMismatch, RunUnusable
+from kbtools.questions import read_annotated
+
+STEEP = Calibration(np.array([0.5, 0.6]), np.array([0.1, 0.9]))
+
+
+@pytest.fixture(scope="module")
+def calibrated(sample_memory: Answerer, examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("calibrated") / "run"
+    files = examples / "sample.test.txt", examples / "sample.valid.txt"
+    return compare(sample_memory, Request(files[0], out, Grid(("n-gram+",)), Path("sample.kb"), valid=files[1]))
+
+
+def test_confidence_is_that_of_the_cell(calibrated: Run, sample_memory: Answerer, examples: Path) -> None:
+    cell = calibrated.cells[Cell("n-gram+", "lexical", "popularity")]
+    questions = list(read_annotated(examples / "sample.test.txt"))
+
+    results = [sample_memory.query(one.text, pruning="n-gram+", top=None) for one in questions]
+
+    assert [Abstainer(0).confidence(one) for one in results] == pytest.approx(cell["confidence"].tolist(), abs=1e-4)
+
+
+def test_an_unsure_result_keeps_its_candidates_and_loses_its_answers(sample_memory: Answerer) -> None:
+    result = sample_memory.query("who wrote it", top=None)
+
+    judged = Abstainer(0.9).judge(result, top=2)
+
+    assert (len(judged.result.candidates), judged.result.answers, judged.answered) == (2, (), False)
+    assert judged.verdict == "no answer: confidence 0.57"
+
+
+def test_a_sure_result_keeps_its_answers(sample_memory: Answerer) -> None:
+    result = sample_memory.query("who wrote it", top=None)
+
+    judged = Abstainer(0.5).judge(result, top=None)
+
+    assert (judged.result, judged.answered) == (result, True)
+
+
+def test_confidence_is_calibrated(sample_memory: Answerer) -> None:
+    result = sample_memory.query("who wrote it", top=None)
+
+    raw, calibrated = Abstainer(0).confidence(result), Abstainer(0, STEEP).confidence(result)
+
+    assert calibrated == pytest.approx(0.1 + 8 * (raw - 0.5))
+
+
+def test_no_candidates_give_no_answer_at_any_confidence(sample_memory: Answerer) -> None:
+    judged = Abstainer(0).judge(sample_memory.query("zzz", top=None), top=None)
+
+    assert (judged.confidence, judged.answered) == (0.0, False)
+
+
+def test_a_calibrated_cell_is_read(calibrated: Run, sample_memory: Answerer) -> None:
+    found = read_calibration(calibrated.folder, sample_memory, pruning="n-gram+", scorer="lexical")
+
+    assert 0 <= found.correct.min() <= found.correct.max() <= 1
+
+
+def test_a_cell_that_was_not_compared_is_named(calibrated: Run, sample_memory: Answerer) -> None:
+    with pytest.raises(RunUnusable, match="n-gram / lexical / popularity is not calibrated there"):
+        read_calibration(calibrated.folder, sample_memory, pruning="n-gram", scorer="lexical")
+
+
+def test_a_run_without_validation_questions_calibrates_nothing(sample_run: Run, sample_memory: Answerer) -> None:
+    with pytest.raises(RunUnusable, match="run kbtools compare --valid"):
+        read_calibration(sample_run.folder, sample_memory, pruning="n-gram", scorer="lexical")
+
+
+def test_a_calibration_of_another_knowledge_base_is_refused(calibrated: Run, tiny_memory) -> None:
+    with pytest.raises(RunMismatch, match=r"compared on the knowledge base sample\.kb, not on this one"):
+        read_calibration(calibrated.folder, Answerer(tiny_memory), pruning="n-gram+", scorer="lexical")
+
+
+def test_a_calibration_of_other_models_is_refused(
+    sample_memory: Answerer, request_for: Callable[..., Request], examples: Path, tmp_path: Path
+) -> None:
+    answerer = Answerer(sample_memory.kb, models=tmp_path / "models")
+    run = compare(answerer, request_for(valid=examples / "sample.valid.txt"))
+    (tmp_path / "models" / "relation" / "lexical").mkdir(parents=True)
+    (tmp_path / "models" / "relation" / "lexical" / "weights").write_text("other", encoding="utf-8")
+
+    with pytest.raises(RunMismatch, match="was compared with other models than these"):
+        read_calibration(run.folder, answerer, pruning="n-gram+", scorer="lexical")

@@ -1,0 +1,122 @@
+"""Whether confidence is measured as said, and the fitted map is the best ascending one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtools.answering import Answerer
+from kbtools.comparison.calibration import (
+    Calibration,
+    auroc,
+    calibration_error,
+    calibration_figures,
+    fit_calibration,
+    reliability,
+    risk_coverage,
+    run_calibration,
+)  # fmt: skip
+from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.run import Run
+from kbtools.errors import SourceEmpty
+
+ANSWERS = st.lists(st.tuples(st.floats(0.01, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=20)
+
+
+def columns(answers: list[tuple[float, float]]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([one for one, _ in answers]), np.array([one for _, one in answers])
+
+
+@given(ANSWERS)
+def test_the_fitted_map_ascends(answers: list[tuple[float, float]]) -> None:
+    fitted = fit_calibration(*columns(answers))
+
+    assert (np.diff(fitted.correct) > 0).all()
+    assert (np.diff(fitted.confidence) > 0).all()
+
+
+@given(ANSWERS)
+def test_the_fitted_map_keeps_within_what_was_seen(answers: list[tuple[float, float]]) -> None:
+    confidence, correct = columns(answers)
+
+    fitted = fit_calibration(confidence, correct)
+
+    assert correct.min() - 1e-9 <= fitted.correct.min() <= correct.mean() + 1e-9
+    assert correct.mean() - 1e-9 <= fitted.correct.max() <= correct.max() + 1e-9
+
+
+def test_violators_are_pooled() -> None:
+    fitted = fit_calibration(np.array([0.1, 0.2, 0.3, 0.9]), np.array([0.0, 1.0, 0.0, 1.0]))
+
+    assert fitted.confidence == pytest.approx([0.1, 0.25, 0.9])
+    assert fitted.correct == pytest.approx([0.0, 0.5, 1.0])
+
+
+def test_questions_without_an_answer_teach_nothing_and_stay_without_confidence() -> None:
+    fitted = fit_calibration(np.array([0.0, 0.5]), np.array([0.0, 1.0]))
+
+    assert fitted.apply(np.array([0.0, 0.5])).tolist() == [0.0, 1.0]
+
+
+def test_nothing_to_fit_gives_no_confidence() -> None:
+    assert fit_calibration(np.zeros(3), np.zeros(3)).apply(np.array([0.7])).tolist() == [0.0]
+
+
+def test_between_steps_is_a_line() -> None:
+    assert Calibration(np.array([0.2, 0.6]), np.array([0.0, 1.0])).apply(np.array([0.4])) == pytest.approx([0.5])
+
+
+def test_bins_hold_every_answered_question() -> None:
+    bins = reliability(np.array([0.0, 0.05, 0.5, 1.0]), np.array([0.0, 0.0, 1.0, 1.0]))
+
+    assert [(one.count, one.confidence, one.correct) for one in bins] == [(1, 0.05, 0.0), (1, 0.5, 1.0), (1, 1.0, 1.0)]
+
+
+def test_the_error_is_the_gap_between_claimed_and_kept() -> None:
+    assert calibration_error(np.array([0.9, 0.9]), np.array([1.0, 0.0])) == pytest.approx(0.4)
+    assert calibration_error(np.array([1.0, 0.0]), np.array([1.0, 0.0])) == 0
+
+
+def test_risk_falls_with_coverage_of_honest_confidence() -> None:
+    coverage, risk = risk_coverage(np.array([0.9, 0.8, 0.8, 0.0]), np.array([1.0, 1.0, 0.0, 0.0]))
+
+    assert coverage.tolist() == [0.25, 0.75]
+    assert risk == pytest.approx([0.0, 1 / 3])
+
+
+@pytest.mark.parametrize(
+    ("confidence", "right", "expected"),
+    [([0.9, 0.1], [1, 0], 1.0), ([0.1, 0.9], [1, 0], 0.0), ([0.5, 0.5], [1, 0], 0.5), ([0.5, 0.6], [1, 1], 0.5)],
+)
+def test_auroc_counts_pairs(confidence: list[float], right: list[float], expected: float) -> None:
+    assert auroc(np.array(confidence), right=np.array(right)) == expected
+
+
+def test_confidence_is_calibrated_on_validation_questions(
+    sample_memory: Answerer, request_for: Callable[..., Request], examples: Path
+) -> None:
+    run = compare(sample_memory, request_for(valid=examples / "sample.valid.txt"))
+
+    assert run.valid is not None
+    assert run.valid.cells.keys() == run.cells.keys()
+    assert all(run_calibration(run, cell) is not None for cell in run.cells)
+    assert all(one.calibrated_error is not None for one in calibration_figures(run))
+
+
+def test_without_validation_questions_nothing_is_calibrated(sample_run: Run) -> None:
+    assert {one.calibrated_error for one in calibration_figures(sample_run)} == {None}
+
+
+def test_an_empty_validation_file_is_refused_before_anything_is_computed(
+    sample_memory: Answerer, request_for: Callable[..., Request], tmp_path: Path
+) -> None:
+    (tmp_path / "blank.txt").write_text("\n", encoding="utf-8")
+
+    with pytest.raises(SourceEmpty, match="holds no question"):
+        compare(sample_memory, replace(request_for(), valid=tmp_path / "blank.txt"))
+
+    assert not (tmp_path / "run").exists()

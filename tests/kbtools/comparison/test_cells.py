@@ -1,0 +1,134 @@
+"""Whether a join over columns gives what a query gives, question by question."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.comparison.grid import Cell
+from kbtools.comparison.run import Run
+from kbtools.evaluation import expected_accuracy, pruning_figures
+from kbtools.questions import AnnotatedQuestion, read_annotated
+from kbtools.results import Candidate, Result
+
+PRUNERS = ["n-gram", "n-gram+", "n-gram-idf"]
+
+
+@pytest.fixture(scope="module")
+def gold(sample_questions: Path) -> list[AnnotatedQuestion]:
+    return list(read_annotated(sample_questions))
+
+
+@pytest.fixture(scope="module", params=PRUNERS)
+def pruning(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module", params=["popularity", "type-count", "fact-count"])
+def subject(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def results(sample_memory: Answerer, gold: list[AnnotatedQuestion], pruning: str, subject: str) -> list[Result]:
+    """Answer with the whole pool, as `kbtools query` ranks it."""
+    scorer = None if subject == "popularity" else subject
+    return [sample_memory.query(one.text, pruning=pruning, subject=scorer, top=None) for one in gold]
+
+
+@pytest.fixture(scope="module")
+def outcomes(sample_run: Run, pruning: str, subject: str) -> dict[str, np.ndarray]:
+    return dict(sample_run.cells[Cell(pruning, "lexical", subject)].arrays)
+
+
+def is_gold(found: Candidate, one: AnnotatedQuestion) -> bool:
+    return (found.subject, found.relation) == (one.subject, one.relation)
+
+
+def tied(result: Result) -> tuple[Candidate, ...]:
+    return result.candidates[: result.tied]
+
+
+def test_accuracy_is_that_of_queries(outcomes, results, gold) -> None:
+    assert outcomes["strict"].mean() == pytest.approx(expected_accuracy(results, gold))
+
+
+def test_recall_and_pool_sizes_are_those_of_the_pruner(outcomes, sample_memory, gold, pruning) -> None:
+    figures = pruning_figures(sample_memory, gold, pruning=pruning)
+
+    assert outcomes["recalled"].sum() == figures.recalled
+    assert outcomes["pool"].mean() == pytest.approx(figures.mean_pool)
+
+
+def test_ties_are_those_of_queries(outcomes, results) -> None:
+    assert outcomes["tied"].tolist() == [result.tied for result in results]
+
+
+def test_ties_are_broken_by_id_at_both_ends(outcomes, results, gold) -> None:
+    pairs = list(zip(results, gold, strict=True))
+
+    assert outcomes["first"].tolist() == [int(is_gold(tied(result)[0], one)) for result, one in pairs]
+    assert outcomes["last"].tolist() == [int(is_gold(tied(result)[-1], one)) for result, one in pairs]
+
+
+def test_confidence_is_the_share_of_the_winner_in_the_pool(outcomes, results) -> None:
+    expected = [
+        1 / math.fsum(math.exp(found.score - result.candidates[0].score) for found in result.candidates)
+        for result in results
+    ]
+
+    assert outcomes["confidence"] == pytest.approx(expected, abs=1e-4)
+
+
+def test_confidence_without_the_subject_is_that_of_the_others(outcomes, results, gold) -> None:
+    others = [
+        [found.score for found in result.candidates if found.subject != one.subject]
+        for result, one in zip(results, gold, strict=True)
+    ]
+    expected = [1 / math.fsum(math.exp(score - max(scores)) for score in scores) if scores else 0 for scores in others]
+
+    assert outcomes["confidence_without"] == pytest.approx(expected, abs=1e-4)
+
+
+def test_an_object_counts_where_the_winners_lead_to_it(outcomes, results, gold, sample_memory) -> None:
+    facts = sample_memory.kb.facts
+    expected = [
+        np.mean([one.object in facts[found.subject][found.relation] for found in tied(result)])
+        for result, one in zip(results, gold, strict=True)
+    ]
+
+    assert outcomes["object"] == pytest.approx(expected)
+
+
+def test_the_bound_counts_the_namesakes_of_the_winners(outcomes, results) -> None:
+    def alike(found: Candidate) -> tuple[object, ...]:
+        mention = found.mention
+        return (mention.start, mention.end, found.rung, found.parts["similarity"], found.relation)
+
+    counts = [Counter(map(alike, result.candidates)) for result in results]
+    expected = [
+        np.mean([1 / count[alike(found)] for found in tied(result)])
+        for result, count in zip(results, counts, strict=True)
+    ]
+
+    assert outcomes["bound"] == pytest.approx(expected)
+
+
+def test_the_relation_given_the_subject_is_ranked_among_its_own(outcomes, results, gold) -> None:
+    def given(result: Result, one: AnnotatedQuestion) -> float:
+        own = {found.relation: found.parts["relation"] for found in result.candidates if found.subject == one.subject}
+        best = [relation for relation, score in own.items() if score == max(own.values())]
+        return (one.relation in best) / len(best) if best else 0.0
+
+    expected = [given(result, one) for result, one in zip(results, gold, strict=True)]
+
+    assert outcomes["given_subject"] == pytest.approx(expected)
+
+
+def test_the_oracle_is_never_beaten_where_subjects_are_not_scored(sample_run: Run) -> None:
+    cell = sample_run.cells[Cell("n-gram-idf", "lexical", "none")]
+
+    assert (cell["strict"] <= cell["oracle"] + 1e-9).all()

@@ -1,0 +1,251 @@
+"""Whether a run is filled once, goes on after a stop, keeps apart what differs, and says what is wrong."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.candidates import Link
+from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.grid import Cell, Grid
+from kbtools.comparison.run import Run, open_run
+from kbtools.errors import (
+    BadLine,
+    BrokenPlugin,
+    OutputUnusable,
+    RunMismatch,
+    RunMissing,
+    RunUnusable,
+    SourceEmpty,
+    UnknownPlugin,
+)  # fmt: skip
+from kbtools.ngrams import Question
+from kbtools.scoring import Asked
+
+Ask = Callable[..., Request]
+
+
+class Wrapped:
+    """A pruner and a relation scorer that count their calls and may fail at one of them."""
+
+    def __init__(self, inner: object, *, fails_at: int = 0) -> None:
+        self.inner, self.fails_at, self.calls = inner, fails_at, 0
+
+    def called(self) -> None:
+        self.calls += 1
+        if self.calls == self.fails_at:
+            raise BrokenPlugin("stopped")
+
+    def links(self, question: Question) -> list[Link]:
+        self.called()
+        return self.inner.links(question)  # type: ignore[attr-defined, no-any-return]
+
+    def score(self, asked: Sequence[Asked]) -> np.ndarray:
+        self.called()
+        return self.inner.score(asked)  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.fixture
+def answerer(sample_memory: Answerer, tmp_path: Path) -> Answerer:
+    """Answer over the sample with a pruner and a scorer that count their calls."""
+    fresh = Answerer(sample_memory.kb, models=tmp_path / "models")
+    fresh.pruners["n-gram"] = Wrapped(fresh.pruner("n-gram"))
+    fresh.scorers["mine"] = Wrapped(fresh.scorer("lexical"))
+    return fresh
+
+
+def write_model(folder: Path, weights: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "weights").write_text(weights, encoding="utf-8")
+
+
+def files(run: Run) -> dict[str, int]:
+    return {str(path.relative_to(run.folder)): path.stat().st_mtime_ns for path in run.folder.rglob("*.columns")}
+
+
+def test_controls_are_always_among_the_cells() -> None:
+    cells = Grid(("n-gram+",), ("mine",), ("theirs",)).cells()
+
+    parts = [("n-gram+", "mine"), ("n-gram-idf", "mine"), ("n-gram-idf", "lexical")]
+    assert cells == [Cell(*part, name) for part in parts for name in ("theirs", "none", "type-count", "fact-count")]
+
+
+def test_a_second_run_computes_nothing(answerer: Answerer, request_for: Ask) -> None:
+    grid = Grid(("n-gram",), ("mine",))
+    before = files(compare(answerer, request_for(grid=grid)))
+    calls = answerer.pruners["n-gram"].calls, answerer.scorers["mine"].calls
+
+    after = files(compare(answerer, request_for(grid=grid)))
+
+    assert after == before
+    assert (answerer.pruners["n-gram"].calls, answerer.scorers["mine"].calls) == calls
+
+
+def test_each_stage_is_computed_once_for_all_cells(answerer: Answerer, request_for: Ask) -> None:
+    compare(answerer, request_for(grid=Grid(("n-gram",), ("mine", "lexical"))))
+
+    assert answerer.pruners["n-gram"].calls == 36
+    assert answerer.scorers["mine"].calls == 2
+
+
+def test_a_stopped_run_goes_on_to_the_same_end(answerer: Answerer, request_for: Ask, tmp_path: Path) -> None:
+    grid = Grid(("n-gram",), ("mine",))
+    answerer.scorers["mine"] = Wrapped(answerer.scorer("lexical"), fails_at=1)
+    with pytest.raises(BrokenPlugin, match="stopped"):
+        compare(answerer, request_for(grid=grid))
+
+    resumed = compare(answerer, request_for(grid=grid))
+    whole = compare(answerer, request_for(grid=grid, out=tmp_path / "whole"))
+
+    assert answerer.pruners["n-gram"].calls == 2 * 36
+    assert [resumed.strict(cell).tolist() for cell in whole.cells] == [
+        whole.strict(cell).tolist() for cell in whole.cells
+    ]
+
+
+def test_a_changed_checkpoint_computes_its_own_cells_again(
+    answerer: Answerer, request_for: Ask, tmp_path: Path
+) -> None:
+    grid = Grid(("n-gram+",), ("lexical", "mine"))
+    write_model(tmp_path / "models" / "relation" / "mine", "old")
+    before = files(compare(answerer, request_for(grid=grid)))
+    write_model(tmp_path / "models" / "relation" / "mine", "new")
+
+    after = files(compare(answerer, request_for(grid=grid)))
+
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {name for name in before if "mine" in name}
+
+
+def test_cells_of_a_changed_checkpoint_are_not_shown_beside_new_ones(
+    answerer: Answerer, request_for: Ask, tmp_path: Path
+) -> None:
+    write_model(tmp_path / "models" / "relation" / "mine", "old")
+    compare(answerer, request_for(grid=Grid(("n-gram",), ("mine",))))
+    write_model(tmp_path / "models" / "relation" / "mine", "new")
+
+    run = compare(answerer, request_for(grid=Grid(("n-gram+",), ("mine",))))
+
+    assert {cell.pruning for cell in run.cells if cell.scorer == "mine"} == {"n-gram+", "n-gram-idf"}
+
+
+def test_other_names_are_added_to_a_run(answerer: Answerer, request_for: Ask) -> None:
+    compare(answerer, request_for(grid=Grid(("n-gram",))))
+
+    run = compare(answerer, request_for(grid=Grid(("n-gram+",))))
+
+    assert {cell.pruning for cell in run.cells} == {"n-gram", "n-gram+", "n-gram-idf"}
+
+
+def test_another_knowledge_base_is_refused(answerer: Answerer, request_for: Ask, tiny_memory) -> None:
+    compare(answerer, request_for())
+
+    with pytest.raises(RunMismatch, match=r"knowledge base sample\.kb \(\w{12}\), asked for tiny\.kb \(\w{12}\)"):
+        compare(Answerer(tiny_memory), request_for(kb_path=Path("tiny.kb")))
+
+
+def test_other_questions_are_refused(answerer: Answerer, request_for: Ask) -> None:
+    compare(answerer, request_for())
+
+    with pytest.raises(RunMismatch, match="results are not merged, give another --out"):
+        compare(answerer, request_for(limit=5))
+
+
+def test_questions_of_what_the_knowledge_base_lacks_stay_in_the_denominator(
+    answerer: Answerer, request_for: Ask, tmp_path: Path
+) -> None:
+    lines = [
+        "m.078ffw\tfictional_universe.fictional_character.character_created_by\tm.042xh\twho created harry potter",
+        "m.nobody\tfictional_universe.fictional_character.character_created_by\tm.042xh\twho created harry potter",
+        "m.078ffw\tno.such.relation\tm.042xh\twho created harry potter",
+        "m.078ffw\tbook.written_work.author\tm.042xh\twho created harry potter",
+        "m.0kba178\tlocation.location.containedby\tm.06npd\twhere is it",
+    ]
+    path = tmp_path / "questions.txt"
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+    run = compare(answerer, request_for(questions=path))
+
+    assert len(run) == 5
+    assert list(run.excluded().values()) == [1, 1, 1, 1]
+    assert run.strict(Cell("n-gram-idf", "lexical", "popularity")).tolist() == [1, 0, 0, 0, 0]
+
+
+def test_a_file_without_a_question_is_refused(answerer: Answerer, request_for: Ask, tmp_path: Path) -> None:
+    (tmp_path / "blank.txt").write_text("\n \n", encoding="utf-8")
+
+    with pytest.raises(SourceEmpty, match="holds no question"):
+        compare(answerer, request_for(questions=tmp_path / "blank.txt"))
+
+
+def test_questions_without_gold_are_refused(answerer: Answerer, request_for: Ask, examples: Path) -> None:
+    with pytest.raises(BadLine, match="expected subject, relation, object and question"):
+        compare(answerer, request_for(questions=examples / "questions.txt"))
+
+
+@pytest.mark.parametrize(
+    ("grid", "unknown"),
+    [
+        (Grid(("n-gramme",)), "no pruner 'n-gramme'"),
+        (Grid(("n-gram",), ("nobody",)), "no plugin 'nobody'"),
+        (
+            Grid(("n-gram",), ("lexical",), ("height",)),
+            "no plugin 'height' in kbtools.subject_scorers",
+        ),
+    ],
+)
+def test_an_unknown_name_is_refused_before_anything_is_written(
+    answerer: Answerer, request_for: Ask, tmp_path: Path, grid: Grid, unknown: str
+) -> None:
+    with pytest.raises(UnknownPlugin, match=unknown):
+        compare(answerer, request_for(grid=grid))
+
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named(answerer: Answerer, request_for: Ask, sample_questions: Path) -> None:
+    with pytest.raises(OutputUnusable, match="choose another --out"):
+        compare(answerer, request_for(out=sample_questions / "run"))
+
+
+def test_a_folder_of_something_else_is_left_alone(answerer: Answerer, request_for: Ask, examples: Path) -> None:
+    with pytest.raises(OutputUnusable, match="holds files, but no run of kbtools compare"):
+        compare(answerer, request_for(out=examples))
+
+
+@pytest.mark.parametrize("folder", ["pools", "relation", "cells"])
+def test_what_is_damaged_is_computed_again(answerer: Answerer, request_for: Ask, folder: str) -> None:
+    whole = compare(answerer, request_for())
+    strict = {cell: whole.strict(cell).tolist() for cell in whole.cells}
+    damaged = min((whole.folder / folder).iterdir())
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    min((whole.folder / "cells").iterdir()).unlink()
+
+    mended = compare(answerer, request_for())
+
+    assert {cell: mended.strict(cell).tolist() for cell in mended.cells} == strict
+
+
+def test_a_damaged_cell_is_named_where_nothing_can_be_computed(answerer: Answerer, request_for: Ask) -> None:
+    run = compare(answerer, request_for())
+    cell = min((run.folder / "cells").iterdir())
+    cell.write_bytes(b"no columns")
+
+    with pytest.raises(RunUnusable, match="delete it and run kbtools compare again"):
+        open_run(run.folder)
+
+
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunMissing, match="no run here"):
+        open_run(tmp_path)
+
+
+def test_an_unfinished_run_is_named(answerer: Answerer, request_for: Ask) -> None:
+    answerer.pruners["n-gram"] = Wrapped(answerer.pruner("n-gram"), fails_at=1)
+    with pytest.raises(BrokenPlugin):
+        compare(answerer, request_for(grid=Grid(("n-gram",))))
+
+    with pytest.raises(RunUnusable, match="no cell is finished yet"):
+        open_run(request_for().out)
