@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.comparison.gold import Fault
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.run import Run
 
@@ -120,11 +121,14 @@ def cell_calibration(run: Run, cell: Cell) -> CalibrationFigures:
 
 
 def run_calibration(run: Run, cell: Cell) -> Calibration | None:
-    """Fit the calibration of a cell on the validation questions of its run, if it has any."""
+    """Fit the calibration of a cell on the validation questions of its run, if it has any.
+
+    Questions that the knowledge base cannot answer teach nothing about a ranking; they are measured apart.
+    """
     if run.valid is None or cell not in run.valid.cells:
         return None
-    outcomes = run.valid.cells[cell]
-    return fit_calibration(outcomes["confidence"], outcomes["strict"])
+    outcomes, answerable = run.valid.cells[cell], run.valid.gold["fault"] == Fault.NONE
+    return fit_calibration(outcomes["confidence"][answerable], outcomes["strict"][answerable])
 
 
 def weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

@@ -86,7 +86,8 @@ def causes_section(report: Report) -> Section:
 def calibration_section(found: Sequence[CalibrationFigures]) -> Section:
     return Section(
         "Calibration",
-        "Confidence is the winner's share of the pool; calibrated on the validation questions where there are some.",
+        "Confidence is the winner's share of the pool; calibrated on the validation questions that the knowledge base "
+        "can answer, where there are some.",
         ["cell", "ECE", "calibrated", "confidence when right", "when wrong", "outside the knowledge base", "AUROC"],
         [
             [

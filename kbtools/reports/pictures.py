@@ -48,7 +48,12 @@ def draw_recall(report: Report, axes: "Axes") -> None:
         pool, recall = figures["pool_mean"], figures["recall"]
         bars = ([100 * (recall.value - recall.low)], [100 * (recall.high - recall.value)])
         axes.errorbar([pool.value], [100 * recall.value], yerr=bars, fmt="o", capsize=3, label=pruning)
-    axes.set(xscale="log", xlabel="candidate pairs per question, mean", ylabel="gold pair in the pool, per cent")
+    axes.set(
+        xscale="symlog",
+        xlim=(0, None),
+        xlabel="candidate pairs per question, mean",
+        ylabel="gold pair in the pool, per cent",
+    )
     axes.set_title("Recall against pool size")
     axes.legend()
 
@@ -94,7 +99,7 @@ def draw_risk(report: Report, axes: "Axes") -> None:
         outcomes = report.run.cells[cell]
         coverage, risk = risk_coverage(outcomes["confidence"], outcomes["strict"])
         axes.plot(100 * coverage, 100 * risk, label=cell.label)
-    axes.set(xlabel="questions answered, per cent", ylabel="of them wrong, per cent", xlim=(0, 100), ylim=(0, None))
+    axes.set(xlabel="questions answered, per cent", ylabel="of them wrong, per cent", xlim=(0, 100), ylim=(0, 100))
     axes.set_title("Risk and coverage")
     axes.legend(fontsize=7)
 

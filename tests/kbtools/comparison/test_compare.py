@@ -10,7 +10,10 @@ from kbtools.answering import Answerer
 from kbtools.candidates import Link
 from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.grid import Cell, Grid
+from kbtools.comparison.markdown import markdown_page
+from kbtools.comparison.report import make_report
 from kbtools.comparison.run import Run, open_run
+from kbtools.comparison.sections import make_sections
 from kbtools.errors import (
     BadLine,
     BrokenPlugin,
@@ -249,3 +252,16 @@ def test_an_unfinished_run_is_named(answerer: Answerer, request_for: Ask) -> Non
 
     with pytest.raises(RunUnusable, match="no cell is finished yet"):
         open_run(request_for().out)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_questions_without_any_candidate_are_all_wrong(
+    answerer: Answerer, request_for: Ask, tmp_path: Path, count: int
+) -> None:
+    path = tmp_path / "questions.txt"
+    path.write_text("m.078ffw\tbook.written_work.author\tm.042xh\tqqq zzz\n" * count, encoding="utf-8")
+
+    run = compare(answerer, request_for(questions=path, valid=path, errors=1))
+
+    assert {cell: run.strict(cell).tolist() for cell in run.cells} == dict.fromkeys(run.cells, [0.0] * count)
+    assert "- | -" in markdown_page(make_report(run), make_sections(make_report(run)))

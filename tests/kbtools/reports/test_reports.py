@@ -77,3 +77,13 @@ def test_without_pictures_the_page_has_the_tables(report: Report) -> None:
 
 def test_paths_are_escaped(report: Report) -> None:
     assert "&lt;sample&gt;.kb" in write_page(report).read_text(encoding="utf-8")
+
+
+def test_a_run_where_nothing_is_found_is_drawn(sample_memory: Answerer, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'kbtools[report]'")
+    (tmp_path / "questions.txt").write_text("m.078ffw\tbook.written_work.author\tm.042xh\tqqq", encoding="utf-8")
+    request = Request(tmp_path / "questions.txt", tmp_path / "run", Grid(("n-gram",)), Path("sample.kb"))
+
+    page = write_page_with_pictures(make_report(compare(sample_memory, request)))
+
+    assert page.stat().st_size > 0
