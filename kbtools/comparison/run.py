@@ -75,7 +75,7 @@ def open_run(folder: Path) -> Run:
     if not found:
         raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
     cells = {cell: found[cell] for cell in [*order, *sorted(found)] if cell in found}
-    valid = open_run(folder / VALID) if (folder / VALID / CELLS).is_dir() else None
+    valid = open_run(folder / VALID) if any((folder / VALID / CELLS).glob("*.columns")) else None
     return Run(folder, origin, read_columns(folder / GOLD), cells, valid)
 
 

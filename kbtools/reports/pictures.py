@@ -43,17 +43,14 @@ def draw_one(draw: Callable[[Report, "Axes"], None], report: Report) -> "Figure"
 
 def draw_recall(report: Report, axes: "Axes") -> None:
     """Draw recall against pool size, a point per pruner."""
+    sizes = [found.figures["pool_mean"].value for found in report.cells]
     for pruning in dict.fromkeys(found.cell.pruning for found in report.cells):
         figures = next(found.figures for found in report.cells if found.cell.pruning == pruning)
         pool, recall = figures["pool_mean"], figures["recall"]
         bars = ([100 * (recall.value - recall.low)], [100 * (recall.high - recall.value)])
         axes.errorbar([pool.value], [100 * recall.value], yerr=bars, fmt="o", capsize=3, label=pruning)
-    axes.set(
-        xscale="symlog",
-        xlim=(0, None),
-        xlabel="candidate pairs per question, mean",
-        ylabel="gold pair in the pool, per cent",
-    )
+    axes.set(xscale="log" if min(sizes) > 0 else "linear")
+    axes.set(xlabel="candidate pairs per question, mean", ylabel="gold pair in the pool, per cent")
     axes.set_title("Recall against pool size")
     axes.legend()
 

@@ -1,5 +1,6 @@
 """Whether confidence is measured as said, and the fitted map is the best ascending one."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from kbtools.comparison.calibration import (
     run_calibration,
 )  # fmt: skip
 from kbtools.comparison.compare import Request, compare
-from kbtools.comparison.run import Run
+from kbtools.comparison.run import Run, open_run
 from kbtools.errors import SourceEmpty
 
 ANSWERS = st.lists(st.tuples(st.floats(0.01, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=20)
@@ -120,3 +121,12 @@ def test_an_empty_validation_file_is_refused_before_anything_is_computed(
         compare(sample_memory, replace(request_for(), valid=tmp_path / "blank.txt"))
 
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_stopped_on_its_validation_questions_can_be_opened(
+    sample_memory: Answerer, request_for: Callable[..., Request], examples: Path
+) -> None:
+    run = compare(sample_memory, request_for(valid=examples / "sample.valid.txt"))
+    shutil.rmtree(run.folder / "valid" / "cells")
+
+    assert open_run(run.folder).valid is None
