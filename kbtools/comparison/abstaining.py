@@ -8,10 +8,10 @@ import numpy as np
 
 from kbtools.answering import Answerer
 from kbtools.comparison.calibration import Calibration, run_calibration
-from kbtools.comparison.fingerprints import kb_digest
+from kbtools.comparison.fingerprints import Fingerprints, kb_digest
 from kbtools.comparison.grid import POPULARITY, Cell
 from kbtools.comparison.run import open_run
-from kbtools.comparison.stages import identify
+from kbtools.comparison.stages import cell_weights, identify
 from kbtools.errors import RunMismatch, RunUnusable
 from kbtools.results import Result
 
@@ -71,8 +71,11 @@ def read_calibration(
         raise RunUnusable(
             f"{run}: {cell.label} is not calibrated there; run kbtools compare --valid with these names", path=str(run)
         )
-    if list(identify(answerer, [cell])[cell]) != found.valid.cells[cell].facts["identity"]:
+    prints = Fingerprints(found.valid.origin.kb.digest, found.valid.origin.questions.digest)
+    now = prints.cell(*identify(answerer, [cell])[cell], cell_weights(answerer, cell))
+    if now != found.valid.cells[cell].fingerprint:
         raise RunMismatch(
-            f"{run}: {cell.label} was compared with other models than these; run kbtools compare again", path=str(run)
+            f"{run}: {cell.label} was compared with other models or weights than these; run kbtools compare again",
+            path=str(run),
         )
     return calibration

@@ -52,12 +52,11 @@ def find_gold(
     relations = {relation: row for row, relation in enumerate(kb.relations)}
     subject = rows_of(kb, [one.subject for one in questions])
     relation = np.array([relations.get(one.relation, ABSENT) for one in questions], dtype=np.int64)
-    fault = np.array([find_fault(kb, int(s), int(r)) for s, r in zip(subject, relation, strict=True)], dtype=np.int8)
     targets = rows_of(kb, [one.object for one in questions])
     if linkable is None:
         found = [is_linkable(kb, one, int(row)) for one, row in zip(questions, subject, strict=True)]
         linkable = np.array(found, dtype=bool)
-    return Gold(questions, subject, relation, targets, fault, linkable)
+    return Gold(questions, subject, relation, targets, find_faults(kb, subject, relation), linkable)
 
 
 def is_linkable(kb: KnowledgeBase, question: AnnotatedQuestion, subject: int) -> bool:
@@ -72,13 +71,17 @@ def rows_of(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
     return np.array([ABSENT if row is None else row for row in kb.rows(ids)], dtype=np.int64)
 
 
-def find_fault(kb: KnowledgeBase, subject: int, relation: int) -> Fault:
-    """Say what a knowledge base lacks of a gold pair."""
-    if subject == ABSENT:
-        return Fault.UNKNOWN_SUBJECT
-    if relation == ABSENT:
-        return Fault.UNKNOWN_RELATION
-    row = np.array([subject], dtype=np.uint32)
-    if relation not in kb.relations_of(row).values:
-        return Fault.NO_SUCH_FACT
-    return Fault.NONE if kb.aliases(subject) else Fault.UNNAMED_SUBJECT
+def find_faults(kb: KnowledgeBase, subject: NDArray[np.int64], relation: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Say what a knowledge base lacks of each gold pair."""
+    known, place = np.unique(np.maximum(subject, 0).astype(np.uint32), return_inverse=True)
+    pairs = kb.relations_of(known)
+    stated = set(zip(np.repeat(known, np.diff(pairs.starts)).tolist(), pairs.values.tolist(), strict=True))
+    named = np.array([name is not None for name in kb.names(known)])[place]
+    has_fact = np.array([pair in stated for pair in zip(subject.tolist(), relation.tolist(), strict=True)])
+    tests = [
+        (subject == ABSENT, Fault.UNKNOWN_SUBJECT),
+        (relation == ABSENT, Fault.UNKNOWN_RELATION),
+        (~has_fact, Fault.NO_SUCH_FACT),
+        (~named, Fault.UNNAMED_SUBJECT),
+    ]
+    return np.select([test for test, _ in tests], [fault for _, fault in tests], Fault.NONE).astype(np.int8)

@@ -89,13 +89,8 @@ class Stages:
             if errors:
                 write_examples(self.out, self.answerer.kb, cell, outcomes, pools, self.gold, errors)
 
-    def weights(self, cell: Cell) -> Weights:
-        """Give what each part of a cell's scores counts: as `kbtools query` would, but for cells without subject."""
-        weights = self.answerer.weights(pruning=cell.pruning, scorer=cell.scorer, subject=cell.subject_scorer)
-        return replace(weights, popularity=0.0) if cell.subject == NO_SUBJECT else weights
-
     def fingerprint(self, cell: Cell) -> str:
-        return self.prints.cell(*self.identities[cell], self.weights(cell))
+        return self.prints.cell(*self.identities[cell], cell_weights(self.answerer, cell))
 
     def path(self, stage: str, *names: str) -> Path:
         return self.out / stage / f"{file_name(*names)}.columns"
@@ -106,7 +101,7 @@ class Stages:
         subject = self.subject_scores(cell, pools) if cell.subject_scorer else None
         begun = time.perf_counter()
         v, u = relation["score"], None if subject is None else subject["score"]
-        score, relation_part = joint_scores(pools, v=v, u=u, weights=self.weights(cell))
+        score, relation_part = joint_scores(pools, v=v, u=u, weights=cell_weights(self.answerer, cell))
         ids = list(self.answerer.kb.relations)
         outcomes = join(pools, self.gold, score=score, relation=relation_part, objects=objects, relation_ids=ids)
         seconds = time.perf_counter() - begun + sum(one.facts["seconds"] for one in (relation, subject) if one)
@@ -173,3 +168,9 @@ def identify(answerer: Answerer, cells: Iterable[Cell]) -> dict[Cell, Identity]:
         if (2, cell.subject) not in known:
             known[2, cell.subject] = subject_identity(cell, models)
     return {cell: (known[0, cell.pruning], known[1, cell.scorer], known[2, cell.subject]) for cell in cells}
+
+
+def cell_weights(answerer: Answerer, cell: Cell) -> Weights:
+    """Give what each part of a cell's scores counts: as `kbtools query` would, but for cells without any subject."""
+    weights = answerer.weights(pruning=cell.pruning, scorer=cell.scorer, subject=cell.subject_scorer)
+    return replace(weights, popularity=0.0) if cell.subject == NO_SUBJECT else weights

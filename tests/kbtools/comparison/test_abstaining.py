@@ -13,7 +13,9 @@ from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run import Run
 from kbtools.errors import RunMismatch, RunUnusable
+from kbtools.joint import Weights
 from kbtools.questions import read_annotated
+from kbtools.tuning import ranking_key
 
 STEEP = Calibration(np.array([0.5, 0.6]), np.array([0.1, 0.9]))
 
@@ -94,5 +96,13 @@ def test_a_calibration_of_other_models_is_refused(
     (tmp_path / "models" / "relation" / "lexical").mkdir(parents=True)
     (tmp_path / "models" / "relation" / "lexical" / "weights").write_text("other", encoding="utf-8")
 
-    with pytest.raises(RunMismatch, match="was compared with other models than these"):
+    with pytest.raises(RunMismatch, match="was compared with other models or weights than these"):
         read_calibration(run.folder, answerer, pruning="n-gram+", scorer="lexical")
+
+
+def test_a_calibration_of_other_weights_is_refused(calibrated: Run, sample_memory: Answerer) -> None:
+    answerer = Answerer(sample_memory.kb)
+    answerer.chosen = {ranking_key(pruning="n-gram+", scorer="lexical", subject=None): Weights(relation=0.5)}
+
+    with pytest.raises(RunMismatch, match="was compared with other models or weights than these"):
+        read_calibration(calibrated.folder, answerer, pruning="n-gram+", scorer="lexical")
