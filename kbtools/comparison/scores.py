@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +57,7 @@ def score_relations(
     relation, found = pools.column("relation"), [np.empty(0, dtype=np.float32)]
     for batch in make_batches(pools, questions):
         if batch.asked:
-            asked = batch.asked
-            v = checked(scorer, lambda asked=asked: scorer.score(asked), shape=(len(asked), len(kb.relations)))  # type: ignore[misc]
+            v = checked(scorer, partial(scorer.score, batch.asked), shape=(len(batch.asked), len(kb.relations)))
             for at in range(batch.first, batch.end):
                 own = slice(int(mentions[at] - mentions[batch.first]), int(mentions[at + 1] - mentions[batch.first]))
                 found.append(v[own, relation[relations[at] : relations[at + 1]]].astype(np.float32).reshape(-1))
@@ -81,12 +81,8 @@ def score_subjects(
             own = slice(int(entries[batch.first]), int(entries[batch.end]))
             which = pools.column("entry_mention")[own].astype(np.int64) - mentions[batch.first]
             subjects = rows[pools.column("entry_subject")[own]]
-            asked = batch.asked
-            u = checked(
-                scorer,
-                lambda asked=asked, which=which, subjects=subjects: scorer.score(asked, which=which, subjects=subjects),  # type: ignore[misc]
-                shape=(len(subjects),),
-            )
+            ask = partial(scorer.score, batch.asked, which=which, subjects=subjects)
+            u = checked(scorer, ask, shape=(len(subjects),))
             found.append(u.astype(np.float32))
         progress(batch.end)
     return np.concatenate(found)
