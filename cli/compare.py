@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from kbtools.answering import SCORER, TAGGER, open_kb
+from kbtools.answering import SCORER, TAGGER
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option
 from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.files import write_tables
@@ -73,9 +74,11 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     "--errors", default=0, type=click.IntRange(0), help="Write so many lost questions of each cause per cell."
 )
 @click.option("--quiet", is_flag=True, help="Print the table alone.")
+@elasticsearch_options
 @json_option
 def command(
     path: Path,
+    elasticsearch: Elasticsearch | None,
     questions: Path,
     out: Path,
     pruning: tuple[str, ...],
@@ -95,7 +98,7 @@ def command(
     Controls are always among the cells: n-gram-idf with the untrained scorer, and subject scorers that see nothing
     or only count. What is computed is kept: a run that was stopped goes on, and other names are added to it.
     """
-    answerer = open_kb(path, models=models, tagger=tagger, device=device)
+    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
     request = Request(questions, out, Grid(pruning, scorer, subject), path, limit=limit, errors=errors, valid=valid)
     report = make_report(compare(answerer, request, watch=shown(quiet)))
     write_tables(report)

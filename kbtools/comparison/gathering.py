@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from kbtools.candidates import Candidates, gather_candidates
 from kbtools.comparison.columns import Columns
-from kbtools.comparison.gold import ABSENT, Gold
+from kbtools.comparison.gold import ABSENT, Gold, expected
 from kbtools.comparison.pools import KINDS, Pools
 from kbtools.knowledge import EntityRows, KnowledgeBase
-from kbtools.ngrams import Question
 from kbtools.pruning.table import Pruner
 
 WIDTHS = {
@@ -44,9 +43,9 @@ def gather_pools(
     columns: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, dtype=kind)] for name, kind in WIDTHS.items()}
     counts, seconds = [], []
     before = np.zeros(len(KINDS), dtype=np.int64)
-    for at, one in enumerate(gold.questions):
+    for at, question in enumerate(expected(kb, gold.questions)):
         begun = time.perf_counter()
-        pool = gather_candidates(kb, pruner.links(Question.read(one.text)))
+        pool = gather_candidates(kb, pruner.links(question))
         seconds.append(time.perf_counter() - begun)
         rows, count = lay_out(kb, pool)
         for name, kind in POINTERS.items():

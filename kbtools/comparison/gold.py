@@ -1,6 +1,6 @@
 """The gold answers as rows of a knowledge base, and what keeps a question from being answered at all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -11,6 +11,9 @@ from kbtools.knowledge import KnowledgeBase
 from kbtools.linking import link_strictly
 from kbtools.ngrams import Question
 from kbtools.questions import AnnotatedQuestion
+
+TOGETHER = 64
+"""Questions that a knowledge base is told of at once."""
 
 ABSENT = -1
 """The row of what a knowledge base does not hold."""
@@ -54,16 +57,22 @@ def find_gold(
     relation = np.array([relations.get(one.relation, ABSENT) for one in questions], dtype=np.int64)
     targets = rows_of(kb, [one.object for one in questions])
     if linkable is None:
-        found = [is_linkable(kb, one, int(row)) for one, row in zip(questions, subject, strict=True)]
+        found = [is_linkable(kb, one, int(row)) for one, row in zip(expected(kb, questions), subject, strict=True)]
         linkable = np.array(found, dtype=bool)
     return Gold(questions, subject, relation, targets, find_faults(kb, subject, relation), linkable)
 
 
-def is_linkable(kb: KnowledgeBase, question: AnnotatedQuestion, subject: int) -> bool:
+def is_linkable(kb: KnowledgeBase, question: Question, subject: int) -> bool:
     """Tell whether some n-gram of a question is strictly a name of an entity."""
-    return subject != ABSENT and any(
-        subject in link.entities for link in link_strictly(kb, Question.read(question.text))
-    )
+    return subject != ABSENT and any(subject in link.entities for link in link_strictly(kb, question))
+
+
+def expected(kb: KnowledgeBase, questions: Sequence[AnnotatedQuestion]) -> Iterator[Question]:
+    """Read questions, and tell a knowledge base of several before the first is asked, so that it may fetch at once."""
+    for start in range(0, len(questions), TOGETHER):
+        some = [Question.read(one.text) for one in questions[start : start + TOGETHER]]
+        kb.expect(some)
+        yield from some
 
 
 def rows_of(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:

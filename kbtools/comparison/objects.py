@@ -8,27 +8,32 @@ from kbtools.comparison.pools import Pools
 from kbtools.knowledge import KnowledgeBase
 
 UNASKED = -1
+TOGETHER = 1024
+"""Pairs whose objects are fetched at once."""
 
 
 class ObjectCheck:
     """Look objects up where they are asked for, once each."""
 
     def __init__(self, kb: KnowledgeBase, pools: Pools, gold: Gold) -> None:
-        self.kb, self.pools, self.gold = kb, pools, gold
+        self.kb, self.pools = kb, pools
+        self.wanted = gold.object[pools.question_of_pair]
         self.subjects = rows_of(kb, pools.subject_ids)
         self.known = np.full(len(pools.column("pair_entry")), UNASKED, dtype=np.int8)
 
     def check(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give 1 for pairs that have the gold object among theirs: (all pairs,), 0 where not asked."""
-        for pair in pairs[self.known[pairs] == UNASKED].tolist():
-            self.known[pair] = self.leads_to_gold(pair)
+        unasked = pairs[(self.known[pairs] == UNASKED) & (self.wanted[pairs] != ABSENT)].tolist()
+        for start in range(0, len(unasked), TOGETHER):
+            some = [(pair, self.row_of(pair)) for pair in unasked[start : start + TOGETHER]]
+            self.kb.expect_objects([row for _, row in some])
+            for pair, row in some:
+                self.known[pair] = self.wanted[pair] in self.kb.objects_of(*row)
         found = np.zeros(len(self.known))
-        found[pairs] = self.known[pairs]
+        found[pairs] = self.known[pairs] == 1
         return found
 
-    def leads_to_gold(self, pair: int) -> bool:
-        wanted = self.gold.object[self.pools.question_of_pair[pair]]
-        if wanted == ABSENT:
-            return False
+    def row_of(self, pair: int) -> tuple[int, int]:
+        """Give the rows of a pair's subject and relation."""
         subject = self.subjects[self.pools.column("entry_subject")[self.pools.column("pair_entry")[pair]]]
-        return bool(wanted in self.kb.objects_of(int(subject), int(self.pools.relation_of_pair[pair])))
+        return int(subject), int(self.pools.relation_of_pair[pair])
