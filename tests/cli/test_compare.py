@@ -1,13 +1,17 @@
 """Whether the command compares, keeps standard output for results, and turns mistakes into one sentence."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from kbtools import manifest
 from kbtools.cli.main import main
+from kbtools.indexers.embedded import MANIFEST
+from kbtools.storage import read_record, write_record
 
 
 @pytest.fixture
@@ -57,3 +61,32 @@ def test_mistakes_are_one_sentence(
     assert done.exit_code == status
     assert message in done.stderr
     assert "Traceback" not in done.output
+
+
+def test_a_knowledge_base_of_another_normaliser_is_one_sentence(
+    run_compare: Callable[..., Result], sample_path: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.kb"
+    shutil.copytree(sample_path, other)
+    record = read_record(other / MANIFEST, name=manifest.FORMAT_NAME, version=manifest.FORMAT_VERSION)
+    record["normaliser"] = 99
+    write_record(other / MANIFEST, record, name=manifest.FORMAT_NAME, version=manifest.FORMAT_VERSION)
+
+    done = run_compare("--kb", str(other))
+
+    assert done.exit_code == 1
+    assert "built with normaliser version 99, this kbtools has version" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_of_another_version_is_one_sentence(run_compare: Callable[..., Result], tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+    folder = tmp_path / "models" / "relation" / "bigru"
+    folder.mkdir(parents=True)
+    write_record(folder / "model.msgpack", {}, name="kbtools-model", version=99)
+
+    done = run_compare("--scorer", "bigru", "--models", str(tmp_path / "models"))
+
+    assert done.exit_code == 1
+    assert "use the version of kbtools that trained it, or train it again" in done.stderr
+    assert not (tmp_path / "run").exists()
