@@ -46,6 +46,11 @@ def pruner_identity(name: str, *, tagger: str, models: Path | None) -> str:
     return digest([name, plugin_identity(TAGGERS, tagger, part=TAGGER, models=models) if name in FOCUSED else None])
 
 
+def tagger_identity(name: str, models: Path | None) -> str:
+    """Fingerprint a tagger."""
+    return digest(plugin_identity(TAGGERS, name, part=TAGGER, models=models))
+
+
 def plugin_identity(group: str, name: str, *, part: str, models: Path | None) -> list[object]:
     """Tell one version of a plugin from another: what offers it, and the files of its model, which may be another's."""
     points = list_plugins(group).get(name, [])
@@ -76,6 +81,9 @@ class Fingerprints:
 
     def pools(self, pruner: str) -> str:
         return digest("pools", self.gold(), pruner)
+
+    def tagger(self, tagger: str) -> str:
+        return digest("tagger", self.gold(), tagger)
 
     def scores(self, pruner: str, scorer: str) -> str:
         return digest("scores", self.pools(pruner), scorer)

@@ -7,6 +7,7 @@ from kbtools.comparison.causes import Cause
 from kbtools.comparison.figures import CellFigures
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.report import Report
+from kbtools.comparison.run import Run
 from kbtools.comparison.section import Section
 from kbtools.comparison.significance import compare_cells
 
@@ -40,6 +41,9 @@ TABLE_2 = {
 TABLE_3 = {"embed-avg": (71.6, 72.1), "ltg-cnn": (68.0, 68.6), "ltg-cnn+": (70.4, 71.1), "bigru": (75.4, 75.7)}
 """Accuracy with an Embed-AVG and with a BiGRU as the subject network, under focused pruning and type vectors."""
 
+SENTENCE_ACCURACY = {"bigru-crf": 95.5, "crf": 91.2}
+"""Of the paper's two taggers (Alternative focus with CRF)."""
+
 LEAD = "The paper's value, then that of this run; a dash where the run lacks the cell."
 
 Found = Mapping[Cell, CellFigures]
@@ -55,6 +59,8 @@ def paper_sections(report: Report) -> list[Section]:
         sections.append(table_2(found))
     if found.keys() & {Cell("focused", scorer, AVERAGED) for scorer in TABLE_3}:
         sections.append(table_3(found))
+    if report.run.taggers:
+        sections.append(tagger_section(report.run))
     return sections
 
 
@@ -116,6 +122,22 @@ def table_3(found: Found) -> Section:
     ]
     head = ["Relation network", "Embed-AVG", "BiGRU"]
     return Section("The paper's Table 3: the subject network, under focused pruning and type vectors", LEAD, head, rows)
+
+
+def tagger_section(run: Run) -> Section:
+    """Compare taggers by the share of questions whose mention they mark exactly."""
+    rows = []
+    for name, judged in run.taggers.items():
+        labelled, right = int(judged["labelled"].sum()), int(judged["right"].sum())
+        share = f"{100 * right / labelled:.1f} ({right:,} of {labelled:,})" if labelled else "-"
+        rows.append([name, f"{SENTENCE_ACCURACY[name]:.1f}" if name in SENTENCE_ACCURACY else "-", share])
+    return Section(
+        "Taggers: sentence accuracy",
+        "The share of questions whose mention is marked exactly, of those whose mention the gold subject's names tell; "
+        "the mention is the longest name of the gold subject in the question.",
+        ["tagger", "the paper's", "here"],
+        rows,
+    )
 
 
 def order_section(report: Report) -> Section:

@@ -1,7 +1,7 @@
 """The folder of a comparison: what it was made of, and the outcomes of its cells; one knowledge base, one file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from kbtools.storage import read_record, write_record
 FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 1
 RECORD, GOLD = "run.msgpack", "gold.columns"
 CELLS, VALID = "cells", "valid"
-POOLS, RELATION_SCORES, SUBJECT_SCORES = "pools", "relation", "subject"
+POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS = "pools", "relation", "subject", "taggers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,17 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A comparison as it is on disk; `valid` is the same on the validation questions, where they were given."""
+    """A comparison as it is on disk; `valid` is the same on the validation questions, where they were given.
+
+    `taggers` says of each tagger and question whether the mention is known, and whether it was found.
+    """
 
     folder: Path
     origin: Origin
     gold: Columns
     cells: Mapping[Cell, Columns]
     valid: "Run | None" = None
+    taggers: Mapping[str, Columns] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.gold["fault"])
@@ -76,7 +80,9 @@ def open_run(folder: Path) -> Run:
         raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
     cells = {cell: found[cell] for cell in [*order, *sorted(found)] if cell in found}
     valid = open_run(folder / VALID) if any((folder / VALID / CELLS).glob("*.columns")) else None
-    return Run(folder, origin, read_columns(folder / GOLD), cells, valid)
+    judged = [read_columns(path) for path in sorted((folder / TAGGERS).glob("*.columns"))]
+    taggers = {str(columns.facts["tagger"]): columns for columns in judged}
+    return Run(folder, origin, read_columns(folder / GOLD), cells, valid, taggers)
 
 
 def cell_of(columns: Columns) -> Cell:
@@ -124,7 +130,7 @@ def prepare_run(folder: Path, origin: Origin, cells: list[Cell]) -> None:
         "cells": [list(cell) for cell in dict.fromkeys([*cells, *order])],
     }
     try:
-        for name in (CELLS, POOLS, RELATION_SCORES, SUBJECT_SCORES):
+        for name in (CELLS, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS):
             (folder / name).mkdir(parents=True, exist_ok=True)
         write_record(folder / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
     except OSError as error:

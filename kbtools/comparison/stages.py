@@ -13,15 +13,22 @@ from kbtools.answering import Answerer
 from kbtools.comparison.adding import joint_scores
 from kbtools.comparison.columns import Columns, find_columns, read_columns, write_columns
 from kbtools.comparison.examples import write_examples
-from kbtools.comparison.fingerprints import Fingerprints, pruner_identity, scorer_identity, subject_identity
+from kbtools.comparison.fingerprints import (
+    Fingerprints,
+    pruner_identity,
+    scorer_identity,
+    subject_identity,
+    tagger_identity,
+)  # fmt: skip
 from kbtools.comparison.gathering import gather_pools
 from kbtools.comparison.gold import Gold, find_gold
 from kbtools.comparison.grid import NO_SUBJECT, Cell, file_name
 from kbtools.comparison.joining import join
 from kbtools.comparison.objects import ObjectCheck
 from kbtools.comparison.pools import Pools
-from kbtools.comparison.run import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES
+from kbtools.comparison.run import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS
 from kbtools.comparison.scores import Progress, score_relations, score_subjects
+from kbtools.comparison.taggers import judge_tagger
 from kbtools.errors import RunUnusable
 from kbtools.joint import Weights
 from kbtools.questions import AnnotatedQuestion
@@ -88,6 +95,15 @@ class Stages:
                 write_columns(self.path(CELLS, *cell), outcomes)
             if errors:
                 write_examples(self.out, self.answerer.kb, cell, outcomes, pools, self.gold, errors)
+
+    def judge_tagger(self) -> None:
+        """Measure the tagger that guides the focused pruners, unless that is on disk."""
+        name = self.answerer.tagger
+        path, fingerprint = self.path(TAGGERS, name), self.prints.tagger(tagger_identity(name, self.answerer.models))
+        if find_columns(path, fingerprint) is None:
+            tagger, progress = self.answerer.make_tagger(), self.watched(f"tagger {name}")
+            arrays = judge_tagger(self.answerer.kb, tagger, self.gold, progress)
+            write_columns(path, Columns(fingerprint, arrays, {"tagger": name}))
 
     def fingerprint(self, cell: Cell) -> str:
         return self.prints.cell(*self.identities[cell], cell_weights(self.answerer, cell))

@@ -1,0 +1,72 @@
+"""Whether taggers are judged by whole mentions, once, and over the questions whose mention is known."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.grid import Grid
+from kbtools.comparison.paper import tagger_section
+from kbtools.comparison.run import Run
+from kbtools.ngrams import Question
+from kbtools.tagging import word_places
+
+LINES = (
+    "m.078ffw\tbook.written_work.author\tm.042xh\twho wrote harry potter",
+    "m.078ffw\tbook.written_work.author\tm.042xh\tharry potter was written by whom",
+    "m.078ffw\tbook.written_work.author\tm.042xh\twho wrote it",
+    "m.nobody\tbook.written_work.author\tm.042xh\twho wrote harry potter",
+)
+
+
+class LastTwo:
+    """Mark the last two words of every question."""
+
+    asked = 0
+
+    def __init__(self, kb: object) -> None:
+        pass
+
+    def spans(self, questions: Sequence[Question]) -> list[np.ndarray]:
+        type(self).asked += len(questions)
+        found = [np.full((len(word_places(one)),) * 2, -np.inf) for one in questions]
+        for spans in found:
+            spans[-2, -1] = 0.0
+        return found
+
+
+@pytest.fixture
+def judged(sample_memory: Answerer, request_for: Callable[..., Request], tmp_path: Path) -> Callable[[], Run]:
+    """Compare with a focused pruner under a tagger that marks the last two words."""
+    (tmp_path / "questions.txt").write_text("\n".join(LINES), encoding="utf-8")
+    answerer = Answerer(sample_memory.kb, tagger="last-two")
+    answerer.make_tagger = lambda: LastTwo(answerer.kb)  # type: ignore[method-assign]
+    request = request_for(questions=tmp_path / "questions.txt", grid=Grid(("focused",)))
+    return lambda: compare(answerer, request)
+
+
+def test_a_mention_counts_if_it_is_marked_exactly(judged: Callable[[], Run]) -> None:
+    columns = judged().taggers["last-two"]
+
+    assert columns["labelled"].tolist() == [1, 1, 0, 0]
+    assert columns["right"].tolist() == [1, 0, 0, 0]
+
+
+def test_taggers_stand_beside_those_of_the_paper(judged: Callable[[], Run]) -> None:
+    assert tagger_section(judged()).rows == [["last-two", "-", "50.0 (1 of 2)"]]
+
+
+def test_a_tagger_is_judged_once(judged: Callable[[], Run]) -> None:
+    judged()
+    asked = LastTwo.asked
+
+    judged()
+
+    assert LastTwo.asked == asked
+
+
+def test_without_a_focused_pruner_no_tagger_is_judged(sample_run: Run) -> None:
+    assert sample_run.taggers == {}
