@@ -47,7 +47,6 @@ def test_json_is_one_document(run_compare: Callable[..., Result]) -> None:
     [
         (("--pruning", ","), 2, "expected at least one name"),
         (("--pruning", "n-gramme"), 1, "Error: no pruner 'n-gramme'"),
-        (("--scorer", "bigru"), 1, "Error: 'bigru' is trained: name the folder that holds its model with --models"),
         (("--questions", "/nowhere"), 1, "Error: /nowhere: no such file of questions"),
         (("--out", "/proc/nowhere/run"), 1, "choose another --out"),
         (("--kb", "/nowhere"), 1, "Error: /nowhere: no such knowledge base"),
@@ -77,6 +76,15 @@ def test_a_knowledge_base_of_another_normaliser_is_one_sentence(
     assert done.exit_code == 1
     assert "built with normaliser version 99, this kbtools has version" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_a_trained_scorer_without_its_model_is_one_sentence(run_compare: Callable[..., Result]) -> None:
+    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+
+    done = run_compare("--scorer", "bigru")
+
+    assert done.exit_code == 1
+    assert "Error: 'bigru' is trained: name the folder that holds its model with --models" in done.stderr
 
 
 def test_a_model_of_another_version_is_one_sentence(run_compare: Callable[..., Result], tmp_path: Path) -> None:
