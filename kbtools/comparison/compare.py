@@ -41,10 +41,13 @@ def compare(answerer: Answerer, request: Request, *, watch: Watch = lambda stage
     questions = read_gold(request.questions, request.limit)
     validation = read_gold(request.valid, request.limit) if request.valid else None
     make_parts(answerer, request.grid)
-    fill_run(answerer, request, questions, watch)
+    prints = start_run(answerer, request, questions)
     if request.valid and validation:
         valid = replace(request, questions=request.valid, out=request.out / VALID, errors=0)
-        fill_run(answerer, valid, validation, lambda stage, done, total: watch(f"validation, {stage}", done, total))
+        valid_prints = start_run(answerer, valid, validation)
+    fill_run(answerer, request, questions, prints, watch)
+    if request.valid and validation:
+        fill_run(answerer, valid, validation, valid_prints, lambda stage, *far: watch(f"validation, {stage}", *far))
     return open_run(request.out)
 
 
@@ -65,14 +68,21 @@ def make_parts(answerer: Answerer, grid: Grid) -> None:
             answerer.subject_scorer(cell.subject_scorer)
 
 
-def fill_run(answerer: Answerer, request: Request, questions: list[AnnotatedQuestion], watch: Watch) -> None:
+def start_run(answerer: Answerer, request: Request, questions: list[AnnotatedQuestion]) -> Fingerprints:
+    """Make the folder of a run, or refuse one that holds something else."""
+    prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
+    kb, asked = Source(str(request.kb_path), prints.kb), Source(str(request.questions), prints.questions)
+    prepare_run(request.out, Origin(kb, asked, __version__), request.grid.cells())
+    return prints
+
+
+def fill_run(
+    answerer: Answerer, request: Request, questions: list[AnnotatedQuestion], prints: Fingerprints, watch: Watch
+) -> None:
     """Fill the cells over one file of questions."""
-    kb, asked = kb_digest(answerer.kb), questions_digest(questions)
     cells = request.grid.cells()
-    origin = Origin(Source(str(request.kb_path), kb), Source(str(request.questions), asked), __version__)
-    prepare_run(request.out, origin, cells)
     with locked(request.out):
-        stages = Stages(answerer, request.out, questions, Fingerprints(kb, asked), cells, watch)
+        stages = Stages(answerer, request.out, questions, prints, cells, watch)
         stages.drop_outdated()
         for _, group in groupby(sorted(cells), key=lambda cell: cell.pruning):
             stages.fill(list(group), errors=request.errors)

@@ -23,7 +23,7 @@ from kbtools.comparison.calibration import (
 )  # fmt: skip
 from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.run import Run, open_run
-from kbtools.errors import SourceEmpty
+from kbtools.errors import RunMismatch, SourceEmpty
 
 ANSWERS = st.lists(st.tuples(st.floats(0.01, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=20)
 
@@ -130,3 +130,16 @@ def test_a_run_stopped_on_its_validation_questions_can_be_opened(
     shutil.rmtree(run.folder / "valid" / "cells")
 
     assert open_run(run.folder).valid is None
+
+
+def test_other_validation_questions_are_refused_before_anything_is_computed(
+    sample_memory: Answerer, request_for: Callable[..., Request], examples: Path
+) -> None:
+    compare(sample_memory, request_for(valid=examples / "sample.valid.txt"))
+    cells = request_for().out / "cells"
+    shutil.rmtree(cells)
+
+    with pytest.raises(RunMismatch, match="results are not merged"):
+        compare(sample_memory, request_for(valid=examples / "sample.train.txt"))
+
+    assert list(cells.iterdir()) == []
