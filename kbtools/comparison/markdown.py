@@ -33,7 +33,9 @@ def markdown_page(report: Report, sections: Sequence[Section]) -> str:
 
 
 def table_lines(section: Section) -> Iterator[str]:
-    """Lay out a table, words to the left and numbers to the right."""
+    """Lay out a table, words to the left and numbers to the right; without rows there is none."""
+    if not section.rows:
+        return
     rule = ["---"] * section.words + ["---:"] * (len(section.head) - section.words)
     for row in [section.head, rule, *section.rows]:
         yield "| " + " | ".join(text.replace("|", "\\|") for text in row) + " |"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kbtools.comparison.bootstrap import Resamples
 from kbtools.comparison.figures import CellFigures, run_figures
-from kbtools.comparison.grid import CONTROL_PRUNER, CONTROL_SCORER, CONTROL_SUBJECTS, Cell
+from kbtools.comparison.grid import CONTROL_PRUNER, CONTROL_SCORER, CONTROL_SUBJECTS, POPULARITY, Cell
 from kbtools.comparison.run import Run
 from kbtools.comparison.significance import Difference, compare_cells
 
@@ -38,5 +38,5 @@ def find_best(cells: Sequence[CellFigures]) -> CellFigures:
 
 
 def is_control(cell: Cell) -> bool:
-    """Tell whether a cell uses neither training nor the question for its subject, or only counts."""
-    return cell.subject in CONTROL_SUBJECTS or cell[:2] == (CONTROL_PRUNER, CONTROL_SCORER)
+    """Tell whether a cell's subjects are not scored or only counted, or nothing of it is trained."""
+    return cell.subject in CONTROL_SUBJECTS or cell == (CONTROL_PRUNER, CONTROL_SCORER, POPULARITY)

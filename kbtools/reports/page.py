@@ -42,8 +42,11 @@ def picture(name: str, drawn: bytes) -> str:
 
 
 def section_lines(section: Section, *, best: Sequence[str]) -> Iterator[str]:
-    """Lay out a section; the row of the best cell stands out."""
-    yield f"<h2>{escape(section.title)}</h2><p>{escape(section.lead)}</p><div class=wide><table>"
+    """Lay out a section; the row of the best cell stands out, and without rows there is no table."""
+    yield f"<h2>{escape(section.title)}</h2><p>{escape(section.lead)}</p>"
+    if not section.rows:
+        return
+    yield "<div class=wide><table>"
     yield row_line(section.head, words=section.words, cell="th")
     for row in section.rows:
         named = [text.removesuffix(" *") for text in row[: section.words]]

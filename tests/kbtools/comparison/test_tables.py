@@ -10,9 +10,11 @@ import pytest
 from kbtools.comparison.columns import Columns, read_columns, write_columns
 from kbtools.comparison.files import write_tables
 from kbtools.comparison.grid import Cell, file_name, split_names
+from kbtools.comparison.markdown import table_lines
 from kbtools.comparison.records import figures_csv, report_json, significance_csv
-from kbtools.comparison.report import Report, make_report
+from kbtools.comparison.report import Report, is_control, make_report
 from kbtools.comparison.run import Run
+from kbtools.comparison.section import Section
 from kbtools.comparison.tables import terminal_table
 from kbtools.errors import OutputUnusable, RunUnusable
 
@@ -99,3 +101,22 @@ def test_columns_of_another_format_are_named(tmp_path: Path) -> None:
 
     with pytest.raises(RunUnusable, match="written by another version"):
         read_columns(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("cell", "control"),
+    [
+        (Cell("n-gram-idf", "lexical", "popularity"), True),
+        (Cell("n-gram-idf", "lexical", "type-vector"), False),
+        (Cell("n-gram-idf", "bigru", "popularity"), False),
+        (Cell("focused", "bigru", "none"), True),
+        (Cell("focused", "bigru", "fact-count"), True),
+        (Cell("focused", "bigru", "type-vector"), False),
+    ],
+)
+def test_a_control_trains_nothing_or_only_counts(cell: Cell, control: bool) -> None:
+    assert is_control(cell) is control
+
+
+def test_a_section_without_rows_has_no_table() -> None:
+    assert list(table_lines(Section("title", "lead", ["one", "two"], []))) == []
