@@ -49,7 +49,11 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     "--out", required=True, type=click.Path(path_type=Path), help="The folder of the run; a run is continued."
 )
 @click.option(
-    "--pruning", default=",".join(PRUNERS), show_default=True, callback=names, help="Pruners; the focused ones too."
+    "--pruning",
+    default=",".join(PRUNERS),
+    show_default=True,
+    callback=names,
+    help="Pruners; also focused, focused-kb and focused-k, with --tagger.",
 )
 @click.option(
     "--scorer",
