@@ -1,9 +1,12 @@
 """What the stages of a comparison depend on: a stage is computed again when its fingerprint changes, and only then."""
 
+import functools
 import hashlib
+import inspect
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import kbtools.pruning
 from kbtools.comparison.columns import digest
 from kbtools.comparison.grid import Cell
 from kbtools.joint import Weights
@@ -18,6 +21,12 @@ from kbtools.version import __version__
 
 STAGES = 1
 """Rises when the code of a stage changes what it gives."""
+
+LINKING = (
+    "candidates", "forms", "function_words", "linking", "misspelling", "ngrams", "normalise", "rungs", "similarity",
+    "tagging", "tokens",
+)  # fmt: skip
+"""The modules that pruners rest on."""
 
 
 def kb_digest(kb: KnowledgeBase) -> str:
@@ -52,12 +61,29 @@ def tagger_identity(name: str, models: Path | None) -> str:
 
 
 def plugin_identity(group: str, name: str, *, part: str, models: Path | None) -> list[object]:
-    """Tell one version of a plugin from another: what offers it, and the files of its model, which may be another's."""
+    """Tell one version of a plugin from another: what offers it, its code, and its model, which may be another's."""
     points = list_plugins(group).get(name, [])
     offers = [[target(point), point.dist.version if point.dist else ""] for point in points]
-    shared = getattr(load_plugin(group, name), "model", None) if points else None
-    folder = model_folder(models, part, shared or name) if models else None
-    return [name, offers, folder_digest(folder) if folder and folder.is_dir() else None]
+    plugin = load_plugin(group, name) if points or ":" in name else None
+    folder = model_folder(models, part, getattr(plugin, "model", None) or name) if models else None
+    return [name, offers, source_digest(plugin), folder_digest(folder) if folder and folder.is_dir() else None]
+
+
+def source_digest(plugin: object) -> str | None:
+    """Fingerprint the file that a plugin is written in, if it is one."""
+    try:
+        path = Path(inspect.getfile(plugin))  # type: ignore[arg-type]
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except (TypeError, OSError):
+        return None
+
+
+@functools.cache
+def pruning_code() -> str:
+    """Fingerprint the code that decides what pools hold, so that a changed pruner is not mistaken for the old one."""
+    package = Path(kbtools.pruning.__file__).parent
+    files = [*sorted(package.glob("*.py")), *(package.parent / f"{name}.py" for name in LINKING)]
+    return digest([hashlib.sha256(path.read_bytes()).hexdigest() for path in files])
 
 
 def folder_digest(folder: Path) -> str:
@@ -80,7 +106,7 @@ class Fingerprints:
         return digest("gold", STAGES, __version__, self.kb, self.questions)
 
     def pools(self, pruner: str) -> str:
-        return digest("pools", self.gold(), pruner)
+        return digest("pools", self.gold(), pruning_code(), pruner)
 
     def tagger(self, tagger: str) -> str:
         return digest("tagger", self.gold(), tagger)
