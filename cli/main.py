@@ -18,6 +18,7 @@ COMMANDS = {
     "remove": "Delete a knowledge base, or leftovers of builds, from a cluster.",
     "rollback": "Point a knowledge base on a cluster at the version before.",
     "train": "Train the models of a knowledge base.",
+    "similar": "Show the entities nearest to another.",
     "plugins": "List what can be plugged in, or check it.",
 }
 """The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""

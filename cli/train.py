@@ -1,104 +1,29 @@
 """kbtools train: from annotated questions to models."""
 
-import tomllib
-from collections.abc import Callable
-from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from kbtools.answering import TAGGER
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import device_option, kb_option, kb_option_if
-from kbtools.errors import BadSetting
+from kbtools.cli.options import device_option, kb_option
+from kbtools.cli.training import (
+    FILE,
+    given,
+    read_config,
+    settings_options,
+    show_chosen,
+    show_epoch,
+    show_name,
+    show_trained,
+    training_options,
+)
 from kbtools.pruning import DEFAULT, FOCUSED, PRUNERS
-from kbtools.scorers.profiles import PROFILES, relation_settings, subject_settings, tagger_settings
-from kbtools.scorers.settings import PlainSettings, Settings, change_settings
+from kbtools.scorers.profiles import relation_settings, subject_settings, tagger_settings
+from kbtools.scorers.settings import PlainSettings, Settings, TransESettings, change_settings
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
-FILE = click.Path(path_type=Path)
 PRUNING = click.Choice([*PRUNERS, *FOCUSED])
-
-
-def training_options(*, required: bool) -> Callable[[Command], Command]:
-    """Take what every training needs."""
-    options = [
-        kb_option_if(required),
-        click.option("--train", required=required, type=FILE, help="Annotated questions to learn from."),
-        click.option("--valid", required=required, type=FILE, help="Annotated questions to measure on meanwhile."),
-        click.option("--out", "models", required=required, type=FILE, help="The folder of models."),
-        click.option(
-            "--profile",
-            default=PROFILES[0],
-            show_default=True,
-            type=click.Choice(PROFILES),
-            help="The settings to start from.",
-        ),
-        click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options."),
-        device_option,
-        elasticsearch_options,
-    ]
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def settings_options(settings: Any) -> Callable[[Command], Command]:
-    """Make an option of every setting; what is not given keeps the value of the profile."""
-
-    def decorate(command: Command) -> Command:
-        for part in reversed(fields(settings)):
-            for one in reversed(fields(getattr(settings, part.name))):
-                kind = type(one.default)
-                name = one.name.replace("_", "-")
-                spelt = f"--{name}/--no-{name}" if kind is bool else f"--{name}"
-                command = click.option(
-                    spelt, one.name, default=None, type=None if kind is bool else kind, help=one.metadata["help"]
-                )(command)
-        return command
-
-    return decorate
-
-
-def read_config(path: Path | None) -> dict[str, Any]:
-    """Read settings from a TOML file; raise BadSetting where it is none."""
-    if path is None:
-        return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadSetting(f"{path}: cannot be read as TOML ({error})", path=str(path)) from error
-
-
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def show_epoch(epoch: Any) -> None:
-    figures = "".join(f", {100 * value:.2f} % {name}" for name, value in epoch.figures.items())
-    click.echo(f"  epoch {epoch.number}: loss {epoch.loss:.4f}{figures}, {epoch.seconds:.1f} s", err=True)
-
-
-def show_name(name: str) -> None:
-    click.echo(f"{name}:", err=True)
-
-
-def show_chosen(chosen: Any) -> None:
-    weights = ", ".join(f"{name} {value:g}" for name, value in asdict(chosen.weights).items())
-    click.echo(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
-
-
-def show_trained(trained: Any) -> None:
-    figures = ", ".join(f"{100 * value:.2f} % {name}" for name, value in trained.figures.items() if name != "seconds")
-    state = "trained" if trained.fresh else "already trained"
-    seconds = trained.figures.get("seconds", 0.0)
-    click.echo(f"{trained.folder}: {state}, {figures} on the validation split, {seconds:.0f} CPU seconds")
 
 
 @click.group("train", invoke_without_command=True)
@@ -108,6 +33,7 @@ def show_trained(trained: Any) -> None:
 def command(
     context: click.Context,
     path: Path | None,
+    elasticsearch: Elasticsearch | None,
     train: Path | None,
     valid: Path | None,
     models: Path | None,
@@ -115,7 +41,6 @@ def command(
     config: Path | None,
     device: str,
     seed: int | None,
-    elasticsearch: Elasticsearch | None,
 ) -> None:
     """Train the models of a knowledge base: all of a profile, or one part.
 
@@ -151,13 +76,13 @@ def command(
 def relation(
     scorer: str,
     path: Path,
+    elasticsearch: Elasticsearch | None,
     train: Path,
     valid: Path,
     models: Path,
     profile: str,
     config: Path | None,
     device: str,
-    elasticsearch: Elasticsearch | None,
     **options: Any,
 ) -> None:
     """Train relation scorers: v(r, q) = f(q)·E(r)."""
@@ -181,13 +106,13 @@ def relation(
 def tagger(
     tagger: str,
     path: Path,
+    elasticsearch: Elasticsearch | None,
     train: Path,
     valid: Path,
     models: Path,
     profile: str,
     config: Path | None,
     device: str,
-    elasticsearch: Elasticsearch | None,
     **options: Any,
 ) -> None:
     """Train taggers: p(w|q), where a question names its subject."""
@@ -207,17 +132,17 @@ def tagger(
 @command.command("subject")
 @click.option("--subject", default="type-vector", show_default=True, help="Subject scorers, with commas between.")
 @training_options(required=True)
-@settings_options(PlainSettings())
+@settings_options(Settings())
 def subject(
     subject: str,
     path: Path,
+    elasticsearch: Elasticsearch | None,
     train: Path,
     valid: Path,
     models: Path,
     profile: str,
     config: Path | None,
     device: str,
-    elasticsearch: Elasticsearch | None,
     **options: Any,
 ) -> None:
     """Train subject scorers: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r)."""
@@ -238,6 +163,7 @@ def subject(
 
 @command.command("ranking")
 @kb_option
+@elasticsearch_options
 @click.option("--valid", required=True, type=FILE, help="Annotated questions to choose on.")
 @click.option("--models", required=True, type=FILE, help="The folder of models, where the weights are kept.")
 @click.option("--pruning", default=DEFAULT, show_default=True, type=PRUNING, help="The pruner.")
@@ -246,9 +172,9 @@ def subject(
 @click.option("--subject", help="The subject scorer.")
 @click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
 @device_option
-@elasticsearch_options
 def ranking(
     path: Path,
+    elasticsearch: Elasticsearch | None,
     valid: Path,
     models: Path,
     pruning: str,
@@ -257,7 +183,6 @@ def ranking(
     subject: str | None,
     limit: int | None,
     device: str,
-    elasticsearch: Elasticsearch | None,
 ) -> None:
     """Choose the temperatures and weights of the joint score, and keep them with the models."""
     from kbtools.judging import choose_for
@@ -265,3 +190,38 @@ def ranking(
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
     chosen = choose_for(answerer, valid, models=models, pruning=pruning, scorer=scorer, subject=subject, limit=limit)
     show_chosen(chosen)
+
+
+@command.command("transe")
+@kb_option
+@elasticsearch_options
+@click.option("--out", "models", required=True, type=FILE, help="The folder of models.")
+@click.option("--vectors", type=FILE, help="Vectors trained elsewhere, a .npy file, to take over instead of training.")
+@click.option("--ids", type=FILE, help="The ids that the rows of --vectors belong to, one a line.")
+@click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options.")
+@device_option
+@settings_options(TransESettings())
+def transe(
+    path: Path,
+    elasticsearch: Elasticsearch | None,
+    models: Path,
+    vectors: Path | None,
+    ids: Path | None,
+    config: Path | None,
+    device: str,
+    **options: Any,
+) -> None:
+    """Train vectors of entities, E(s) + E(r) near E(o), for the subject scorer transe and for kbtools similar."""
+    from kbtools.scorers.given_vectors import take_over_vectors
+    from kbtools.scorers.subject_training import train_transe
+
+    if (vectors is None) != (ids is None):
+        raise click.UsageError("give --vectors and --ids together")
+    kb = open_home(path, elasticsearch).kb
+    if vectors is not None and ids is not None:
+        taken = take_over_vectors(kb, vectors, ids, models=models)
+        click.echo(f"{taken.folder}: {taken.known:,} of {taken.given:,} vectors belong to entities")
+        return
+    settings = change_settings(TransESettings(), read_config(config) | given(options))
+    show_name("transe")
+    show_trained(train_transe(kb, settings=settings, models=models, device=device, report=show_epoch))

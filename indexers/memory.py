@@ -3,6 +3,7 @@
 For tests and for knowledge bases of some thousand facts; nothing is written to disk.
 """
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -58,9 +59,14 @@ class MemoryKB:
                     self.forms[form][written, text].add(self.row[entity])
         self.normal_forms = {form for form, groups in self.forms.items() if any(k is Form.NORMAL for k, _ in groups)}
         named = sum(map(len, self.texts.values()))
+        content = (sorted(triples), sorted(self.texts.items()), sorted(typed))
         self.manifest = Manifest(
-            digest="",
-            counts={"facts": Count(len(triples), len(triples)), "names": Count(named, named)},
+            digest=hashlib.sha256(repr(content).encode(errors="surrogatepass")).hexdigest(),
+            counts={
+                "facts": Count(len(triples), len(triples)),
+                "names": Count(named, named),
+                "entities": Count(len(self.entity_ids), len(self.entity_ids)),
+            },
             sources=(),
             lengths=tuple(sorted({form.count(" ") + 1 for form in self.forms})),
             statistics={"forms": len(self.forms), "relations": len(self.relations), "types": len(self.types)},

@@ -33,7 +33,7 @@ def judge(
     scorer: str,
     subject: str | None = None,
 ) -> list[Judged]:
-    """Score the pools that are not empty, with the gold pair of each."""
+    """Score the pools that are not empty, with the gold fact of each."""
     rows = {relation: row for row, relation in enumerate(answerer.kb.relations)}
     scored_by, subjects_by = answerer.scorer(scorer), answerer.subject_scorer(subject) if subject else None
     judged = []
@@ -43,9 +43,12 @@ def judge(
             continue
         golds, questions, candidates = zip(*full, strict=True)
         scored = score_pools(answerer.kb, questions, candidates, scorer=scored_by, subject=subjects_by)
-        found = answerer.kb.rows([gold.subject for gold in golds])
-        for one, gold, row in zip(scored, golds, found, strict=True):
-            judged.append(Judged(one, -1 if row is None else row, rows.get(gold.relation, -1)))
+        subjects, targets = (
+            [-1 if row is None else row for row in answerer.kb.rows(ids)]
+            for ids in ([gold.subject for gold in golds], [gold.object for gold in golds])
+        )
+        for one, gold, row, target in zip(scored, golds, subjects, targets, strict=True):
+            judged.append(Judged(one, row, rows.get(gold.relation, -1), target))
     return judged
 
 

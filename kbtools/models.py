@@ -10,7 +10,7 @@ from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, load_plugin
 from kbtools.scoring import Averaged, RelationScorer, SubjectScorer, Trained
 from kbtools.tagging import Tagger
 
-RELATION, SUBJECT, TAGGER = "relation", "subject", "tagger"
+RELATION, SUBJECT, TAGGER, ENTITIES = "relation", "subject", "tagger", "entities"
 """Parts of a folder of models, each with a folder per model."""
 
 

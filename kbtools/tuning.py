@@ -29,11 +29,12 @@ SWEEPS = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """A scored pool and the rows of its gold pair; -1 where the knowledge base lacks one."""
+    """A scored pool and the rows of its gold fact; -1 where the knowledge base lacks one."""
 
     scored: Scored
     subject: int
     relation: int
+    target: int = -1
 
     def expected(self, weights: Weights) -> float:
         """Give the probability that the gold pair is drawn from those that share the first place."""

@@ -40,14 +40,16 @@ class DotScorer(nn.Module):
         return next(self.parameters()).device
 
     def train(self, mode: bool = True) -> Self:
-        self.known = None
+        if mode:
+            self.known = None
+            self.collated = None
         return super().train(mode)
 
     def vectors(self, rows: NDArray[np.int64] | None = None) -> Tensor:
         """Give E(x) of some rows, or of all: (rows, dim). Encoded names are kept at inference, never in training."""
         if not self.encoder.names:
             return self.table if rows is None or len(rows) == len(self.names) else self.table[torch.from_numpy(rows)]
-        if rows is None and self.known is not None:
+        if rows is None and self.known is not None and not torch.is_grad_enabled():
             return self.known
         vectors = self.encode_names(tuple(range(len(self.names)) if rows is None else rows.tolist()))
         if rows is None and not self.training and not torch.is_grad_enabled():

@@ -36,10 +36,10 @@ BEST_TAGGER = PlainSettings(
 BEST_TAGGERS = {"bigru-crf+": replace(BEST_TAGGER, fit=replace(ADAM, epochs=5))}
 """Names of the knowledge base say most of what there is to learn, so that fewer epochs do."""
 
-PAPER_SUBJECT = PlainSettings(fit=FitConfig(learning_rate=0.001))
+PAPER_TYPES = replace(PAPER, fit=replace(PAPER.fit, learning_rate=0.001))
 """Learning rate for the question embedding with type vectors (paper, section Experiment Setting)."""
 
-BEST_SUBJECT = PlainSettings(BEST.encoder, replace(ADAM, epochs=6))
+BEST_SUBJECT = replace(BEST, fit=replace(ADAM, epochs=6), objective=ObjectiveConfig())
 
 
 def check_profile(profile: str) -> None:
@@ -59,7 +59,9 @@ def tagger_settings(profile: str, tagger: str) -> PlainSettings:
     return PAPER_TAGGER if profile == "paper" else BEST_TAGGERS.get(tagger, BEST_TAGGER)
 
 
-def subject_settings(profile: str, subject: str) -> PlainSettings:
-    """Give the settings of a subject scorer over type vectors."""
+def subject_settings(profile: str, subject: str) -> Settings:
+    """Give the settings of a subject scorer; the objective concerns those with a vector for each entity."""
     check_profile(profile)
-    return PAPER_SUBJECT if profile == "paper" else BEST_SUBJECT
+    if profile == "best":
+        return BEST_SUBJECT
+    return PAPER_TYPES if subject.startswith("type-") else PAPER

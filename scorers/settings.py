@@ -93,11 +93,30 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class PlainSettings:
-    """Settings of a training whose objective is not chosen: of taggers, and of subject scorers over type vectors."""
+    """All that a training of a tagger depends on, besides its questions; its objective is the tags' likelihood."""
 
     encoder: EncoderConfig = EncoderConfig()
     fit: FitConfig = FitConfig()
     source: WordsConfig = WordsConfig()
+
+    def to_record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsConfig:
+    """What the vectors of entities are."""
+
+    dim: int = setting(128, "Dimensions of E(s).")
+    margin: float = setting(1.0, "How much nearer a fact must be than a corrupted one.")
+
+
+@dataclass(frozen=True, slots=True)
+class TransESettings:
+    """All that a training of TransE depends on, besides the facts."""
+
+    vectors: VectorsConfig = VectorsConfig()
+    fit: FitConfig = FitConfig(epochs=10, batch=4_096, learning_rate=0.01, optimiser="adam")
 
     def to_record(self) -> dict[str, Any]:
         return asdict(self)

@@ -58,26 +58,29 @@ class TaggingTask:
     def network(self) -> TaggerNetwork:
         return self.tagger.network
 
-    def emissions(self, labelled: Labelled, rows: NDArray[np.int64]) -> Tensor:
-        return self.tagger.emissions([labelled.texts[row] for row in rows], [labelled.bits[row] for row in rows])
-
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
         """Give -log p(y|q) of the gold tags: (batch,)."""
-        emissions, transitions = self.emissions(self.train, rows), self.network.transitions
+        emissions, transitions = emissions_of(self.tagger, self.train, rows), self.network.transitions
         gold = self.train.tags(rows).to(emissions.device)
         return log_partition(emissions, transitions) - sequence_score(emissions, transitions, gold)
 
     def measure(self) -> dict[str, float]:
-        return {"of sentences tagged right": sentence_accuracy(self, self.valid)}
+        return {"of sentences tagged right": sentence_accuracy(self.tagger, self.valid)}
 
 
-def sentence_accuracy(task: TaggingTask, labelled: Labelled) -> float:
+def emissions_of(tagger: BiGRUTagger, labelled: Labelled, rows: NDArray[np.int64]) -> Tensor:
+    """Give H(q) of questions of one length: (batch, length, tags)."""
+    return tagger.emissions([labelled.texts[row] for row in rows], [labelled.bits[row] for row in rows])
+
+
+def sentence_accuracy(tagger: BiGRUTagger, labelled: Labelled) -> float:
     """Give the share of labelled questions whose every word is tagged right (paper, section Additional Analysis)."""
     right = 0
     lengths = np.array([len(text) for text in labelled.texts])
+    tagger.network.eval()
     with torch.inference_mode():
         for length in np.unique(lengths):
             rows = np.flatnonzero(lengths == length)
-            tags = best_sequence(task.emissions(labelled, rows), task.network.transitions).cpu()
+            tags = best_sequence(emissions_of(tagger, labelled, rows), tagger.network.transitions).cpu()
             right += int((tags == labelled.tags(rows)).all(dim=1).sum())
     return right / len(labelled)

@@ -10,6 +10,7 @@ from kbtools.scorers.dot import DotScorer
 from kbtools.scorers.examples import Examples
 from kbtools.scorers.losses import type_wise_cross_entropy
 from kbtools.scorers.subject import TypeVectorScorer
+from kbtools.scoring import SubjectScorer
 
 
 class TypeTask:
@@ -65,7 +66,7 @@ class Namesakes:
                 entities.append(able)
         return cls(examples, rows, entities)
 
-    def share_told_apart(self, scorer: TypeVectorScorer) -> float:
+    def share_told_apart(self, scorer: SubjectScorer) -> float:
         """Give the share of questions whose gold subject scores highest, a tie as its expected value."""
         if not self.rows:
             return 0.0

@@ -11,7 +11,7 @@ from kbtools.misspelling import Misspelling, link_fuzzily
 from kbtools.ngrams import Ngram, Question, ngrams
 from kbtools.tagging import Tagger, opening, word_places
 
-KEPT, MARGIN = 3, 6.0
+KEPT, MARGIN = 3, 8.0
 """Mentions that `focused-k` keeps, and how far below the best their log-probability may be."""
 
 SIMILAR = 5

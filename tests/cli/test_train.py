@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -107,3 +108,37 @@ def test_plugins_are_listed_and_checked() -> None:
 
     assert '"name": "bigru"' in listed.stdout
     assert checked.stdout.count("ok: ") == 7
+
+
+def test_each_part_is_trained_alone_and_weights_are_chosen(sample_path: Path, examples: Path, tmp_path: Path) -> None:
+    models, kb = ("--out", str(tmp_path / "models")), ("--kb", str(sample_path))
+    files = ("--train", str(examples / "sample.train.txt"), "--valid", str(examples / "sample.valid.txt"))
+    tiny = ("--words", "random", "--dim", "8", "--words-dim", "8", "--hidden", "8", "--epochs", "1", "--batch", "16")
+    weighed = ("--scorer", "lexical", "--subject", "transe", "--limit", "20")
+    runs = [
+        ["train", "tagger", "--tagger", "bigru-crf,crf", *kb, *files, *models, *tiny],
+        ["train", "transe", *kb, *models, "--dim", "4", "--epochs", "1"],
+        ["train", "subject", "--subject", "type-vector,transe", *kb, *files, *models, *tiny, "--negatives", "8"],
+        ["train", "ranking", *kb, "--models", str(tmp_path / "models"), *files[2:], *weighed],
+    ]
+
+    done = [CliRunner().invoke(main, run) for run in runs]
+
+    assert [one.exit_code for one in done] == [0, 0, 0, 0], [one.output for one in done]
+    assert [one.stdout.count(": trained, ") for one in done[:3]] == [2, 1, 2]
+    assert "of 20 questions right; relation " in done[3].stdout
+
+
+def test_vectors_trained_elsewhere_are_taken_over_and_searched(sample_path: Path, tmp_path: Path) -> None:
+    ids = ["m.078ffw", "m.0g_tb", "no.such.entity"]
+    np.save(tmp_path / "vectors.npy", np.array([[3.0, 4.0], [3.0, 3.9], [0.0, 1.0]], dtype=np.float32))
+    (tmp_path / "ids.txt").write_text("\n".join(ids) + "\n")
+    where = ["--kb", str(sample_path)]
+    files = ["--vectors", str(tmp_path / "vectors.npy"), "--ids", str(tmp_path / "ids.txt")]
+
+    taken = CliRunner().invoke(main, ["train", "transe", *where, "--out", str(tmp_path / "models"), *files])
+    near = CliRunner().invoke(main, ["similar", *where, "--models", str(tmp_path / "models"), "--top", "1", ids[0]])
+
+    assert taken.exit_code == 0, taken.output
+    assert "2 of 3 vectors belong to entities" in taken.stdout
+    assert near.stdout.split()[:2] == ["0.9999", "m.0g_tb"], near.output

@@ -29,3 +29,26 @@ class Positional:
 def test_a_broken_claim_is_named() -> None:
     with pytest.raises(BrokenPlugin, match="the size of a batch changes no score"):
         list(check_scorer(f"{__name__}:Positional"))
+
+
+class Rebuilt:
+    """A scorer that its folder alone can make."""
+
+    @classmethod
+    def load(cls, folder: object, kb: object, *, device: str = "cpu") -> "Rebuilt":
+        return cls()
+
+
+NO_CLASS = "a string"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        pytest.param("Rebuilt", "is rebuilt by its `load` alone", id="load"),
+        pytest.param("NO_CLASS", "is no class", id="string"),
+    ],
+)
+def test_what_the_suite_cannot_make_is_refused(name: str, message: str) -> None:
+    with pytest.raises(BrokenPlugin, match=message):
+        list(check_scorer(f"{__name__}:{name}"))

@@ -10,10 +10,11 @@ from kbtools.ngrams import Question  # noqa: E402
 from kbtools.scorers.bigru import BiGRU  # noqa: E402
 from kbtools.scorers.dot import DotScorer  # noqa: E402
 from kbtools.scorers.embed_avg import EmbedAverage, EmbedAveragePlusScorer, EmbedAverageScorer  # noqa: E402
-from kbtools.scorers.ltg_cnn import LetterTrigramCNN, letter_trigrams  # noqa: E402
+from kbtools.scorers.ltg_cnn import LetterTrigramCNN, LetterTrigramScorer, letter_trigrams  # noqa: E402
 from kbtools.scorers.relation import name_words  # noqa: E402
 from kbtools.scorers.settings import EncoderConfig  # noqa: E402
 from kbtools.scorers.vocabulary import SPECIAL, SYMBOL, initialise  # noqa: E402
+from kbtools.scorers.words import load_words  # noqa: E402
 from kbtools.scoring import Asked  # noqa: E402
 
 CONFIG = EncoderConfig(dim=5, words_dim=4, hidden=3, dropout=0.0, word_dropout=0.0)
@@ -92,3 +93,29 @@ def test_the_symbol_stands_for_the_whole_mention() -> None:
     assert EmbedAveragePlusScorer.text(asked) == ("who", "wrote", SYMBOL)
     assert EmbedAverageScorer.text(asked) == ("who", "wrote", "harder", "faster")
     assert asked.context() == ["who", "wrote"]
+
+
+def test_names_read_at_inference_do_not_keep_training_from_reading_them() -> None:
+    names = [name_words("book.written_work.author"), name_words("music.album.genre")]
+    encoder = LetterTrigramCNN(CONFIG, LetterTrigramCNN.collect(names, words=None, config=CONFIG))
+    network = DotScorer(encoder, names).eval()
+    with torch.inference_mode():
+        network.scores([["author"]])
+
+    network.train()
+    network.scores([["author"]]).sum().backward()
+
+    assert encoder.semantic.weight.grad.isfinite().all()
+
+
+def test_relation_names_stay_known_from_one_question_to_the_next() -> None:
+    scorer = LetterTrigramScorer.new(
+        CONFIG, rows=["book.author", "music.genre"], texts=[], words=load_words("random"), seed=1
+    )
+
+    scorer.score_texts([["author"]])
+    known = scorer.network.known
+    scorer.score_texts([["genre"]])
+
+    assert known is not None
+    assert scorer.network.known is known

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbtools.errors import BadSetting, NonFiniteLoss
+from kbtools.errors import BadSetting, DeviceFull, NonFiniteLoss
 
 torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
+from kbtools.scorers.devices import memory_named  # noqa: E402
 from kbtools.scorers.settings import FitConfig, Settings, change_settings  # noqa: E402
 from kbtools.scorers.train import fit, make_batches  # noqa: E402
 
@@ -103,3 +104,8 @@ def test_settings_change_whichever_part_holds_them() -> None:
     changed = change_settings(Settings(), {"learning-rate": 1, "dim": 7, "objective": "cross-entropy"})
 
     assert (changed.fit.learning_rate, changed.encoder.dim, changed.objective.objective) == (1.0, 7, "cross-entropy")
+
+
+def test_a_full_device_names_the_batch_and_its_option() -> None:
+    with pytest.raises(DeviceFull, match=r"does not hold a batch of 8; lower --batch"), memory_named(8):
+        raise torch.OutOfMemoryError

@@ -1,0 +1,36 @@
+"""kbtools similar: the entities whose vectors are nearest to that of another."""
+
+import json
+from pathlib import Path
+
+import click
+import numpy as np
+
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
+from kbtools.cli.options import json_option, kb_option, models_option
+from kbtools.errors import ModelMissing
+
+
+@click.command("similar")
+@kb_option
+@elasticsearch_options
+@models_option
+@click.argument("entity")
+@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Entities to show.")
+@json_option
+def command(
+    path: Path, elasticsearch: Elasticsearch | None, models: Path | None, entity: str, top: int, as_json: bool
+) -> None:
+    """Show the entities nearest to ENTITY, an id or a name, by the cosine of their vectors (kbtools train transe)."""
+    from kbtools.scorers.similar import find_entity, nearest
+
+    if models is None:
+        raise ModelMissing("name the folder that holds the vectors with --models; kbtools train transe makes them")
+    kb = open_home(path, elasticsearch).kb
+    found = nearest(kb, find_entity(kb, entity), models=models, top=top)
+    rows = np.array([near.entity for near in found], dtype=np.uint32)
+    for near, entity_id, name in zip(found, kb.ids(rows), kb.names(rows), strict=True):
+        if as_json:
+            click.echo(json.dumps({"id": entity_id, "name": name, "cosine": near.cosine}, ensure_ascii=False))
+        else:
+            click.echo(f"{near.cosine:.4f}  {entity_id}  {name or '(no name)'}")

@@ -1,0 +1,121 @@
+"""Subject scorers with a vector for each entity: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r) (paper, Eq. 12)."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from kbtools.errors import ModelUnusable
+from kbtools.knowledge import EntityRows, KnowledgeBase
+from kbtools.scorers.base import group_by_length, moved
+from kbtools.scorers.bigru import BiGRU
+from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from kbtools.scorers.devices import resolve_device
+from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.transe import check_digest, entity_count
+from kbtools.scorers.vocabulary import UNKNOWN, initialise
+from kbtools.scorers.words import WordVectors
+from kbtools.scoring import Asked
+
+AT_ONCE = 4_096
+
+
+class EntityNetwork(nn.Module):
+    """g as a BiGRU, E(s) as a table."""
+
+    def __init__(self, encoder: BiGRU, entities: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.table = nn.Embedding(entities, encoder.config.dim)
+
+    @property
+    def device(self) -> torch.device:
+        return self.table.weight.device
+
+    def questions(self, texts: Sequence[Sequence[str]]) -> Tensor:
+        """Give g(q) of texts of one length: (batch, dim)."""
+        vectors: Tensor = self.encoder(*moved(self.encoder.collate(texts), self.device))
+        return vectors
+
+
+class RandomVectorScorer:
+    """The subject scorer `random`: E(s) starts at random and is trained with g."""
+
+    starts_from: ClassVar[str | None] = None
+    """The model whose vectors E(s) starts from."""
+
+    def __init__(self, network: EntityNetwork, digest: str) -> None:
+        self.network = network
+        self.digest = digest
+
+    @classmethod
+    def new(
+        cls,
+        config: EncoderConfig,
+        *,
+        kb: KnowledgeBase,
+        texts: Sequence[Sequence[str]],
+        words: WordVectors,
+        seed: int,
+        vectors: Tensor | None = None,
+    ) -> Self:
+        """Make an untrained scorer; with vectors of entities, `dim` must be theirs."""
+        torch.manual_seed(seed)
+        network = EntityNetwork(BiGRU(config, BiGRU.collect(texts, words=words, config=config)), entity_count(kb))
+        initialise(network)
+        network.encoder.initialise(words)
+        if vectors is not None:
+            with torch.no_grad():
+                network.table.weight.copy_(vectors)
+        return cls(network.eval(), kb.manifest.digest)
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
+        """Rebuild a trained scorer; raise CheckpointMismatch for another knowledge base."""
+        saved = read_checkpoint(folder)
+        if saved.kind != cls.kind():
+            raise ModelUnusable(f"{folder}: trained as {saved.kind}, asked for as {cls.kind()}", path=str(folder))
+        check_digest(folder, saved.rows, kb)
+        network = EntityNetwork(BiGRU(EncoderConfig(**saved.config), saved.vocabulary), entity_count(kb))
+        network.load_state_dict(saved.weights)
+        return cls(network.to(resolve_device(device)).eval(), kb.manifest.digest)
+
+    def save(self, folder: Path, **told: Any) -> None:
+        """Write the scorer to a folder, with what else its checkpoint is told."""
+        encoder, weights = self.network.encoder, self.network.state_dict()
+        config = asdict(encoder.config)
+        write_checkpoint(folder, Checkpoint(self.kind(), config, encoder.vocabulary, (self.digest,), weights, **told))
+
+    @classmethod
+    def kind(cls) -> str:
+        return f"{cls.__module__}:{cls.__qualname__}"
+
+    @staticmethod
+    def text(asked: Asked) -> tuple[str, ...]:
+        """Read the words that the network sees; a question without any is one unknown word."""
+        return tuple(asked.words()) or (UNKNOWN,)
+
+    def score(self, asked: Sequence[Asked], *, which: NDArray[np.int64], subjects: EntityRows) -> NDArray[np.float64]:
+        texts = [self.text(one) for one in asked]
+        vectors = torch.empty(len(texts), self.network.encoder.config.dim, device=self.network.device)
+        self.network.eval()
+        with torch.inference_mode():
+            for group in group_by_length(texts):
+                for first in range(0, len(group), AT_ONCE):
+                    rows = group[first : first + AT_ONCE]
+                    vectors[rows] = self.network.questions([texts[row] for row in rows])
+            table = self.network.table(torch.from_numpy(subjects.astype(np.int64)).to(vectors.device))
+            scores = (vectors[torch.from_numpy(which).to(vectors.device)] * table).sum(dim=1)
+        found: NDArray[np.float64] = scores.double().cpu().numpy()
+        return found
+
+
+class TransEVectorScorer(RandomVectorScorer):
+    """The subject scorer `transe`: E(s) starts from TransE (paper, section Model Parameterization)."""
+
+    starts_from = "transe"

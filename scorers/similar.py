@@ -1,0 +1,43 @@
+"""Which entities are near another: the cosine of their vectors, over all of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from kbtools.errors import UnknownEntity
+from kbtools.ids import canonical_id
+from kbtools.knowledge import KnowledgeBase
+from kbtools.models import ENTITIES, model_folder
+from kbtools.normalise import normal_form
+from kbtools.scorers.transe import load_vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """An entity and how near it is: a cosine, at most 1."""
+
+    entity: int
+    cosine: float
+
+
+def find_entity(kb: KnowledgeBase, spelling: str) -> int:
+    """Find an entity by its id, else by its name, of several bearers the one with the most facts."""
+    (row,) = kb.rows([canonical_id(spelling)])
+    if row is not None:
+        return row
+    matches = kb.lookup([normal_form(spelling)]).get(normal_form(spelling), ())
+    if not matches:
+        raise UnknownEntity(f"no entity has the id or the name {spelling!r}", entity=spelling)
+    bearers = np.unique(np.concatenate([match.entities for match in matches]))
+    return int(bearers[np.argmax(kb.fact_counts(bearers))])
+
+
+def nearest(kb: KnowledgeBase, entity: int, *, models: Path, top: int) -> list[Near]:
+    """List the entities nearest to one, nearest first, those of equal cosine by row; itself is left out."""
+    vectors = load_vectors(model_folder(models, ENTITIES, "transe"), kb)
+    cosines = vectors @ vectors[entity]
+    cosines[entity] = -torch.inf
+    order = torch.sort(cosines, descending=True, stable=True).indices[: min(top, len(cosines) - 1)]
+    return [Near(int(row), float(cosines[row])) for row in order]

@@ -1,0 +1,133 @@
+"""Whether vectors of entities are trained as the paper says, and belong to their knowledge base."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import CheckpointMismatch, ModelMissing
+from kbtools.knowledge import KnowledgeBase
+from kbtools.models import make_subject_scorer
+from kbtools.ngrams import Question
+from kbtools.scoring import Asked
+
+torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+
+from kbtools.scorers.entity_vectors import RandomVectorScorer  # noqa: E402
+from kbtools.scorers.profiles import subject_settings  # noqa: E402
+from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings  # noqa: E402
+from kbtools.scorers.subject_task import ALPHA, SubjectTask  # noqa: E402
+from kbtools.scorers.subject_training import train_subject, train_transe  # noqa: E402
+from kbtools.scorers.training import Splits  # noqa: E402
+from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, read_triples  # noqa: E402
+from kbtools.scorers.words import load_words  # noqa: E402
+
+SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
+ASKED = [Asked(Question.read("who wrote dune"), 10, 14), Asked(Question.read(""), 0, 0)]
+
+
+@pytest.fixture(scope="session")
+def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Splits:
+    return Splits.read(sample_kb, **question_files)
+
+
+@pytest.fixture(scope="session")
+def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train TransE and both subject scorers on the sample."""
+    folder = tmp_path_factory.mktemp("models")
+    settings = change_settings(TransESettings(), {"dim": 6, "epochs": 3, "batch": 64})
+    train_transe(sample_kb, settings=settings, models=folder)
+    for name in ("random", "transe"):
+        settings = change_settings(subject_settings("best", name), SMALL)
+        train_subject(sample_kb, splits, subject=name, settings=settings, models=folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["random", "transe"])
+def test_u_is_the_product_of_question_and_entity(sample_kb: KnowledgeBase, models: Path, name: str) -> None:
+    scorer = make_subject_scorer(name, sample_kb, models=models)
+    subjects, which = np.array([3, 5, 3], dtype=np.uint32), np.array([0, 0, 1])
+
+    scores = scorer.score(ASKED, which=which, subjects=subjects)
+
+    network = scorer.network  # type: ignore[attr-defined]
+    questions = [network.questions([RandomVectorScorer.text(one)])[0] for one in ASKED]
+    expected = [(questions[q] @ network.table.weight[s]).item() for q, s in zip(which, subjects.tolist(), strict=True)]
+    assert scores == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_hinge_counts_h_for_sampled_subjects_that_have_the_relation(
+    sample_kb: KnowledgeBase, splits: Splits
+) -> None:
+    config = EncoderConfig(dim=4, words_dim=4, hidden=4, dropout=0.0, word_dropout=0.0)
+    scorer = RandomVectorScorer.new(config, kb=sample_kb, texts=[], words=load_words("random"), seed=1)
+    objective = ObjectiveConfig(negatives=500, margin=0.1)
+    task = SubjectTask(scorer, objective, kb=sample_kb, train=splits.train, valid=splits.valid)
+    torch.nn.init.zeros_(scorer.network.table.weight)
+    torch.manual_seed(3)
+
+    (loss,) = task.loss(np.array([0])).tolist()
+
+    torch.manual_seed(3)
+    sampled = torch.randint(entity_count(sample_kb), (500,)).numpy()
+    has = [task.relations[0] in relations_of(sample_kb, row) for row in sampled]
+    others = sampled != task.subjects[0]
+    expected = sum(max(0.0, 0.1 - ALPHA + ALPHA * own) for own, other in zip(has, others, strict=True) if other)
+    assert loss == pytest.approx(expected, abs=1e-4)
+
+
+def relations_of(kb: KnowledgeBase, row: int) -> list[int]:
+    return kb.relations_of(np.array([row], dtype=np.uint32)).values.tolist()
+
+
+def test_every_fact_is_read(tiny_memory: KnowledgeBase) -> None:
+    triples = read_triples(tiny_memory)
+
+    assert len(triples) == tiny_memory.manifest.counts["facts"].unique
+    assert all(o in tiny_memory.objects_of(int(s), int(r)) for s, r, o in triples)
+
+
+def test_transe_brings_facts_nearer_than_corrupted_ones(sample_kb: KnowledgeBase, tmp_path: Path) -> None:
+    losses = []
+    settings = change_settings(TransESettings(), {"dim": 8, "epochs": 8, "batch": 64})
+
+    train_transe(sample_kb, settings=settings, models=tmp_path, report=lambda epoch: losses.append(epoch.loss))
+    again = train_transe(sample_kb, settings=settings, models=tmp_path)
+
+    assert losses[-1] < 0.97 * losses[0]
+    assert not again.fresh
+
+
+def test_transe_measures_a_distance() -> None:
+    network = TransE(2, 1, dim=2)
+    with torch.no_grad():
+        network.entities.weight.copy_(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+        network.relations.weight.copy_(torch.tensor([[-1.0, 0.0]]))
+
+    assert network(torch.tensor([[0, 0, 1]])).tolist() == pytest.approx([1.0])
+
+
+def test_a_fact_far_below_the_margin_costs_nothing() -> None:
+    network = TransE(3, 1, dim=2)
+    task = TranslatingTask(network, np.array([[0, 0, 1]]), margin=-10.0)
+
+    assert task.loss(np.array([0])).tolist() == [0.0]
+
+
+def test_transe_must_be_trained_first(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
+    settings = change_settings(subject_settings("best", "transe"), SMALL)
+
+    with pytest.raises(ModelMissing, match="no trained model here"):
+        train_subject(sample_kb, splits, subject="transe", settings=settings, models=tmp_path)
+
+
+def test_vectors_of_another_knowledge_base_are_refused(tiny_memory: KnowledgeBase, models: Path) -> None:
+    with pytest.raises(CheckpointMismatch, match="its entities are those of a knowledge base with digest"):
+        make_subject_scorer("random", tiny_memory, models=models)
+
+
+def test_a_query_uses_them(sample_memory: Answerer, models: Path) -> None:
+    result = Answerer(sample_memory.kb, models=models).query("who wrote it", subject="transe")
+
+    assert all("subject" in found.parts for found in result.candidates)
