@@ -96,7 +96,7 @@ def test_there_must_be_a_knowledge_base_to_open(tmp_path):
 
 
 def test_an_unknown_backend_is_named(tmp_path):
-    with pytest.raises(UnknownPlugin, match="known: .*embedded"):
+    with pytest.raises(UnknownPlugin, match=r"known: .*embedded"):
         open_kb(tmp_path, backend="sqlite")
     with pytest.raises(BrokenPlugin, match="no class"):
         open_kb(tmp_path, backend="kbtools.results:JSON_VERSION")
