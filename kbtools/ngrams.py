@@ -52,16 +52,15 @@ def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
     spoken = [token.text for _, token in words]
     positions = [position for position, _ in words]
     starts, ends = [token.start for _, token in words], [token.end for _, token in words]
-    wanted = sorted(length for length in set(lengths) if length > 0)
+    most = len(words)
+    wanted = sorted({length for length in lengths if 0 < length <= most})
     found, make = [], Ngram._make
     for length in wanted:
-        if length > len(words):
-            break
-        for first in range(len(words) - length + 1):
+        for first in range(most - length + 1):
             last = first + length - 1
             form = " ".join(spoken[first : last + 1])
             found.append(make((form, positions[first], positions[last], starts[first], ends[last], False)))
-    if len(words) < len(question.tokens):
+    if most < len(question.tokens):
         if APOSTROPHE.search(question.text):
             found += joined_ngrams(question, words, wanted)
         found += punctuation_ngrams(question)
