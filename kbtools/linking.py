@@ -33,11 +33,13 @@ def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
 def strict_link(question: Question, ngram: Ngram, match: NameMatch) -> Link:
     """Say how an n-gram matched a name, and which of the question's characters it covers."""
     start, end = ngram.start, ngram.end
-    name, rung = match.name, match.form.rung
+    name = match.name
     if match.form is Form.NORMAL:
         if not (name[0].isalnum() and name[-1].isalnum()) and ngram.form[0] not in PUNCTUATION:
             start, end = cover(question.text, start, end, name)
         rung = compare(question.text[start : end_of_symbols(question.text, end)], name)
+    else:
+        rung = match.form.rung
     if ngram.joined:
         rung = max(rung, Rung.APOSTROPHE)
     return Link(ngram, start, end, name, rung, match.entities)
