@@ -5,7 +5,6 @@ neighbours of words that no name holds, the names that begin with it.
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,14 +18,12 @@ from kbtools.errors import KBUnusable
 from kbtools.indexers.arrays import StringTable
 from kbtools.indexers.forms import FormStore
 from kbtools.normalise import normal_form
-from kbtools.similarity import LONGEST_NAME
+from kbtools.similarity import LONGEST_NAME, has_neighbours
 
 WRITER_BYTES = 160_000_000
 RECALLED = 100
 FEW_WORDS = 3
 """Of a longer name, two edits leave a word whole, by which it is found sooner."""
-
-DIGITS = re.compile(r"\d+")
 
 
 def schema() -> tantivy.Schema:
@@ -125,7 +122,7 @@ class FuzzyIndex:
 
     def word_query(self, word: str, known: bool) -> tantivy.Query:
         """Ask for a word as it is, or for its neighbours where no name holds it."""
-        if known or len(word) <= 3 or DIGITS.search(word):
+        if known or not has_neighbours(word):
             return tantivy.Query.term_query(self.schema, "words", word)
         return tantivy.Query.boost_query(tantivy.Query.fuzzy_term_query(self.schema, "words", word, 1), 8.0)
 

@@ -91,7 +91,7 @@ class MemoryKB:
 
     def relations_of(self, entities: EntityRows) -> Grouped:
         order = {relation: row for row, relation in enumerate(self.relations)}
-        return grouped([sorted(order[relation] for relation in self.facts_of(row)) for row in entities.tolist()])
+        return Grouped.of([sorted(order[relation] for relation in self.facts_of(row)) for row in entities.tolist()])
 
     def facts_of(self, row: int) -> dict[str, set[str]]:
         return self.facts.get(self.entity_ids[row], {})
@@ -102,7 +102,7 @@ class MemoryKB:
     def types_of(self, entities: EntityRows) -> Grouped:
         order = {kind: row for row, kind in enumerate(self.types)}
         found = [self.kinds.get(self.entity_ids[row], set()) for row in entities.tolist()]
-        return grouped([sorted(order[kind] for kind in kinds) for kinds in found])
+        return Grouped.of([sorted(order[kind] for kind in kinds) for kinds in found])
 
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         counts = [sum(map(len, self.facts_of(row).values())) for row in entities.tolist()]
@@ -132,11 +132,6 @@ class MemoryKB:
 
 def as_rows(rows: Iterable[int]) -> EntityRows:
     return np.array(sorted(rows), dtype=np.uint32)
-
-
-def grouped(values: Sequence[Sequence[int]]) -> Grouped:
-    starts = np.cumsum([0, *map(len, values)], dtype=np.int64)
-    return Grouped(starts, np.array([value for run in values for value in run], dtype=np.uint32))
 
 
 def read_memory_kb(*, facts: Path, names: Path, types: Path) -> MemoryKB:

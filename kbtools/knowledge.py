@@ -39,6 +39,12 @@ class Grouped:
     starts: NDArray[np.int64]
     values: NDArray[np.uint32]
 
+    @classmethod
+    def of(cls, runs: Sequence[Sequence[int]]) -> "Grouped":
+        """Put runs of values one after the other."""
+        starts = np.cumsum([0, *map(len, runs)], dtype=np.int64)
+        return cls(starts, np.array([value for run in runs for value in run], dtype=np.uint32))
+
 
 class KnowledgeBase(Protocol):
     """Names, facts and types of entities; every array of rows may be empty."""

@@ -8,8 +8,15 @@ from rapidfuzz import fuzz, process
 from kbtools.knowledge import SimilarName
 
 DIGITS = re.compile(r"\d+")
+SHORTEST_FUZZED = 3
+"""Letters up to which a word is looked up as it is."""
 LONGEST_NAME = 200
 """Characters of a normal form; longer names are found exactly, never fuzzily."""
+
+
+def has_neighbours(word: str) -> bool:
+    """Tell whether the neighbours of a word are worth a look: not those of a short one, never those of a number."""
+    return len(word) > SHORTEST_FUZZED and not DIGITS.search(word)
 
 
 def rescore(form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:

@@ -4,15 +4,14 @@ Three searches, which go out together: names that share trigrams; names that sha
 that no name holds; whole names within two edits. The cluster's scores decide only what is recalled, never the order.
 """
 
-import re
 from collections.abc import Collection, Iterator
 from typing import Any
+
+from kbtools.similarity import has_neighbours
 
 RECALLED = 100
 EXPANSIONS = 200
 """Terms that an edit may expand to; the cluster's own 50 loses names."""
-
-DIGITS = re.compile(r"\d")
 
 
 def recall_searches(form: str, known: Collection[str]) -> list[dict[str, Any]]:
@@ -33,7 +32,7 @@ def whole_query(form: str) -> dict[str, Any]:
 
 def word_query(word: str, known: bool) -> dict[str, Any]:
     """Ask for a word as it is, or for its neighbours where no name holds it."""
-    if known or len(word) <= 3 or DIGITS.search(word):
+    if known or not has_neighbours(word):
         return {"term": {"words": word}}
     fuzzy = {"value": word, "fuzziness": 1, "prefix_length": 0, "max_expansions": EXPANSIONS, "boost": 8}
     return {"fuzzy": {"words": fuzzy}}

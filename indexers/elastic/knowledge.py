@@ -313,10 +313,10 @@ class ElasticKB:
         return [found.get(word) or 0 for word in words]
 
     def relations_of(self, entities: EntityRows) -> Grouped:
-        return grouped([entity.relations for entity in self.entities_at(entities.tolist())])
+        return Grouped.of([entity.relations for entity in self.entities_at(entities.tolist())])
 
     def types_of(self, entities: EntityRows) -> Grouped:
-        return grouped([entity.types for entity in self.entities_at(entities.tolist())])
+        return Grouped.of([entity.types for entity in self.entities_at(entities.tolist())])
 
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         return np.array([entity.facts for entity in self.entities_at(entities.tolist())], dtype=np.int64)
@@ -417,10 +417,3 @@ def count_search(words: Sequence[str]) -> dict[str, Any]:
 
 def cut(values: Sequence[Any], size: int) -> list[Any]:
     return [values[start : start + size] for start in range(0, len(values), size)]
-
-
-def grouped(runs: Sequence[Sequence[int]]) -> Grouped:
-    """Put runs of rows one after the other."""
-    starts = np.zeros(len(runs) + 1, dtype=np.int64)
-    np.cumsum([len(run) for run in runs], out=starts[1:])
-    return Grouped(starts, np.array([row for run in runs for row in run], dtype=np.uint32))
