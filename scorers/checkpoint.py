@@ -85,10 +85,14 @@ def read_model_record(folder: Path) -> dict[str, Any]:
         ) from error
 
 
-def check_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], what: str) -> None:
-    """Refuse a model whose relations or types are not those of the knowledge base; both are named."""
-    if tuple(trained) == tuple(present):
-        return
+def match_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], what: str) -> list[int]:
+    """Say which row of the model belongs to each relation or type of the knowledge base, whatever their order.
+
+    Refuse a model whose relations or types are others than those of the knowledge base; both are named.
+    """
+    place = {name: row for row, name in enumerate(trained)}
+    if place.keys() == set(present):
+        return [place[name] for name in present]
     missing, new = sorted(set(trained) - set(present)), sorted(set(present) - set(trained))
     raise CheckpointMismatch(
         f"{folder}: trained on {len(trained):,} {what} ({digest_rows(trained)}), the knowledge base has "

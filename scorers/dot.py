@@ -14,6 +14,9 @@ from kbtools.scorers.words import WordVectors
 
 Inputs = tuple[Tensor, ...]
 
+BY_ROW = ("table", "bias")
+"""The parameters of a `DotScorer` that have an entry for each row."""
+
 
 class DotScorer(nn.Module):
     """Score a text against every row of a table; the table is learned, or encoded from the names of its rows."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from kbtools.errors import ModelUnusable
 from kbtools.knowledge import KnowledgeBase
 from kbtools.scorers.base import Encoder, group_by_length
-from kbtools.scorers.checkpoint import Checkpoint, check_rows, read_checkpoint, write_checkpoint
+from kbtools.scorers.checkpoint import Checkpoint, match_rows, read_checkpoint, write_checkpoint
 from kbtools.scorers.devices import memory_named, resolve_device
-from kbtools.scorers.dot import DotScorer
+from kbtools.scorers.dot import BY_ROW, DotScorer
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.vocabulary import SYMBOL, UNKNOWN
 from kbtools.scorers.words import WordVectors
@@ -73,15 +73,17 @@ class TrainedNetwork(ABC):
 
     @classmethod
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
-        """Rebuild a trained network; raise ModelError where its rows are not those of the knowledge base."""
+        """Rebuild a trained network, its rows in the order of the knowledge base's; raise ModelError for other rows."""
         saved = read_checkpoint(folder)
         if saved.kind != cls.kind():
             raise ModelUnusable(f"{folder}: trained as {saved.kind}, asked for as {cls.kind()}", path=str(folder))
-        check_rows(folder, trained=saved.rows, present=cls.rows_of(kb), what=cls.what)
+        rows = cls.rows_of(kb)
+        order = match_rows(folder, trained=saved.rows, present=rows, what=cls.what)
+        weights = saved.weights | {name: saved.weights[name][order] for name in BY_ROW if name in saved.weights}
         encoder = cls.encoder.build(EncoderConfig(**saved.config), saved.vocabulary)
-        network = DotScorer(encoder, cls.names_of(saved.rows), biased=cls.biased)
-        network.load_state_dict(saved.weights)
-        return cls(network.to(resolve_device(device)).eval(), saved.rows)
+        network = DotScorer(encoder, cls.names_of(rows), biased=cls.biased)
+        network.load_state_dict(weights)
+        return cls(network.to(resolve_device(device)).eval(), rows)
 
     def save(self, folder: Path, **told: Any) -> None:
         """Write the network to a folder, with what else its checkpoint is told."""

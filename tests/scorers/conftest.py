@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.knowledge import KnowledgeBase
+from kbtools.knowledge import EntityRows, Grouped, KnowledgeBase
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,6 +24,27 @@ def one_thread() -> None:
 def sample_kb(sample_memory: Answerer) -> KnowledgeBase:
     """Give the sample's knowledge base."""
     return sample_memory.kb
+
+
+class Reordered:
+    """A knowledge base that lists its relations and its types backwards."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.relations, self.types = kb.relations[::-1], kb.types[::-1]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kb, name)
+
+    def types_of(self, entities: EntityRows) -> Grouped:
+        found = self.kb.types_of(entities)
+        return Grouped(found.starts, (len(self.types) - 1 - found.values).astype(found.values.dtype))
+
+
+@pytest.fixture(scope="session")
+def reordered_kb(sample_kb: KnowledgeBase) -> KnowledgeBase:
+    """Give the sample's knowledge base with its relations and types in another order."""
+    return Reordered(sample_kb)
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from kbtools.scoring import Asked, log_softmax
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
 from kbtools.scorers.checkpoint import RECORD, WEIGHTS
+from kbtools.scorers.embed_avg import EmbedAverageScorer
 from kbtools.scorers.profiles import relation_settings
 from kbtools.scorers.settings import Settings, change_settings
 from kbtools.scorers.training import Splits, train_relation
@@ -125,6 +126,28 @@ def test_several_scorers_are_averaged(sample_kb: KnowledgeBase, models: Path) ->
     )
 
     assert np.allclose(both, (log_softmax(one) + log_softmax(other)) / 2)
+
+
+@pytest.mark.parametrize("scorer", ["embed-avg", "ltg-cnn+"])
+def test_relations_in_another_order_have_the_same_scores(
+    sample_kb: KnowledgeBase, reordered_kb: KnowledgeBase, models: Path, scorer: str
+) -> None:
+    before = make_relation_scorer(scorer, sample_kb, models=models).score(AUTHOR)
+    after = make_relation_scorer(scorer, reordered_kb, models=models).score(AUTHOR)
+
+    assert len(set(before[0])) > 10
+    assert after[:, ::-1] == pytest.approx(before, abs=1e-5)
+
+
+def test_a_model_that_was_reordered_is_written_in_its_new_order(
+    sample_kb: KnowledgeBase, reordered_kb: KnowledgeBase, models: Path, tmp_path: Path
+) -> None:
+    before = make_relation_scorer("embed-avg", sample_kb, models=models).score(AUTHOR)
+    EmbedAverageScorer.load(models / "relation" / "embed-avg", reordered_kb).save(tmp_path / "relation" / "embed-avg")
+
+    after = make_relation_scorer("embed-avg", sample_kb, models=tmp_path).score(AUTHOR)
+
+    assert np.array_equal(before, after)
 
 
 def test_a_model_of_other_relations_is_refused(tiny_memory: KnowledgeBase, models: Path) -> None:

@@ -85,6 +85,19 @@ def test_a_query_uses_it(sample_memory: Answerer, models: Path) -> None:
     assert all("subject" in found.parts for found in result.candidates)
 
 
+def test_types_in_another_order_have_the_same_scores(
+    sample_kb: KnowledgeBase, reordered_kb: KnowledgeBase, models: Path, subjects: np.ndarray
+) -> None:
+    which = np.zeros(len(subjects), dtype=np.int64)
+    before, after = (
+        make_subject_scorer("type-vector", kb, models=models).score(ASKED, which=which, subjects=subjects)
+        for kb in (sample_kb, reordered_kb)
+    )
+
+    assert len(set(before)) > 10
+    assert after == pytest.approx(before, abs=1e-5)
+
+
 def test_other_types_are_refused(tiny_memory: KnowledgeBase, models: Path) -> None:
     with pytest.raises(CheckpointMismatch, match=r"trained on \d+ types"):
         make_subject_scorer("type-vector", tiny_memory, models=models)
