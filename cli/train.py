@@ -12,6 +12,7 @@ from kbtools.cli.training import (
     FILE,
     given,
     read_config,
+    say,
     settings_options,
     show_chosen,
     show_epoch,
@@ -52,6 +53,7 @@ def command(
     if path is None or train is None or valid is None or models is None:
         raise click.UsageError("give --kb, --train, --valid and --out, or the name of a part")
     from kbtools.judging import choose_for
+    from kbtools.scorers.distributed import rank
     from kbtools.scorers.profile_training import PLANS, train_profile
     from kbtools.scorers.training import Splits
 
@@ -61,12 +63,22 @@ def command(
     told: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "report": show_epoch}
     for made in train_profile(kb, splits, profile=profile, models=models, **told):
         show_trained(made)
+    if rank() > 0:  # the first process of a launcher chooses for all
+        return
     plan = PLANS[profile]
     answerer = open_home(path, elasticsearch, models=models, tagger=plan.tagger, device=device)
     query: dict[str, Any] = {"pruning": plan.pruning, "scorer": ",".join(plan.relations), "subject": plan.ranked_by}
     show_chosen(choose_for(answerer, valid, models=models, **query))
     options = " ".join(f"--{name} {value}" for name, value in {**query, "tagger": plan.tagger}.items())
-    click.echo(f"now ask: kbtools query --kb {path} --models {models} {options} QUESTION")
+    say(f"now ask: kbtools query --kb {path} --models {models} {options} QUESTION")
+
+
+@command.result_callback()
+def part(*_: object, **__: object) -> None:
+    """Part from the other processes of a launcher."""
+    from kbtools.scorers.distributed import leave
+
+    leave()
 
 
 @command.command("relation")
@@ -93,7 +105,7 @@ def relation(
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
-        click.echo(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
+        say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
         show_trained(
             train_relation(kb, splits, scorer=name, settings=settings, models=models, device=device, report=show_epoch)
         )
@@ -124,7 +136,7 @@ def tagger(
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
-        click.echo(f"{name}: {len(splits.train):,} questions", err=True)
+        say(f"{name}: {len(splits.train):,} questions", err=True)
         made = train_tagger(kb, splits, tagger=name, settings=settings, models=models, device=device, report=show_epoch)
         show_trained(made)
 
@@ -154,7 +166,7 @@ def subject(
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
-        click.echo(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
+        say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
         made = train_subject(
             kb, splits, subject=name, settings=settings, models=models, device=device, report=show_epoch
         )
@@ -220,7 +232,7 @@ def transe(
     kb = open_home(path, elasticsearch).kb
     if vectors is not None and ids is not None:
         taken = take_over_vectors(kb, vectors, ids, models=models)
-        click.echo(f"{taken.folder}: {taken.known:,} of {taken.given:,} vectors belong to entities")
+        say(f"{taken.folder}: {taken.known:,} of {taken.given:,} vectors belong to entities")
         return
     settings = change_settings(TransESettings(), read_config(config) | given(options))
     show_name("transe")

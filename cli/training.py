@@ -76,22 +76,30 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print what the first of the processes of a launcher says for all."""
+    from kbtools.scorers.distributed import rank
+
+    if rank() == 0:
+        click.echo(text, err=err)
+
+
 def show_epoch(epoch: Any) -> None:
     figures = "".join(f", {100 * value:.2f} % {name}" for name, value in epoch.figures.items())
-    click.echo(f"  epoch {epoch.number}: loss {epoch.loss:.4f}{figures}, {epoch.seconds:.1f} s", err=True)
+    say(f"  epoch {epoch.number}: loss {epoch.loss:.4f}{figures}, {epoch.seconds:.1f} s", err=True)
 
 
 def show_name(name: str) -> None:
-    click.echo(f"{name}:", err=True)
+    say(f"{name}:", err=True)
 
 
 def show_chosen(chosen: Any) -> None:
     weights = ", ".join(f"{name} {value:g}" for name, value in asdict(chosen.weights).items())
-    click.echo(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
+    say(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
 
 
 def show_trained(trained: Any) -> None:
     figures = ", ".join(f"{100 * value:.2f} % {name}" for name, value in trained.figures.items() if name != "seconds")
     state = "trained" if trained.fresh else "already trained"
     seconds = trained.figures.get("seconds", 0.0)
-    click.echo(f"{trained.folder}: {state}, {figures}, {seconds:.0f} CPU seconds")
+    say(f"{trained.folder}: {state}, {figures}, {seconds:.0f} CPU seconds")

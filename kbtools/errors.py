@@ -40,6 +40,7 @@ KBToolsError
     ├── BadVectors        word or entity vectors that are not what they should be
     ├── BadSetting        a setting that does not exist or cannot be
     ├── NonFiniteLoss     a loss that is no number
+    ├── BadLaunch         processes of a launcher that do not do the same
     ├── UnknownDevice     a device that this machine or this torch does not have
     └── DeviceFull        the device's memory does not hold a batch
 """
@@ -200,6 +201,10 @@ class BadSetting(TrainingError):
 
 class NonFiniteLoss(TrainingError):
     """Name the batch whose loss is no number."""
+
+
+class BadLaunch(TrainingError):
+    """Say that the processes of a launcher see different files."""
 
 
 class UnknownDevice(TrainingError):

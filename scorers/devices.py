@@ -6,10 +6,22 @@ from contextlib import contextmanager
 import torch
 
 from kbtools.errors import DeviceFull, UnknownDevice
+from kbtools.scorers.distributed import local_rank, processes
 
 
 def resolve_device(name: str) -> torch.device:
-    """Find a device by its name (`cpu`, `cuda`, `cuda:1`, `mps`); raise UnknownDevice where it is not there."""
+    """Find a device by its name (`cpu`, `cuda`, `cuda:1`, `mps`); raise UnknownDevice where it is not there.
+
+    Under a launcher `cuda` is for each process the GPU of its place.
+    """
+    if processes() > 1:
+        if name not in ("cpu", "cuda"):
+            raise UnknownDevice(
+                f"device {name!r} cannot be shared by {processes()} processes; use --device cuda, where each takes its "
+                "own GPU, or --device cpu",
+                name=name,
+            )
+        name = f"cuda:{local_rank()}" if name == "cuda" else name
     try:
         device = torch.device(name)
     except RuntimeError as error:

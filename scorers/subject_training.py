@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from kbtools.scorers.entity_vectors import RandomVectorScorer
 from kbtools.scorers.settings import Settings, TransESettings
 from kbtools.scorers.subject import TypeVectorScorer
 from kbtools.scorers.subject_task import SubjectTask
-from kbtools.scorers.train import fit
+from kbtools.scorers.train import fit_model
 from kbtools.scorers.training import Report, Splits, TrainedModel, fingerprint, finished
 from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, load_vectors, read_triples, save_vectors
 from kbtools.scorers.type_task import TypeTask
@@ -64,11 +64,7 @@ def train_subject(
         made = plugin.new(config, kb=kb, vectors=vectors, **told)
         task = SubjectTask(made, settings.objective, kb=kb, train=splits.train, valid=splits.valid)
     made.network.to(on)
-    state = folder.with_name(f".{folder.name}.training")
-    epochs = fit(task, settings.fit, state=state, made_of=made_of, report=report)
-    figures = {**epochs[-1].figures, "seconds": sum(epoch.seconds for epoch in epochs)}
-    made.save(folder, made_of=made_of, figures=figures)
-    shutil.rmtree(state, ignore_errors=True)
+    figures = fit_model(task, settings.fit, folder, save=made.save, made_of=made_of, report=report)
     return TrainedModel(subject, folder, figures, fresh=True)
 
 
@@ -92,9 +88,6 @@ def train_transe(
     torch.manual_seed(settings.fit.seed)
     network = TransE(entity_count(kb), len(kb.relations), dim=settings.vectors.dim).to(on)
     task = TranslatingTask(network, triples, margin=settings.vectors.margin)
-    state = folder.with_name(f".{folder.name}.training")
-    epochs = fit(task, settings.fit, state=state, made_of=made_of, report=report)
-    figures = {**epochs[-1].figures, "seconds": sum(epoch.seconds for epoch in epochs)}
-    save_vectors(folder, kb, network, made_of=made_of, figures=figures)
-    shutil.rmtree(state, ignore_errors=True)
+    save = partial(save_vectors, kb=kb, network=network)
+    figures = fit_model(task, settings.fit, folder, save=save, made_of=made_of, report=report)
     return TrainedModel("transe", folder, figures, fresh=True)

@@ -1,6 +1,5 @@
 """Train a tagger from question files into a folder: what `kbtools train tagger` does, callable from Python."""
 
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -11,10 +10,11 @@ from kbtools.knowledge import KnowledgeBase
 from kbtools.models import TAGGER, model_folder
 from kbtools.plugins import TAGGERS, load_plugin
 from kbtools.scorers.devices import resolve_device
+from kbtools.scorers.distributed import once
 from kbtools.scorers.settings import PlainSettings
 from kbtools.scorers.tagger import BiGRUTagger
 from kbtools.scorers.tagging import Labelled, TaggingTask, label_questions
-from kbtools.scorers.train import Epoch, fit
+from kbtools.scorers.train import Epoch, fit_model
 from kbtools.scorers.training import Report, Splits, TrainedModel, fingerprint, finished
 from kbtools.scorers.words import load_words
 from kbtools.tagging import words_of
@@ -45,7 +45,7 @@ def train_tagger(
     if isinstance(plugin, type) and issubclass(plugin, BiGRUTagger):
         figures = train_network(plugin, kb, splits, settings, folder, made_of, device, report)
     elif isinstance(plugin, type) and hasattr(plugin, "fit"):
-        figures = train_features(plugin, kb, splits, folder, made_of, report)
+        figures = once(lambda: train_features(plugin, kb, splits, folder, made_of, report)) or {}
     else:
         raise BrokenPlugin(f"tagger {tagger!r} cannot be trained (it is no BiGRUTagger)", name=tagger)
     return TrainedModel(tagger, folder, figures, fresh=True)
@@ -73,13 +73,8 @@ def train_network(
     made.network.to(on)
     begun = time.process_time()
     task = TaggingTask(made, train=labelled(made, splits, "train"), valid=labelled(made, splits, "valid"))
-    reading = time.process_time() - begun
-    state = folder.with_name(f".{folder.name}.training")
-    epochs = fit(task, settings.fit, state=state, made_of=made_of, report=report)
-    figures = {**epochs[-1].figures, "seconds": reading + sum(epoch.seconds for epoch in epochs)}
-    made.save(folder, made_of=made_of, figures=figures)
-    shutil.rmtree(state, ignore_errors=True)
-    return figures
+    spent = time.process_time() - begun
+    return fit_model(task, settings.fit, folder, save=made.save, made_of=made_of, report=report, spent=spent)
 
 
 def train_features(

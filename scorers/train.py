@@ -1,6 +1,7 @@
 """The one training loop: whatever the network and the objective, it can be stopped and run again."""
 
 import logging
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from torch.optim import Optimizer
 
 from kbtools.errors import NonFiniteLoss
 from kbtools.scorers.devices import memory_named
+from kbtools.scorers.distributed import check_agreement, once, rank, share, sum_gradients, summed
 from kbtools.scorers.optimisers import clip_gradients, make_optimisers, set_rate
 from kbtools.scorers.settings import FitConfig
 
@@ -53,6 +55,28 @@ class Epoch:
     figures: dict[str, float]
 
 
+def fit_model(
+    task: Task,
+    config: FitConfig,
+    folder: Path,
+    *,
+    save: Callable[..., None],
+    made_of: str,
+    report: Callable[[Epoch], None],
+    spent: float = 0.0,
+) -> dict[str, float]:
+    """Train a network, go on where that was stopped, replace the model's folder at the end, and give its figures.
+
+    Its seconds begin with those that were `spent` before.
+    """
+    state = folder.with_name(f".{folder.name}.training")
+    epochs = fit(task, config, state=state, made_of=made_of, report=report)
+    figures = {**epochs[-1].figures, "seconds": spent + sum(epoch.seconds for epoch in epochs)}
+    once(lambda: save(folder, made_of=made_of, figures=figures))
+    once(lambda: shutil.rmtree(state, ignore_errors=True))
+    return figures
+
+
 def fit(
     task: Task,
     config: FitConfig,
@@ -64,19 +88,23 @@ def fit(
     """Train a network in place and list its epochs.
 
     With a folder for its state, a killed training goes on after the last whole epoch, to the same weights as one
-    that was not killed; a state of other settings or questions (`made_of`) is passed over.
+    that was not killed; a state of other settings or questions (`made_of`) is passed over. Of several processes
+    (see `distributed`) the first alone measures, reports and writes.
     """
     torch.set_flush_denormal(True)
     optimisers = make_optimisers(task.network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
     done = restore(task.network, optimisers, state, made_of) if state else []
+    check_agreement(len(done), len(task.lengths))
     for epoch in range(len(done), config.epochs):
         begun = time.process_time()
-        torch.manual_seed(1_000_003 * config.seed + epoch)
+        torch.manual_seed(1_000_003 * (config.seed + 10_007 * rank()) + epoch)
         batches = make_batches(task.lengths, batch=config.batch, seed=[config.seed, epoch])
         loss = run_epoch(task, config, optimisers, batches, epoch)
         seconds = time.process_time() - begun
         task.network.eval()
-        done.append(Epoch(epoch + 1, loss, seconds, task.measure()))
+        done.append(Epoch(epoch + 1, loss, seconds, {} if rank() else task.measure()))
+        if rank():
+            continue
         logger.info("epoch %d: loss %.4f, %s, %.1f s", epoch + 1, loss, done[-1].figures, seconds)
         if state:
             keep(task.network, optimisers, done, state, made_of)
@@ -104,13 +132,14 @@ def run_epoch(
     """Go once through the batches and give the mean loss of an example; raise NonFiniteLoss where it is no number."""
     task.network.train()
     total, steps = 0.0, config.epochs * len(batches)
-    device = next(task.network.parameters()).device.type
+    device = next(task.network.parameters()).device
     for number, rows in enumerate(batches):
         set_rate(optimisers, config.learning_rate * (1 - (epoch * len(batches) + number) / steps))
         with memory_named(config.batch):
-            with torch.autocast(device, enabled=config.amp and device == "cuda", dtype=torch.bfloat16):
-                losses = task.loss(rows)
-            value = float(losses.detach().sum())
+            own = share(rows)
+            with torch.autocast(device.type, enabled=config.amp and device.type == "cuda", dtype=torch.bfloat16):
+                losses = task.loss(own) if len(own) else torch.zeros(0, device=device, requires_grad=True)
+            value = float(summed(losses.detach().sum()))
             if not np.isfinite(value):
                 raise NonFiniteLoss(
                     f"the loss of batch {number + 1} of epoch {epoch + 1} is {value}; lower --learning-rate or --clip",
@@ -120,6 +149,7 @@ def run_epoch(
             for optimiser in optimisers:
                 optimiser.zero_grad(set_to_none=True)
             (losses.sum() / len(rows)).backward()  # type: ignore[no-untyped-call]
+            sum_gradients(task.network)
         clip_gradients(task.network, config.clip)
         for optimiser in optimisers:
             optimiser.step()

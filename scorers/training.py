@@ -3,7 +3,6 @@
 import hashlib
 import json
 import logging
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,12 @@ from kbtools.models import RELATION, model_folder
 from kbtools.plugins import SCORERS, load_plugin
 from kbtools.scorers.checkpoint import digest_rows, read_model_record
 from kbtools.scorers.devices import resolve_device
+from kbtools.scorers.distributed import check_agreement
 from kbtools.scorers.examples import Examples, check_labels, read_examples
 from kbtools.scorers.relation import RelationNetwork
 from kbtools.scorers.settings import Settings
 from kbtools.scorers.tasks import RelationTask
-from kbtools.scorers.train import Epoch, fit
+from kbtools.scorers.train import Epoch, fit_model
 from kbtools.scorers.words import load_words
 
 logger = logging.getLogger(__name__)
@@ -70,8 +70,10 @@ def finished(folder: Path, made_of: str) -> dict[str, float] | None:
     try:
         record = read_model_record(folder)
     except ModelError:
-        return None
-    return dict(record["figures"]) if record["made_of"] == made_of else None
+        record = {}
+    made = record.get("made_of") == made_of
+    check_agreement(int(made))
+    return dict(record["figures"]) if made else None
 
 
 def train_relation(
@@ -107,9 +109,5 @@ def train_relation(
     )
     made.network.to(on)
     task = RelationTask(made, settings.objective, kb=kb, train=splits.train, valid=splits.valid)
-    state = folder.with_name(f".{folder.name}.training")
-    epochs = fit(task, settings.fit, state=state, made_of=made_of, report=report)
-    figures = {**epochs[-1].figures, "seconds": sum(epoch.seconds for epoch in epochs)}
-    made.save(folder, made_of=made_of, figures=figures)
-    shutil.rmtree(state, ignore_errors=True)
+    figures = fit_model(task, settings.fit, folder, save=made.save, made_of=made_of, report=report)
     return TrainedModel(scorer, folder, figures, fresh=True)

@@ -1,0 +1,121 @@
+"""Several processes that train one network: each takes its share of every batch, and all take the same step.
+
+`torchrun` starts them. Without it there is one process, and nothing here does anything.
+"""
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from kbtools.errors import BadLaunch
+
+Made = TypeVar("Made")
+
+
+def processes() -> int:
+    """Count the processes that the launcher started; one without a launcher."""
+    return int(os.environ["WORLD_SIZE"]) if dist.is_torchelastic_launched() else 1
+
+
+def rank() -> int:
+    """Give the place of this process among them; the first, 0, writes and reports for all."""
+    return int(os.environ["RANK"]) if processes() > 1 else 0
+
+
+def local_rank() -> int:
+    """Give the place of this process among those of its machine, which is the place of its GPU."""
+    return int(os.environ["LOCAL_RANK"])
+
+
+def join() -> None:
+    """Meet the other processes, once: over gloo on CPUs, over nccl on GPUs."""
+    if not dist.is_initialized():
+        dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
+
+
+def leave() -> None:
+    """Part from the other processes when all is done."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def once(work: Callable[[], Made]) -> Made | None:
+    """Do in the first process what only one may do, such as writing, while the others wait; they get nothing."""
+    made = work() if rank() == 0 else None
+    if processes() > 1:
+        join()
+        dist.all_reduce(torch.zeros(1))
+    return made
+
+
+def check_agreement(*numbers: int) -> None:
+    """Raise BadLaunch unless every process is about to do the same, told by some numbers."""
+    if processes() == 1:
+        return
+    join()
+    found = [part.tolist() for part in gather(torch.tensor(numbers))]
+    if any(one != found[0] for one in found):
+        raise BadLaunch(
+            f"the processes see different states of the training or different questions (found {found}); give all of "
+            "them the same files and one folder of models",
+            found=found,
+        )
+
+
+def share(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Take the examples of a batch that this process computes; there may be none."""
+    return rows[rank() :: processes()]
+
+
+def summed(value: Tensor) -> Tensor:
+    """Sum a value over all processes."""
+    if processes() > 1:
+        dist.all_reduce(value)
+    return value
+
+
+@torch.no_grad()
+def sum_gradients(network: nn.Module) -> None:
+    """Sum the gradients of all processes: dense ones in one message, sparse ones by the rows that they have."""
+    if processes() == 1:
+        return
+    tables = {table.weight for table in network.modules() if isinstance(table, nn.Embedding) and table.sparse}
+    dense = [parameter for parameter in network.parameters() if parameter not in tables]
+    if dense:
+        gradients = [torch.zeros_like(one) if one.grad is None else one.grad for one in dense]
+        flat = summed(torch.cat([gradient.flatten() for gradient in gradients]))
+        for parameter, gradient in zip(dense, torch.split(flat, [one.numel() for one in dense]), strict=True):
+            parameter.grad = gradient.view_as(parameter)
+    for parameter in network.parameters():
+        if parameter in tables:
+            parameter.grad = sum_rows(parameter)
+
+
+def sum_rows(table: nn.Parameter) -> Tensor | None:
+    """Sum the sparse gradients that the processes have for a table, which is never made whole."""
+    rows, values = torch.empty(0, dtype=torch.int64, device=table.device), table.new_empty(0, table.shape[1])
+    if table.grad is not None:
+        own = table.grad.coalesce()
+        rows, values = own.indices()[0], own.values()
+    counts = [int(count) for count in gather(torch.tensor(len(rows), device=table.device))]
+    if not any(counts):
+        return None
+    missing = max(counts) - len(rows)
+    all_rows = [part[:count] for part, count in zip(gather(F.pad(rows, (0, missing))), counts, strict=True)]
+    all_values = [part[:count] for part, count in zip(gather(F.pad(values, (0, 0, 0, missing))), counts, strict=True)]
+    places, summands = torch.cat(all_rows)[None], torch.cat(all_values)
+    return torch.sparse_coo_tensor(places, summands, table.shape, check_invariants=False).coalesce()
+
+
+def gather(own: Tensor) -> list[Tensor]:
+    """List the tensors of all processes, which have one shape."""
+    parts = [torch.empty_like(own) for _ in range(processes())]
+    dist.all_gather(parts, own.contiguous())
+    return parts

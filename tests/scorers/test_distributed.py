@@ -1,0 +1,138 @@
+"""Whether several processes train as one does, over gloo on a CPU, started by torch's own launcher."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.errors import UnknownDevice
+
+torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+
+from kbtools.cli.main import main  # noqa: E402
+from kbtools.scorers.checkpoint import read_checkpoint  # noqa: E402
+from kbtools.scorers.devices import resolve_device  # noqa: E402
+from kbtools.scorers.distributed import processes, rank, share  # noqa: E402
+
+LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
+KBTOOLS = [sys.executable, "-c", "from kbtools.cli.main import main; main()"]
+DYING = """
+import sys
+from kbtools.cli import train
+from kbtools.cli.main import main
+train.show_epoch = lambda epoch: sys.exit("killed")
+main()
+"""
+APART = """
+import os, sys
+from kbtools.cli.main import main
+main([argument.replace("RANK", os.environ["RANK"]) for argument in sys.argv[1:]])
+"""
+SETTINGS = """
+words = "random"
+dim = 8
+words_dim = 8
+hidden = 8
+epochs = 2
+batch = 5
+dropout = 0.0
+word_dropout = 0.0
+"""
+"""Nothing is drawn, batches are odd, and the last of a length may hold one question for two processes."""
+
+
+@pytest.fixture
+def arguments(sample_path: Path, examples: Path, tmp_path: Path) -> Callable[..., list[str]]:
+    """Give the arguments of kbtools that train a part on the sample into a folder."""
+    config = tmp_path / "config.toml"
+    config.write_text(SETTINGS)
+    files = ("--train", str(examples / "sample.train.txt"), "--valid", str(examples / "sample.valid.txt"))
+
+    def make(folder: str, part: str, *options: str) -> list[str]:
+        where = ("--kb", str(sample_path), "--out", str(tmp_path / folder), "--config", str(config))
+        return ["train", part, *where, *files, *options]
+
+    return make
+
+
+def launch(*command: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*LAUNCH, *command], capture_output=True, text=True, timeout=120)
+
+
+def assert_equal(one: Path, other: Path) -> None:
+    """Hold two models to be the same, up to the order in which floating-point numbers were added."""
+    found, expected = (read_checkpoint(folder).weights for folder in (one, other))
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+
+
+def test_two_processes_train_as_one_does(arguments: Callable[..., list[str]], tmp_path: Path) -> None:
+    options = ("--scorer", "embed-avg", "--optimiser", "adam")
+    main(arguments("one", "relation", *options), standalone_mode=False)
+
+    launched = launch(*KBTOOLS, *arguments("two", "relation", *options))
+
+    assert launched.returncode == 0, launched.stderr
+    assert launched.stdout.count(": trained, ") == 1
+    assert launched.stderr.count("  epoch 2: loss ") == 1
+    assert_equal(*(tmp_path / folder / "relation" / "embed-avg" for folder in ("one", "two")))
+    assert not list((tmp_path / "two" / "relation").glob(".*.training"))
+
+
+def test_a_process_that_dies_ends_all_and_the_next_run_goes_on(
+    arguments: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    options = ("--tagger", "bigru-crf", "--optimiser", "adagrad")
+    main(arguments("one", "tagger", *options), standalone_mode=False)
+
+    killed = launch(sys.executable, "-c", DYING, *arguments("two", "tagger", *options))
+    resumed = launch(*KBTOOLS, *arguments("two", "tagger", *options))
+
+    assert killed.returncode != 0
+    assert resumed.returncode == 0, resumed.stderr
+    assert "  epoch 1: " not in resumed.stderr
+    assert_equal(*(tmp_path / folder / "tagger" / "bigru-crf" for folder in ("one", "two")))
+
+
+def test_processes_that_see_different_models_stop(arguments: Callable[..., list[str]], tmp_path: Path) -> None:
+    options = ("--scorer", "embed-avg")
+    main(arguments("models-1", "relation", *options), standalone_mode=False)
+
+    launched = launch(sys.executable, "-c", APART, *arguments("models-RANK", "relation", *options))
+
+    assert launched.returncode != 0
+    assert "Error: the processes see different states of the training" in launched.stderr
+
+
+@pytest.fixture
+def second_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be the second of two processes, as the launcher tells it."""
+    for name, value in {"TORCHELASTIC_RUN_ID": "1", "WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("second_of_two")
+def test_a_batch_is_shared_and_a_small_one_leaves_some_without() -> None:
+    assert share(np.arange(5)).tolist() == [1, 3]
+    assert share(np.arange(1)).tolist() == []
+
+
+@pytest.mark.usefixtures("second_of_two")
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        pytest.param("cuda:0", "device 'cuda:0' cannot be shared by 2 processes; use --device cuda", id="shared"),
+        pytest.param("cuda", "device 'cuda:1' is not there", id="own"),
+    ],
+)
+def test_each_process_takes_its_own_device(device: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+
+    with pytest.raises(UnknownDevice, match=message):
+        resolve_device(device)
+
+
+def test_without_a_launcher_there_is_one_process() -> None:
+    assert (processes(), rank(), share(np.arange(5)).tolist()) == (1, 0, [0, 1, 2, 3, 4])
