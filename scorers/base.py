@@ -52,9 +52,12 @@ def moved(inputs: tuple[Tensor, ...], device: torch.device) -> tuple[Tensor, ...
     return inputs if device.type == "cpu" else tuple(tensor.to(device, non_blocking=True) for tensor in inputs)
 
 
-def group_by_length(texts: Sequence[Sequence[str]]) -> list[list[int]]:
-    """List the positions of the texts of each length, the shortest first."""
+def group_by_length(texts: Sequence[Sequence[str]], *, most: int | None = None) -> list[list[int]]:
+    """List the positions of the texts of each length, the shortest first, and at most so many together."""
     groups = defaultdict(list)
     for position, text in enumerate(texts):
         groups[len(text)].append(position)
-    return [groups[length] for length in sorted(groups)]
+    step = most or len(texts)
+    return [
+        groups[size][first : first + step] for size in sorted(groups) for first in range(0, len(groups[size]), step)
+    ]

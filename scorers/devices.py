@@ -8,6 +8,12 @@ import torch
 from kbtools.errors import DeviceFull, UnknownDevice
 from kbtools.scorers.distributed import local_rank, processes
 
+AT_ONCE = 4_096
+"""Texts that are scored in one batch."""
+
+FULL = ("out of memory", "can't allocate memory")
+"""What devices say that have no error of their own for it: mps and cpu."""
+
 
 def resolve_device(name: str) -> torch.device:
     """Find a device by its name (`cpu`, `cuda`, `cuda:1`, `mps`); raise UnknownDevice where it is not there.
@@ -41,12 +47,21 @@ def resolve_device(name: str) -> torch.device:
 
 
 @contextmanager
-def memory_named(batch: int) -> Iterator[None]:
-    """Turn a device's running out of memory into an error that names the batch size and its option."""
+def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a good start)") -> Iterator[None]:
+    """Turn a device's running out of memory into an error that names the batch size and what to do instead."""
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and not any(said in str(error) for said in FULL):
+            raise
         raise DeviceFull(
-            f"the device's memory does not hold a batch of {batch}; lower --batch (half of it is a good start)",
+            f"the device's memory does not hold a batch of {batch:,}; {instead}",
             batch=batch,
         ) from error
+
+
+@contextmanager
+def scoring() -> Iterator[None]:
+    """Compute without gradients, `AT_ONCE` texts at a time."""
+    with torch.inference_mode(), memory_named(AT_ONCE, instead="use --device cpu"):
+        yield

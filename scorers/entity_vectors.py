@@ -15,14 +15,12 @@ from kbtools.knowledge import EntityRows, KnowledgeBase
 from kbtools.scorers.base import group_by_length, moved
 from kbtools.scorers.bigru import BiGRU
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from kbtools.scorers.devices import resolve_device
+from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.transe import check_digest, entity_count
 from kbtools.scorers.vocabulary import UNKNOWN, initialise
 from kbtools.scorers.words import WordVectors
 from kbtools.scoring import Asked
-
-AT_ONCE = 4_096
 
 
 class EntityNetwork(nn.Module):
@@ -104,11 +102,9 @@ class RandomVectorScorer:
         texts = [self.text(one) for one in asked]
         vectors = torch.empty(len(texts), self.network.encoder.config.dim, device=self.network.device)
         self.network.eval()
-        with torch.inference_mode():
-            for group in group_by_length(texts):
-                for first in range(0, len(group), AT_ONCE):
-                    rows = group[first : first + AT_ONCE]
-                    vectors[rows] = self.network.questions([texts[row] for row in rows])
+        with scoring():
+            for rows in group_by_length(texts, most=AT_ONCE):
+                vectors[rows] = self.network.questions([texts[row] for row in rows])
             table = self.network.table(torch.from_numpy(subjects.astype(np.int64)).to(vectors.device))
             scores = (vectors[torch.from_numpy(which).to(vectors.device)] * table).sum(dim=1)
         found: NDArray[np.float64] = scores.double().cpu().numpy()

@@ -14,15 +14,12 @@ from kbtools.errors import ModelUnusable
 from kbtools.knowledge import KnowledgeBase
 from kbtools.scorers.base import Encoder, group_by_length
 from kbtools.scorers.checkpoint import Checkpoint, match_rows, read_checkpoint, write_checkpoint
-from kbtools.scorers.devices import memory_named, resolve_device
+from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
 from kbtools.scorers.dot import BY_ROW, DotScorer
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.vocabulary import SYMBOL, UNKNOWN
 from kbtools.scorers.words import WordVectors
 from kbtools.scoring import Asked
-
-AT_ONCE = 4_096
-"""Questions that are scored in one batch."""
 
 
 class TrainedNetwork(ABC):
@@ -111,9 +108,7 @@ class TrainedNetwork(ABC):
         """Score texts of any length: (texts, rows)."""
         scores = np.empty((len(texts), len(self.rows)), dtype=np.float32)
         self.network.eval()
-        with torch.inference_mode(), memory_named(AT_ONCE):
-            for group in group_by_length(texts):
-                for first in range(0, len(group), AT_ONCE):
-                    rows = group[first : first + AT_ONCE]
-                    scores[rows] = self.network.scores([texts[row] for row in rows]).float().cpu().numpy()
+        with scoring():
+            for rows in group_by_length(texts, most=AT_ONCE):
+                scores[rows] = self.network.scores([texts[row] for row in rows]).float().cpu().numpy()
         return scores

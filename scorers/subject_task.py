@@ -45,7 +45,7 @@ class SubjectTask:
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
         """Sum max(0, margin - u(gold) + u(sampled)) over the samples of a question: (batch,)."""
         device = self.network.device
-        questions = self.network.questions([self.texts[row] for row in rows])
+        questions = self.network.questions([self.texts[row] for row in rows]).float()
         gold = torch.from_numpy(self.subjects[rows]).to(device)
         sampled = torch.randint(self.network.table.num_embeddings, (self.config.negatives,))
         has = relation_marks(self.kb, sampled.numpy(), len(self.kb.relations))[:, self.relations[rows]].T

@@ -17,14 +17,13 @@ from kbtools.ngrams import Question
 from kbtools.scorers.base import group_by_length
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kbtools.scorers.crf import span_log_probabilities
-from kbtools.scorers.devices import resolve_device
+from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.vocabulary import WordEmbedding, collect_words, initialise
 from kbtools.scorers.words import WordVectors
 from kbtools.tagging import words_of
 
 TAGS = 2
-AT_ONCE = 4_096
 
 
 class TaggerNetwork(nn.Module):
@@ -113,14 +112,14 @@ class BiGRUTagger:
         texts, bits = zip(*map(self.read, questions), strict=True) if questions else ((), ())
         found: list[NDArray[np.float64]] = [np.empty((0, 0)) for _ in questions]
         self.network.eval()
-        with torch.inference_mode():
-            for group in group_by_length(texts):
-                for first in range(0, len(group) if texts[group[0]] else 0, AT_ONCE):
-                    rows = group[first : first + AT_ONCE]
-                    emissions = self.emissions([texts[row] for row in rows], [bits[row] for row in rows])
-                    spans = span_log_probabilities(emissions, self.network.transitions).double().cpu().numpy()
-                    for row, span in zip(rows, spans, strict=True):
-                        found[row] = span
+        with scoring():
+            for rows in group_by_length(texts, most=AT_ONCE):
+                if not texts[rows[0]]:
+                    continue
+                emissions = self.emissions([texts[row] for row in rows], [bits[row] for row in rows])
+                spans = span_log_probabilities(emissions, self.network.transitions).double().cpu().numpy()
+                for row, span in zip(rows, spans, strict=True):
+                    found[row] = span
         return found
 
 

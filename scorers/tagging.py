@@ -60,7 +60,7 @@ class TaggingTask:
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
         """Give -log p(y|q) of the gold tags: (batch,)."""
-        emissions, transitions = emissions_of(self.tagger, self.train, rows), self.network.transitions
+        emissions, transitions = emissions_of(self.tagger, self.train, rows).float(), self.network.transitions
         gold = self.train.tags(rows).to(emissions.device)
         return log_partition(emissions, transitions) - sequence_score(emissions, transitions, gold)
 

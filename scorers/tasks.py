@@ -47,7 +47,7 @@ class RelationTask:
 
         To push down the names that no question asks for would unlearn what makes unseen relations readable.
         """
-        scores = self.network.scores([self.texts[row] for row in rows], rows=self.seen)
+        scores = self.network.scores([self.texts[row] for row in rows], rows=self.seen).float()
         gold = torch.from_numpy(self.gold[rows]).to(scores.device)
         if self.config.objective == "cross-entropy":
             return cross_entropy(scores, gold=gold)

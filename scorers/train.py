@@ -37,7 +37,7 @@ class Task(Protocol):
         ...
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Give the loss of each example of a batch: (batch,)."""
+        """Give the loss of each example of a batch, in float32 also where the network computes in less: (batch,)."""
         ...
 
     def measure(self) -> dict[str, float]:
@@ -137,7 +137,7 @@ def run_epoch(
         set_rate(optimisers, config.learning_rate * (1 - (epoch * len(batches) + number) / steps))
         with memory_named(config.batch):
             own = share(rows)
-            with torch.autocast(device.type, enabled=config.amp and device.type == "cuda", dtype=torch.bfloat16):
+            with torch.autocast(device.type, enabled=config.amp, dtype=torch.bfloat16):
                 losses = task.loss(own) if len(own) else torch.zeros(0, device=device, requires_grad=True)
             value = float(summed(losses.detach().sum()))
             if not np.isfinite(value):
@@ -150,9 +150,9 @@ def run_epoch(
                 optimiser.zero_grad(set_to_none=True)
             (losses.sum() / len(rows)).backward()  # type: ignore[no-untyped-call]
             sum_gradients(task.network)
-        clip_gradients(task.network, config.clip)
-        for optimiser in optimisers:
-            optimiser.step()
+            clip_gradients(task.network, config.clip)
+            for optimiser in optimisers:
+                optimiser.step()
         total += value
     return total / sum(map(len, batches))
 

@@ -33,7 +33,7 @@ class TypeTask:
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
         """Give the type-wise cross entropy of a batch: (batch,)."""
-        scores = self.network.scores([self.texts[row] for row in rows])
+        scores = self.network.scores([self.texts[row] for row in rows]).float()
         types = self.kb.types_of(self.subjects[rows])
         gold = torch.zeros(scores.shape)
         owner = np.repeat(np.arange(len(rows)), np.diff(types.starts))

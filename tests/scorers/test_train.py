@@ -9,7 +9,8 @@ from kbtools.errors import BadSetting, DeviceFull, NonFiniteLoss
 
 torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.devices import memory_named  # noqa: E402
+from kbtools.scorers.base import group_by_length  # noqa: E402
+from kbtools.scorers.devices import memory_named, scoring  # noqa: E402
 from kbtools.scorers.settings import FitConfig, Settings, change_settings  # noqa: E402
 from kbtools.scorers.train import fit, make_batches  # noqa: E402
 
@@ -106,6 +107,23 @@ def test_settings_change_whichever_part_holds_them() -> None:
     assert (changed.fit.learning_rate, changed.encoder.dim, changed.objective.objective) == (1.0, 7, "cross-entropy")
 
 
-def test_a_full_device_names_the_batch_and_its_option() -> None:
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError(), RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)")]
+)
+def test_a_full_device_names_the_batch_and_its_option(error: RuntimeError) -> None:
     with pytest.raises(DeviceFull, match=r"does not hold a batch of 8; lower --batch"), memory_named(8):
-        raise torch.OutOfMemoryError
+        raise error
+
+
+def test_a_full_machine_says_what_to_do_when_it_scores() -> None:
+    with pytest.raises(DeviceFull, match=r"does not hold a batch of 4,096; use --device cpu"), scoring():
+        torch.empty(2**60)
+
+
+def test_another_error_of_a_device_is_left_alone() -> None:
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"), memory_named(8):
+        torch.empty(2, 3) @ torch.empty(2, 3)
+
+
+def test_texts_of_one_length_are_scored_a_few_at_a_time() -> None:
+    assert group_by_length(["ab", "c", "de", "fg"], most=2) == [[1], [0, 2], [3]]
