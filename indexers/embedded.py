@@ -165,6 +165,17 @@ class EmbeddedKB:
         begin, end = (int(row) for row in self.columns["fact.first_object"][pair : pair + 2])
         return self.columns["fact.object"][begin:end]
 
+    def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
+        """List the facts of a range of entities, as `FactColumns` promises."""
+        pairs = self.columns["fact.first"][first : last + 1].astype(np.int64)
+        objects = self.columns["fact.first_object"][pairs[0] : pairs[-1] + 1].astype(np.int64)
+        subjects = np.repeat(np.arange(first, last), np.diff(pairs))
+        relations = self.columns["fact.relation"][pairs[0] : pairs[-1]]
+        found = self.columns["fact.object"][objects[0] : objects[-1]]
+        counts = np.diff(objects)
+        columns = (np.repeat(subjects, counts), np.repeat(relations, counts), found)
+        return np.stack(columns, axis=1).astype(np.int64)
+
     def types_of(self, entities: EntityRows) -> Grouped:
         return gather(self.columns["type.first"], self.columns["type.type"], entities)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,4 +119,13 @@ class KnowledgeBase(Protocol):
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         """Find the rows of canonical ids; nothing for an unknown one."""
+        ...
+
+
+@runtime_checkable
+class FactColumns(Protocol):
+    """What a knowledge base does besides whose facts lie in columns at hand."""
+
+    def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
+        """List the facts of the entities from row `first` up to `last`, by subject, relation and object: (facts, 3)."""
         ...

@@ -1,5 +1,7 @@
 """TransE: vectors of entities and relations with E(s) + E(r) near E(o) for every fact (Bordes et al. 2013)."""
 
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kbtools.errors import CheckpointMismatch
-from kbtools.knowledge import KnowledgeBase
+from kbtools.knowledge import FactColumns, KnowledgeBase
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
 KIND = "kbtools.scorers.transe:TransE"
 AT_ONCE = 65_536
-"""Entities whose facts are read in one piece."""
+"""Entities that are read, or compared with, in one piece."""
+
+EXPECTED = 1_000
+"""Pairs whose objects a distant home is told of at once."""
 
 TESTED, NEAR = 200, 10
 
@@ -25,17 +30,22 @@ def entity_count(kb: KnowledgeBase) -> int:
 
 def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
     """Read every fact of a knowledge base as rows: (facts, 3), subject, relation, object."""
-    pieces = []
-    for first in range(0, entity_count(kb), AT_ONCE):
-        subjects = np.arange(first, min(first + AT_ONCE, entity_count(kb)), dtype=np.uint32)
-        pairs = kb.relations_of(subjects)
-        owners = np.repeat(subjects, np.diff(pairs.starts))
-        objects = [kb.objects_of(int(s), int(r)) for s, r in zip(owners, pairs.values, strict=True)]
-        counts = [len(found) for found in objects]
-        if objects:
-            columns = (np.repeat(owners, counts), np.repeat(pairs.values, counts), np.concatenate(objects))
-            pieces.append(np.stack(columns, axis=1).astype(np.int64))
+    read = kb.facts_between if isinstance(kb, FactColumns) else partial(facts_by_pair, kb)
+    count = entity_count(kb)
+    pieces = [read(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
     return np.concatenate(pieces) if pieces else np.empty((0, 3), dtype=np.int64)
+
+
+def facts_by_pair(kb: KnowledgeBase, first: int, last: int) -> NDArray[np.int64]:
+    """Do as `FactColumns.facts_between`, with a look-up for each subject and relation."""
+    subjects = np.arange(first, last, dtype=np.uint32)
+    grouped = kb.relations_of(subjects)
+    pairs = list(zip(np.repeat(subjects, np.diff(grouped.starts)).tolist(), grouped.values.tolist(), strict=True))
+    facts: list[tuple[int, int, int]] = []
+    for place in range(0, len(pairs), EXPECTED):
+        kb.expect_objects(expected := pairs[place : place + EXPECTED])
+        facts += [(s, r, o) for s, r in expected for o in kb.objects_of(s, r).tolist()]
+    return np.array(facts, dtype=np.int64).reshape(-1, 3)
 
 
 class TransE(nn.Module):
@@ -54,9 +64,10 @@ class TransE(nn.Module):
         distances: Tensor = (subjects + self.relations(triples[:, 1]) - targets).norm(dim=1)
         return distances
 
-    def vectors(self) -> Tensor:
-        """Give E(s) of every entity, of length 1: (entities, dim)."""
-        return F.normalize(self.entities.weight.detach(), dim=1)
+    def pieces(self) -> Iterator[tuple[int, Tensor]]:
+        """Yield E(s) of the entities from a row on, of length 1, a piece at a time: (at most AT_ONCE, dim)."""
+        for first in range(0, self.entities.num_embeddings, AT_ONCE):
+            yield first, F.normalize(self.entities.weight.detach()[first : first + AT_ONCE], dim=1)
 
 
 class TranslatingTask:
@@ -82,10 +93,24 @@ class TranslatingTask:
         """Give the share of some facts whose object is among the ten nearest to E(s) + E(r)."""
         facts = self.triples[torch.from_numpy(self.tested)].to(self.network.entities.weight.device)
         with torch.inference_mode():
-            vectors = self.network.vectors()
-            wanted = vectors[facts[:, 0]] + self.network.relations(facts[:, 1])
-            near = torch.cdist(wanted, vectors).topk(min(NEAR, len(vectors)), largest=False).indices
+            wanted = F.normalize(self.network.entities(facts[:, 0]), dim=1) + self.network.relations(facts[:, 1])
+            near = nearest_rows(wanted, self.network.pieces(), count=NEAR)
         return {"of objects among the ten nearest": float((near == facts[:, 2:]).any(dim=1).float().mean())}
+
+
+def nearest_rows(wanted: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count: int) -> Tensor:
+    """Find the rows nearest to each of some vectors, nearest first, without comparing with all at once.
+
+    wanted (batch, dim) -> (batch, count), or fewer where there are fewer rows
+    """
+    distances = wanted.new_empty(len(wanted), 0)
+    rows = torch.empty(len(wanted), 0, dtype=torch.int64, device=wanted.device)
+    for first, piece in pieces:
+        distances = torch.cat([distances, torch.cdist(wanted, piece)], dim=1)
+        own = torch.arange(first, first + len(piece), device=wanted.device).expand(len(wanted), -1)
+        distances, kept = distances.topk(min(count, distances.shape[1]), largest=False)
+        rows = torch.cat([rows, own], dim=1).gather(1, kept)
+    return rows
 
 
 def save_vectors(folder: Path, kb: KnowledgeBase, network: TransE, **told: object) -> None:

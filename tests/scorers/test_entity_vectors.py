@@ -7,6 +7,7 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.errors import CheckpointMismatch, ModelMissing
+from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.knowledge import KnowledgeBase
 from kbtools.models import make_subject_scorer
 from kbtools.ngrams import Question
@@ -20,7 +21,14 @@ from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, TransESetti
 from kbtools.scorers.subject_task import ALPHA, SubjectTask  # noqa: E402
 from kbtools.scorers.subject_training import train_subject, train_transe  # noqa: E402
 from kbtools.scorers.training import Splits  # noqa: E402
-from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, read_triples  # noqa: E402
+from kbtools.scorers.transe import (  # noqa: E402
+    TransE,
+    TranslatingTask,
+    entity_count,
+    facts_by_pair,
+    nearest_rows,
+    read_triples,
+)
 from kbtools.scorers.words import load_words  # noqa: E402
 
 SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
@@ -86,6 +94,27 @@ def test_every_fact_is_read(tiny_memory: KnowledgeBase) -> None:
 
     assert len(triples) == tiny_memory.manifest.counts["facts"].unique
     assert all(o in tiny_memory.objects_of(int(s), int(r)) for s, r, o in triples)
+
+
+def test_facts_in_columns_are_those_of_each_pair(sample_path: Path) -> None:
+    kb = EmbeddedKB(sample_path)
+    count = entity_count(kb)
+
+    assert np.array_equal(kb.facts_between(0, count), facts_by_pair(kb, 0, count))
+    assert np.array_equal(kb.facts_between(7, 60), facts_by_pair(kb, 7, 60))
+    assert kb.facts_between(5, 5).shape == facts_by_pair(kb, 5, 5).shape == (0, 3)
+    assert len(read_triples(kb)) == kb.manifest.counts["facts"].unique
+
+
+def test_the_nearest_are_found_piece_by_piece() -> None:
+    torch.manual_seed(1)
+    wanted, vectors = torch.randn(5, 4), torch.randn(23, 4)
+    pieces = [(first, vectors[first : first + 6]) for first in range(0, 23, 6)]
+
+    near = nearest_rows(wanted, pieces, count=10)
+
+    assert torch.equal(near, torch.cdist(wanted, vectors).topk(10, largest=False).indices)
+    assert nearest_rows(wanted, pieces[:1], count=10).shape == (5, 6)
 
 
 def test_transe_brings_facts_nearer_than_corrupted_ones(sample_kb: KnowledgeBase, tmp_path: Path) -> None:
