@@ -2,7 +2,8 @@
 
 python benchmarks/gpu.py [--out gpu.json] [--small]
 
-Under five minutes; without a GPU it measures the CPU at a hundredth of the size, and says so.
+Under five minutes; without a GPU it measures the CPU at a hundredth of the size, and says so. A share of the memory
+bandwidth counts the bytes that cannot be spared: scores written, rows of a table read, rows of a step read and written.
 """
 
 import argparse
@@ -11,43 +12,53 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import faiss
 import numpy as np
 import torch
 
+from kbtools.ngrams import Question
 from kbtools.scorers.bigru import BiGRUScorer
 from kbtools.scorers.embed_avg import EmbedAverageScorer
 from kbtools.scorers.losses import cross_entropy
 from kbtools.scorers.ltg_cnn import LetterTrigramScorer
-from kbtools.scorers.network import TrainedNetwork
 from kbtools.scorers.optimisers import make_optimisers
+from kbtools.scorers.relation import RelationNetwork
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.transe import TransE, TranslatingTask
 from kbtools.scorers.words import load_words
+from kbtools.scoring import Asked
 
-SCORERS: dict[str, type[TrainedNetwork]] = {
+SCORERS: dict[str, type[RelationNetwork]] = {
     "embed-avg": EmbedAverageScorer,
     "ltg-cnn": LetterTrigramScorer,
     "bigru": BiGRUScorer,
 }
 RELATIONS, WORDS, LENGTH, QUESTIONS = 7_523, 30_000, 10, 75_910
 ENTITIES, DIM, TRIPLES = 4_650_000, 256, 65_536
+SEARCHES, FOUND = 1_024, 20
 TOLERANCE = 1e-3
 SECONDS = 3.0
-"""How long each speed is measured."""
+"""How long each speed is measured; a third of it on a CPU."""
 
 
 class Report:
-    """Figures by name, written whenever one is added."""
+    """Figures by name, written whenever one is added; `bandwidth` is what a large copy reaches, in bytes a second."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
+        self.bandwidth = 0.0
         self.figures: dict[str, float | str | bool] = {}
 
     def add(self, name: str, value: float | str | bool) -> None:
         self.figures[name] = value
-        print(f"{name:<58}{value:>16,.4g}" if isinstance(value, float) else f"{name:<58}{value!s:>16}", flush=True)
+        print(f"{name:<78}{value:>16,.4g}" if isinstance(value, float) else f"{name:<62}{value!s:>32}", flush=True)
         if self.path:
             self.path.write_text(json.dumps(self.figures, indent=2) + "\n", encoding="utf-8")
+
+    def add_speed(self, name: str, speed: float, *, moved: float) -> None:
+        """Add how many a second, and the share of the bandwidth that the bytes moved for each come to."""
+        self.add(name, speed)
+        self.add(f"{name}: share of bandwidth", speed * moved / self.bandwidth)
 
 
 def rate(device: torch.device, run: Callable[[], object], *, count: int) -> float:
@@ -60,7 +71,7 @@ def rate(device: torch.device, run: Callable[[], object], *, count: int) -> floa
     run(), run()
     wait()
     begun, done = time.perf_counter(), 0
-    while time.perf_counter() - begun < SECONDS:
+    while time.perf_counter() - begun < (SECONDS if device.type == "cuda" else SECONDS / 3):
         run()
         wait()
         done += count
@@ -72,8 +83,16 @@ def texts(count: int) -> list[list[str]]:
     return [[f"word{word}" for word in row] for row in random.integers(0, WORDS, (count, LENGTH))]
 
 
+def measure_bandwidth(device: torch.device, report: Report, *, size: int) -> None:
+    """Copy a large tensor on the device; each byte is read and written."""
+    source = torch.zeros(size, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    report.bandwidth = rate(device, lambda: target.copy_(source), count=2 * size)
+    report.add(f"memory: GB/s in a copy of {size / 1e9:.3g} GB", report.bandwidth / 1e9)
+
+
 def measure_scorer(name: str, device: torch.device, report: Report, *, relations: int, batches: list[int]) -> None:
-    """Compare CPU and device, then time scoring at each batch size, and training."""
+    """Compare CPU and device, then time scoring at each batch size: the network, from words, from text to scores."""
     rows = [f"domain{row % 90}.kind{row % 700}.property_{row}" for row in range(relations)]
     known = [[f"word{word}"] for word in range(WORDS)]
     config = EncoderConfig(dim=128, words_dim=100, hidden=128, known_words=0)
@@ -87,14 +106,17 @@ def measure_scorer(name: str, device: torch.device, report: Report, *, relations
         report.add(f"{name}: {device.type} agrees with the CPU", apart < TOLERANCE)
         for batch in batches:
             inputs = network.collate(texts(batch))
-            report.add(
-                f"{name}: questions/s at {batch:,}, network alone",
-                rate(device, lambda inputs=inputs: network(*inputs), count=batch),
-            )
+            speed = rate(device, lambda inputs=inputs: network(*inputs), count=batch)
+            report.add_speed(f"{name}: questions/s at {batch:,}, network alone", speed, moved=4 * relations)
             asked = texts(batch)
             report.add(
                 f"{name}: questions/s at {batch:,}, from words",
                 rate(device, lambda asked=asked: network.scores(asked), count=batch),
+            )
+            written = [" ".join(text) for text in asked]
+            report.add(
+                f"{name}: questions/s at {batch:,}, text in, scores out",
+                rate(device, lambda written=written: made.score(list(map(read, written))), count=batch),
             )
     optimisers = make_optimisers(network.train(), name="adam", lr=0.001, momentum=0.9)
     batch = batches[-1]
@@ -108,6 +130,12 @@ def measure_scorer(name: str, device: torch.device, report: Report, *, relations
             optimiser.step()
 
     report.add(f"{name}: seconds of a training epoch of {QUESTIONS:,}", QUESTIONS / rate(device, step, count=batch))
+
+
+def read(text: str) -> Asked:
+    """Split a question into words; its first two stand for the mention."""
+    question = Question.read(text)
+    return Asked(question, 0, question.tokens[1].end)
 
 
 def measure_transe(device: torch.device, report: Report, *, entities: int) -> None:
@@ -124,22 +152,55 @@ def measure_transe(device: torch.device, report: Report, *, entities: int) -> No
         for optimiser in optimisers:
             optimiser.step()
 
-    speed = rate(device, step, count=TRIPLES)
-    report.add(f"transe: triples/s over {entities:,} entities", speed)
-    # A triple touches two entities of the fact and one of the corrupted one: read, two moments, written.
-    report.add("transe: GB/s of rows touched", speed * 3 * DIM * 4 * 6 / 1e9)
+    # A triple touches three entities and a relation: each row and both its moments, read and written.
+    name = f"transe: triples/s with Adam over {entities:,} entities"
+    report.add_speed(name, rate(device, step, count=TRIPLES), moved=4 * DIM * 4 * 6)
 
 
 def measure_search(device: torch.device, report: Report, *, entities: int) -> None:
+    """Time the exact search by torch, and FAISS: flat, which is exact too, and IVF with the share that it finds.
+
+    The vectors are random, the worst case for lists of neighbours. FAISS without a GPU has a tenth of them.
+    """
     half = torch.float16 if device.type == "cuda" else torch.float32
-    table = torch.randn(entities, DIM, device=device, dtype=half)
-    asked = torch.randn(1_024, DIM, device=device, dtype=half)
+    table = torch.nn.functional.normalize(torch.randn(entities, DIM, device=device, dtype=half), dim=1)
+    asked = torch.nn.functional.normalize(torch.randn(SEARCHES, DIM, device=device, dtype=half), dim=1)
 
     def search() -> None:
         for part in asked.split(128):
-            (part @ table.T).topk(20, dim=1)
+            (part @ table.T).topk(FOUND, dim=1)
 
-    report.add(f"exact search: queries/s, 20 of {entities:,}", rate(device, search, count=len(asked)))
+    name = f"search, torch, exact: queries/s, {FOUND} of {entities:,}"
+    report.add_speed(name, rate(device, search, count=SEARCHES), moved=table.nbytes / 128)
+    on_gpu = device.type == "cuda" and hasattr(faiss, "GpuIndexFlatIP")
+    few = entities if on_gpu else entities // 10
+    vectors, queries = table[:few].float().cpu().numpy(), asked[:128].float().cpu().numpy()
+    where = "FAISS on a GPU" if on_gpu else "FAISS on CPUs"
+    flat, ivf = faiss_indexes(few, on_gpu=on_gpu)
+    flat.add(vectors)
+    name = f"search, {where}, flat: queries/s, {FOUND} of {few:,}"
+    report.add(name, rate(device, lambda: flat.search(queries, FOUND), count=len(queries)))
+    ivf.train(vectors[:: max(1, few // 50_000)])
+    ivf.add(vectors)
+    name = f"search, {where}, IVF: queries/s, {FOUND} of {few:,}"
+    report.add(name, rate(device, lambda: ivf.search(queries, FOUND), count=len(queries)))
+    exact, found = (index.search(queries, FOUND)[1] for index in (flat, ivf))
+    shared = [len(np.intersect1d(one, other)) for one, other in zip(exact, found, strict=True)]
+    report.add(f"{name}: share of the exact ones found", float(np.mean(shared)) / FOUND)
+
+
+def faiss_indexes(count: int, *, on_gpu: bool) -> tuple[faiss.Index, faiss.Index]:
+    """Make a flat index and an inverted one, which looks into a tenth of its lists."""
+    lists = max(10, int(count**0.5) // 2)
+    if on_gpu:
+        resources = faiss.StandardGpuResources()
+        flat = faiss.GpuIndexFlatIP(resources, DIM)
+        ivf = faiss.GpuIndexIVFFlat(resources, DIM, lists, faiss.METRIC_INNER_PRODUCT)
+    else:
+        flat = faiss.IndexFlatIP(DIM)
+        ivf = faiss.IndexIVFFlat(faiss.IndexFlatIP(DIM), DIM, lists, faiss.METRIC_INNER_PRODUCT)
+    ivf.nprobe = lists // 10
+    return flat, ivf
 
 
 def main() -> None:
@@ -151,11 +212,15 @@ def main() -> None:
     report = Report(asked.out)
     report.add("device", torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU here: CPU only")
     small = asked.small or device.type == "cpu"
+    report.add("size", "a hundredth, to see that it runs" if small else "FB5M")
+    begun = time.perf_counter()
+    measure_bandwidth(device, report, size=2**25 if small else 2**32)
     for name in SCORERS:
         sizes = [64, 256] if small else [256, 4_096]
         measure_scorer(name, device, report, relations=RELATIONS // 100 if small else RELATIONS, batches=sizes)
     measure_transe(device, report, entities=ENTITIES // 100 if small else ENTITIES)
     measure_search(device, report, entities=ENTITIES // 100 if small else ENTITIES)
+    report.add("seconds in all", time.perf_counter() - begun)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def command(
 
 @command.result_callback()
 def part(*_: object, **__: object) -> None:
-    """Part from the other processes of a launcher."""
+    """End one of the processes of a launcher."""
     from kbtools.scorers.distributed import leave
 
     leave()
