@@ -9,7 +9,7 @@ from kbtools.errors import BadSetting
 Changed = TypeVar("Changed", bound=Any)
 
 OBJECTIVES = ("cross-entropy", "hinge")
-OPTIMISERS = ("adam", "adagrad")
+OPTIMISERS = ("adam", "adagrad", "row-adagrad")
 
 
 def setting(default: Any, told: str) -> Any:
@@ -43,7 +43,7 @@ class FitConfig:
     epochs: int = setting(20, "Times that every question is seen.")
     batch: int = setting(256, "Questions in a batch (paper, Experiment Setting: 256).")
     learning_rate: float = setting(0.02, "Step size at the start; it falls to zero (paper: 0.001, 0.02 or 0.03).")
-    optimiser: str = setting("adagrad", "adam, or adagrad with momentum (paper, Experiment Setting).")
+    optimiser: str = setting("adagrad", "adam, adagrad with momentum (paper, Experiment Setting), or row-adagrad.")
     momentum: float = setting(0.9, "Momentum (paper, Experiment Setting: 0.9).")
     clip: float = setting(5.0, "The greatest norm of a gradient.")
     seed: int = setting(1, "What decides every random draw.")

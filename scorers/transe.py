@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from kbtools.errors import CheckpointMismatch
 from kbtools.knowledge import FactColumns, KnowledgeBase
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from kbtools.scorers.translation import Translation
 
 KIND = "kbtools.scorers.transe:TransE"
 AT_ONCE = 65_536
@@ -82,12 +83,14 @@ class TranslatingTask:
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
         """Give max(0, margin + d(fact) - d(corrupted)) of each fact: (batch,)."""
+        network, device = self.network, self.network.entities.weight.device
         facts = self.triples[torch.from_numpy(rows)]
-        corrupted = facts.clone()
-        column = 2 * torch.randint(0, 2, (len(facts),))
-        corrupted[torch.arange(len(facts)), column] = torch.randint(self.network.entities.num_embeddings, (len(facts),))
-        device = self.network.entities.weight.device
-        return torch.relu(self.margin + self.network(facts.to(device)) - self.network(corrupted.to(device)))
+        tails = torch.randint(0, 2, (len(facts),)).bool()
+        others = torch.randint(network.entities.num_embeddings, (len(facts),))
+        drawn = (facts.to(device), others.to(device), tails.to(device))
+        tables = network.entities.weight, network.relations.weight
+        losses: Tensor = Translation.apply(*tables, *drawn, self.margin)  # type: ignore[no-untyped-call]
+        return losses
 
     def measure(self) -> dict[str, float]:
         """Give the share of some facts whose object is among the ten nearest to E(s) + E(r)."""

@@ -59,7 +59,7 @@ def arguments(sample_path: Path, examples: Path, tmp_path: Path) -> Callable[...
 
 
 def launch(*command: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*LAUNCH, *command], capture_output=True, text=True, timeout=120)
+    return subprocess.run([*LAUNCH, *command], capture_output=True, text=True, timeout=300)
 
 
 def assert_equal(one: Path, other: Path) -> None:

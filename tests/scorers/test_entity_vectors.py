@@ -29,6 +29,7 @@ from kbtools.scorers.transe import (  # noqa: E402
     nearest_rows,
     read_triples,
 )
+from kbtools.scorers.translation import Translation  # noqa: E402
 from kbtools.scorers.words import load_words  # noqa: E402
 
 SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
@@ -117,9 +118,13 @@ def test_the_nearest_are_found_piece_by_piece() -> None:
     assert nearest_rows(wanted, pieces[:1], count=10).shape == (5, 6)
 
 
-def test_transe_brings_facts_nearer_than_corrupted_ones(sample_kb: KnowledgeBase, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("optimiser", "rate"), [("adam", 0.01), ("row-adagrad", 0.1)])
+def test_transe_brings_facts_nearer_than_corrupted_ones(
+    sample_kb: KnowledgeBase, tmp_path: Path, optimiser: str, rate: float
+) -> None:
     losses = []
-    settings = change_settings(TransESettings(), {"dim": 8, "epochs": 8, "batch": 64})
+    changes = {"dim": 8, "epochs": 8, "batch": 64, "optimiser": optimiser, "learning_rate": rate}
+    settings = change_settings(TransESettings(), changes)
 
     train_transe(sample_kb, settings=settings, models=tmp_path, report=lambda epoch: losses.append(epoch.loss))
     again = train_transe(sample_kb, settings=settings, models=tmp_path)
@@ -135,6 +140,33 @@ def test_transe_measures_a_distance() -> None:
         network.relations.weight.copy_(torch.tensor([[-1.0, 0.0]]))
 
     assert network(torch.tensor([[0, 0, 1]])).tolist() == pytest.approx([1.0])
+
+
+def test_gradients_by_hand_are_those_of_autograd() -> None:
+    torch.manual_seed(1)
+    network = TransE(9, 2, dim=5).double()
+    facts = torch.tensor([[0, 0, 1], [1, 1, 2], [0, 1, 3], [4, 0, 4], [5, 1, 6]])
+    others, tails = torch.tensor([7, 2, 0, 8, 1]), torch.tensor([True, False, True, False, False])
+    corrupted = torch.where(tails[:, None], replace(facts, 2, others), replace(facts, 0, others))
+    weights = torch.rand(5, dtype=torch.float64)
+
+    expected = torch.relu(0.5 + network(facts) - network(corrupted))
+    (expected * weights).sum().backward()
+    by_autograd = [table.weight.grad.to_dense().clone() for table in (network.entities, network.relations)]
+    network.zero_grad()
+    tables = network.entities.weight, network.relations.weight
+    losses = Translation.apply(*tables, facts, others, tails, 0.5)
+    (losses * weights).sum().backward()
+
+    assert losses.any()
+    assert torch.allclose(losses, expected)
+    assert all(torch.allclose(table.grad.to_dense(), grad) for table, grad in zip(tables, by_autograd, strict=True))
+
+
+def replace(facts: torch.Tensor, column: int, others: torch.Tensor) -> torch.Tensor:
+    replaced = facts.clone()
+    replaced[:, column] = others
+    return replaced
 
 
 def test_a_fact_far_below_the_margin_costs_nothing() -> None:
