@@ -42,14 +42,14 @@ from kbtools.indexers.elastic.knowledge import ElasticKB, count_search
 from kbtools.indexers.elastic.load import LoadOptions, load
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, Settings, index_body
 from kbtools.indexers.elastic.searches import Searches
-from kbtools.indexers.elastic.vectors import load_vectors
+from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.elastic.versions import delete_versions, index_name, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.pages import release_pages
 from kbtools.ngrams import Question, ngrams
 from kbtools.normalise import normal_form
 from kbtools.similarity import rescore
-from kbtools.vectors import ExactVectors, recall
+from kbtools.vectors import EntityVectors, ExactVectors, recall
 
 NAME = f"benchmark-{uuid.uuid4().hex[:8]}"
 SECTIONS = "load,memory,linking,fuzzy,throughput,vectors"
@@ -262,7 +262,7 @@ def vector_figures(kb: ElasticKB, count: int, dim: int) -> None:
     asked = (centres[drawn.integers(0, 1_000, 200)] + 0.7 * drawn.normal(size=(200, dim))).astype(np.float32)
     rows = np.arange(count, dtype=np.uint32)
     begun = time.perf_counter()
-    found = load_vectors(kb, rows, vectors, settings=Settings(replicas=0))
+    found = load_vectors(kb, EntityVectors(rows, dim, lambda some: vectors[some]), settings=Settings(replicas=0))
     seconds = time.perf_counter() - begun
     say("load vectors", f"{count:,} of {dim} dimensions in {seconds:.0f} s", f"{count / seconds:,.0f} a second")
     exact = ExactVectors(rows, vectors).nearest(asked, limit=10)

@@ -6,11 +6,12 @@ from typing import Any
 import click
 
 from kbtools.answering import TAGGER
+from kbtools.cli.given import Given, given_options
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, kb_option
 from kbtools.cli.training import (
     FILE,
-    given,
+    options_given,
     read_config,
     settings_options,
     show_chosen,
@@ -19,11 +20,11 @@ from kbtools.cli.training import (
     show_trained,
     training_options,
 )
-from kbtools.pruning import DEFAULT, FOCUSED, PRUNERS
+from kbtools.pruning import DEFAULT, NAMES
 from kbtools.scorers.profiles import relation_settings, subject_settings, tagger_settings
 from kbtools.scorers.settings import PlainSettings, Settings, TransESettings, change_settings
 
-PRUNING = click.Choice([*PRUNERS, *FOCUSED])
+PRUNING = click.Choice(NAMES)
 
 
 @click.group("train", invoke_without_command=True)
@@ -55,7 +56,7 @@ def command(
     from kbtools.scorers.profile_training import PLANS, train_profile
     from kbtools.scorers.training import Splits
 
-    changes = read_config(config) | given({"seed": seed})
+    changes = read_config(config) | options_given({"seed": seed})
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     told: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "report": show_epoch}
@@ -88,7 +89,7 @@ def relation(
     """Train relation scorers: v(r, q) = f(q)·E(r)."""
     from kbtools.scorers.training import Splits, train_relation
 
-    changes = read_config(config) | given(options)
+    changes = read_config(config) | options_given(options)
     chosen = {name: change_settings(relation_settings(profile, name), changes) for name in scorer.split(",")}
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
@@ -119,7 +120,7 @@ def tagger(
     from kbtools.scorers.tagger_training import train_tagger
     from kbtools.scorers.training import Splits
 
-    changes = read_config(config) | given(options)
+    changes = read_config(config) | options_given(options)
     chosen = {name: change_settings(tagger_settings(profile, name), changes) for name in tagger.split(",")}
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
@@ -149,7 +150,7 @@ def subject(
     from kbtools.scorers.subject_training import train_subject
     from kbtools.scorers.training import Splits
 
-    changes = read_config(config) | given(options)
+    changes = read_config(config) | options_given(options)
     chosen = {name: change_settings(subject_settings(profile, name), changes) for name in subject.split(",")}
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
@@ -196,8 +197,7 @@ def ranking(
 @kb_option
 @elasticsearch_options
 @click.option("--out", "models", required=True, type=FILE, help="The folder of models.")
-@click.option("--vectors", type=FILE, help="Vectors trained elsewhere, a .npy file, to take over instead of training.")
-@click.option("--ids", type=FILE, help="The ids that the rows of --vectors belong to, one a line.")
+@given_options
 @click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options.")
 @device_option
 @settings_options(TransESettings())
@@ -205,23 +205,23 @@ def transe(
     path: Path,
     elasticsearch: Elasticsearch | None,
     models: Path,
-    vectors: Path | None,
-    ids: Path | None,
+    given: Given | None,
     config: Path | None,
     device: str,
     **options: Any,
 ) -> None:
-    """Train vectors of entities, E(s) + E(r) near E(o), for the subject scorer transe and for kbtools similar."""
+    """Train vectors of entities, E(s) + E(r) near E(o), for the subject scorer transe and for kbtools similar.
+
+    Vectors made elsewhere are taken over instead.
+    """
     from kbtools.scorers.given_vectors import take_over_vectors
     from kbtools.scorers.subject_training import train_transe
 
-    if (vectors is None) != (ids is None):
-        raise click.UsageError("give --vectors and --ids together")
     kb = open_home(path, elasticsearch).kb
-    if vectors is not None and ids is not None:
-        taken = take_over_vectors(kb, vectors, ids, models=models)
+    if given:
+        taken = take_over_vectors(kb, given(kb), models=models)
         click.echo(f"{taken.folder}: {taken.known:,} of {taken.given:,} vectors belong to entities")
         return
-    settings = change_settings(TransESettings(), read_config(config) | given(options))
+    settings = change_settings(TransESettings(), read_config(config) | options_given(options))
     show_name("transe")
     show_trained(train_transe(kb, settings=settings, models=models, device=device, report=show_epoch))

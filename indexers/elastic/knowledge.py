@@ -24,6 +24,7 @@ from kbtools.indexers.elastic.documents import LONGEST_TERM, id_field, term_of, 
 from kbtools.indexers.elastic.fuzzy import recall_searches, recalled_forms
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, check_mapping_version
 from kbtools.indexers.elastic.searches import Searches
+from kbtools.indexers.elastic.vectors import ElasticVectors
 from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
 from kbtools.manifest import Manifest
@@ -377,6 +378,9 @@ class ElasticKB:
         if known.parts:
             sources += self.part_documents(entity, known.parts, ["names", "aliases"])
         return [text for kind in ("names", "aliases") for source in sources for text in source.get(kind, ())]
+
+    def vectors(self) -> ElasticVectors:
+        return ElasticVectors(self.name, self.version, self.searches)
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         """Find rows by id; what is found on the way is remembered."""
