@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from fbsq import questions
+from numpy.typing import NDArray
 
 from kbtools.answering import open_kb
 from kbtools.indexers.memory import MemoryKB
@@ -36,7 +37,9 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def report(kind: str, index: VectorIndex, asked: np.ndarray, exact: Neighbours, *, made: float, size: int) -> None:
+def report(
+    kind: str, index: VectorIndex, asked: NDArray[np.float32], exact: Neighbours, *, made: float, size: int
+) -> None:
     share = recall(index.nearest(asked, limit=10), exact)
     together = len(asked) / seconds(lambda: index.nearest(asked, limit=10))
     alone = np.median([seconds(lambda one=one: index.nearest(one[None], limit=10)) for one in asked[:200]])  # type: ignore[misc]
@@ -50,9 +53,11 @@ def drawn(count: int, dim: int) -> None:
     """Compare the kinds over vectors drawn around centres."""
     random = np.random.default_rng(1)
     centres = random.normal(size=(CENTRES, dim))
-    draw = lambda many: (centres[random.integers(0, CENTRES, many)] + SPREAD * random.normal(size=(many, dim))).astype(
-        "f4"
-    )  # noqa: E501, E731
+
+    def draw(many: int) -> NDArray[np.float32]:
+        around = centres[random.integers(0, CENTRES, many)] + SPREAD * random.normal(size=(many, dim))
+        return around.astype(np.float32)
+
     table, asked = draw(count), draw(ASKED)
     rows = np.arange(count, dtype=np.uint32)
     kb = MemoryKB([("s", "r", "o")])
