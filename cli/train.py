@@ -1,5 +1,6 @@
 """kbtools train: from annotated questions to models."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -74,68 +75,40 @@ def command(
 @click.option("--scorer", default="bigru", show_default=True, help="Relation scorers, with commas between.")
 @training_options(required=True)
 @settings_options(Settings())
-def relation(
-    scorer: str,
-    path: Path,
-    elasticsearch: Elasticsearch | None,
-    train: Path,
-    valid: Path,
-    models: Path,
-    profile: str,
-    config: Path | None,
-    device: str,
-    **options: Any,
-) -> None:
+def relation(scorer: str, **told: Any) -> None:
     """Train relation scorers: v(r, q) = f(q)·E(r)."""
-    from kbtools.scorers.training import Splits, train_relation
+    from kbtools.scorers.training import train_relation
 
-    changes = read_config(config) | options_given(options)
-    chosen = {name: change_settings(relation_settings(profile, name), changes) for name in scorer.split(",")}
-    kb = open_home(path, elasticsearch).kb
-    splits = Splits.read(kb, train=train, valid=valid)
-    for name, settings in chosen.items():
-        click.echo(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
-        show_trained(
-            train_relation(kb, splits, scorer=name, settings=settings, models=models, device=device, report=show_epoch)
-        )
+    train_each(scorer, relation_settings, lambda name, *args, **how: train_relation(*args, scorer=name, **how), **told)
 
 
 @command.command("tagger")
-@click.option("--tagger", default="bigru-crf+", show_default=True, help="Taggers, with commas between.")
+@click.option("--tagger", default=TAGGER, show_default=True, help="Taggers, with commas between.")
 @training_options(required=True)
 @settings_options(PlainSettings())
-def tagger(
-    tagger: str,
-    path: Path,
-    elasticsearch: Elasticsearch | None,
-    train: Path,
-    valid: Path,
-    models: Path,
-    profile: str,
-    config: Path | None,
-    device: str,
-    **options: Any,
-) -> None:
+def tagger(tagger: str, **told: Any) -> None:
     """Train taggers: p(w|q), where a question names its subject."""
     from kbtools.scorers.tagger_training import train_tagger
-    from kbtools.scorers.training import Splits
 
-    changes = read_config(config) | options_given(options)
-    chosen = {name: change_settings(tagger_settings(profile, name), changes) for name in tagger.split(",")}
-    kb = open_home(path, elasticsearch).kb
-    splits = Splits.read(kb, train=train, valid=valid)
-    for name, settings in chosen.items():
-        click.echo(f"{name}: {len(splits.train):,} questions", err=True)
-        made = train_tagger(kb, splits, tagger=name, settings=settings, models=models, device=device, report=show_epoch)
-        show_trained(made)
+    train_each(tagger, tagger_settings, lambda name, *args, **how: train_tagger(*args, tagger=name, **how), **told)
 
 
 @command.command("subject")
 @click.option("--subject", default="type-vector", show_default=True, help="Subject scorers, with commas between.")
 @training_options(required=True)
 @settings_options(Settings())
-def subject(
-    subject: str,
+def subject(subject: str, **told: Any) -> None:
+    """Train subject scorers: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r)."""
+    from kbtools.scorers.subject_training import train_subject
+
+    train_each(subject, subject_settings, lambda name, *args, **how: train_subject(*args, subject=name, **how), **told)
+
+
+def train_each(
+    names: str,
+    settings_of: Callable[[str, str], Any],
+    train_one: Callable[..., Any],
+    *,
     path: Path,
     elasticsearch: Elasticsearch | None,
     train: Path,
@@ -146,20 +119,16 @@ def subject(
     device: str,
     **options: Any,
 ) -> None:
-    """Train subject scorers: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r)."""
-    from kbtools.scorers.subject_training import train_subject
+    """Train several models of one kind, each with the settings of its profile and what was changed of them."""
     from kbtools.scorers.training import Splits
 
     changes = read_config(config) | options_given(options)
-    chosen = {name: change_settings(subject_settings(profile, name), changes) for name in subject.split(",")}
+    chosen = {name: change_settings(settings_of(profile, name), changes) for name in names.split(",")}
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
         click.echo(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
-        made = train_subject(
-            kb, splits, subject=name, settings=settings, models=models, device=device, report=show_epoch
-        )
-        show_trained(made)
+        show_trained(train_one(name, kb, splits, settings=settings, models=models, device=device, report=show_epoch))
 
 
 @command.command("ranking")
