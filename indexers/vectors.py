@@ -1,5 +1,6 @@
 """Vectors of entities beside an embedded knowledge base, searched by FAISS: every one, by clusters, or by a graph."""
 
+import logging
 import os
 from pathlib import Path
 from types import ModuleType
@@ -8,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import BadSetting, KBUnusable, MissingDependency, UnknownDevice, VectorsMissing
+from kbtools.errors import BadSetting, KBUnusable, MissingDependency, VectorsMissing
 from kbtools.knowledge import EntityRows, KnowledgeBase
 from kbtools.storage import built_folder, read_record, write_record
 from kbtools.vectors import EntityVectors, Neighbours, Origin, check_dim, normalised
+
+logger = logging.getLogger(__name__)
 
 FOLDER = "vectors"
 RECORD, INDEX, ROWS = "vectors.msgpack", "index.faiss", "rows.npy"
@@ -99,32 +102,41 @@ def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: i
     return index
 
 
+def read_vectors_record(path: Path, kb: KnowledgeBase) -> dict[str, Any]:
+    """Read what the vectors beside a knowledge base say of themselves.
+
+    Raises VectorsMissing where there are none, KBUnusable where they are damaged or of another knowledge base.
+    """
+    folder = path / FOLDER
+    if not (folder / RECORD).is_file():
+        raise VectorsMissing(
+            f"{path}: has no entity vectors; make them with kbtools index vectors --kb {path}, or use a pruner "
+            "that needs none",
+            path=str(path),
+        )
+    record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION)
+    if record["kb"] != kb.manifest.digest:
+        raise KBUnusable(
+            f"{folder}: its vectors belong to a knowledge base with digest {record['kb'][:12]}, this one has "
+            f"{kb.manifest.digest[:12]}; make them again with kbtools index vectors",
+            path=str(folder),
+        )
+    for name, size in record["files"].items():
+        if not (folder / name).is_file() or (folder / name).stat().st_size != size:
+            raise KBUnusable(
+                f"{folder / name}: missing or not the {size:,} bytes that were written; make the vectors again "
+                "with kbtools index vectors",
+                path=str(folder),
+            )
+    return record
+
+
 class FaissVectors:
     """The vectors of an embedded knowledge base; see `VectorIndex` for what each method promises."""
 
     def __init__(self, path: Path, kb: KnowledgeBase) -> None:
-        """Open the vectors beside a knowledge base through the memory map; raise VectorsMissing or KBUnusable."""
-        folder = path / FOLDER
-        if not (folder / RECORD).is_file():
-            raise VectorsMissing(
-                f"{path}: has no entity vectors; make them with kbtools index vectors --kb {path}, or use a pruner "
-                "that needs none",
-                path=str(path),
-            )
-        record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION)
-        if record["kb"] != kb.manifest.digest:
-            raise KBUnusable(
-                f"{folder}: its vectors belong to a knowledge base with digest {record['kb'][:12]}, this one has "
-                f"{kb.manifest.digest[:12]}; make them again with kbtools index vectors",
-                path=str(folder),
-            )
-        for name, size in record["files"].items():
-            if not (folder / name).is_file() or (folder / name).stat().st_size != size:
-                raise KBUnusable(
-                    f"{folder / name}: missing or not the {size:,} bytes that were written; make the vectors again "
-                    "with kbtools index vectors",
-                    path=str(folder),
-                )
+        """Open the vectors beside a knowledge base through the memory map; raise as `read_vectors_record` does."""
+        record, folder = read_vectors_record(path, kb), path / FOLDER
         faiss = load_faiss()
         self.index = faiss.read_index(os.fspath(folder / INDEX), faiss.IO_FLAG_MMAP_IFC)
         self.rows: EntityRows = np.load(folder / ROWS, allow_pickle=False)
@@ -171,22 +183,14 @@ class FaissVectors:
         found: NDArray[np.float32] = self.index.reconstruct(place)
         return found
 
-    def to_device(self, device: str) -> "FaissVectors":
-        """Search on a GPU from here on, where FAISS is the GPU's and the index has a form for it: flat and ivf.
-
-        Raises UnknownDevice where that cannot be.
-        """
-        faiss = load_faiss()
-        if device == "cpu":
-            return self
+    def use(self, device: str) -> None:
         kind, _, number = device.partition(":")
+        if kind != "cuda":
+            return
+        faiss, gpu = load_faiss(), int(number or 0)
         gpus = faiss.get_num_gpus() if hasattr(faiss, "StandardGpuResources") else 0
-        if kind != "cuda" or self.kind == "hnsw" or int(number or 0) >= gpus:
-            raise UnknownDevice(
-                f"cannot search a {self.kind} index on {device!r}: FAISS sees {gpus} GPUs and searches flat and ivf "
-                "there; install kbtools[gpu], or take --device cpu",
-                name=device,
-            )
+        if self.kind == "hnsw" or gpu >= gpus:
+            logger.warning("vectors are searched on the CPU: FAISS sees %d GPUs, and searches flat and ivf there", gpus)
+            return
         self.resources = faiss.StandardGpuResources()
-        self.index = faiss.index_cpu_to_gpu(self.resources, int(number or 0), self.index)
-        return self
+        self.index = faiss.index_cpu_to_gpu(self.resources, gpu, self.index)

@@ -88,7 +88,9 @@ def make_embedder(kb: KnowledgeBase, *, models: Path | None = None, device: str 
     Raises VectorsMissing where it has none, or none that questions are embedded beside, and CheckpointMismatch where
     the model was trained again since.
     """
-    origin = kb.vectors().origin
+    vectors = kb.vectors()
+    vectors.use(device)
+    origin = vectors.origin
     if not origin.subject:
         raise VectorsMissing(
             "the entity vectors were not made by a subject scorer, so that no question can be embedded beside them; "

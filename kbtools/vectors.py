@@ -82,6 +82,10 @@ class VectorIndex(Protocol):
         """Find the entities nearest to each of some vectors, (vectors, dim); raise WrongFormat for another dim."""
         ...
 
+    def use(self, device: str) -> None:
+        """Search on a device (`cuda`, `cuda:1`) from here on; where that cannot be, on the CPU as before."""
+        ...
+
     def vector(self, entity: int) -> NDArray[np.float32] | None:
         """Give the direction of an entity's vector, (dim,); nothing if it has none."""
         ...
@@ -106,6 +110,9 @@ class ExactVectors:
         cosines = normalised(vectors) @ self.vectors.T
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :limit]
         return Neighbours(self.rows[best], np.take_along_axis(cosines, best, axis=1))
+
+    def use(self, device: str) -> None:
+        """Do nothing: NumPy computes on the CPU."""
 
     def vector(self, entity: int) -> NDArray[np.float32] | None:
         place = int(np.searchsorted(self.rows, entity))

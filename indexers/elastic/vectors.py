@@ -61,6 +61,9 @@ class ElasticVectors:
                 cosines[at] = [-2 * score - 1 for score, _ in hits]
         return Neighbours(rows, cosines)
 
+    def use(self, device: str) -> None:
+        """Do nothing: the cluster computes where it is."""
+
     def vector(self, entity: int) -> NDArray[np.float32] | None:
         body = {"size": 1, "query": {"term": {"row": entity}}, "_source": {"exclude_vectors": False}}
         (answer,) = self.searches.run([(self.index, body)])

@@ -85,6 +85,8 @@ def test_vectors_made_elsewhere_are_indexed(run, home: Path, examples: Path, tmp
     said = run("index", "vectors", *kb, "--vectors", tmp_path / "vectors.npy", "--ids", tmp_path / "ids.txt")
 
     assert "3 vectors of 3 dimensions" in said
+    assert "vectors: 3 of 3 dimensions, flat" in run("info", home / "sample.kb")
+    assert json.loads(run("info", home / "sample.kb", "--json"))["vectors"]["count"] == 3
     run("query", *kb, "--pruning", "dense", QUESTION, fails="not made by a subject scorer")
     run("similar", *kb, "harry potter the one without", fails="no entity has the id or the name")
 

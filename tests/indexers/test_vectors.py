@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kbtools.errors import BadSetting, BadVectors, KBUnusable, UnknownDevice, VectorsMissing, WrongFormat
+from kbtools.errors import BadSetting, BadVectors, KBUnusable, VectorsMissing, WrongFormat
 from kbtools.indexers.elastic.mapping import Settings
 from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.embedded import EmbeddedKB
@@ -176,11 +176,15 @@ def test_cut_vectors_are_refused(embedded, world, name):
         embedded.vectors()
 
 
-def test_a_gpu_that_is_not_there_is_refused(embedded, world):
-    index = write_vectors(embedded.path, embedded, given(world[0], world[1]))
-    assert index.to_device("cpu") is index
-    with pytest.raises(UnknownDevice, match="cannot search a flat index on 'cuda:9'"):
-        index.to_device("cuda:9")
+def test_a_gpu_that_is_not_there_leaves_the_search_on_the_cpu(embedded, world, caplog):
+    rows, vectors, asked = world
+    index = write_vectors(embedded.path, embedded, given(rows, vectors))
+    before = index.nearest(asked).rows.tolist()
+    index.use("cpu")
+    assert not caplog.records
+    index.use("cuda:9")
+    assert "vectors are searched on the CPU" in caplog.text
+    assert index.nearest(asked).rows.tolist() == before
 
 
 def test_exact_neighbours_agree_with_a_plain_loop(world):
