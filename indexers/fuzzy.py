@@ -1,7 +1,7 @@
 """The fuzzy index: names near a form, found by tantivy in stages, to be rescored.
 
 Stages (design, section 3): the whole name within one edit, within two, the names that share its words or the
-neighbours of words that no name holds, the names that begin with it.
+neighbours of words that no name holds, those that share its trigrams, however many edits away.
 """
 
 import os
@@ -22,6 +22,7 @@ from kbtools.similarity import LONGEST_NAME, has_neighbours
 
 WRITER_BYTES = 160_000_000
 RECALLED = 100
+TRIGRAMS = "trigrams"
 FEW_WORDS = 3
 """Of a longer name, two edits leave a word whole, by which it is found sooner."""
 
@@ -30,8 +31,14 @@ def schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("name", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("words", tokenizer_name="whitespace", index_option="basic")
+    builder.add_text_field("trigrams", tokenizer_name=TRIGRAMS, index_option="freq")
     builder.add_unsigned_field("alias", fast=True)
     return builder.build()
+
+
+def trigrams_of(form: str) -> list[str]:
+    """List the distinct trigrams of a form."""
+    return sorted({form[start : start + 3] for start in range(len(form) - 2)})
 
 
 class FuzzyWriter:
@@ -42,6 +49,8 @@ class FuzzyWriter:
         self.folder = folder
         self.closed = False
         self.index = tantivy.Index(schema(), path=str(folder))
+        trigrams = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3)).build()
+        self.index.register_tokenizer(TRIGRAMS, trigrams)
         self.writer = self.index.writer(WRITER_BYTES, threads)
 
     def add(self, form: str, alias: int) -> None:
@@ -49,6 +58,7 @@ class FuzzyWriter:
             document = tantivy.Document()
             document.add_text("name", form)
             document.add_text("words", form)
+            document.add_text("trigrams", form)
             document.add_unsigned("alias", alias)
             self.writer.add_document(document)
 
@@ -116,9 +126,14 @@ class FuzzyIndex:
         if len(known) <= FEW_WORDS:
             found.update(self.search(whole(self.schema, "name", form, 2), 2 * RECALLED))
         words = [self.word_query(word, spelt) for word, spelt in zip(form.split(" "), known, strict=True)]
-        query = tantivy.Query.boolean_query([(tantivy.Occur.Should, word) for word in words])
-        found.update(self.search(query, RECALLED))
+        found.update(self.search_any(words))
+        term = tantivy.Query.term_query
+        found.update(self.search_any([term(self.schema, "trigrams", trigram) for trigram in trigrams_of(form)]))
         return found
+
+    def search_any(self, queries: Sequence[tantivy.Query]) -> Iterator[int]:
+        """Search for what matches one of the queries, the more of them the better."""
+        return self.search(tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries]), RECALLED)
 
     def word_query(self, word: str, known: bool) -> tantivy.Query:
         """Ask for a word as it is, or for its neighbours where no name holds it."""
