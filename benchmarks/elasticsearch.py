@@ -36,8 +36,9 @@ from kbtools.indexers.elastic.bulk import Sender
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import Document, EntityReader, form_document, form_documents
-from kbtools.indexers.elastic.fuzzy import recall_searches, recalled_forms
+from kbtools.indexers.elastic.documents import Document, EntityReader
+from kbtools.indexers.elastic.forms import form_document, form_documents
+from kbtools.indexers.elastic.fuzzy import recall_searches, recalled
 from kbtools.indexers.elastic.knowledge import ElasticKB, count_search
 from kbtools.indexers.elastic.load import LoadOptions, load
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, Settings, index_body
@@ -217,8 +218,8 @@ def fuzzy_figures(cluster: Cluster, titles: Path, variants: Path, count: int) ->
         (counted,) = searches.run([(index, count_search(words))])
         known = {word for word, told in counted["aggregations"]["words"]["buckets"].items() if told["doc_count"]}
         answers = searches.run([(index, body) for body in recall_searches(form, known)])
-        recalled = {near for answer in answers for near in recalled_forms(answer)}
-        return [near.form for near in rescore(form, recalled, limit=20, cutoff=0)]
+        near = {found["form"] for answer in answers for found in recalled(answer)}
+        return [found.form for found in rescore(form, near, limit=20, cutoff=0)]
 
     for asked, name in chosen:
         begun = time.perf_counter()

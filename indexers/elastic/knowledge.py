@@ -20,8 +20,9 @@ from kbtools.forms import name_forms
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import LONGEST_TERM, id_field, term_of, word_term
-from kbtools.indexers.elastic.fuzzy import recall_searches, recalled_forms
+from kbtools.indexers.elastic.documents import LONGEST_TERM, id_field, term_of
+from kbtools.indexers.elastic.forms import word_term
+from kbtools.indexers.elastic.fuzzy import recall_searches, recalled
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, check_mapping_version
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.versions import Version, current_version
@@ -60,7 +61,6 @@ class Entity:
     relations: tuple[int, ...]
     types: tuple[int, ...]
     facts: int
-    parts: int
 
 
 class ElasticKB:
@@ -221,9 +221,8 @@ class ElasticKB:
             tuple(order[relation] for relation in source.get("relations", ())),
             tuple(kinds[kind] for kind in source.get("types", ())),
             source["facts"],
-            source.get("parts", 0),
         )
-        if not entity.parts:
+        if "parts" not in source:
             self.known.put(source["row"], entity)
         return entity
 
@@ -244,7 +243,7 @@ class ElasticKB:
         found: dict[int, Entity | None] = {}
         for source in sources:
             entity = self.remember(source)
-            if entity.parts:
+            if "parts" in source:
                 entity = self.completed(source, entity)
                 self.known.put(source["row"], entity)
             found[source["row"]] = entity
@@ -252,18 +251,17 @@ class ElasticKB:
 
     def completed(self, source: dict[str, Any], entity: Entity) -> Entity:
         """Put together what stands in the further parts of an entity."""
-        more = self.part_documents(source["row"], entity.parts, ["names", "aliases", "relations", "types"])
+        more = self.part_documents(source, ["names", "aliases", "relations", "types"])
         relations, types = set(entity.relations), set(entity.types)
         name = source["names"][0] if source.get("names") else None
         for part in more:
             relations.update(self.relation_rows[relation] for relation in part.get("relations", ()))
             types.update(self.type_rows[kind] for kind in part.get("types", ()))
-        return Entity(
-            entity.id, name or entity.name, tuple(sorted(relations)), tuple(sorted(types)), entity.facts, entity.parts
-        )
+        return Entity(entity.id, name or entity.name, tuple(sorted(relations)), tuple(sorted(types)), entity.facts)
 
-    def part_documents(self, row: int, parts: int, fields: list[str]) -> list[dict[str, Any]]:
+    def part_documents(self, source: dict[str, Any], fields: list[str]) -> list[dict[str, Any]]:
         """Read the further parts of an entity, in order."""
+        row, parts = source["row"], source.get("parts", 0)
         keys = [f"{row}-{part}" for part in range(1, parts + 1)]
         found = [source for chunk in cut(keys, 10) for source in self.documents(chunk, fields)]
         if len(found) != parts:
@@ -299,10 +297,27 @@ class ElasticKB:
         answers = iter(self.searches.run([(self.named, body) for bodies in searches.values() for body in bodies]))
         found = {}
         for form in wanted:
-            recalled = {near for _ in searches.get(form, ()) for near in recalled_forms(next(answers))}
-            found[form] = rescore(form, recalled, limit=limit, cutoff=cutoff)
+            sources = {one["form"]: one for _ in searches.get(form, ()) for one in recalled(next(answers))}
+            found[form] = rescore(form, sources, limit=limit, cutoff=cutoff)
             self.near.put((form, limit, cutoff), found[form])
+            for near in found[form]:
+                self.note_linked(sources[near.form])
         return found
+
+    def note_linked(self, source: dict[str, Any]) -> None:
+        """Remember what the document of a form says of its bearers; it says nothing where they are many."""
+        if "matches" not in source:
+            return
+        for row, entity_id, name, relations, types, facts in source["bearers"]:
+            self.known.put(row, Entity(entity_id, name, tuple(relations), tuple(types), facts))
+        for word, count in source["counts"]:
+            self.frequencies.put(word, count)
+        self.matches.put(
+            source["form"],
+            tuple(
+                NameMatch(text, Form(kind), np.array(rows, dtype=np.uint32)) for kind, text, rows in source["matches"]
+            ),
+        )
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         found = {word: self.frequencies.get(word) for word in words if is_counted(word)}
@@ -345,7 +360,7 @@ class ElasticKB:
         wanted = [pair for pair in pairs if pair[1] in known[pair[0]].relations]
         ids: dict[tuple[int, int], list[str]] = {}
         for chunk in cut(wanted, OBJECTS_AT_ONCE):
-            sources = self.object_lists([entity for entity, _ in chunk], known)
+            sources = self.object_lists([entity for entity, _ in chunk])
             ids |= {pair: sources[pair[0]].get(self.relations[pair[1]], []) for pair in chunk}
         rows = dict(zip(every := list({one for found in ids.values() for one in found}), self.rows(every), strict=True))
         objects: dict[tuple[int, int], EntityRows] = {}
@@ -359,23 +374,21 @@ class ElasticKB:
             self.objects.put(pair, objects[pair])
         return objects
 
-    def object_lists(self, entities: Sequence[int], known: Mapping[int, Entity]) -> dict[int, dict[str, list[str]]]:
+    def object_lists(self, entities: Sequence[int]) -> dict[int, dict[str, list[str]]]:
         """Read the ids of objects by entity and relation."""
         lists: dict[int, dict[str, list[str]]] = {}
-        sources = self.documents([str(entity) for entity in dict.fromkeys(entities)], ["row", "objects"])
-        for entity in dict.fromkeys(entities):
-            if known[entity].parts:
-                sources += self.part_documents(entity, known[entity].parts, ["row", "objects"])
-        for source in sources:
+        sources = self.documents([str(entity) for entity in dict.fromkeys(entities)], ["row", "parts", "objects"])
+        further = [part for source in sources for part in self.part_documents(source, ["row", "objects"])]
+        for source in sources + further:
             for relation, targets in source.get("objects", ()):
                 lists.setdefault(source["row"], {}).setdefault(relation, []).extend(targets)
         return lists
 
     def aliases(self, entity: int) -> list[str]:
-        (known,) = self.entities_at([entity])
-        sources = self.documents([str(entity)], ["names", "aliases"])
-        if known.parts:
-            sources += self.part_documents(entity, known.parts, ["names", "aliases"])
+        sources = self.documents([str(entity)], ["row", "parts", "names", "aliases"])
+        if not sources:
+            raise IndexError(f"no entity at row {entity}")
+        sources += self.part_documents(sources[0], ["names", "aliases"])
         return [text for kind in ("names", "aliases") for source in sources for text in source.get(kind, ())]
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:

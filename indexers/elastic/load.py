@@ -28,13 +28,8 @@ from kbtools.indexers.elastic.claims import (
     write_note,
 )
 from kbtools.indexers.elastic.cluster import Cluster, Patience
-from kbtools.indexers.elastic.documents import (
-    Document,
-    EntityReader,
-    catalog_documents,
-    count_normal_forms,
-    form_documents,
-)
+from kbtools.indexers.elastic.documents import Document, EntityReader, catalog_documents
+from kbtools.indexers.elastic.forms import count_normal_forms, form_documents
 from kbtools.indexers.elastic.mapping import (
     ENTITIES,
     MAPPING_VERSION,

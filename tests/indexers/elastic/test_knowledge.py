@@ -8,6 +8,7 @@ from kbtools.errors import KBMissing, ServerError, Unreachable
 from kbtools.indexers.elastic import knowledge
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.cluster import Patience
+from kbtools.indexers.elastic.forms import MOST_BEARING
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.versions import index_name
 from kbtools.ngrams import Question
@@ -39,6 +40,17 @@ def as_rows(*rows):
     return np.array(rows, dtype=np.uint32)
 
 
+def describe(match):
+    return match.name, match.form, match.entities.tolist()
+
+
+def describe_entity(kb, row):
+    """List all that a question asks of an entity: its lists come as row numbers, which both homes share."""
+    rows = as_rows(row)
+    lists = [kb.relations_of(rows).values.tolist(), kb.types_of(rows).values.tolist(), kb.fact_counts(rows).tolist()]
+    return [*kb.ids(rows), *kb.names(rows), *lists]
+
+
 # requests
 
 
@@ -66,10 +78,39 @@ def test_answers_take_two_more_requests_and_a_question_asked_again_none(opened, 
     assert first.to_json() | {"milliseconds": 0} == again.to_json() | {"milliseconds": 0}
 
 
-def test_fuzzy_linking_takes_one_request_to_recall_and_one_to_open_what_it_recalled(opened, requests):
+def test_fuzzy_linking_takes_one_more_request(opened, requests):
     pool = Answerer(opened).ranked("who wrote frankenstien", pruning="n-gram-idf", **CHOSEN).pool
     assert "fuzzy" in [link.rung.label for link in pool.links]
-    assert len(requests.requests) == 3
+    assert len(requests.requests) == 2
+
+
+def test_a_question_that_is_linked_strictly_asks_for_nothing_fuzzy(opened, requests):
+    pool = Answerer(opened).ranked(QUESTION, pruning="n-gram-idf", **CHOSEN).pool
+    assert "fuzzy" not in [link.rung.label for link in pool.links]
+    assert len(requests.requests) == 1
+
+
+@pytest.mark.parametrize("typo", ["pirates of the carribean", "harry poter", "the beatle", "springfeild", "mercuri"])
+def test_what_comes_with_a_recalled_name_is_what_is_known_of_it(opened, requests, sample_kb, typo):
+    near = [found.form for found in opened.similar(typo, cutoff=60)]
+    requests.requests.clear()
+    ours, theirs = opened.lookup(near), sample_kb.lookup(near)
+    assert {form: list(map(describe, found)) for form, found in ours.items()} == {
+        form: list(map(describe, found)) for form, found in theirs.items()
+    }
+    rows = np.concatenate([match.entities for found in theirs.values() for match in found])
+    assert [describe_entity(opened, row) for row in rows] == [describe_entity(sample_kb, row) for row in rows]
+    assert requests.requests == []
+
+
+def test_a_recalled_name_of_many_bearers_is_looked_up(make_kb, new_world):
+    facts = tuple((f"m.{number:03}", "r", "o") for number in range(MOST_BEARING))
+    world = new_world(facts, tuple((subject, "Springfield") for subject, _, _ in facts))
+    kb, reference = make_kb("elasticsearch", world), make_kb("embedded", world)
+    near = kb.similar("sprongfield")
+    assert near == reference.similar("sprongfield")
+    ours, theirs = (one.lookup([near[0].form])["springfield"] for one in (kb, reference))
+    assert list(map(describe, ours)) == list(map(describe, theirs))
 
 
 def test_many_questions_go_out_together(opened, requests, examples):
