@@ -9,7 +9,7 @@ from kbtools.errors import BulkFailed, VectorsMissing, WrongFormat
 from kbtools.indexers.elastic.bulk import Sender, Sent
 from kbtools.indexers.elastic.cluster import Patience
 from kbtools.indexers.elastic.documents import Document, encode
-from kbtools.indexers.elastic.knowledge import ElasticKB, cut
+from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.mapping import (
     OWNER,
     VECTORS,
@@ -19,6 +19,7 @@ from kbtools.indexers.elastic.mapping import (
     loading_alias,
     make_mark,
 )
+from kbtools.indexers.elastic.queries import cut
 from kbtools.indexers.elastic.versions import index_name, list_versions
 from kbtools.knowledge import EntityRows
 from kbtools.vectors import Neighbours

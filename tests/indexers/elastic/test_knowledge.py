@@ -5,7 +5,7 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.errors import KBMissing, ServerError, Unreachable
-from kbtools.indexers.elastic import knowledge
+from kbtools.indexers.elastic import queries
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.cluster import Patience
 from kbtools.indexers.elastic.forms import MOST_BEARING
@@ -30,8 +30,8 @@ def opened(load_sample, requests, connect, kb_name):
     """Open the sample through the list of requests, its relations and types at hand."""
     load_sample()
     kb = ElasticKB(kb_name, connect(requests.url))
-    assert kb.relation_rows
-    assert kb.type_rows
+    assert kb.catalog.relation_rows
+    assert kb.catalog.type_rows
     requests.requests.clear()
     return kb
 
@@ -133,7 +133,7 @@ def test_questions_that_were_announced_ask_nothing_more(opened, requests):
 
 
 def test_more_forms_than_one_search_takes_are_still_one_request(opened, requests):
-    forms = [f"name {number}" for number in range(2 * knowledge.TERMS_AT_ONCE)] + ["harry potter"]
+    forms = [f"name {number}" for number in range(2 * queries.TERMS_AT_ONCE)] + ["harry potter"]
     assert list(opened.lookup(forms)) == ["harry potter"]
     assert len(requests.requests) == 1
 
@@ -146,7 +146,7 @@ def test_a_question_of_five_thousand_words_is_answered(opened):
 
 
 def test_namesakes_beyond_one_page_are_all_found(make_kb, new_world):
-    facts = tuple((f"m.{number:05}", "r", "o") for number in range(2 * knowledge.PAGE + 5))
+    facts = tuple((f"m.{number:05}", "r", "o") for number in range(2 * queries.PAGE + 5))
     world = new_world(facts, tuple((subject, "Springfield") for subject, _, _ in facts))
     kb = make_kb("elasticsearch", world)
     (match,) = kb.lookup(["springfield"])["springfield"]
@@ -284,7 +284,8 @@ def test_a_cache_forgets_the_longest_unused_and_stays_small():
 def test_what_was_forgotten_is_fetched_again(load_sample, cluster, kb_name, sample_kb):
     load_sample()
     kb = ElasticKB(kb_name, cluster)
-    kb.known, kb.matches, kb.frequencies, kb.objects = Cache(2), Cache(2), Cache(2), Cache(2)
+    kb.entities.known, kb.objects.known = Cache(2), Cache(2)
+    kb.named.matches, kb.named.frequencies = Cache(2), Cache(2)
     words = [word for form in ("harry potter", "who is who", "the lord of the rings") for word in form.split()]
     assert kb.name_frequency(words) == sample_kb.name_frequency(words)
     ours = [Answerer(kb).query(text, top=None).to_json() | {"milliseconds": 0} for text in (QUESTION, "who is who")]
