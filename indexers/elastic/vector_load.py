@@ -58,6 +58,7 @@ def load_vectors(kb: ElasticKB, vectors: EntityVectors, *, settings: Settings | 
     if any(version.number == number and version.current for version in list_versions(cluster, kb.name)):
         cluster.ask("POST", "/_aliases", {"actions": actions}, to="show the vectors")
     kb.version.indexes[VECTORS] = index
+    kb.vector_index = None
     return kb.vectors()
 
 
