@@ -36,20 +36,22 @@ from kbtools.indexers.elastic.bulk import Sender
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import Document, EntityReader, form_document, form_documents
-from kbtools.indexers.elastic.fuzzy import recall_searches, recalled_forms
-from kbtools.indexers.elastic.knowledge import ElasticKB, count_search
+from kbtools.indexers.elastic.documents import Document, EntityReader
+from kbtools.indexers.elastic.forms import form_document, form_documents
+from kbtools.indexers.elastic.fuzzy import recall_searches, recalled
+from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load import LoadOptions, load
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, Settings, index_body
+from kbtools.indexers.elastic.queries import count_search
 from kbtools.indexers.elastic.searches import Searches
-from kbtools.indexers.elastic.vectors import load_vectors
+from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.elastic.versions import delete_versions, index_name, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.pages import release_pages
 from kbtools.ngrams import Question, ngrams
 from kbtools.normalise import normal_form
 from kbtools.similarity import rescore
-from kbtools.vectors import ExactVectors, recall
+from kbtools.vectors import EntityVectors, ExactVectors, recall
 
 NAME = f"benchmark-{uuid.uuid4().hex[:8]}"
 SECTIONS = "load,memory,linking,fuzzy,throughput,vectors"
@@ -175,11 +177,11 @@ def linking_figures(kb: ElasticKB, questions: list[str]) -> None:
     """Compare one request for a question with a request for each of its n-grams; nothing is remembered."""
     lengths = kb.manifest.lengths
     forms = [[ngram.form for ngram in ngrams(Question.read(text), lengths=lengths)] for text in questions]
-    assert kb.relation_rows
-    assert kb.type_rows
+    assert kb.catalog.relation_rows
+    assert kb.catalog.type_rows
 
     def forget() -> None:
-        kb.matches, kb.frequencies = Cache(1_000), Cache(1_000)
+        kb.named.matches, kb.named.frequencies = Cache(1_000), Cache(1_000)
 
     def apart(some: list[str]) -> None:
         for form in dict.fromkeys(some):
@@ -217,8 +219,8 @@ def fuzzy_figures(cluster: Cluster, titles: Path, variants: Path, count: int) ->
         (counted,) = searches.run([(index, count_search(words))])
         known = {word for word, told in counted["aggregations"]["words"]["buckets"].items() if told["doc_count"]}
         answers = searches.run([(index, body) for body in recall_searches(form, known)])
-        recalled = {near for answer in answers for near in recalled_forms(answer)}
-        return [near.form for near in rescore(form, recalled, limit=20, cutoff=0)]
+        near = {found["form"] for answer in answers for found in recalled(answer)}
+        return [found.form for found in rescore(form, near, limit=20, cutoff=0)]
 
     for asked, name in chosen:
         begun = time.perf_counter()
@@ -262,7 +264,7 @@ def vector_figures(kb: ElasticKB, count: int, dim: int) -> None:
     asked = (centres[drawn.integers(0, 1_000, 200)] + 0.7 * drawn.normal(size=(200, dim))).astype(np.float32)
     rows = np.arange(count, dtype=np.uint32)
     begun = time.perf_counter()
-    found = load_vectors(kb, rows, vectors, settings=Settings(replicas=0))
+    found = load_vectors(kb, EntityVectors(rows, dim, lambda some: vectors[some]), settings=Settings(replicas=0))
     seconds = time.perf_counter() - begun
     say("load vectors", f"{count:,} of {dim} dimensions in {seconds:.0f} s", f"{count / seconds:,.0f} a second")
     exact = ExactVectors(rows, vectors).nearest(asked, limit=10)

@@ -53,7 +53,7 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     default=",".join(PRUNERS),
     show_default=True,
     callback=names,
-    help="Pruners; also focused, focused-kb and focused-k, with --tagger.",
+    help="Pruners; also focused, focused-kb and focused-k, with --tagger, dense and dense-last, with vectors.",
 )
 @click.option(
     "--scorer",

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from kbtools.cli import vectors
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.loading import Loading, check_home, folder_for, load_folder, loading_options
 from kbtools.indexers.build import Phase, Watch, build
@@ -86,7 +87,7 @@ def shown(sources: list[Source], quiet: bool) -> Iterator[Watch]:
         yield Watch(phase=phase, progress=progress)
 
 
-@click.command("index")
+@click.group("index", invoke_without_command=True)
 @click.option("--facts", multiple=True, type=FILE, help="Facts: the release's format, N-Triples, TSV, CSV, JSON Lines.")
 @click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
 @click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
@@ -142,6 +143,8 @@ def command(
     With --elasticsearch and --kb NAME it is loaded into a cluster, from files or --from a folder. Readers of NAME see
     it when it is complete. A killed load goes on where it stopped when the same command is run again.
     """
+    if click.get_current_context().invoked_subcommand:
+        return
     sources = [Source(path, "facts") for path in facts] + [Source(path, "names") for path in names]
     sources += [Source(path, "types") for path in types] + [Source(path, "any") for path in rdf]
     check_home(out, source, name, elasticsearch, sources)
@@ -174,3 +177,6 @@ def command(
             click.echo(f"{out}: {sum(built.manifest.files.values()):,} bytes, content {built.manifest.digest[:16]}")
         if elasticsearch and name:
             click.echo(load_folder(folder, name, elasticsearch, Loading(**loading), watch, force=force))
+
+
+command.add_command(vectors.command)

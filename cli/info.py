@@ -3,12 +3,15 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.options import json_option
+from kbtools.errors import VectorsMissing
 from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.vectors import read_vectors_record
 from kbtools.manifest import Manifest
 from kbtools.reporting import counts_report, size_text, skipped_report, statistics_report
 from kbtools.results import JSON_VERSION
@@ -29,16 +32,31 @@ def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: E
     found = path or (Path(name) if name else None)
     if found is None:
         raise click.UsageError("give the folder of a knowledge base, or --elasticsearch")
-    manifest = EmbeddedKB(found).manifest
+    kb = EmbeddedKB(found)
+    manifest, vectors = kb.manifest, vectors_record(kb)
     if as_json:
-        click.echo(json.dumps(manifest_record(manifest) | {"json_version": JSON_VERSION}, ensure_ascii=False).encode())
+        record = manifest_record(manifest) | {"vectors": vectors, "json_version": JSON_VERSION}
+        click.echo(json.dumps(record, ensure_ascii=False).encode())
         return
     size = size_text(sum(manifest.files.values()))
     click.echo(f"{found}: built {manifest.built}, {size}, content {manifest.digest}")
     show_manifest(manifest)
     for file, length in sorted(manifest.files.items(), key=lambda one: -one[1])[:8]:
         click.echo(f"file {file}: {size_text(length)}")
+    if vectors:
+        size = size_text(vectors["bytes"])
+        click.echo(f"vectors: {vectors['count']:,} of {vectors['dim']} dimensions, {vectors['kind']}, {size}")
     show_versions(manifest)
+
+
+def vectors_record(kb: EmbeddedKB) -> dict[str, Any] | None:
+    """Tell what is known of the vectors beside a knowledge base; nothing where there are none."""
+    try:
+        record = read_vectors_record(kb.path, kb)
+    except VectorsMissing:
+        return None
+    told = {name: record[name] for name in ("kind", "dim", "count", "subject")}
+    return told | {"bytes": sum(record["files"].values())}
 
 
 def manifest_record(manifest: Manifest) -> dict[str, object]:

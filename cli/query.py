@@ -15,14 +15,14 @@ from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option
 from kbtools.comparison.abstaining import Abstainer, Judged, read_calibration
 from kbtools.explaining import explain_candidate, explain_result
-from kbtools.pruning import DEFAULT, FOCUSED, PRUNERS
+from kbtools.pruning import DEFAULT, NAMES
 from kbtools.questions import read_questions
 from kbtools.results import Result
 from kbtools.sparql import object_query
 
 ANSWERS_SHOWN = 20
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-PRUNING = click.Choice([*PRUNERS, *FOCUSED])
+PRUNING = click.Choice(NAMES)
 
 
 def standard_input() -> Iterator[str]:

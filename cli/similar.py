@@ -8,7 +8,6 @@ import numpy as np
 
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import json_option, kb_option, models_option
-from kbtools.errors import ModelMissing
 
 
 @click.command("similar")
@@ -21,13 +20,16 @@ from kbtools.errors import ModelMissing
 def command(
     path: Path, elasticsearch: Elasticsearch | None, models: Path | None, entity: str, top: int, as_json: bool
 ) -> None:
-    """Show the entities nearest to ENTITY, an id or a name, by the cosine of their vectors (kbtools train transe)."""
-    from kbtools.scorers.similar import find_entity, nearest
+    """Show the entities nearest to ENTITY, an id or a name, by the cosine of their vectors.
 
-    if models is None:
-        raise ModelMissing("name the folder that holds the vectors with --models; kbtools train transe makes them")
+    The vectors are those that kbtools index vectors put beside the knowledge base, or with --models those of kbtools
+    train transe, one by one.
+    """
+    from kbtools.scorers.similar import find_entity, indexed_nearest, nearest
+
     kb = open_home(path, elasticsearch).kb
-    found = nearest(kb, find_entity(kb, entity), models=models, top=top)
+    row = find_entity(kb, entity)
+    found = nearest(kb, row, models=models, top=top) if models else indexed_nearest(kb, row, top=top)
     rows = np.array([near.entity for near in found], dtype=np.uint32)
     for near, entity_id, name in zip(found, kb.ids(rows), kb.names(rows), strict=True):
         if as_json:

@@ -1,16 +1,18 @@
 """kbtools train: from annotated questions to models."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kbtools.answering import TAGGER
+from kbtools.cli.given import Given, given_options
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, kb_option
 from kbtools.cli.training import (
     FILE,
-    given,
+    options_given,
     read_config,
     say,
     settings_options,
@@ -20,11 +22,11 @@ from kbtools.cli.training import (
     show_trained,
     training_options,
 )
-from kbtools.pruning import DEFAULT, FOCUSED, PRUNERS
+from kbtools.pruning import DEFAULT, NAMES
 from kbtools.scorers.profiles import relation_settings, subject_settings, tagger_settings
 from kbtools.scorers.settings import PlainSettings, Settings, TransESettings, change_settings
 
-PRUNING = click.Choice([*PRUNERS, *FOCUSED])
+PRUNING = click.Choice(NAMES)
 
 
 @click.group("train", invoke_without_command=True)
@@ -57,7 +59,7 @@ def command(
     from kbtools.scorers.profile_training import PLANS, train_profile
     from kbtools.scorers.training import Splits
 
-    changes = read_config(config) | given({"seed": seed})
+    changes = read_config(config) | options_given({"seed": seed})
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     told: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "report": show_epoch}
@@ -85,68 +87,40 @@ def part(*_: object, **__: object) -> None:
 @click.option("--scorer", default="bigru", show_default=True, help="Relation scorers, with commas between.")
 @training_options(required=True)
 @settings_options(Settings())
-def relation(
-    scorer: str,
-    path: Path,
-    elasticsearch: Elasticsearch | None,
-    train: Path,
-    valid: Path,
-    models: Path,
-    profile: str,
-    config: Path | None,
-    device: str,
-    **options: Any,
-) -> None:
+def relation(scorer: str, **told: Any) -> None:
     """Train relation scorers: v(r, q) = f(q)·E(r)."""
-    from kbtools.scorers.training import Splits, train_relation
+    from kbtools.scorers.training import train_relation
 
-    changes = read_config(config) | given(options)
-    chosen = {name: change_settings(relation_settings(profile, name), changes) for name in scorer.split(",")}
-    kb = open_home(path, elasticsearch).kb
-    splits = Splits.read(kb, train=train, valid=valid)
-    for name, settings in chosen.items():
-        say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
-        show_trained(
-            train_relation(kb, splits, scorer=name, settings=settings, models=models, device=device, report=show_epoch)
-        )
+    train_each(scorer, relation_settings, lambda name, *args, **how: train_relation(*args, scorer=name, **how), **told)
 
 
 @command.command("tagger")
-@click.option("--tagger", default="bigru-crf+", show_default=True, help="Taggers, with commas between.")
+@click.option("--tagger", default=TAGGER, show_default=True, help="Taggers, with commas between.")
 @training_options(required=True)
 @settings_options(PlainSettings())
-def tagger(
-    tagger: str,
-    path: Path,
-    elasticsearch: Elasticsearch | None,
-    train: Path,
-    valid: Path,
-    models: Path,
-    profile: str,
-    config: Path | None,
-    device: str,
-    **options: Any,
-) -> None:
+def tagger(tagger: str, **told: Any) -> None:
     """Train taggers: p(w|q), where a question names its subject."""
     from kbtools.scorers.tagger_training import train_tagger
-    from kbtools.scorers.training import Splits
 
-    changes = read_config(config) | given(options)
-    chosen = {name: change_settings(tagger_settings(profile, name), changes) for name in tagger.split(",")}
-    kb = open_home(path, elasticsearch).kb
-    splits = Splits.read(kb, train=train, valid=valid)
-    for name, settings in chosen.items():
-        say(f"{name}: {len(splits.train):,} questions", err=True)
-        made = train_tagger(kb, splits, tagger=name, settings=settings, models=models, device=device, report=show_epoch)
-        show_trained(made)
+    train_each(tagger, tagger_settings, lambda name, *args, **how: train_tagger(*args, tagger=name, **how), **told)
 
 
 @command.command("subject")
 @click.option("--subject", default="type-vector", show_default=True, help="Subject scorers, with commas between.")
 @training_options(required=True)
 @settings_options(Settings())
-def subject(
-    subject: str,
+def subject(subject: str, **told: Any) -> None:
+    """Train subject scorers: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r)."""
+    from kbtools.scorers.subject_training import train_subject
+
+    train_each(subject, subject_settings, lambda name, *args, **how: train_subject(*args, subject=name, **how), **told)
+
+
+def train_each(
+    names: str,
+    settings_of: Callable[[str, str], Any],
+    train_one: Callable[..., Any],
+    *,
     path: Path,
     elasticsearch: Elasticsearch | None,
     train: Path,
@@ -157,20 +131,16 @@ def subject(
     device: str,
     **options: Any,
 ) -> None:
-    """Train subject scorers: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r)."""
-    from kbtools.scorers.subject_training import train_subject
+    """Train several models of one kind, each with the settings of its profile and what was changed of them."""
     from kbtools.scorers.training import Splits
 
-    changes = read_config(config) | given(options)
-    chosen = {name: change_settings(subject_settings(profile, name), changes) for name in subject.split(",")}
+    changes = read_config(config) | options_given(options)
+    chosen = {name: change_settings(settings_of(profile, name), changes) for name in names.split(",")}
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
         say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
-        made = train_subject(
-            kb, splits, subject=name, settings=settings, models=models, device=device, report=show_epoch
-        )
-        show_trained(made)
+        show_trained(train_one(name, kb, splits, settings=settings, models=models, device=device, report=show_epoch))
 
 
 @command.command("ranking")
@@ -208,8 +178,7 @@ def ranking(
 @kb_option
 @elasticsearch_options
 @click.option("--out", "models", required=True, type=FILE, help="The folder of models.")
-@click.option("--vectors", type=FILE, help="Vectors trained elsewhere, a .npy file, to take over instead of training.")
-@click.option("--ids", type=FILE, help="The ids that the rows of --vectors belong to, one a line.")
+@given_options
 @click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options.")
 @device_option
 @settings_options(TransESettings())
@@ -217,23 +186,23 @@ def transe(
     path: Path,
     elasticsearch: Elasticsearch | None,
     models: Path,
-    vectors: Path | None,
-    ids: Path | None,
+    given: Given | None,
     config: Path | None,
     device: str,
     **options: Any,
 ) -> None:
-    """Train vectors of entities, E(s) + E(r) near E(o), for the subject scorer transe and for kbtools similar."""
+    """Train vectors of entities, E(s) + E(r) near E(o), for the subject scorer transe and for kbtools similar.
+
+    Vectors made elsewhere are taken over instead.
+    """
     from kbtools.scorers.given_vectors import take_over_vectors
     from kbtools.scorers.subject_training import train_transe
 
-    if (vectors is None) != (ids is None):
-        raise click.UsageError("give --vectors and --ids together")
     kb = open_home(path, elasticsearch).kb
-    if vectors is not None and ids is not None:
-        taken = take_over_vectors(kb, vectors, ids, models=models)
+    if given:
+        taken = take_over_vectors(kb, given(kb), models=models)
         say(f"{taken.folder}: {taken.known:,} of {taken.given:,} vectors belong to entities")
         return
-    settings = change_settings(TransESettings(), read_config(config) | given(options))
+    settings = change_settings(TransESettings(), read_config(config) | options_given(options))
     show_name("transe")
     show_trained(train_transe(kb, settings=settings, models=models, device=device, report=show_epoch))

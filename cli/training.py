@@ -72,7 +72,7 @@ def read_config(path: Path | None) -> dict[str, Any]:
         raise BadSetting(f"{path}: cannot be read as TOML ({error})", path=str(path)) from error
 
 
-def given(options: dict[str, Any]) -> dict[str, Any]:
+def options_given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -14,11 +14,12 @@ from kbtools.errors import KBMissing, KBUnusable
 from kbtools.indexers.arrays import StringTable, read_column
 from kbtools.indexers.forms import FormStore
 from kbtools.indexers.one_edit import open_recall
+from kbtools.indexers.vectors import FOLDER, FaissVectors
 from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
 from kbtools.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
 from kbtools.ngrams import Question
 from kbtools.similarity import LONGEST_NAME, rescore
-from kbtools.storage import is_being_built, read_record
+from kbtools.storage import beside, is_being_built, read_record
 
 MANIFEST = "manifest.msgpack"
 FORMS = "forms.lmdb"
@@ -37,6 +38,7 @@ COLUMNS = {
 
 STRINGS = ("alias.text", "entity.id", "relation.id", "type.id")
 FILES = {MANIFEST, FORMS, FUZZY, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
+FILES |= {FOLDER, *(beside(Path(FOLDER), role).name for role in ("lock", "building", "old"))}
 """What lies in the folder of a knowledge base."""
 
 PREFIXED = 50
@@ -117,6 +119,7 @@ class EmbeddedKB:
     def open(self, manifest: Manifest) -> None:
         """Open every file; raise KBUnusable where one is not as it was written, or the folder was just replaced."""
         self.manifest = manifest
+        self.vector_index: FaissVectors | None = None
         for name, size in self.manifest.files.items():
             file = self.path / name
             if size_of(file) != size:
@@ -205,6 +208,11 @@ class EmbeddedKB:
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Do nothing: all is at hand."""
+
+    def vectors(self) -> FaissVectors:
+        if self.vector_index is None:
+            self.vector_index = FaissVectors(self.path, self)
+        return self.vector_index
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         return [self.entity_ids.find(entity_id) for entity_id in ids]

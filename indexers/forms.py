@@ -206,12 +206,10 @@ class FormStore:
         values = (get(form_key(word), db=words_table) if word else None for word in words)
         return [0 if value is None else int.from_bytes(value, "little") for value in values]
 
-    def entries(self) -> Iterator[tuple[bytes, Form, int]]:
-        """Yield every key in order, with the kind and the name's row of its first group."""
-        with self.environment.begin(db=self.forms, buffers=True) as transaction:
-            for key, value in transaction.cursor():
-                header, alias = np.frombuffer(value, dtype="<u4", count=2).tolist()
-                yield bytes(key), Form(header >> KIND_SHIFT), alias
+    def entries(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every key in order, with its value."""
+        with self.environment.begin(db=self.forms) as transaction:
+            yield from transaction.cursor()
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> Iterator[str]:
         """Yield the normal forms among the first stored ones that begin with a text, in order."""
@@ -227,12 +225,12 @@ class FormStore:
                 yield found.decode()
 
 
-def is_normal(value: memoryview) -> bool:
+def is_normal(value: bytes | memoryview) -> bool:
     """Tell whether a value's first group is of names in their normal form."""
     return int.from_bytes(value[:4], "little") >> KIND_SHIFT == Form.NORMAL
 
 
-def read_groups(value: memoryview, texts: StringTable) -> list[NameMatch]:
+def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:
     """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it."""
     numbers = np.frombuffer(value, dtype="<u4").astype(np.uint32)
     groups, position = [], 0

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
+from kbtools.errors import VectorsMissing
 from kbtools.forms import name_forms
 from kbtools.ids import canonical_id
 from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
@@ -19,10 +20,14 @@ from kbtools.manifest import Count, Manifest
 from kbtools.ngrams import Question
 from kbtools.rungs import Form
 from kbtools.similarity import rescore
+from kbtools.vectors import VectorIndex
 
 
 class MemoryKB:
     """A knowledge base made of triples (subject, relation, object), names (entity, name) and types (entity, type)."""
+
+    vector_index: VectorIndex | None = None
+    """Vectors of its entities, put here by who has them."""
 
     def __init__(
         self,
@@ -125,6 +130,11 @@ class MemoryKB:
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Do nothing: all is at hand."""
+
+    def vectors(self) -> VectorIndex:
+        if self.vector_index is None:
+            raise VectorsMissing("has no entity vectors; put an index of them into `vector_index`")
+        return self.vector_index
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         return [self.row.get(entity_id) for entity_id in ids]

@@ -51,4 +51,4 @@ def open_recall(folder: Path, *, forms: FormStore, texts: StringTable) -> Recall
     if not folder.exists():
         logger.warning("%s was built without tantivy: fuzzy links are one edit away at most", folder.parent)
         return OneEdit(forms)
-    return FuzzyIndex(folder, forms=forms, texts=texts)
+    return FuzzyIndex(folder, texts=texts)

@@ -13,10 +13,11 @@ from kbtools.ids import is_literal, literal_text
 from kbtools.joint import DEFAULT as DEFAULT_WEIGHTS
 from kbtools.joint import WITH_SUBJECT, Weights
 from kbtools.knowledge import KnowledgeBase
-from kbtools.models import make_relation_scorer, make_subject_scorer, make_tagger
+from kbtools.models import make_embedder, make_relation_scorer, make_subject_scorer, make_tagger
 from kbtools.ngrams import Question
 from kbtools.plugins import BACKENDS, load_plugin
-from kbtools.pruning.table import DEFAULT, FOCUSED, Pruner, make_pruner
+from kbtools.pruning.dense import EmbedQuestions
+from kbtools.pruning.table import DEFAULT, DENSE, FOCUSED, Pruner, make_pruner
 from kbtools.ranking import Ranking, rank
 from kbtools.results import Answer, Candidate, Mention, Result
 from kbtools.scoring import RelationScorer, SubjectScorer
@@ -86,11 +87,14 @@ class Answerer:
 
     def pruner(self, name: str) -> Pruner:
         if name not in self.pruners:
-            self.pruners[name] = make_pruner(name, self.kb, tagger=self.make_tagger)
+            self.pruners[name] = make_pruner(name, self.kb, tagger=self.make_tagger, embedder=self.make_embedder)
         return self.pruners[name]
 
     def make_tagger(self) -> Tagger:
         return make_tagger(self.tagger, self.kb, models=self.models, device=self.device)
+
+    def make_embedder(self) -> EmbedQuestions:
+        return make_embedder(self.kb, models=self.models, device=self.device)
 
     def scorer(self, name: str) -> RelationScorer:
         if name not in self.scorers:
@@ -108,7 +112,9 @@ class Answerer:
         return self.chosen.get(key, WITH_SUBJECT if subject else DEFAULT_WEIGHTS)
 
     def pruning_key(self, pruning: str) -> str:
-        """Name a pruner, and the tagger that guides it."""
+        """Name a pruner, and the tagger or the subject scorer that guides it."""
+        if pruning in DENSE:
+            return f"{pruning}/{self.kb.vectors().origin.subject}"
         return f"{pruning}/{self.tagger}" if pruning in FOCUSED else pruning
 
     def query(

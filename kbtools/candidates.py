@@ -16,7 +16,8 @@ class Link(NamedTuple):
     """A mention, the name it matched, and the entities that bear the name.
 
     `weight` is what the pruner thinks of the mention, a log-probability up to a constant, 0 if it has no opinion;
-    `similarity` is 0 to 100 and below 100 only on the fuzzy rung.
+    `similarity` is 0 to 100 and below 100 only on the fuzzy rung, where it is of names, and on the rung `near`, where
+    it is of vectors.
     """
 
     ngram: Ngram

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from kbtools.manifest import Manifest
 from kbtools.ngrams import Question
 from kbtools.rungs import Form
+
+if TYPE_CHECKING:
+    from kbtools.vectors import VectorIndex
 
 EntityRows = NDArray[np.uint32]
 """Entities as rows: handles of one open knowledge base, without meaning outside of it."""
@@ -115,6 +118,10 @@ class KnowledgeBase(Protocol):
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Be told of subjects and relations that `objects_of` will be asked for; this too may do nothing."""
+        ...
+
+    def vectors(self) -> "VectorIndex":
+        """Open the vectors of its entities (`kbtools index vectors`); raise VectorsMissing where there are none."""
         ...
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:

@@ -7,7 +7,7 @@ from kbtools.errors import KBUnusable
 from kbtools.normalise import NORMALISER_VERSION
 
 FORMAT_NAME = "kbtools-kb"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

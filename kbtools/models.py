@@ -1,17 +1,25 @@
 """Where trained models lie, and how what a query names is made from them."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kbtools.errors import BrokenPlugin, KBToolsError, ModelMissing
+import numpy as np
+
+from kbtools.errors import BrokenPlugin, CheckpointMismatch, KBToolsError, ModelMissing, VectorsMissing
 from kbtools.knowledge import KnowledgeBase
 from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, load_plugin
-from kbtools.scoring import Averaged, RelationScorer, SubjectScorer, Trained
+from kbtools.pruning.dense import EmbedQuestions
+from kbtools.scoring import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer
 from kbtools.tagging import Tagger
+from kbtools.vectors import EntityVectors, Origin
 
 RELATION, SUBJECT, TAGGER, ENTITIES = "relation", "subject", "tagger", "entities"
 """Parts of a folder of models, each with a folder per model."""
+
+RECORD = "model.msgpack"
+"""The file of a model that says what it is, a digest of its weights included."""
 
 
 def model_folder(models: Path, part: str, name: str) -> Path:
@@ -47,6 +55,54 @@ def make_tagger(name: str, kb: KnowledgeBase, *, models: Path | None = None, dev
     """Make a tagger by its name; raise as `make_relation_scorer` does."""
     made: Tagger = make_plugin(TAGGERS, name, kb, part=TAGGER, models=models, device=device, untrained=kb)
     return made
+
+
+def make_vector_scorer(
+    name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
+) -> tuple[VectorScorer, Origin]:
+    """Make a subject scorer that tells its vectors, and say where they come from; raise as `make_subject_scorer`."""
+    scorer = make_subject_scorer(name, kb, models=models, device=device)
+    if not isinstance(scorer, VectorScorer):
+        raise BrokenPlugin(f"subject scorer {name!r} has no vectors of questions and entities", name=name)
+    plugin = load_plugin(SUBJECT_SCORERS, name)
+    folder = model_folder(models, SUBJECT, getattr(plugin, "model", None) or name) if models else None
+    return scorer, Origin(name, model_digest(folder) if folder else "")
+
+
+def subject_vectors(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> EntityVectors:
+    """Give E(s) of every entity by a subject scorer; raise as `make_vector_scorer` does."""
+    scorer, origin = make_vector_scorer(name, kb, models=models, device=device)
+    rows = np.arange(kb.manifest.counts["entities"].unique, dtype=np.uint32)
+    return EntityVectors(rows, scorer.dim, scorer.embed_subjects, origin)
+
+
+def model_digest(folder: Path) -> str:
+    """Tell one training of a model from another; a folder that training did not make tells nothing."""
+    record = folder / RECORD
+    return hashlib.sha256(record.read_bytes()).hexdigest() if record.is_file() else ""
+
+
+def make_embedder(kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> EmbedQuestions:
+    """Make g(q) for the vectors of a knowledge base.
+
+    Raises VectorsMissing where it has none, or none that questions are embedded beside, and CheckpointMismatch where
+    the model was trained again since.
+    """
+    vectors = kb.vectors()
+    vectors.use(device)
+    origin = vectors.origin
+    if not origin.subject:
+        raise VectorsMissing(
+            "the entity vectors were not made by a subject scorer, so that no question can be embedded beside them; "
+            "make some with kbtools index vectors --subject"
+        )
+    scorer, found = make_vector_scorer(origin.subject, kb, models=models, device=device)
+    if found != origin:
+        raise CheckpointMismatch(
+            f"the entity vectors are those of another training of {origin.subject!r} ({origin.model[:12]}) than the "
+            f"one in {models} ({found.model[:12]}); make them again with kbtools index vectors"
+        )
+    return scorer.embed_questions
 
 
 def make_plugin(

@@ -16,6 +16,8 @@ class Rung(IntEnum):
     APOSTROPHE = 5
     VARIANT = 6
     FUZZY = 7
+    NEAR = 8
+    """Not by its name: by vectors."""
 
     @property
     def label(self) -> str:

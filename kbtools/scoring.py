@@ -54,6 +54,22 @@ class SubjectScorer(Protocol):
 
 
 @runtime_checkable
+class VectorScorer(SubjectScorer, Protocol):
+    """A subject scorer whose g(q) and E(s) can be asked for, so that nearest entities can be searched for."""
+
+    @property
+    def dim(self) -> int: ...
+
+    def embed_questions(self, asked: Sequence[Asked]) -> NDArray[np.float32]:
+        """Give g(q): (questions, dim)."""
+        ...
+
+    def embed_subjects(self, subjects: EntityRows) -> NDArray[np.float32]:
+        """Give E(s): (subjects, dim)."""
+        ...
+
+
+@runtime_checkable
 class Trained(Protocol):
     """A plugin that `kbtools train` makes: rebuilt from a folder with no other knowledge than the knowledge base."""
 

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from kbtools.errors import CheckpointMismatch, KBUnusable, ModelMissing, ModelUnusable
+from kbtools.models import RECORD
 from kbtools.storage import built_folder, read_record, write_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 1
-RECORD, WEIGHTS = "model.msgpack", "weights.pt"
+WEIGHTS = "weights.pt"
 
 
 @dataclass(frozen=True, slots=True)

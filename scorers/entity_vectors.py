@@ -98,17 +98,40 @@ class RandomVectorScorer:
         """Read the words that the network sees; a question without any is one unknown word."""
         return tuple(asked.words()) or (UNKNOWN,)
 
+    @property
+    def dim(self) -> int:
+        return self.network.table.embedding_dim
+
     def score(self, asked: Sequence[Asked], *, which: NDArray[np.int64], subjects: EntityRows) -> NDArray[np.float64]:
-        texts = [self.text(one) for one in asked]
-        vectors = torch.empty(len(texts), self.network.encoder.config.dim, device=self.network.device)
-        self.network.eval()
         with scoring():
-            for rows in group_by_length(texts, most=AT_ONCE):
-                vectors[rows] = self.network.questions([texts[row] for row in rows])
-            table = self.network.table(torch.from_numpy(subjects.astype(np.int64)).to(vectors.device))
-            scores = (vectors[torch.from_numpy(which).to(vectors.device)] * table).sum(dim=1)
+            questions = self.questions(asked)[torch.from_numpy(which).to(self.network.device)]
+            scores = (questions * self.subjects(subjects)).sum(dim=1)
         found: NDArray[np.float64] = scores.double().cpu().numpy()
         return found
+
+    def embed_questions(self, asked: Sequence[Asked]) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = self.questions(asked).float().cpu().numpy()
+        return vectors
+
+    def embed_subjects(self, subjects: EntityRows) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = self.subjects(subjects).float().cpu().numpy()
+        return vectors
+
+    @scoring()
+    def questions(self, asked: Sequence[Asked]) -> Tensor:
+        """Give g(q) of questions of any length: (questions, dim)."""
+        texts = [self.text(one) for one in asked]
+        vectors = torch.empty(len(texts), self.dim, device=self.network.device)
+        self.network.eval()
+        for rows in group_by_length(texts, most=AT_ONCE):
+            vectors[rows] = self.network.questions([texts[row] for row in rows])
+        return vectors
+
+    @scoring()
+    def subjects(self, subjects: EntityRows) -> Tensor:
+        """Give E(s): (subjects, dim)."""
+        table: Tensor = self.network.table(torch.from_numpy(subjects.astype(np.int64)).to(self.network.device))
+        return table
 
 
 class TransEVectorScorer(RandomVectorScorer):

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from kbtools.errors import ModelUnusable
 from kbtools.knowledge import KnowledgeBase
+from kbtools.models import RECORD
 from kbtools.ngrams import Question
-from kbtools.scorers.checkpoint import FORMAT_NAME, FORMAT_VERSION, RECORD, read_model_record
+from kbtools.scorers.checkpoint import FORMAT_NAME, FORMAT_VERSION, read_model_record
 from kbtools.storage import built_folder, write_record
 from kbtools.tagging import words_of
 

@@ -1,18 +1,38 @@
 """Vectors of entities that were trained elsewhere: a NumPy array and the list of ids that its rows belong to."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from kbtools.errors import BadVectors, SourceMissing
 from kbtools.ids import canonical_id
-from kbtools.knowledge import KnowledgeBase
+from kbtools.knowledge import EntityRows, KnowledgeBase
 from kbtools.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, write_checkpoint
 from kbtools.scorers.transe import KIND, entity_count
+from kbtools.vectors import EntityVectors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenVectors:
+    """Given vectors that belong to entities: `table[places[k]]` is that of `rows[k]`; rows ascend."""
+
+    rows: EntityRows
+    places: NDArray[np.int64]
+    table: NDArray[np.float32]
+    digest: str
+
+    def entity_vectors(self) -> EntityVectors:
+        """Give them as vectors to index."""
+        return EntityVectors(self.rows, self.table.shape[1], lambda rows: self.table[self.places_of(rows)])
+
+    def places_of(self, rows: EntityRows) -> NDArray[np.int64]:
+        return self.places[np.searchsorted(self.rows, rows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +44,8 @@ class TakenOver:
     known: int
 
 
-def take_over_vectors(kb: KnowledgeBase, vectors: Path, ids: Path, *, models: Path) -> TakenOver:
-    """Write given vectors as those that the subject scorer `transe` starts from; an entity without one has zeros.
-
-    Raises BadVectors for another shape, a value that is no number, or none of the knowledge base's entities.
-    """
+def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
+    """Read a .npy file of vectors and the ids that its rows belong to, one a line; raise as `match_vectors` does."""
     for path in (vectors, ids):
         if not path.is_file():
             raise SourceMissing(f"{path}: no such file", path=str(path))
@@ -38,21 +55,43 @@ def take_over_vectors(kb: KnowledgeBase, vectors: Path, ids: Path, *, models: Pa
         raise BadVectors(f"{vectors}: found no NumPy array ({error}), expected a .npy file") from error
     names = ids.read_text(encoding="utf-8").split("\n")
     names = names[:-1] if names[-1] == "" else names
+    return match_vectors(kb, table, names, vectors=vectors, ids=ids)
+
+
+def match_vectors(
+    kb: KnowledgeBase, table: NDArray[np.float32], names: Sequence[str], *, vectors: Path, ids: Path
+) -> GivenVectors:
+    """Bind vectors to the entities that their ids name.
+
+    Raises BadVectors for another shape, a value that is no number, an id that stands twice, or none of the knowledge
+    base's entities.
+    """
     if table.ndim != 2 or len(table) != len(names):
         raise BadVectors(f"{vectors}: found shape {table.shape}, expected a row for each of the {len(names):,} ids")
     if not np.isfinite(table).all():
         raise BadVectors(f"{vectors}: a vector holds a value that is no number")
     rows = kb.rows([canonical_id(name.strip()) for name in names])
-    known = [(row, place) for place, row in enumerate(rows) if row is not None]
+    known = sorted((row, place) for place, row in enumerate(rows) if row is not None)
     if not known:
         raise BadVectors(f"{ids}: none of the {len(names):,} ids is an entity of the knowledge base")
-    own, places = np.array(known).T
-    entities = np.zeros((entity_count(kb), table.shape[1]), dtype=np.float32)
-    entities[own] = table[places]
+    own, places = np.array(known, dtype=np.int64).T
+    twice = np.flatnonzero(own[1:] == own[:-1])
+    if len(twice):
+        raise BadVectors(f"{ids}: {names[places[twice[0]]]!r} stands twice, expected each id once")
+    return GivenVectors(own.astype(np.uint32), places, table, "-".join(map(file_digest, (vectors, ids))))
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def take_over_vectors(kb: KnowledgeBase, given: GivenVectors, *, models: Path) -> TakenOver:
+    """Write given vectors as those that the subject scorer `transe` starts from; an entity without one has zeros."""
+    entities = np.zeros((entity_count(kb), given.table.shape[1]), dtype=np.float32)
+    entities[given.rows] = given.table[given.places]
     folder = model_folder(models, ENTITIES, "transe")
-    made_of = hashlib.sha256(vectors.read_bytes() + ids.read_bytes()).hexdigest()
     weights = {"entities.weight": torch.from_numpy(entities)}
-    write_checkpoint(
-        folder, Checkpoint(KIND, {"dim": table.shape[1]}, (), (kb.manifest.digest,), weights, made_of=made_of)
-    )
-    return TakenOver(folder, len(names), len(known))
+    config = {"dim": entities.shape[1]}
+    write_checkpoint(folder, Checkpoint(KIND, config, (), (kb.manifest.digest,), weights, made_of=given.digest))
+    return TakenOver(folder, len(given.table), len(given.rows))

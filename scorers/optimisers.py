@@ -7,11 +7,14 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer, SparseAdam
 
+EPSILON = 1e-6
+
 
 class AdaGradMomentum(Optimizer):
-    """AdaGrad (Duchi et al. 2011) whose steps gather momentum (Pham et al. 2015).
+    """AdaGrad (Duchi et al. 2011) whose steps are averaged by momentum (Pham et al. 2015).
 
-    G += g², step = lr·g / sqrt(G + 1e-6), velocity = momentum·velocity + step, parameter -= velocity.
+    G += g², step = lr·g / sqrt(G + 1e-6), velocity = momentum·velocity + (1 - momentum)·step, parameter -= velocity.
+    Steps that add up instead, ten of them at momentum 0.9, make the paper's learning rates diverge under the hinge.
     """
 
     def __init__(self, parameters: Iterable[Tensor], *, lr: float, momentum: float) -> None:
@@ -19,6 +22,7 @@ class AdaGradMomentum(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Move every parameter; a sparse gradient is read at its rows, and all rows go on with their velocity."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is None:
@@ -27,17 +31,26 @@ class AdaGradMomentum(Optimizer):
                 if not state:
                     state["squares"] = torch.zeros_like(parameter)
                     state["velocity"] = torch.zeros_like(parameter)
-                state["squares"].addcmul_(parameter.grad, parameter.grad)
-                step = parameter.grad / (state["squares"] + 1e-6).sqrt_()
-                state["velocity"].mul_(group["momentum"]).add_(step, alpha=group["lr"])
-                parameter.sub_(state["velocity"])
+                gradient, squares = parameter.grad, state["squares"]
+                alpha = group["lr"] * (1 - group["momentum"])
+                velocity = state["velocity"].mul_(group["momentum"])
+                if gradient.is_sparse:
+                    gradient = gradient.coalesce()
+                    rows, values = gradient.indices()[0], gradient.values()
+                    touched = squares[rows].addcmul_(values, values)
+                    squares[rows] = touched
+                    velocity.index_add_(0, rows, values / touched.add_(EPSILON).sqrt_(), alpha=alpha)
+                else:
+                    squares.addcmul_(gradient, gradient)
+                    velocity.add_(gradient / (squares + EPSILON).sqrt_(), alpha=alpha)
+                parameter.sub_(velocity)
 
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:
     """Make what moves a network: `adam` (word embeddings sparsely) or `adagrad`."""
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
     for table in tables:
-        table.sparse = name == "adam"
+        table.sparse = True
     if name == "adagrad":
         return [AdaGradMomentum(network.parameters(), lr=lr, momentum=momentum)]
     sparse = {table.weight for table in tables}

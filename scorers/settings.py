@@ -40,7 +40,7 @@ class EncoderConfig:
 class FitConfig:
     """How long and how fast a network learns; the learning rate falls to zero in equal steps."""
 
-    epochs: int = setting(20, "Times that every question is seen.")
+    epochs: int = setting(15, "Times that every question is seen.")
     batch: int = setting(256, "Questions in a batch (paper, Experiment Setting: 256).")
     learning_rate: float = setting(0.02, "Step size at the start; it falls to zero (paper: 0.001, 0.02 or 0.03).")
     optimiser: str = setting("adagrad", "adam, adagrad with momentum (paper, Experiment Setting), or row-adagrad.")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from kbtools.errors import UnknownEntity
+from kbtools.errors import UnknownEntity, VectorsMissing
 from kbtools.ids import canonical_id
 from kbtools.knowledge import KnowledgeBase
 from kbtools.models import ENTITIES, model_folder
@@ -32,6 +32,20 @@ def find_entity(kb: KnowledgeBase, spelling: str) -> int:
         raise UnknownEntity(f"no entity has the id or the name {spelling!r}", entity=spelling)
     bearers = np.unique(np.concatenate([match.entities for match in matches]))
     return int(bearers[np.argmax(kb.fact_counts(bearers))])
+
+
+def indexed_nearest(kb: KnowledgeBase, entity: int, *, top: int) -> list[Near]:
+    """List the entities nearest to one by the vectors beside its knowledge base; itself is left out.
+
+    Raises VectorsMissing where there are none, or the entity has none.
+    """
+    index = kb.vectors()
+    vector = index.vector(entity)
+    if vector is None:
+        raise VectorsMissing(f"entity {kb.ids(np.array([entity], dtype=np.uint32))[0]!r} has no vector")
+    found = index.nearest(vector[None], limit=top + 1)
+    pairs = zip(found.rows[0].tolist(), found.cosines[0].tolist(), strict=True)
+    return [Near(row, cosine) for row, cosine in pairs if row != entity][:top]
 
 
 def nearest(kb: KnowledgeBase, entity: int, *, models: Path, top: int) -> list[Near]:

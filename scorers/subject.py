@@ -44,16 +44,38 @@ class TypeVectorScorer(TrainedNetwork):
         made.kb = kb
         return made
 
+    @property
+    def dim(self) -> int:
+        return len(self.rows)
+
     def score(self, asked: Sequence[Asked], *, which: NDArray[np.int64], subjects: EntityRows) -> NDArray[np.float64]:
-        if self.kb is None:
-            raise ValueError("a subject scorer needs its knowledge base")
-        probable = 1 / (1 + np.exp(-self.score_asked(asked).astype(np.float64)))
-        types = self.kb.types_of(subjects)
-        counts = np.diff(types.starts)
-        owner = np.repeat(np.arange(len(subjects)), counts)
-        gained = probable[which[owner], types.values]
+        probable = self.probable_types(asked)
+        types, counts, owner = self.types_of(subjects)
+        gained = probable[which[owner], types]
         products = np.bincount(owner, weights=gained, minlength=len(subjects)).astype(np.float64)
         return self.similarity(products, counts)
+
+    def embed_questions(self, asked: Sequence[Asked]) -> NDArray[np.float32]:
+        return self.probable_types(asked).astype(np.float32)
+
+    def embed_subjects(self, subjects: EntityRows) -> NDArray[np.float32]:
+        types, _, owner = self.types_of(subjects)
+        vectors = np.zeros((len(subjects), self.dim), dtype=np.float32)
+        vectors[owner, types] = 1.0
+        return vectors
+
+    def probable_types(self, asked: Sequence[Asked]) -> NDArray[np.float64]:
+        """Give g(q), how probable each type is: (questions, types)."""
+        probable: NDArray[np.float64] = 1 / (1 + np.exp(-self.score_asked(asked).astype(np.float64)))
+        return probable
+
+    def types_of(self, subjects: EntityRows) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+        """List the types of subjects, how many each has, and whose each is."""
+        if self.kb is None:
+            raise ValueError("a subject scorer needs its knowledge base")
+        types = self.kb.types_of(subjects)
+        counts = np.diff(types.starts)
+        return types.values, counts, np.repeat(np.arange(len(subjects)), counts)
 
     def similarity(self, products: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give g(q)·E(s) as it is."""

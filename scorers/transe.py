@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from kbtools.errors import CheckpointMismatch
 from kbtools.knowledge import FactColumns, KnowledgeBase
+from kbtools.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kbtools.scorers.translation import Translation
+from kbtools.vectors import EntityVectors
 
 KIND = "kbtools.scorers.transe:TransE"
 AT_ONCE = 65_536
@@ -130,6 +132,13 @@ def load_vectors(folder: Path, kb: KnowledgeBase) -> Tensor:
     saved = read_checkpoint(folder)
     check_digest(folder, saved.rows, kb)
     return F.normalize(saved.weights["entities.weight"], dim=1)
+
+
+def trained_vectors(kb: KnowledgeBase, models: Path) -> EntityVectors:
+    """Give E(s) of every entity as vectors to index."""
+    table = load_vectors(model_folder(models, ENTITIES, "transe"), kb)
+    rows = np.arange(len(table), dtype=np.uint32)
+    return EntityVectors(rows, table.shape[1], lambda some: table[torch.from_numpy(some.astype(np.int64))].numpy())
 
 
 def check_digest(folder: Path, rows: tuple[str, ...], kb: KnowledgeBase) -> None:

@@ -1,4 +1,4 @@
-"""From an embedded knowledge base to documents: one for an entity, one for a form, in the order of their rows.
+"""From the entities of an embedded knowledge base to documents: one each, in the order of their rows.
 
 An entity that is too large for one document goes on in further parts: part 0 is the entity, and tells how many
 follow; part k is found under the same row. Every value stands in exactly one part.
@@ -8,17 +8,12 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from kbtools.forms import name_forms
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.forms import form_key
-from kbtools.indexers.pages import release_pages
-from kbtools.rungs import Form
-from kbtools.similarity import LONGEST_NAME
 
 LONGEST_TERM = 480
 """Bytes of a form that is a term as it is; of a longer one the term is a hash. The cluster's own limit is 32,766."""
@@ -32,9 +27,6 @@ MOST_BYTES = 4_000_000
 
 CATALOG_BYTES = 1_000_000
 BLOCK = 2_000
-
-RELEASED = 200_000
-"""Entries after which the pages of the exact index are given back."""
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
@@ -225,48 +217,6 @@ def finished(piece: Piece) -> dict[str, Any]:
         content["relations"] = [relation for relation, _ in content["objects"]]
         content["held"] = piece.held
     return content
-
-
-def form_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
-    """Yield a document for each normal form of the names, among the stored forms `first` to `last - 1`."""
-    for place, (form, kind) in enumerate(islice(stored_forms(kb), first, last), first):
-        if kind is Form.NORMAL:
-            yield Document(str(place), encode(form_document(form)).encode(), place + 1)
-
-
-def count_normal_forms(kb: EmbeddedKB) -> int:
-    """Count the normal forms of the names."""
-    return sum(kind is Form.NORMAL for _, kind, _ in read_forms(kb))
-
-
-def read_forms(kb: EmbeddedKB) -> Iterator[tuple[bytes, Form, int]]:
-    """Yield the entries of the exact index, giving back what was read."""
-    for place, entry in enumerate(kb.forms.entries()):
-        if place % RELEASED == 0:
-            release_pages(kb.path)
-        yield entry
-
-
-def form_document(form: str) -> dict[str, Any]:
-    """Write a form: whole, so that it can be found fuzzily, unless it is too long; then its words, to be counted."""
-    if len(form) <= LONGEST_NAME:
-        return {"form": form}
-    return {"words": " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= LONGEST_TERM)}
-
-
-def word_term(word: str) -> str:
-    """Give the term that a word is counted by; the whitespace tokenizer cuts what is longer than 255 characters."""
-    return word if len(word) <= LONGEST_NAME else hashlib.sha256(word.encode()).hexdigest()
-
-
-def stored_forms(kb: EmbeddedKB) -> Iterator[tuple[str, Form]]:
-    """Yield every form once, in the order of the keys, with its strictest kind."""
-    for key, kind, alias in read_forms(kb):
-        if b"\0" in key:
-            spelt = (form for form in name_forms(kb.alias_texts[alias]) if form_key(form) == key)
-            yield next(spelt), kind
-        else:
-            yield key.decode(), kind
 
 
 def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:

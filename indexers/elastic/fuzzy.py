@@ -2,6 +2,7 @@
 
 Three searches, which go out together: names that share trigrams; names that share words, or the neighbours of words
 that no name holds; whole names within two edits. The cluster's scores decide only what is recalled, never the order.
+What a form links to comes with it.
 """
 
 from collections.abc import Collection, Iterator
@@ -10,6 +11,7 @@ from typing import Any
 from kbtools.similarity import has_neighbours
 
 RECALLED = 100
+RECALLED_FIELDS = ["form", "matches", "bearers", "counts"]
 EXPANSIONS = 200
 """Terms that an edit may expand to; the cluster's own 50 loses names."""
 
@@ -21,7 +23,7 @@ def recall_searches(form: str, known: Collection[str]) -> list[dict[str, Any]]:
 
 
 def search(query: dict[str, Any]) -> dict[str, Any]:
-    return {"size": RECALLED, "track_total_hits": False, "_source": ["form"], "query": query}
+    return {"size": RECALLED, "track_total_hits": False, "_source": RECALLED_FIELDS, "query": query}
 
 
 def whole_query(form: str) -> dict[str, Any]:
@@ -38,8 +40,8 @@ def word_query(word: str, known: bool) -> dict[str, Any]:
     return {"fuzzy": {"words": fuzzy}}
 
 
-def recalled_forms(answer: dict[str, Any]) -> Iterator[str]:
-    """Yield the forms that a search recalled."""
+def recalled(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the documents of the forms that a search recalled."""
     for hit in answer["hits"]["hits"]:
         if "form" in hit["_source"]:
-            yield hit["_source"]["form"]
+            yield hit["_source"]

@@ -10,10 +10,13 @@ from typing import Any, TypeGuard
 
 from kbtools.errors import KBMissing, NameTaken, WrongFormat
 from kbtools.indexers.elastic.cluster import Cluster
-from kbtools.indexers.elastic.mapping import OWNER, ROLES, loading_alias
+from kbtools.indexers.elastic.mapping import OWNER, ROLES, VECTORS, loading_alias
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 CONTROL = "kbtools-builds"
+
+UNFINISHED_VECTORS = "unfinished vectors"
+"""The role of an index of vectors whose loader was killed: it goes with its version, and nobody reads it."""
 """The index in which builds under way are noted."""
 
 
@@ -70,7 +73,7 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
             continue
         version = found.setdefault((mark["kb"], mark["version"]), {"indexes": {}, "complete": [], "current": []})
         role = role_of(index)
-        version["indexes"][role] = index
+        version["indexes"][role if role != VECTORS or mark["complete"] else UNFINISHED_VECTORS] = index
         version["mapping"] = mark["mapping"]
         if role in ROLES:
             version["complete"].append(mark["complete"])

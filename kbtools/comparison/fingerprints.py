@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import kbtools.pruning
+from kbtools.answering import Answerer
 from kbtools.comparison.columns import digest
 from kbtools.comparison.grid import Cell
 from kbtools.joint import Weights
@@ -14,7 +15,7 @@ from kbtools.knowledge import KnowledgeBase
 from kbtools.models import RELATION, SUBJECT, TAGGER, model_folder
 from kbtools.normalise import NORMALISER_VERSION
 from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
-from kbtools.pruning.table import FOCUSED
+from kbtools.pruning.table import DENSE, FOCUSED
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking import DECIMALS
 from kbtools.version import __version__
@@ -50,9 +51,15 @@ def subject_identity(cell: Cell, models: Path | None) -> str:
     return digest(plugin_identity(SUBJECT_SCORERS, name, part=SUBJECT, models=models) if name else cell.subject)
 
 
-def pruner_identity(name: str, *, tagger: str, models: Path | None) -> str:
-    """Fingerprint a pruner: its name, and the tagger that guides it."""
-    return digest([name, plugin_identity(TAGGERS, tagger, part=TAGGER, models=models) if name in FOCUSED else None])
+def pruner_identity(answerer: Answerer, name: str) -> str:
+    """Fingerprint a pruner: its name, and the tagger or the vectors that guide it."""
+    guide: object = None
+    if name in FOCUSED:
+        guide = plugin_identity(TAGGERS, answerer.tagger, part=TAGGER, models=answerer.models)
+    if name in DENSE:
+        vectors = answerer.kb.vectors()
+        guide = [asdict(vectors.origin), vectors.dim, len(vectors)]
+    return digest([name, guide])
 
 
 def tagger_identity(name: str, models: Path | None) -> str:

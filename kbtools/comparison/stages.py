@@ -178,7 +178,7 @@ def identify(answerer: Answerer, cells: Iterable[Cell]) -> dict[Cell, Identity]:
     models, known = answerer.models, dict[tuple[int, str], str]()
     for cell in cells:
         if (0, cell.pruning) not in known:
-            known[0, cell.pruning] = pruner_identity(cell.pruning, tagger=answerer.tagger, models=models)
+            known[0, cell.pruning] = pruner_identity(answerer, cell.pruning)
         if (1, cell.scorer) not in known:
             known[1, cell.scorer] = scorer_identity(cell.scorer, models)
         if (2, cell.subject) not in known:

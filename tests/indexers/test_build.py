@@ -205,10 +205,10 @@ def test_facts_without_names_are_a_failure(make, sources, out, chosen, told):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Mount a disk of 420 kB, or skip."""
+    """Mount a disk of 500 kB, or skip."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=420k", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=500k", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("mounting a small disk needs root and the right to mount: sudo pytest")
     yield folder

@@ -120,6 +120,20 @@ def test_a_misspelt_form_finds_the_name(tiny, asked, near):
     assert (first.form, first.similarity) == (near, pytest.approx(fuzz.ratio(asked, near)))
 
 
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("thebedroomphilosopher folk", "the bedroom philosopher"),
+        ("rocknroll", "rock and roll"),
+        ("californian", "new california"),
+    ],
+)
+def test_a_name_many_edits_away_is_found_if_it_is_similar(backend, make_kb, new_world, asked, near):
+    names = ("The Bedroom Philosopher", "Rock and Roll", "New California", "California Dreaming", "Rock Hall")
+    kb = make_kb(backend, new_world(facts=(("a", "r", "b"),), names=tuple(("a", name) for name in names)))
+    assert [found.form for found in kb.similar(asked)] == [near]
+
+
 def test_digits_are_never_exchanged(tiny):
     assert tiny.similar("1984", cutoff=0) == []
     assert [near.form for near in tiny.similar("1985x", cutoff=50)] == ["1985"]

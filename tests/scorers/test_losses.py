@@ -51,7 +51,7 @@ def test_a_subject_with_every_relation_draws_from_all() -> None:
     assert set(drawn[0].tolist()) == {0, 1, 2}
 
 
-def test_adagrad_gathers_squares_and_momentum() -> None:
+def test_adagrad_gathers_squares_and_averages_steps() -> None:
     network = torch.nn.Linear(1, 1, bias=False)
     torch.nn.init.zeros_(network.weight)
     (optimiser,) = make_optimisers(network, name="adagrad", lr=0.1, momentum=0.5)
@@ -60,9 +60,27 @@ def test_adagrad_gathers_squares_and_momentum() -> None:
         network.weight.grad = torch.tensor([[gradient]])
         optimiser.step()
 
-    first = 0.1 * 3 / 3
-    second = 0.5 * first + 0.1 * 4 / 5
+    first = 0.5 * 0.1 * 3 / 3
+    second = 0.5 * first + 0.5 * 0.1 * 4 / 5
     assert network.weight.item() == pytest.approx(-first - second, abs=1e-6)
+
+
+def test_adagrad_moves_words_as_it_moves_all_else() -> None:
+    dense = torch.nn.Linear(2, 4, bias=False)
+    sparse = torch.nn.Embedding(4, 2)
+    sparse.weight.data = dense.weight.data.clone()
+    made = [make_optimisers(network, name="adagrad", lr=0.1, momentum=0.9)[0] for network in (dense, sparse)]
+
+    for rows in ([1, 1, 3], [0, 1], [3]):
+        dense.weight.grad = torch.zeros(4, 2).index_add_(0, torch.tensor(rows), torch.full((len(rows), 2), 0.7))
+        sparse.weight.grad = None
+        (0.7 * sparse(torch.tensor(rows))).sum().backward()
+        for optimiser in made:
+            optimiser.step()
+
+    assert sparse.weight.grad is not None
+    assert sparse.weight.grad.is_sparse
+    assert torch.allclose(sparse.weight, dense.weight, atol=1e-7)
 
 
 def test_adam_leaves_words_alone_that_are_not_in_the_batch() -> None:

@@ -22,7 +22,8 @@ from kbtools.scoring import Asked, log_softmax
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.checkpoint import RECORD, WEIGHTS
+from kbtools.models import RECORD
+from kbtools.scorers.checkpoint import WEIGHTS
 from kbtools.scorers.embed_avg import EmbedAverageScorer
 from kbtools.scorers.profiles import relation_settings
 from kbtools.scorers.settings import Settings, change_settings

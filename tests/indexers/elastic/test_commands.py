@@ -2,8 +2,10 @@
 
 import io
 import json
+import shutil
 import threading
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -45,6 +47,41 @@ def test_both_homes_print_the_same_json(on_cluster, run, sample_path, examples):
     ours = on_cluster("query", "--json", "--no-timing", "-", stdin=questions)
     assert ours == theirs
     assert len(theirs[1].splitlines()) == len(questions.splitlines())
+
+
+def test_dense_pruning_keeps_the_same_entities_at_both_homes(on_cluster, run, url, kb_name, sample_path, tmp_path):
+    folder, models = tmp_path / "sample.kb", ("--models", tmp_path / "models")
+    shutil.copytree(sample_path, folder)
+    counted = ("--subject", f"{__name__}:Counts", *models)
+    asked = ("--pruning", "dense", "--json", "--no-timing", *models, "who is it")
+    status, output = on_cluster("query", *asked)
+    assert (status, f"{kb_name}: has no entity vectors" in output) == (1, True)
+    assert run("index", "vectors", "--kb", kb_name, *counted, "--elasticsearch", url=url)[0] == 0
+    assert run("index", "vectors", "--kb", folder, *counted)[0] == 0
+    ours, theirs = (
+        json.loads(output) for _, output in (on_cluster("query", *asked), run("query", "--kb", folder, *asked))
+    )
+    assert {one["subject"] for one in ours["candidates"]} == {one["subject"] for one in theirs["candidates"]}
+    assert ours["candidates"][0]["rung"] == "near"
+
+
+class Counts:
+    """A subject scorer whose vectors count facts and types."""
+
+    dim = 2
+
+    def __init__(self, kb):
+        self.kb = kb
+
+    def score(self, asked, *, which, subjects):
+        return np.zeros(len(subjects))
+
+    def embed_questions(self, asked):
+        return np.array([[1.0, 0.37]] * len(asked), dtype=np.float32)
+
+    def embed_subjects(self, subjects):
+        types = np.diff(self.kb.types_of(subjects).starts)
+        return np.stack([self.kb.fact_counts(subjects) + 0.01 * subjects, types], axis=1).astype(np.float32)
 
 
 def test_a_table_is_the_same_too(on_cluster, run, sample_path):

@@ -11,12 +11,11 @@ from kbtools.indexers.elastic import documents
 from kbtools.indexers.elastic.documents import (
     EntityReader,
     catalog_documents,
-    count_normal_forms,
-    form_documents,
     id_field,
     term_of,
 )
-from kbtools.indexers.elastic.mapping import ROLES, read_mapping
+from kbtools.indexers.elastic.forms import count_normal_forms, form_documents
+from kbtools.indexers.elastic.mapping import MAPPING_VERSION, ROLES, read_mapping
 
 LONGEST_LUCENE_TERM = 32_766
 
@@ -137,5 +136,5 @@ def test_long_lists_of_relations_are_cut(sample_kb):
 
 
 def test_the_mappings_are_part_of_the_package():
-    folder = Path(documents.__file__).parent / "mappings" / "1"
+    folder = Path(documents.__file__).parent / "mappings" / str(MAPPING_VERSION)
     assert sorted(file.stem for file in folder.glob("*.json")) == sorted([*ROLES, "vectors", "builds"])

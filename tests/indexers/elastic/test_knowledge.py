@@ -5,9 +5,10 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.errors import KBMissing, ServerError, Unreachable
-from kbtools.indexers.elastic import knowledge
+from kbtools.indexers.elastic import queries
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.cluster import Patience
+from kbtools.indexers.elastic.forms import MOST_BEARING
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.versions import index_name
 from kbtools.ngrams import Question
@@ -29,14 +30,25 @@ def opened(load_sample, requests, connect, kb_name):
     """Open the sample through the list of requests, its relations and types at hand."""
     load_sample()
     kb = ElasticKB(kb_name, connect(requests.url))
-    assert kb.relation_rows
-    assert kb.type_rows
+    assert kb.catalog.relation_rows
+    assert kb.catalog.type_rows
     requests.requests.clear()
     return kb
 
 
 def as_rows(*rows):
     return np.array(rows, dtype=np.uint32)
+
+
+def describe(match):
+    return match.name, match.form, match.entities.tolist()
+
+
+def describe_entity(kb, row):
+    """List all that a question asks of an entity: its lists come as row numbers, which both homes share."""
+    rows = as_rows(row)
+    lists = [kb.relations_of(rows).values.tolist(), kb.types_of(rows).values.tolist(), kb.fact_counts(rows).tolist()]
+    return [*kb.ids(rows), *kb.names(rows), *lists]
 
 
 # requests
@@ -66,10 +78,39 @@ def test_answers_take_two_more_requests_and_a_question_asked_again_none(opened, 
     assert first.to_json() | {"milliseconds": 0} == again.to_json() | {"milliseconds": 0}
 
 
-def test_fuzzy_linking_takes_one_request_to_recall_and_one_to_open_what_it_recalled(opened, requests):
+def test_fuzzy_linking_takes_one_more_request(opened, requests):
     pool = Answerer(opened).ranked("who wrote frankenstien", pruning="n-gram-idf", **CHOSEN).pool
     assert "fuzzy" in [link.rung.label for link in pool.links]
-    assert len(requests.requests) == 3
+    assert len(requests.requests) == 2
+
+
+def test_a_question_that_is_linked_strictly_asks_for_nothing_fuzzy(opened, requests):
+    pool = Answerer(opened).ranked(QUESTION, pruning="n-gram-idf", **CHOSEN).pool
+    assert "fuzzy" not in [link.rung.label for link in pool.links]
+    assert len(requests.requests) == 1
+
+
+@pytest.mark.parametrize("typo", ["pirates of the carribean", "harry poter", "the beatle", "springfeild", "mercuri"])
+def test_what_comes_with_a_recalled_name_is_what_is_known_of_it(opened, requests, sample_kb, typo):
+    near = [found.form for found in opened.similar(typo, cutoff=60)]
+    requests.requests.clear()
+    ours, theirs = opened.lookup(near), sample_kb.lookup(near)
+    assert {form: list(map(describe, found)) for form, found in ours.items()} == {
+        form: list(map(describe, found)) for form, found in theirs.items()
+    }
+    rows = np.concatenate([match.entities for found in theirs.values() for match in found])
+    assert [describe_entity(opened, row) for row in rows] == [describe_entity(sample_kb, row) for row in rows]
+    assert requests.requests == []
+
+
+def test_a_recalled_name_of_many_bearers_is_looked_up(make_kb, new_world):
+    facts = tuple((f"m.{number:03}", "r", "o") for number in range(MOST_BEARING))
+    world = new_world(facts, tuple((subject, "Springfield") for subject, _, _ in facts))
+    kb, reference = make_kb("elasticsearch", world), make_kb("embedded", world)
+    near = kb.similar("sprongfield")
+    assert near == reference.similar("sprongfield")
+    ours, theirs = (one.lookup([near[0].form])["springfield"] for one in (kb, reference))
+    assert list(map(describe, ours)) == list(map(describe, theirs))
 
 
 def test_many_questions_go_out_together(opened, requests, examples):
@@ -92,7 +133,7 @@ def test_questions_that_were_announced_ask_nothing_more(opened, requests):
 
 
 def test_more_forms_than_one_search_takes_are_still_one_request(opened, requests):
-    forms = [f"name {number}" for number in range(2 * knowledge.TERMS_AT_ONCE)] + ["harry potter"]
+    forms = [f"name {number}" for number in range(2 * queries.TERMS_AT_ONCE)] + ["harry potter"]
     assert list(opened.lookup(forms)) == ["harry potter"]
     assert len(requests.requests) == 1
 
@@ -105,7 +146,7 @@ def test_a_question_of_five_thousand_words_is_answered(opened):
 
 
 def test_namesakes_beyond_one_page_are_all_found(make_kb, new_world):
-    facts = tuple((f"m.{number:05}", "r", "o") for number in range(2 * knowledge.PAGE + 5))
+    facts = tuple((f"m.{number:05}", "r", "o") for number in range(2 * queries.PAGE + 5))
     world = new_world(facts, tuple((subject, "Springfield") for subject, _, _ in facts))
     kb = make_kb("elasticsearch", world)
     (match,) = kb.lookup(["springfield"])["springfield"]
@@ -243,7 +284,8 @@ def test_a_cache_forgets_the_longest_unused_and_stays_small():
 def test_what_was_forgotten_is_fetched_again(load_sample, cluster, kb_name, sample_kb):
     load_sample()
     kb = ElasticKB(kb_name, cluster)
-    kb.known, kb.matches, kb.frequencies, kb.objects = Cache(2), Cache(2), Cache(2), Cache(2)
+    kb.entities.known, kb.objects.known = Cache(2), Cache(2)
+    kb.named.matches, kb.named.frequencies = Cache(2), Cache(2)
     words = [word for form in ("harry potter", "who is who", "the lord of the rings") for word in form.split()]
     assert kb.name_frequency(words) == sample_kb.name_frequency(words)
     ours = [Answerer(kb).query(text, top=None).to_json() | {"milliseconds": 0} for text in (QUESTION, "who is who")]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,15 +26,20 @@ from kbtools.errors import (
     Unreachable,
     WrongFormat,
 )
-from kbtools.indexers.elastic.bulk import Sender, read_largest
+from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Sender, read_largest
 from kbtools.indexers.elastic.claims import LEASE, Owner, read_note, write_note
 from kbtools.indexers.elastic.cluster import Patience
-from kbtools.indexers.elastic.documents import Document
+from kbtools.indexers.elastic.documents import Document, EntityReader
+from kbtools.indexers.elastic.forms import count_normal_forms, form_documents
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, OWNER, Settings, index_body
 from kbtools.indexers.elastic.removal import choose_versions, remove_versions
 from kbtools.indexers.elastic.status import cluster_status
 from kbtools.indexers.elastic.versions import current_version, index_name, list_versions, roll_back
+
+LARGE = 20_000
+SLOW = 0.2
+"""Seconds by which a request is delayed: about ten times what the server takes for a thousand documents."""
 
 KBTOOLS = str(Path(sysconfig.get_path("scripts"), "kbtools"))
 QUESTIONS = [
@@ -319,6 +325,28 @@ def test_rejected_documents_are_kept_counted_and_fail_the_run(proxy, connect, lo
     assert load_sample().current
 
 
+def test_documents_beyond_the_field_limit_are_kept_counted_and_fail_the_run(
+    proxy, connect, load_sample, cluster, kb_name, sample_kb, tmp_path
+):
+    name, replaced = index_name(kb_name, 1, "names"), []
+    body = index_body("names", kb=kb_name, version=1, token="", settings=Settings(replicas=0))
+    body["mappings"] = {"_meta": body["mappings"]["_meta"]}  # every field is a new one, and there is room for one
+    body["settings"]["index"]["mapping"]["total_fields"]["limit"] = 1
+
+    def watch(number, method, path):
+        if "names-loading/_bulk" in path and not replaced:
+            replaced.append(cluster.ask("DELETE", f"/{name}", to="replace it"))
+            cluster.ask("PUT", f"/{name}", body, to="replace it")
+
+    with pytest.raises(BulkFailed, match=r"Limit of total fields \[1\] has been exceeded") as caught:
+        load_sample(on=connect(proxy(watch).url), in_flight=1)
+    lines = (tmp_path / "rejected.jsonl").read_text().splitlines()
+    assert caught.value.facts["rejected"] == len(lines) == count_normal_forms(sample_kb)
+    assert states(cluster, kb_name) == [(1, "unfinished")]
+    remove_versions(cluster, kb_name, choose_versions(cluster, kb_name, number=None, unfinished=True))
+    assert load_sample().current
+
+
 def test_two_loaders_of_one_name_do_not_meet(load_sample, proxy, connect, cluster, kb_name):
     refused = []
 
@@ -520,6 +548,42 @@ def test_a_slow_cluster_is_never_read_ahead_of(small_server, connect):
     sender.send_all("some", documents(), confirmed.append)
     assert len(confirmed) == 100
     assert max(ahead) <= 10 * (2 + 2) + 1
+
+
+@pytest.fixture(scope="module")
+def large_kb(make_kb, new_world):
+    """A knowledge base of 20,000 entities with a name each."""
+    rows = range(LARGE)
+    facts = tuple((f"m.{row:05}", "r", f"m.{(row * 7) % LARGE:05}") for row in rows)
+    return make_kb("embedded", new_world(facts, tuple((f"m.{row:05}", f"number {row} of all") for row in rows)))
+
+
+@pytest.mark.parametrize(
+    ("role", "read"),
+    [
+        ("entities", lambda kb: EntityReader(kb).documents(0, LARGE)),
+        ("names", lambda kb: form_documents(kb, 0, kb.manifest.statistics["forms"])),
+    ],
+    ids=["entities", "names"],
+)
+def test_a_large_kb_is_read_as_slowly_as_a_slow_cluster_stores_it(
+    proxy, connect, cluster, kb_name, large_kb, role, read
+):
+    index, drawn, stored, ahead = index_name(kb_name, 1, role), itertools.count(1), [0], []
+    body = index_body(role, kb=kb_name, version=1, token="", settings=Settings(replicas=0))
+    cluster.ask("PUT", f"/{index}", body, to="make an index")
+
+    def documents():
+        for document in read(large_kb):
+            ahead.append(next(drawn) - stored[-1])
+            yield document
+
+    slow = proxy(lambda number, method, path: time.sleep(SLOW))
+    sender = Sender(connect(slow.url), patience=Patience())
+    sender.send_all(index, documents(), lambda sent: stored.append(stored[-1] + sent.documents))
+    cluster.ask("POST", f"/{index}/_refresh", to="refresh")
+    assert cluster.ask("GET", f"/{index}/_count", to="count")["count"] == stored[-1] == len(ahead) == LARGE
+    assert MOST_DOCUMENTS < max(ahead) <= (IN_FLIGHT + 2) * MOST_DOCUMENTS + 1
 
 
 def test_batches_are_confirmed_in_order_whatever_order_they_are_stored_in(small_server, connect):

@@ -1,0 +1,116 @@
+"""How much of the true ten nearest each kind of vector index finds, and what it costs; what g(q) finds on FBSQ.
+
+python benchmarks/vectors.py [--count 200000] [--dim 128]
+python benchmarks/vectors.py --kb build/fbsq.kb --models build/models --subject transe
+
+The first draws vectors around a thousand centres; the second indexes E(s) of a trained subject scorer beside the
+knowledge base and asks for the entities nearest to g(q) of the test questions.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from fbsq import questions
+from numpy.typing import NDArray
+
+from kbtools.answering import open_kb
+from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.vectors import FOLDER, KINDS, write_vectors
+from kbtools.judging import gather_pools
+from kbtools.models import make_embedder, subject_vectors
+from kbtools.ngrams import Question
+from kbtools.pruning.dense import NEAREST
+from kbtools.questions import read_annotated
+from kbtools.scoring import Asked
+from kbtools.vectors import EntityVectors, ExactVectors, Neighbours, VectorIndex, recall
+
+ASKED, CENTRES, SPREAD = 500, 1_000, 0.7
+
+
+def seconds(run: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def report(
+    kind: str, index: VectorIndex, asked: NDArray[np.float32], exact: Neighbours, *, made: float, size: int
+) -> None:
+    share = recall(index.nearest(asked, limit=10), exact)
+    together = len(asked) / seconds(lambda: index.nearest(asked, limit=10))
+    alone = np.median([seconds(lambda one=one: index.nearest(one[None], limit=10)) for one in asked[:200]])  # type: ignore[misc]
+    print(
+        f"{kind:<8}made in {made:7.1f} CPU s, {size / 1e6:8.1f} MB, recall@10 {share:.4f}, one question "
+        f"{1e3 * alone:7.3f} ms, {together:9,.0f} questions/s together"
+    )
+
+
+def drawn(count: int, dim: int) -> None:
+    """Compare the kinds over vectors drawn around centres."""
+    random = np.random.default_rng(1)
+    centres = random.normal(size=(CENTRES, dim))
+
+    def draw(many: int) -> NDArray[np.float32]:
+        around = centres[random.integers(0, CENTRES, many)] + SPREAD * random.normal(size=(many, dim))
+        return around.astype(np.float32)
+
+    table, asked = draw(count), draw(ASKED)
+    rows = np.arange(count, dtype=np.uint32)
+    kb = MemoryKB([("s", "r", "o")])
+    exact = ExactVectors(rows, table)
+    truth = exact.nearest(asked, limit=10)
+    print(f"{count:,} vectors of {dim} dimensions, {ASKED} questions")
+    report("numpy", exact, asked, truth, made=0.0, size=table.nbytes)
+    for kind in KINDS:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder)
+            begun = time.process_time()
+            index = write_vectors(path, kb, EntityVectors(rows, dim, lambda some: table[some]), kind=kind)
+            made = time.process_time() - begun
+            size = sum(file.stat().st_size for file in (path / FOLDER).iterdir())
+            report(kind, index, asked, truth, made=made, size=size)
+
+
+def trained(kb_path: Path, models: Path, subject: str) -> None:
+    """Say how often the gold subject is among the entities nearest to g(q), and what an approximate index loses."""
+    answerer = open_kb(kb_path, models=models)
+    kb = answerer.kb
+    gold = list(read_annotated(questions("test")))
+    rows = np.array([-1 if row is None else row for row in kb.rows([one.subject for one in gold])])
+    unlinked = np.array([not len(pool.subjects) for _, _, pool in gather_pools(answerer, gold, pruning="n-gram-idf")])
+    vectors = subject_vectors(subject, kb, models=models)
+    for kind in KINDS:
+        index = write_vectors(kb_path, kb, vectors, kind=kind)
+        asked = make_embedder(kb, models=models)([Asked(Question.read(one.text), 0, 0) for one in gold])
+        found = index.nearest(asked, limit=NEAREST)
+        if kind == KINDS[0]:
+            exact = Neighbours(found.rows[:, :10], found.cosines[:, :10])
+        hit = (found.rows == rows[:, None]).any(axis=1)
+        shown = Neighbours(found.rows[:, :10], found.cosines[:, :10])
+        print(
+            f"{subject} {kind:<8}recall@10 of the exact {recall(shown, exact):.4f}; gold subject among {NEAREST}: "
+            f"{100 * hit.mean():.2f} % of {len(gold):,}, {100 * hit[unlinked].mean():.2f} % of the {unlinked.sum():,} "
+            "where no name links"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=200_000, help="vectors to draw")
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--kb", type=Path, help="FBSQ, both layers; its vectors are replaced")
+    parser.add_argument("--models", type=Path)
+    parser.add_argument("--subject", default="transe")
+    asked = parser.parse_args()
+    if asked.kb:
+        trained(asked.kb, asked.models, asked.subject)
+    else:
+        drawn(asked.count, asked.dim)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Options that name vectors of entities made elsewhere, and what reads them."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from kbtools.cli.options import Command
+from kbtools.knowledge import KnowledgeBase
+
+if TYPE_CHECKING:
+    from kbtools.scorers.given_vectors import GivenVectors
+
+Given = Callable[[KnowledgeBase], "GivenVectors"]
+
+FILE = click.Path(path_type=Path)
+
+
+def given_options(command: Command) -> Command:
+    """Take `--vectors` with `--ids`, or `--pykeen`, as one argument, `given`: what reads them, nothing if not given."""
+
+    @wraps(command)
+    def gathered(*args: Any, vectors: Path | None, ids: Path | None, pykeen: Path | None, **kwargs: Any) -> object:
+        if (vectors is None) != (ids is None) or (vectors and pykeen):
+            raise click.UsageError("give --vectors and --ids together, or --pykeen")
+
+        def read(kb: KnowledgeBase) -> "GivenVectors":
+            from kbtools.scorers.given_vectors import read_array
+            from kbtools.scorers.pykeen import read_pykeen
+
+            return read_pykeen(kb, pykeen) if pykeen else read_array(kb, cast(Path, vectors), cast(Path, ids))
+
+        return command(*args, given=read if vectors or pykeen else None, **kwargs)
+
+    options = [
+        click.option("--vectors", type=FILE, help="Vectors trained elsewhere: a .npy file, a row for each of --ids."),
+        click.option("--ids", type=FILE, help="The ids that the rows of --vectors belong to, one a line."),
+        click.option("--pykeen", type=FILE, help="Vectors that PyKEEN trained: the folder of its save_to_directory."),
+    ]
+    for option in reversed(options):
+        gathered = option(gathered)
+    return cast(Command, gathered)

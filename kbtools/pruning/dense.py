@@ -1,0 +1,60 @@
+"""Dense pruning: the entities whose vectors are nearest to that of the question, whatever they are called."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.candidates import Link
+from kbtools.knowledge import KnowledgeBase
+from kbtools.ngrams import Ngram, Question
+from kbtools.pruning.n_gram_idf import NGramIdf
+from kbtools.rungs import Rung
+from kbtools.scoring import Asked
+
+EmbedQuestions = Callable[[Sequence[Asked]], NDArray[np.float32]]
+"""g(q) of questions: (questions, dim)."""
+
+NEAREST = 20
+"""Entities that are kept."""
+
+LEAST = 0.01
+"""The similarity of an entity that points elsewhere, of 100, so that its logarithm is finite."""
+
+
+class Dense:
+    """Keep the entities nearest to g(q) (paper, Eq. 12), with their cosine as similarity; the mention is the question.
+
+    Beyond the paper, whose subject network only ranks what is linked.
+    """
+
+    def __init__(self, kb: KnowledgeBase, embed: EmbedQuestions) -> None:
+        self.kb = kb
+        self.vectors = kb.vectors()
+        self.embed = embed
+
+    def links(self, question: Question) -> list[Link]:
+        if not question.tokens:
+            return []
+        whole = Ngram("", 0, len(question.tokens) - 1, question.tokens[0].start, question.tokens[-1].end)
+        found = self.vectors.nearest(self.embed([Asked(question, 0, 0)]), limit=NEAREST)
+        rows = found.rows[0]
+        titles = [name or entity for name, entity in zip(self.kb.names(rows), self.kb.ids(rows), strict=True)]
+        return [
+            Link(
+                whole, whole.start, whole.end, title, Rung.NEAR, rows[at : at + 1],
+                similarity=max(100 * float(cosine), LEAST),
+            )
+            for at, (title, cosine) in enumerate(zip(titles, found.cosines[0], strict=True))
+        ]  # fmt: skip
+
+
+class DenseLast(Dense):
+    """Keep what `n-gram-idf` keeps; where no name links at all, the entities nearest to g(q)."""
+
+    def __init__(self, kb: KnowledgeBase, embed: EmbedQuestions) -> None:
+        super().__init__(kb, embed)
+        self.named = NGramIdf(kb)
+
+    def links(self, question: Question) -> list[Link]:
+        return self.named.links(question) or super().links(question)

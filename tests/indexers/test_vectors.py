@@ -1,0 +1,198 @@
+"""What every vector index owes: one contract suite, with the exact index as the reference."""
+
+import numpy as np
+import pytest
+
+from kbtools.errors import BadSetting, BadVectors, KBUnusable, VectorsMissing, WrongFormat
+from kbtools.indexers.elastic.mapping import Settings
+from kbtools.indexers.elastic.vector_load import load_vectors
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.vectors import FOLDER, INDEX, RECORD, write_vectors
+from kbtools.vectors import EntityVectors, ExactVectors, Origin, normalised, recall
+
+ENTITIES, DIM = 506, 16
+ORIGIN = Origin("transe", "abc")
+INDEXES = ["exact", "flat", "ivf", "hnsw", "elasticsearch"]
+
+
+def given(rows, vectors, *, origin=ORIGIN):
+    """Give vectors by row, as a table is read."""
+    places = {int(row): place for place, row in enumerate(rows)}
+    read = lambda some: vectors[[places[row] for row in some.tolist()]]  # noqa: E731
+    return EntityVectors(np.sort(np.array(rows, dtype=np.uint32)), vectors.shape[1], read, origin)
+
+
+@pytest.fixture(scope="module")
+def world():
+    random = np.random.default_rng(5)
+    rows = random.permutation(ENTITIES)[:400].astype(np.uint32)
+    return rows, random.normal(size=(400, DIM)).astype(np.float32), random.normal(size=(30, DIM)).astype(np.float32)
+
+
+@pytest.fixture
+def embedded(sample_path, tmp_path):
+    """Give a copy of the sample, to put vectors into."""
+    folder = tmp_path / "sample.kb"
+    folder.mkdir()
+    for path in sample_path.iterdir():
+        (folder / path.name).symlink_to(path)
+    return EmbeddedKB(folder)
+
+
+@pytest.fixture(params=INDEXES)
+def make_index(request):
+    """Give what puts vectors into each kind of index."""
+    if request.param == "exact":
+        return lambda vectors: ExactVectors(
+            *map(np.concatenate, zip(*vectors.chunks(), strict=True)), origin=vectors.origin
+        )
+    if request.param == "elasticsearch":
+        kb = request.getfixturevalue("on_cluster")
+        return lambda vectors: load_vectors(kb, vectors, settings=Settings(replicas=0))
+    kb = request.getfixturevalue("embedded")
+    return lambda vectors: write_vectors(kb.path, kb, vectors, kind=request.param)
+
+
+@pytest.fixture(scope="module")
+def on_cluster(make_kb, sample_world):
+    return make_kb("elasticsearch", sample_world)
+
+
+@pytest.fixture
+def new_on_cluster(make_kb, tiny_world):
+    return make_kb("elasticsearch", tiny_world)
+
+
+def test_the_nearest_are_found_with_their_cosines(make_index, world):
+    rows, vectors, asked = world
+    exact = ExactVectors(rows, vectors).nearest(asked, limit=10)
+    index = make_index(given(rows, vectors))
+    found = index.nearest(asked, limit=10)
+    assert (len(index), index.dim, index.origin) == (400, DIM, ORIGIN)
+    assert recall(found, exact) >= 0.95
+    true = np.take_along_axis(normalised(asked) @ normalised(vectors).T, place(rows, found.rows), axis=1)
+    assert found.cosines == pytest.approx(true, abs=1e-4)
+    assert (np.diff(found.cosines, axis=1) <= 0).all()
+
+
+def place(rows, found):
+    order = np.argsort(rows)
+    return order[np.searchsorted(rows[order], found)]
+
+
+def test_a_vector_is_nearest_to_itself_whatever_its_length(make_index, world):
+    rows, vectors, _ = world
+    index = make_index(given(rows, vectors))
+    assert index.nearest(vectors[:20] * 7, limit=1).rows[:, 0].tolist() == rows[:20].tolist()
+    assert index.vector(int(rows[3])) == pytest.approx(normalised(vectors[3:4])[0], abs=1e-6)
+    assert index.vector(next(iter(set(range(ENTITIES)) - set(rows.tolist())))) is None
+
+
+def test_no_more_are_given_than_there_are(make_index, world):
+    rows, vectors, asked = world
+    index = make_index(given(rows, vectors))
+    assert [sorted(found) for found in index.nearest(asked[:2], limit=1_000).rows.tolist()] == [sorted(rows)] * 2
+    assert index.nearest(asked[:0]).rows.shape == (0, 10)
+
+
+def test_vectors_without_direction_are_never_found(make_index):
+    vectors = np.array([[0, 0], [1, 0], [0, -0.0]], dtype=np.float32)
+    index = make_index(given([5, 6, 7], vectors))
+    assert index.nearest(np.array([[-1, 0.1]], dtype=np.float32)).rows.tolist() == [[6]]
+    assert (len(index), index.vector(5)) == (1, None)
+
+
+def test_equal_vectors_stand_by_row(make_index):
+    index = make_index(given([9, 2, 4], np.ones((3, 4), dtype=np.float32)))
+    assert index.nearest(np.ones((1, 4), dtype=np.float32)).rows.tolist() == [[2, 4, 9]]
+
+
+def test_vectors_can_be_replaced(make_index, world):
+    make_index(given(world[0], world[1]))
+    again = make_index(given(world[0][:50], world[1][:50, :8]))
+    assert (len(again), again.dim) == (50, 8)
+
+
+def test_a_question_of_another_dimension_is_refused(make_index, world):
+    index = make_index(given(world[0], world[1]))
+    with pytest.raises(WrongFormat, match=r"expected \(vectors, 16\)"):
+        index.nearest(np.ones((1, 4), dtype=np.float32))
+
+
+@pytest.mark.parametrize("home", ["embedded", "new_on_cluster"])
+def test_what_has_no_vectors_says_so_and_what_makes_them(request, home):
+    kb = request.getfixturevalue(home)
+    with pytest.raises(VectorsMissing, match="has no entity vectors; make them with kbtools index vectors"):
+        kb.vectors()
+
+
+@pytest.mark.parametrize("home", ["embedded", "on_cluster"])
+@pytest.mark.parametrize(
+    ("vectors", "error", "message"),
+    [
+        pytest.param([[1, np.nan], [1, 1]], BadVectors, "no number", id="nan"),
+        pytest.param([[0, 0], [0, 0]], VectorsMissing, "none of its entities has a vector", id="zero"),
+    ],
+)
+def test_what_is_no_vector_is_refused(request, home, vectors, error, message):
+    kb = request.getfixturevalue(home)
+    make = load_vectors if home == "on_cluster" else lambda kb, found: write_vectors(kb.path, kb, found)
+    with pytest.raises(error, match=message):
+        make(kb, given([0, 1], np.array(vectors, dtype=np.float32)))
+
+
+def test_vectors_are_found_when_the_kb_is_opened_again(embedded, world):
+    write_vectors(embedded.path, embedded, given(world[0], world[1]), kind="ivf")
+    again = EmbeddedKB(embedded.path).vectors()
+    assert (len(again), again.kind, again.origin) == (400, "ivf", ORIGIN)
+
+
+def test_older_vectors_stay_where_new_ones_cannot_be_made(embedded, world):
+    write_vectors(embedded.path, embedded, given(world[0], world[1]))
+    with pytest.raises(BadVectors):
+        write_vectors(embedded.path, embedded, given([0], np.array([[np.inf]], dtype=np.float32)))
+    assert len(EmbeddedKB(embedded.path).vectors()) == 400
+
+
+def test_an_index_of_unknown_kind_is_refused(embedded, world):
+    with pytest.raises(BadSetting, match="no kind of vector index 'tree'; known: flat, ivf, hnsw"):
+        write_vectors(embedded.path, embedded, given(world[0], world[1]), kind="tree")
+
+
+def test_vectors_of_another_kb_are_refused(embedded, world, make_kb, tiny_world):
+    write_vectors(embedded.path, embedded, given(world[0], world[1]))
+    other = make_kb("embedded", tiny_world)
+    (embedded.path / FOLDER).rename(other.path / FOLDER)
+    with pytest.raises(KBUnusable, match="its vectors belong to a knowledge base with digest"):
+        other.vectors()
+
+
+@pytest.mark.parametrize("name", [INDEX, RECORD])
+def test_cut_vectors_are_refused(embedded, world, name):
+    write_vectors(embedded.path, embedded, given(world[0], world[1]))
+    path = embedded.path / FOLDER / name
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(KBUnusable, match=name):
+        embedded.vectors()
+
+
+def test_a_gpu_that_is_not_there_leaves_the_search_on_the_cpu(embedded, world, caplog):
+    rows, vectors, asked = world
+    index = write_vectors(embedded.path, embedded, given(rows, vectors))
+    before = index.nearest(asked).rows.tolist()
+    index.use("cpu")
+    assert not caplog.records
+    index.use("cuda:9")
+    assert "vectors are searched on the CPU" in caplog.text
+    assert index.nearest(asked).rows.tolist() == before
+
+
+def test_exact_neighbours_agree_with_a_plain_loop(world):
+    rows, vectors, asked = world
+    found = ExactVectors(rows, vectors).nearest(asked[:5], limit=3)
+    for at, vector in enumerate(asked[:5]):
+        cosines = {
+            int(row): float(v @ vector / np.linalg.norm(v) / np.linalg.norm(vector))
+            for row, v in zip(rows, vectors, strict=True)
+        }
+        assert found.rows[at].tolist() == sorted(cosines, key=lambda row: -cosines[row])[:3]
