@@ -24,8 +24,7 @@ from kbtools.scorers.losses import cross_entropy
 from kbtools.scorers.ltg_cnn import LetterTrigramScorer
 from kbtools.scorers.optimisers import make_optimisers
 from kbtools.scorers.relation import RelationNetwork
-from kbtools.scorers.settings import EncoderConfig, FitConfig
-from kbtools.scorers.train import choose_optimisers
+from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.transe import TransE, TranslatingTask
 from kbtools.scorers.words import load_words
 from kbtools.scoring import Asked
@@ -147,7 +146,7 @@ def measure_transe(device: torch.device, report: Report, *, entities: int) -> No
     rows = np.arange(TRIPLES)
     # A triple touches three entities and a relation, each a row that is read and written; Adam has two moments more.
     for name, moved in (("row-adagrad", 4 * DIM * 4 * 2), ("adam", 4 * DIM * 4 * 6)):
-        optimisers = choose_optimisers(network, FitConfig(optimiser=name, learning_rate=0.01))
+        optimisers = make_optimisers(network, name=name, lr=0.01, momentum=0.9)
 
         def step(optimisers: list[Optimizer] = optimisers) -> None:
             for optimiser in optimisers:

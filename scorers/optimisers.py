@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer, SparseAdam
 
+from kbtools.scorers.row_adagrad import RowAdaGrad
+
 EPSILON = 1e-6
 
 
@@ -47,10 +49,12 @@ class AdaGradMomentum(Optimizer):
 
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:
-    """Make what moves a network: `adam` (word embeddings sparsely) or `adagrad`."""
+    """Make what moves a network: `adam` (word embeddings sparsely), `adagrad`, or `row-adagrad`."""
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
     for table in tables:
         table.sparse = True
+    if name == "row-adagrad":
+        return [RowAdaGrad(network.parameters(), lr=lr)]
     if name == "adagrad":
         return [AdaGradMomentum(network.parameters(), lr=lr, momentum=momentum)]
     sparse = {table.weight for table in tables}

@@ -18,7 +18,6 @@ from kbtools.errors import NonFiniteLoss
 from kbtools.scorers.devices import memory_named
 from kbtools.scorers.distributed import check_agreement, once, rank, share, sum_gradients, summed
 from kbtools.scorers.optimisers import clip_gradients, make_optimisers, set_rate
-from kbtools.scorers.row_adagrad import RowAdaGrad
 from kbtools.scorers.settings import FitConfig
 
 logger = logging.getLogger(__name__)
@@ -93,7 +92,7 @@ def fit(
     (see `distributed`) the first alone measures, reports and writes.
     """
     torch.set_flush_denormal(True)
-    optimisers = choose_optimisers(task.network, config)
+    optimisers = make_optimisers(task.network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
     done = restore(task.network, optimisers, state, made_of) if state else []
     check_agreement(len(done), len(task.lengths))
     for epoch in range(len(done), config.epochs):
@@ -111,13 +110,6 @@ def fit(
             keep(task.network, optimisers, done, state, made_of)
         report(done[-1])
     return done
-
-
-def choose_optimisers(network: nn.Module, config: FitConfig) -> list[Optimizer]:
-    """Make what moves the network by the name of the optimiser."""
-    if config.optimiser == "row-adagrad":
-        return [RowAdaGrad(network.parameters(), lr=config.learning_rate)]
-    return make_optimisers(network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
 
 
 def make_batches(lengths: NDArray[np.int64], *, batch: int, seed: Sequence[int]) -> list[NDArray[np.int64]]:

@@ -69,7 +69,7 @@ def test_a_result_tells_its_time_in_milliseconds(sample):
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"), [({"pruning": "dense"}, "'dense'"), ({"scorer": "no-such"}, "'no-such'")]
+    ("asked", "message"), [({"pruning": "no-pruner"}, "'no-pruner'"), ({"scorer": "no-such"}, "'no-such'")]
 )
 def test_an_unknown_pruner_or_scorer_is_named(sample, asked, message):
     with pytest.raises(UnknownPlugin, match=message):

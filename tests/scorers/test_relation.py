@@ -59,11 +59,11 @@ def test_a_trained_scorer_knows_its_relations(sample_kb: KnowledgeBase, models: 
 
 
 @pytest.mark.parametrize("objective", ["hinge", "cross-entropy"])
-@pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
+@pytest.mark.parametrize(("optimiser", "rate"), [("adam", 0.02), ("adagrad", 0.3), ("row-adagrad", 0.3)])
 def test_every_objective_and_optimiser_learns(
-    sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path, objective: str, optimiser: str
+    sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path, objective: str, optimiser: str, rate: float
 ) -> None:
-    settings = small("embed-avg", objective=objective, optimiser=optimiser, negatives=16, epochs=6)
+    settings = small("embed-avg", objective=objective, optimiser=optimiser, learning_rate=rate, negatives=16, epochs=6)
     losses = []
 
     train_relation(
