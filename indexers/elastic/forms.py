@@ -3,11 +3,13 @@
 So what fuzzy recall finds need not be looked up again.
 """
 
+import base64
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import Any
 
+import msgpack
 import numpy as np
 
 from kbtools.forms import name_forms
@@ -15,19 +17,22 @@ from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, encode
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.forms import form_key, is_normal, read_groups
 from kbtools.indexers.pages import release_pages
-from kbtools.knowledge import EntityRows, NameMatch
+from kbtools.knowledge import EntityRows, Grouped, NameMatch
 from kbtools.normalise import normal_form
+from kbtools.rungs import Form
 from kbtools.similarity import LONGEST_NAME
 
 MOST_BEARING = 500
 """Bearers, with their relations and types, that a document lists; a form of more is looked up like any other."""
 
-BLOCK = 2_000
+BLOCK, STRETCHES = 4_000, 8
+"""Forms that are read together, and stretches of rows in which their bearers are."""
 
 RELEASED = 200_000
 """Entries after which the pages of the exact index are given back."""
 
-Read = TypeVar("Read")
+
+PACKER = msgpack.Packer(unicode_errors="surrogatepass")
 
 
 def form_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
@@ -41,10 +46,17 @@ def form_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
         }
         release_pages(kb.path)
         bearers = read_bearers(kb, [match.entities for found in matches.values() for match in found])
+        words = {place: words_of(form, matches[place]) for place, (form, _) in block if place in matches}
+        every = list({word for some in words.values() for word in some})
+        counts = dict(zip(every, kb.name_frequency(every), strict=True))
         for place, (form, value) in block:
             if is_normal(value):
-                document = form_document(form) | linked(kb, matches.get(place, ()), bearers)
+                document = form_document(form)
+                if place in matches:
+                    counted: list[Any] = [[word, counts[word]] for word in sorted(words[place])]
+                    document |= linked(matches[place], bearers, counted)
                 yield Document(str(place), encode(document).encode(), place + 1)
+        release_pages(kb.path)
 
 
 def form_document(form: str) -> dict[str, Any]:
@@ -54,36 +66,49 @@ def form_document(form: str) -> dict[str, Any]:
     return {"words": " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= LONGEST_TERM)}
 
 
-def linked(kb: EmbeddedKB, matches: Sequence[NameMatch], bearers: Mapping[int, list[Any]]) -> dict[str, Any]:
+def words_of(form: str, matches: Sequence[NameMatch]) -> set[str]:
+    """Gather the words of the names under a form."""
+    spelt = {form if match.form is Form.NORMAL else normal_form(match.name) for match in matches}
+    return {word for name in spelt for word in name.split(" ")}
+
+
+def linked(matches: Sequence[NameMatch], bearers: Mapping[int, tuple[Any, ...]], counts: list[Any]) -> dict[str, Any]:
     """Write what a form links to, unless it is too much: names by kind and spelling, their bearers, their words."""
-    found = [bearers[row] for row in sorted({row for match in matches for row in match.entities.tolist()})]
-    if not 0 < sum(1 + len(relations) + len(types) for _, _, _, relations, types, _ in found) <= MOST_BEARING:
+    rows = [match.entities.tolist() for match in matches]
+    found = [bearers[row] for row in ({row for some in rows for row in some} if len(rows) > 1 else rows[0])]
+    if sum([1 + len(bearer[3]) + len(bearer[4]) for bearer in found]) > MOST_BEARING:
         return {}
-    words = sorted({word for match in matches for word in normal_form(match.name).split(" ")})
-    return {
-        "matches": [[int(match.form), match.name, match.entities.tolist()] for match in matches],
-        "bearers": found,
-        "counts": [[word, count] for word, count in zip(words, kb.name_frequency(words), strict=True)],
-    }
+    named = [[int(match.form), match.name, some] for match, some in zip(matches, rows, strict=True)]
+    return {"linked": pack([named, found, counts])}
 
 
-def read_bearers(kb: EmbeddedKB, rows: Sequence[EntityRows]) -> dict[int, list[Any]]:
-    """Read row, id, name, relations, types and number of facts of entities, giving back pages file by file."""
-    if not rows:
-        return {}
-    every: EntityRows = np.unique(np.concatenate(rows))
+def pack(linked: list[Any]) -> str:
+    """Write what a form links to as one value, which costs the cluster nothing to take apart."""
+    return base64.b64encode(PACKER.pack(linked)).decode()
 
-    def read(column: Callable[[EntityRows], Read]) -> Read:
-        values = column(every)
+
+def unpack(packed: str) -> list[Any]:
+    """Read what a form links to: matches, bearers and counts of words."""
+    return list(msgpack.unpackb(base64.b64decode(packed), unicode_errors="surrogatepass"))
+
+
+def read_bearers(kb: EmbeddedKB, rows: Sequence[EntityRows]) -> dict[int, tuple[Any, ...]]:
+    """Read row, id, name, relations, types and number of facts of entities; stretch by stretch, to hold few pages."""
+    bearers: dict[int, tuple[Any, ...]] = {}
+    every = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.uint32)
+    size = len(every) // STRETCHES + 1
+    for start in range(0, len(every), size):
+        some = every[start : start + size]
+        runs = map(runs_of, (kb.relations_of(some), kb.types_of(some)))
+        columns = (some.tolist(), kb.ids(some), kb.names(some), *runs, kb.fact_counts(some).tolist())
+        bearers |= {row[0]: row for row in zip(*columns, strict=True)}
         release_pages(kb.path)
-        return values
+    return bearers
 
-    relations, types = (
-        [run.tolist() for run in np.split(grouped.values, grouped.starts[1:-1])]
-        for grouped in (read(kb.relations_of), read(kb.types_of))
-    )
-    columns = (every.tolist(), read(kb.ids), read(kb.names), relations, types, read(kb.fact_counts).tolist())
-    return {row[0]: list(row) for row in zip(*columns, strict=True)}
+
+def runs_of(grouped: Grouped) -> list[list[int]]:
+    values = grouped.values.tolist()
+    return [values[start:end] for start, end in pairwise(grouped.starts.tolist())]
 
 
 def word_term(word: str) -> str:

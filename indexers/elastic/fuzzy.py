@@ -11,7 +11,7 @@ from typing import Any
 from kbtools.similarity import has_neighbours
 
 RECALLED = 100
-RECALLED_FIELDS = ["form", "matches", "bearers", "counts"]
+RECALLED_FIELDS = ["form", "linked"]
 EXPANSIONS = 200
 """Terms that an edit may expand to; the cluster's own 50 loses names."""
 

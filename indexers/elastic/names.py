@@ -10,6 +10,7 @@ from kbtools.forms import name_forms
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.documents import term_of
 from kbtools.indexers.elastic.entities import Entities, Entity
+from kbtools.indexers.elastic.forms import unpack
 from kbtools.indexers.elastic.queries import TERMS_AT_ONCE, count_search, cut, is_counted, terms_search
 from kbtools.knowledge import NameMatch
 from kbtools.rungs import Form
@@ -103,15 +104,12 @@ class Names:
 
     def note_linked(self, source: dict[str, Any]) -> None:
         """Remember what the document of a form says of its bearers; it says nothing where they are many."""
-        if "matches" not in source:
+        if "linked" not in source:
             return
-        for row, entity_id, name, relations, types, facts in source["bearers"]:
+        matches, bearers, counts = unpack(source["linked"])
+        for row, entity_id, name, relations, types, facts in bearers:
             self.entities.known.put(row, Entity(entity_id, name, tuple(relations), tuple(types), facts))
-        for word, count in source["counts"]:
+        for word, count in counts:
             self.frequencies.put(word, count)
-        self.matches.put(
-            source["form"],
-            tuple(
-                NameMatch(text, Form(kind), np.array(rows, dtype=np.uint32)) for kind, text, rows in source["matches"]
-            ),
-        )
+        found = (NameMatch(text, Form(kind), np.array(rows, dtype=np.uint32)) for kind, text, rows in matches)
+        self.matches.put(source["form"], tuple(found))
