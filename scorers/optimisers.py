@@ -24,7 +24,7 @@ class AdaGradMomentum(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Move every parameter; a sparse gradient is read at its rows, and all rows go on with their velocity."""
+        """Move every parameter; of a table whose gradients are sparse, the rows that ever had one."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is None:
@@ -35,17 +35,22 @@ class AdaGradMomentum(Optimizer):
                     state["velocity"] = torch.zeros_like(parameter)
                 gradient, squares = parameter.grad, state["squares"]
                 alpha = group["lr"] * (1 - group["momentum"])
-                velocity = state["velocity"].mul_(group["momentum"])
+                velocity = state["velocity"]
                 if gradient.is_sparse:
                     gradient = gradient.coalesce()
                     rows, values = gradient.indices()[0], gradient.values()
                     touched = squares[rows].addcmul_(values, values)
                     squares[rows] = touched
+                    moving = state.setdefault("moving", torch.zeros_like(parameter[:, 0], dtype=torch.bool))
+                    moving[rows] = True
+                    (moved,) = moving.nonzero(as_tuple=True)
+                    velocity[moved] *= group["momentum"]
                     velocity.index_add_(0, rows, values / touched.add_(EPSILON).sqrt_(), alpha=alpha)
+                    parameter.index_add_(0, moved, velocity[moved], alpha=-1)
                 else:
                     squares.addcmul_(gradient, gradient)
-                    velocity.add_(gradient / (squares + EPSILON).sqrt_(), alpha=alpha)
-                parameter.sub_(velocity)
+                    velocity.mul_(group["momentum"]).add_(gradient / (squares + EPSILON).sqrt_(), alpha=alpha)
+                    parameter.sub_(velocity)
 
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:
