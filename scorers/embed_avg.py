@@ -23,7 +23,7 @@ class EmbedAverage(Encoder):
         return collect_words(texts, words, most=config.known_words)
 
     def initialise(self, words: WordVectors) -> None:
-        self.embedding.initialise(words)
+        self.embedding.initialise(words, spare=self.config.spare)
 
     def collate(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, ...]:
         return (self.embedding.look_up(texts),)

@@ -27,6 +27,7 @@ class EncoderConfig:
     layers: int = setting(2, "Layers of a BiGRU (paper, Model Parameterization: two).")
     dropout: float = setting(0.3, "What is dropped between layers, never across time (paper: vertical dropout).")
     word_dropout: float = setting(0.05, "How often a word is read as unknown in training.")
+    spare: float = setting(0.08, "Where dimensions beyond those of a given vector start: within this of zero.")
     known_words: int = setting(50_000, "Words of the given vectors that are known beside the questions' words.")
 
     def __post_init__(self) -> None:

@@ -71,7 +71,7 @@ class BiGRUTagger:
         vocabulary = collect_words(texts, words, most=config.known_words)
         network = TaggerNetwork(config, vocabulary, bits=BITS if cls.gazetteer else 0)
         initialise(network)
-        network.embedding.initialise(words)
+        network.embedding.initialise(words, spare=config.spare)
         return cls(network.eval(), kb)
 
     @classmethod

@@ -24,7 +24,8 @@ def collect_words(texts: Iterable[Sequence[str]], words: WordVectors, *, most: i
 class WordEmbedding(nn.Embedding):
     """A vector for each word; in training, some words become unknown, so that the unknown word is trained.
 
-    The symbol is never dropped. Dimensions beyond those of the given vectors start at random.
+    The symbol is never dropped. Dimensions beyond those of a given vector start within `spare` of zero: at zero, a
+    word that training has not seen is read by its given vector alone.
     """
 
     def __init__(self, vocabulary: Sequence[str], dim: int, *, word_dropout: float) -> None:
@@ -32,7 +33,7 @@ class WordEmbedding(nn.Embedding):
         self.word_dropout = word_dropout
         self.rows = {word: row for row, word in enumerate(vocabulary)}
 
-    def initialise(self, words: WordVectors) -> None:
+    def initialise(self, words: WordVectors, *, spare: float = RANGE) -> None:
         """Start from given vectors where there are some (paper, section Experiment Setting)."""
         if not len(words.words):
             return
@@ -44,6 +45,7 @@ class WordEmbedding(nn.Embedding):
         dim = min(self.embedding_dim, words.vectors.shape[1])
         with torch.no_grad():
             self.weight[torch.from_numpy(own), :dim] = torch.from_numpy(words.vectors[given, :dim])
+            self.weight[torch.from_numpy(own), dim:] *= spare / RANGE
 
     def look_up(self, texts: Sequence[Sequence[str]]) -> Tensor:
         """Give the rows of texts of one length: (batch, length)."""

@@ -19,6 +19,17 @@ def write(folder: Path, text: str) -> str:
     return str(path)
 
 
+def test_dimensions_beyond_a_given_vector_start_within_spare() -> None:
+    given = WordVectors(("paris",), np.ones((1, 2), dtype=np.float32))
+    embedding = WordEmbedding(["<padding>", "paris", "texas"], 4, word_dropout=0.0)
+    torch.nn.init.constant_(embedding.weight, 0.08)
+
+    embedding.initialise(given, spare=0.0)
+
+    assert embedding.weight[1].tolist() == [1, 1, 0, 0]
+    assert embedding.weight[2].tolist() == pytest.approx([0.08] * 4)
+
+
 def test_a_text_file_has_any_dimension(tmp_path: Path) -> None:
     words = load_words(write(tmp_path, "the 0.5 1 -2\n東京 1e-3 0 3\n"))
 
