@@ -10,6 +10,7 @@ MATCHES = {
     "apostrophe": "is the name {name!r} but for an apostrophe",
     "variant": "is a variant of the name {name!r} (article, bracket, comma or lost escape)",
     "fuzzy": "resembles the name {name!r}",
+    "near": "has a vector near that of {name!r}",
 }
 
 PARTS = {
@@ -17,7 +18,7 @@ PARTS = {
     "subject": "the subject's log-probability, given the question and the relation",
     "mention": "the mention against the best mention of the question",
     "rung": "how far the mention is from the name",
-    "similarity": "how much a fuzzy match lacks",
+    "similarity": "how much a fuzzy match, or a near vector, lacks",
     "popularity": "the number of the subject's facts",
 }
 

@@ -96,6 +96,8 @@ def facts_in_columns(block: Block) -> Batch | None:
     table = parse_columns(text, columns=3)
     if table is None or any(pc.any(pc.equal(column, "")).as_py() for column in table.columns):
         return None
+    if any(pc.any(pc.match_substring(table.column(side), " ")).as_py() for side in (0, 1)):
+        return None
     lists = pc.split_pattern(table.column(2).combine_chunks(), " ")
     parents = pc.list_parent_indices(lists)
     columns = [table.column(0).take(parents), table.column(1).take(parents), pc.list_flatten(lists)]

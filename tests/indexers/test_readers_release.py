@@ -121,6 +121,12 @@ CLEAN_FACT = st.builds(fact_line, ID, ID, st.lists(ID, min_size=1, max_size=3))
 ANY_LINE = st.lists(FIELD, max_size=5).map("\t".join)
 
 
+@pytest.mark.parametrize("subject", [" www.freebase.com/m/01", "m/01 www.freebase.com/m/02"])
+def test_a_subject_with_a_prefix_inside_is_read_by_lines(subject):
+    assert facts_in_columns(Block((fact_line(subject, "a/b", ["m/02"]) + "\n").encode(), 1)) is None
+    assert facts_in_columns(Block((fact_line("m/01", subject, ["m/02"]) + "\n").encode(), 1)) is None
+
+
 @often
 @given(st.lists(st.one_of(CLEAN_FACT, CLEAN_FACT, CLEAN_FACT, ANY_LINE), min_size=1, max_size=3))
 def test_facts_in_columns_are_the_facts_in_lines(lines):

@@ -35,6 +35,7 @@ def test_the_ladder_runs_from_strict_to_loose():
         "apostrophe",
         "variant",
         "fuzzy",
+        "near",
     ]
 
 
