@@ -29,7 +29,11 @@ BY_NAME = {
 }
 
 
-PAPER_TAGGER = PlainSettings()
+PAPER_TAGGER = PlainSettings(
+    EncoderConfig(dropout=0.5, word_dropout=0.1, spare=0.0, known_words=200_000), FitConfig(epochs=10)
+)
+"""The paper names neither rates of dropout nor epochs; these were chosen on FBSQ's validation split."""
+
 BEST_TAGGER = PlainSettings(
     EncoderConfig(words_dim=100, hidden=100, dropout=0.3, word_dropout=0.1), replace(ADAM, epochs=8)
 )
