@@ -5,7 +5,7 @@ So what fuzzy recall finds need not be looked up again.
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any
 
@@ -15,12 +15,15 @@ import numpy as np
 from kbtools.forms import name_forms
 from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, encode
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.forms import form_key, is_normal, read_groups
+from kbtools.indexers.forms import form_key, is_normal, read_group_lists
 from kbtools.indexers.pages import release_pages
-from kbtools.knowledge import EntityRows, Grouped, NameMatch
+from kbtools.knowledge import Grouped
 from kbtools.normalise import normal_form
 from kbtools.rungs import Form
 from kbtools.similarity import LONGEST_NAME
+
+Match = tuple[str, Form, list[int]]
+"""A name, the form that it is found by, and the rows of those who bear it."""
 
 MOST_BEARING = 500
 """Bearers, with their relations and types, that a document lists; a form of more is looked up like any other."""
@@ -40,12 +43,12 @@ def form_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
     forms = enumerate(islice(stored_forms(kb), first, last), first)
     while block := list(islice(forms, BLOCK)):
         matches = {
-            place: read_groups(value, kb.alias_texts)
+            place: read_group_lists(value, kb.alias_texts)
             for place, (form, value) in block
             if is_normal(value) and len(form) <= LONGEST_NAME and len(value) <= 4 * MOST_BEARING
         }
         release_pages(kb.path)
-        bearers = read_bearers(kb, [match.entities for found in matches.values() for match in found])
+        bearers = read_bearers(kb, {row for found in matches.values() for _, _, rows in found for row in rows})
         words = {place: words_of(form, matches[place]) for place, (form, _) in block if place in matches}
         every = list({word for some in words.values() for word in some})
         counts = dict(zip(every, kb.name_frequency(every), strict=True))
@@ -66,19 +69,18 @@ def form_document(form: str) -> dict[str, Any]:
     return {"words": " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= LONGEST_TERM)}
 
 
-def words_of(form: str, matches: Sequence[NameMatch]) -> set[str]:
+def words_of(form: str, matches: Sequence[Match]) -> set[str]:
     """Gather the words of the names under a form."""
-    spelt = {form if match.form is Form.NORMAL else normal_form(match.name) for match in matches}
+    spelt = {form if kind is Form.NORMAL else normal_form(name) for name, kind, _ in matches}
     return {word for name in spelt for word in name.split(" ")}
 
 
-def linked(matches: Sequence[NameMatch], bearers: Mapping[int, tuple[Any, ...]], counts: list[Any]) -> dict[str, Any]:
+def linked(matches: Sequence[Match], bearers: Mapping[int, tuple[Any, ...]], counts: list[Any]) -> dict[str, Any]:
     """Write what a form links to, unless it is too much: names by kind and spelling, their bearers, their words."""
-    rows = [match.entities.tolist() for match in matches]
-    found = [bearers[row] for row in ({row for some in rows for row in some} if len(rows) > 1 else rows[0])]
+    found = [bearers[row] for row in dict.fromkeys(row for _, _, rows in matches for row in rows)]
     if sum([1 + len(bearer[3]) + len(bearer[4]) for bearer in found]) > MOST_BEARING:
         return {}
-    named = [[int(match.form), match.name, some] for match, some in zip(matches, rows, strict=True)]
+    named = [[int(kind), name, rows] for name, kind, rows in matches]
     return {"linked": pack([named, found, counts])}
 
 
@@ -92,10 +94,10 @@ def unpack(packed: str) -> list[Any]:
     return list(msgpack.unpackb(base64.b64decode(packed), unicode_errors="surrogatepass"))
 
 
-def read_bearers(kb: EmbeddedKB, rows: Sequence[EntityRows]) -> dict[int, tuple[Any, ...]]:
+def read_bearers(kb: EmbeddedKB, rows: Collection[int]) -> dict[int, tuple[Any, ...]]:
     """Read row, id, name, relations, types and number of facts of entities; stretch by stretch, to hold few pages."""
     bearers: dict[int, tuple[Any, ...]] = {}
-    every = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.uint32)
+    every = np.sort(np.fromiter(rows, dtype=np.uint32, count=len(rows)))
     size = len(every) // STRETCHES + 1
     for start in range(0, len(every), size):
         some = every[start : start + size]
