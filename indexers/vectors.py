@@ -29,11 +29,11 @@ LISTS = 4
 LEARNT_FROM = 64
 """Vectors that each cluster is learnt from."""
 
-PROBED, LEAST_PROBED = 8, 16
+PROBED, LEAST_PROBED = 3, 16
 """The share of clusters that a search looks into, one in so many, and how many it looks into at least."""
 
-LINKS, BREADTH = 32, 128
-"""Links of a vector in the graph of `hnsw`, and vectors that a search keeps in view."""
+LINKS, BUILT, SEARCHED = 32, 128, 1_024
+"""Links of a vector in the graph of `hnsw`; vectors kept in view while it is built, and while it is searched."""
 
 
 def load_faiss() -> ModuleType:
@@ -88,7 +88,7 @@ def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: i
         return faiss.IndexFlatIP(dim)
     if kind == "hnsw":
         index = faiss.IndexHNSWFlat(dim, LINKS, inner)
-        index.hnsw.efConstruction = index.hnsw.efSearch = BREADTH
+        index.hnsw.efConstruction, index.hnsw.efSearch = BUILT, SEARCHED
         return index
     lists = max(1, round(LISTS * len(vectors.rows) ** 0.5))
     lists = min(lists, max(1, len(vectors.rows) // LEARNT_FROM))
