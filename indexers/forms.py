@@ -16,7 +16,6 @@ from weakref import WeakValueDictionary
 import lmdb
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.arrays import StringTable
@@ -234,20 +233,23 @@ def is_normal(value: bytes | memoryview) -> bool:
 def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:
     """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it."""
     numbers = np.frombuffer(value, dtype="<u4").astype(np.uint32)
-    return [NameMatch(texts[row], form, numbers[first:last]) for form, row, first, last in group_bounds(numbers)]
-
-
-def read_group_lists(value: bytes | memoryview, texts: StringTable) -> list[tuple[str, Form, list[int]]]:
-    """Unpack the groups of a value as plain lists: name, form, rows of entities."""
-    numbers = np.frombuffer(value, dtype="<u4").tolist()
-    return [(texts[row], form, numbers[first:last]) for form, row, first, last in group_bounds(numbers)]
-
-
-def group_bounds(numbers: Sequence[int] | NDArray[np.uint32]) -> Iterator[tuple[Form, int, int, int]]:
-    """Yield the form of each group, the row of its name, and where its entities start and end."""
-    position = 0
+    groups, position = [], 0
     while position < len(numbers):
         header = int(numbers[position])
         last = position + 2 + (header & ENTITIES)
-        yield FORMS[header >> KIND_SHIFT], int(numbers[position + 1]), position + 2, last
+        groups.append(
+            NameMatch(texts[int(numbers[position + 1])], FORMS[header >> KIND_SHIFT], numbers[position + 2 : last])
+        )
         position = last
+    return groups
+
+
+def read_group_lists(value: bytes | memoryview, texts: StringTable) -> list[tuple[str, Form, list[int]]]:
+    """Unpack the groups of a value as plain lists, where many are read in a row: name, form, rows of entities."""
+    numbers, position = np.frombuffer(value, dtype="<u4").tolist(), 0
+    groups = []
+    while position < len(numbers):
+        header, name = numbers[position : position + 2]
+        first, position = position + 2, position + 2 + (header & ENTITIES)
+        groups.append((texts[name], FORMS[header >> KIND_SHIFT], numbers[first:position]))
+    return groups
