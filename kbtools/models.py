@@ -27,6 +27,11 @@ def model_folder(models: Path, part: str, name: str) -> Path:
     return models / part / name.replace(":", ".")
 
 
+def plugin_folder(models: Path, part: str, name: str, plugin: object) -> Path:
+    """Say where the model that a plugin reads lies, which may be another plugin's."""
+    return model_folder(models, part, getattr(plugin, "model", None) or name)
+
+
 def make_relation_scorer(
     names: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> RelationScorer:
@@ -64,8 +69,7 @@ def make_vector_scorer(
     scorer = make_subject_scorer(name, kb, models=models, device=device)
     if not isinstance(scorer, VectorScorer):
         raise BrokenPlugin(f"subject scorer {name!r} has no vectors of questions and entities", name=name)
-    plugin = load_plugin(SUBJECT_SCORERS, name)
-    folder = model_folder(models, SUBJECT, getattr(plugin, "model", None) or name) if models else None
+    folder = plugin_folder(models, SUBJECT, name, load_plugin(SUBJECT_SCORERS, name)) if models else None
     return scorer, Origin(name, model_digest(folder) if folder else "")
 
 
@@ -127,7 +131,7 @@ def make_plugin(
             f"or make one with kbtools train {part}",
             name=name,
         )
-    folder = model_folder(models, part, getattr(plugin, "model", None) or name)
+    folder = plugin_folder(models, part, name, plugin)
     return call(name, lambda: plugin.load(folder, kb, device=device))
 
 

@@ -11,7 +11,7 @@ import torch
 
 from kbtools.errors import BrokenPlugin
 from kbtools.knowledge import KnowledgeBase
-from kbtools.models import ENTITIES, SUBJECT, model_folder
+from kbtools.models import ENTITIES, SUBJECT, model_folder, plugin_folder
 from kbtools.plugins import SUBJECT_SCORERS, load_plugin
 from kbtools.scorers.checkpoint import digest_rows
 from kbtools.scorers.devices import resolve_device
@@ -43,7 +43,7 @@ def train_subject(
     plugin = load_plugin(SUBJECT_SCORERS, subject)
     if not (isinstance(plugin, type) and issubclass(plugin, TypeVectorScorer | RandomVectorScorer)):
         raise BrokenPlugin(f"subject scorer {subject!r} has no network to train", name=subject)
-    folder = model_folder(models, SUBJECT, getattr(plugin, "model", None) or subject)
+    folder = plugin_folder(models, SUBJECT, subject, plugin)
     made_of = fingerprint(kb, splits, settings.to_record(), plugin.kind() + digest_rows(kb.types))
     figures = finished(folder, made_of)
     if figures is not None:

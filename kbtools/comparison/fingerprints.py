@@ -12,7 +12,7 @@ from kbtools.comparison.columns import digest
 from kbtools.comparison.grid import Cell
 from kbtools.joint import Weights
 from kbtools.knowledge import KnowledgeBase
-from kbtools.models import RELATION, SUBJECT, TAGGER, model_folder
+from kbtools.models import RELATION, SUBJECT, TAGGER, plugin_folder
 from kbtools.normalise import NORMALISER_VERSION
 from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
 from kbtools.pruning.table import DENSE, FOCUSED
@@ -72,7 +72,7 @@ def plugin_identity(group: str, name: str, *, part: str, models: Path | None) ->
     points = list_plugins(group).get(name, [])
     offers = [[target(point), point.dist.version if point.dist else ""] for point in points]
     plugin = load_plugin(group, name) if points or ":" in name else None
-    folder = model_folder(models, part, getattr(plugin, "model", None) or name) if models else None
+    folder = plugin_folder(models, part, name, plugin) if models else None
     return [name, offers, source_digest(plugin), folder_digest(folder) if folder and folder.is_dir() else None]
 
 

@@ -53,6 +53,14 @@ def question_files(examples: Path) -> dict[str, Path]:
     return {"train": examples / "sample.train.txt", "valid": examples / "sample.valid.txt"}
 
 
+@pytest.fixture(scope="session")
+def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Any:
+    """Read the sample's questions to learn from, and to measure on."""
+    from kbtools.scorers.training import Splits
+
+    return Splits.read(sample_kb, **question_files)
+
+
 @pytest.fixture
 def annotated(tmp_path: Path) -> Callable[..., Path]:
     """Write an annotated file of questions about the sample."""

@@ -37,11 +37,6 @@ ASKED = [Asked(Question.read("who wrote dune"), 10, 14), Asked(Question.read("")
 
 
 @pytest.fixture(scope="session")
-def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Splits:
-    return Splits.read(sample_kb, **question_files)
-
-
-@pytest.fixture(scope="session")
 def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train TransE and both subject scorers on the sample."""
     folder = tmp_path_factory.mktemp("models")

@@ -33,11 +33,6 @@ from kbtools.scorers.words import load_words  # noqa: E402
 CONFIG = EncoderConfig(dim=16, words_dim=16, hidden=16, dropout=0.0, word_dropout=0.0)
 
 
-@pytest.fixture(scope="session")
-def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Splits:
-    return Splits.read(sample_kb, **question_files)
-
-
 def told(splits: Splits) -> dict[str, Any]:
     texts = [asked.words() for asked in splits.train.asked]
     return {"texts": texts, "words": load_words("random"), "seed": 1}

@@ -38,11 +38,6 @@ def small(scorer: str, **changes: object) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Splits:
-    return Splits.read(sample_kb, **question_files)
-
-
-@pytest.fixture(scope="session")
 def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train two small scorers on the sample."""
     folder = tmp_path_factory.mktemp("models")

@@ -27,11 +27,6 @@ TEXTS = ("who wrote dune", "", "?!", "what is the capital of france ?", "dune", 
 
 
 @pytest.fixture(scope="session")
-def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Splits:
-    return Splits.read(sample_kb, **question_files)
-
-
-@pytest.fixture(scope="session")
 def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train each tagger on the sample."""
     folder = tmp_path_factory.mktemp("models")
