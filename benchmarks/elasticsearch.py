@@ -91,7 +91,7 @@ def read_documents(kb: EmbeddedKB, role: str, count: int) -> Iterator[Document]:
 def load_figures(kb: EmbeddedKB, cluster: Cluster, count: int) -> None:
     """Compare our loader, reading included, with a bare parallel_bulk of the same documents held in memory."""
     client = Elasticsearch(list(cluster.connection.urls), request_timeout=120)
-    version = 100
+    version, seconds = 100, np.zeros(2)
     for role in ROLES:
         rates: dict[str, list[float]] = {"kbtools": [], "parallel_bulk": []}
         held = [(one.key, json.loads(one.source)) for one in read_documents(kb, role, count)]
@@ -112,6 +112,8 @@ def load_figures(kb: EmbeddedKB, cluster: Cluster, count: int) -> None:
         ours, bare = (float(np.mean(rates[name])) for name in ("kbtools", "parallel_bulk"))
         say(f"load {role}: kbtools", f"{ours:,.0f} documents/s", f"{size / len(held):,.0f} bytes a document")
         say(f"load {role}: parallel_bulk from memory", f"{bare:,.0f} documents/s", f"ratio {ours / bare:.2f}")
+        seconds += [len(held) / ours, len(held) / bare]
+    say("load, entities and names together", f"ratio {seconds[1] / seconds[0]:.2f}")
 
 
 def memory_figures(path: Path, facts: int, slowed: float, limit: float) -> None:
