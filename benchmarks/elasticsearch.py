@@ -48,10 +48,11 @@ from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.elastic.versions import delete_versions, index_name, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.pages import release_pages
-from kbtools.ngrams import Question, ngrams
-from kbtools.normalise import normal_form
-from kbtools.similarity import rescore
-from kbtools.vectors import EntityVectors, ExactVectors, recall
+from kbtools.kb.vector_index import EntityVectors, ExactVectors, recall
+from kbtools.linking.similarity import rescore
+from kbtools.text.ngrams import ngrams
+from kbtools.text.normaliser import normal_form
+from kbtools.text.question import Question
 
 NAME = f"benchmark-{uuid.uuid4().hex[:8]}"
 SECTIONS = "load,memory,linking,fuzzy,throughput,vectors"

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from torch.optim import Optimizer
 
-from kbtools.ngrams import Question
 from kbtools.scorers.bigru import BiGRUScorer
 from kbtools.scorers.embed_avg import EmbedAverageScorer
 from kbtools.scorers.losses import cross_entropy
@@ -27,7 +26,7 @@ from kbtools.scorers.relation import RelationNetwork
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.transe import TransE, TranslatingTask
 from kbtools.scorers.words import load_words
-from kbtools.scoring import Asked
+from kbtools.text.question import MarkedQuestion, Question
 
 SCORERS: dict[str, type[RelationNetwork]] = {
     "embed-avg": EmbedAverageScorer,
@@ -133,10 +132,10 @@ def measure_scorer(name: str, device: torch.device, report: Report, *, relations
     report.add(f"{name}: seconds of a training epoch of {QUESTIONS:,}", QUESTIONS / rate(device, step, count=batch))
 
 
-def read(text: str) -> Asked:
+def read(text: str) -> MarkedQuestion:
     """Split a question into words; its first two stand for the mention."""
     question = Question.read(text)
-    return Asked(question, 0, question.tokens[1].end)
+    return MarkedQuestion(question, 0, question.tokens[1].end)
 
 
 def measure_transe(device: torch.device, report: Report, *, entities: int) -> None:

@@ -9,12 +9,12 @@ from fbsq import questions
 
 import kbtools
 from kbtools.answering import Answerer
-from kbtools.joint import joint_parts
-from kbtools.judging import gather_pools, judge
 from kbtools.questions import AnnotatedQuestion, read_annotated
-from kbtools.ranking import add_parts
+from kbtools.ranking.joint import joint_parts
+from kbtools.ranking.judging import gather_pools, judge
+from kbtools.ranking.ranking import add_parts
+from kbtools.ranking.weights import Judged, accuracy
 from kbtools.scorers.examples import Examples, read_examples
-from kbtools.tuning import Judged, accuracy
 
 
 class Measured:

@@ -19,8 +19,9 @@ from measured import Measured, object_accuracy, pair_accuracy
 from kbtools.errors import KBToolsError
 from kbtools.indexers.build import Watch, build
 from kbtools.indexers.readers.reading import ReadOptions
-from kbtools.judging import choose_for, gather_pools
-from kbtools.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
+from kbtools.ranking.judging import choose_for, gather_pools
+from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
+from kbtools.ranking.weights import ranking_key
 from kbtools.scorers.checkpoint import read_model_record
 from kbtools.scorers.profile_training import PLANS, train_profile
 from kbtools.scorers.profiles import relation_settings, subject_settings, tagger_settings
@@ -31,7 +32,6 @@ from kbtools.scorers.tagger_training import WordsAlone, train_tagger
 from kbtools.scorers.tagging import label_questions, sentence_accuracy
 from kbtools.scorers.tasks import first_share, relation_marks
 from kbtools.scorers.training import Splits, train_relation
-from kbtools.tuning import ranking_key
 
 HINGE, PAPER = "hinge", "paper"
 """Folders, inside that of the models, of the BiGRU trained with the hinge, and of the models of the profile `paper`."""

@@ -16,10 +16,11 @@ import kbtools
 from kbtools.evaluation import expected_accuracy, mention_coverage, pruning_figures
 from kbtools.indexers.build import Watch, build
 from kbtools.indexers.readers.reading import ReadOptions
-from kbtools.linking import link_strictly
-from kbtools.ngrams import Question, ngrams
+from kbtools.linking.strict import link_strictly
 from kbtools.pruning import PRUNERS
 from kbtools.questions import read_annotated
+from kbtools.text.ngrams import ngrams
+from kbtools.text.question import Question
 
 WORDS = 10
 

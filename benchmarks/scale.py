@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 
 import kbtools
-from kbtools.ngrams import Question, ngrams
 from kbtools.pruning import PRUNERS
 from kbtools.questions import read_questions
+from kbtools.text.ngrams import ngrams
+from kbtools.text.question import Question
 
 OPENING = "import time; from kbtools.indexers.embedded import EmbeddedKB; t = time.perf_counter(); EmbeddedKB({path!r}); print(1000 * (time.perf_counter() - t))"  # noqa: E501
 

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from kbtools.answering import open_kb
 from kbtools.indexers.memory import MemoryKB
 from kbtools.indexers.vectors import FOLDER, KINDS, write_vectors
-from kbtools.judging import gather_pools
-from kbtools.models import make_embedder, subject_vectors
-from kbtools.ngrams import Question
+from kbtools.kb.vector_index import EntityVectors, ExactVectors, Neighbours, VectorIndex, recall
 from kbtools.pruning.dense import NEAREST
 from kbtools.questions import read_annotated
-from kbtools.scoring import Asked
-from kbtools.vectors import EntityVectors, ExactVectors, Neighbours, VectorIndex, recall
+from kbtools.ranking.judging import gather_pools
+from kbtools.ranking.models import make_embedder, subject_vectors
+from kbtools.text.question import MarkedQuestion, Question
 
 ASKED, CENTRES, SPREAD = 500, 1_000, 0.7
 
@@ -85,7 +84,7 @@ def trained(kb_path: Path, models: Path, subject: str) -> None:
     vectors = subject_vectors(subject, kb, models=models)
     for kind in KINDS:
         index = write_vectors(kb_path, kb, vectors, kind=kind)
-        asked = make_embedder(kb, models=models)([Asked(Question.read(one.text), 0, 0) for one in gold])
+        asked = make_embedder(kb, models=models)([MarkedQuestion(Question.read(one.text), 0, 0) for one in gold])
         found = index.nearest(asked, limit=NEAREST)
         if kind == KINDS[0]:
             exact = Neighbours(found.rows[:, :10], found.cosines[:, :10])

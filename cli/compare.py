@@ -9,12 +9,12 @@ from kbtools.answering import SCORER, TAGGER
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option
 from kbtools.comparison.compare import Request, compare
-from kbtools.comparison.files import write_tables
 from kbtools.comparison.grid import POPULARITY, Grid, split_names
-from kbtools.comparison.records import report_json
-from kbtools.comparison.report import make_report
+from kbtools.comparison.report.files import write_tables
+from kbtools.comparison.report.records import report_json
+from kbtools.comparison.report.summary import make_report
+from kbtools.comparison.report.tables import terminal_table
 from kbtools.comparison.stages import Watch
-from kbtools.comparison.tables import terminal_table
 from kbtools.pruning import PRUNERS
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from kbtools.cli.options import Command
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 
 if TYPE_CHECKING:
     from kbtools.scorers.given_vectors import GivenVectors

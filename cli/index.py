@@ -17,7 +17,7 @@ from kbtools.indexers.build import Phase, Watch, build
 from kbtools.indexers.readers.ntriples import Predicates
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.tables import USUAL
-from kbtools.reporting import counts_report, skipped_report
+from kbtools.kb.manifest_report import counts_report, skipped_report
 
 FILE = click.Path(path_type=Path)
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 
 from kbtools.cli.options import json_option
-from kbtools.comparison.files import write_tables
-from kbtools.comparison.records import report_json
-from kbtools.comparison.report import make_report
+from kbtools.comparison.report.files import write_tables
+from kbtools.comparison.report.records import report_json
+from kbtools.comparison.report.summary import make_report
+from kbtools.comparison.report.tables import terminal_table
+from kbtools.comparison.report.writing import write_page, write_page_with_pictures
 from kbtools.comparison.run import open_run
-from kbtools.comparison.tables import terminal_table
 from kbtools.errors import MissingDependency
-from kbtools.reports.writing import write_page, write_page_with_pictures
 
 
 @click.command("report")

@@ -54,7 +54,7 @@ def command(
         return
     if path is None or train is None or valid is None or models is None:
         raise click.UsageError("give --kb, --train, --valid and --out, or the name of a part")
-    from kbtools.judging import choose_for
+    from kbtools.ranking.judging import choose_for
     from kbtools.scorers.distributed import rank
     from kbtools.scorers.profile_training import PLANS, train_profile
     from kbtools.scorers.training import Splits
@@ -167,7 +167,7 @@ def ranking(
     device: str,
 ) -> None:
     """Choose the temperatures and weights of the joint score, and keep them with the models."""
-    from kbtools.judging import choose_for
+    from kbtools.ranking.judging import choose_for
 
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
     chosen = choose_for(answerer, valid, models=models, pruning=pruning, scorer=scorer, subject=subject, limit=limit)

@@ -8,8 +8,8 @@ from kbtools.cli.given import Given, given_options
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, kb_option, models_option
 from kbtools.errors import ModelMissing
-from kbtools.knowledge import KnowledgeBase
-from kbtools.vectors import EntityVectors, VectorIndex
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.vector_index import EntityVectors, VectorIndex
 
 
 @click.command("vectors")
@@ -68,7 +68,7 @@ def trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None,
     if models is None:
         raise ModelMissing("name the folder of trained vectors with --models, or give --vectors and --ids, or --pykeen")
     if subject:
-        from kbtools.models import subject_vectors
+        from kbtools.ranking.models import subject_vectors
 
         return subject_vectors(subject, kb, models=models, device=device)
     from kbtools.scorers.transe import trained_vectors

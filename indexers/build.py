@@ -19,7 +19,7 @@ from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source, file_digest
 from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.writing import Writer
-from kbtools.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
+from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
 from kbtools.storage import built_folder, write_record
 
 logger = logging.getLogger(__name__)

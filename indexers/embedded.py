@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from kbtools.errors import KBMissing, KBUnusable
 from kbtools.indexers.arrays import StringTable, read_column
-from kbtools.indexers.forms import FormStore
+from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.one_edit import open_recall
 from kbtools.indexers.vectors import FOLDER, FaissVectors
-from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
-from kbtools.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
-from kbtools.ngrams import Question
-from kbtools.similarity import LONGEST_NAME, rescore
+from kbtools.kb.contract import NameMatch, SimilarName
+from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
+from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.linking.similarity import LONGEST_NAME, rescore
 from kbtools.storage import beside, is_being_built, read_record
+from kbtools.text.question import Question
 
 MANIFEST = "manifest.msgpack"
 FORMS = "forms.lmdb"

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from kbtools.errors import VectorsMissing
-from kbtools.forms import name_forms
-from kbtools.ids import canonical_id
-from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
-from kbtools.manifest import Count, Manifest
-from kbtools.ngrams import Question
-from kbtools.rungs import Form
-from kbtools.similarity import rescore
-from kbtools.vectors import VectorIndex
+from kbtools.kb.contract import NameMatch, SimilarName
+from kbtools.kb.ids import canonical_id
+from kbtools.kb.manifest import Count, Manifest
+from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.kb.vector_index import VectorIndex
+from kbtools.linking.similarity import rescore
+from kbtools.text.name_forms import name_forms
+from kbtools.text.question import Question
+from kbtools.text.rungs import Form
 
 
 class MemoryKB:

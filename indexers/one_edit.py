@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kbtools.indexers.arrays import StringTable
-from kbtools.indexers.forms import FormStore
+from kbtools.indexers.form_store import FormStore
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def edits(form: str) -> Iterator[str]:
 def open_recall(folder: Path, *, forms: FormStore, texts: StringTable) -> Recall:
     """Open the fuzzy index; where tantivy cannot be imported, or was not when it was built, recall by one edit."""
     try:
-        from kbtools.indexers.fuzzy import FuzzyIndex
+        from kbtools.indexers.fuzzy_index import FuzzyIndex
     except ImportError as error:
         logger.warning("tantivy cannot be imported (%s): fuzzy links are one edit away at most", error)
         return OneEdit(forms)

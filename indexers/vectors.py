@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import BadSetting, KBUnusable, MissingDependency, VectorsMissing
-from kbtools.knowledge import EntityRows, KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.vector_index import EntityVectors, Neighbours, Origin, check_dim, normalised
 from kbtools.storage import built_folder, read_record, write_record
-from kbtools.vectors import EntityVectors, Neighbours, Origin, check_dim, normalised
 
 logger = logging.getLogger(__name__)
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from kbtools.forms import name_forms
 from kbtools.indexers import staging
 from kbtools.indexers.arrays import ColumnWriter, StringWriter
 from kbtools.indexers.embedded import COLUMNS, FORMS, FUZZY
-from kbtools.indexers.forms import KIND_SHIFT, FormWriter, group_forms
+from kbtools.indexers.form_store import KIND_SHIFT, FormWriter, group_forms
 from kbtools.indexers.staging import Staging
-from kbtools.rungs import Form
+from kbtools.text.name_forms import name_forms
+from kbtools.text.rungs import Form
 
 if TYPE_CHECKING:
-    from kbtools.indexers.fuzzy import FuzzyWriter
+    from kbtools.indexers.fuzzy_index import FuzzyWriter
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +143,7 @@ class Writer:
     def fuzzy_writer(self, threads: int) -> "FuzzyWriter | None":
         """Open the fuzzy index for writing; there is none where tantivy cannot be imported."""
         try:
-            from kbtools.indexers.fuzzy import FuzzyWriter
+            from kbtools.indexers.fuzzy_index import FuzzyWriter
         except ImportError as error:
             logger.warning("tantivy cannot be imported (%s): built without a fuzzy index", error)
             return None

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import numpy as np
 
-from kbtools.candidates import Candidates, gather_candidates
 from kbtools.errors import BrokenPlugin
-from kbtools.ids import is_literal, literal_text
-from kbtools.joint import DEFAULT as DEFAULT_WEIGHTS
-from kbtools.joint import WITH_SUBJECT, Weights
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import make_embedder, make_relation_scorer, make_subject_scorer, make_tagger
-from kbtools.ngrams import Question
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import is_literal, literal_text
+from kbtools.linking.candidates import Candidates, gather_candidates
 from kbtools.plugins import BACKENDS, load_plugin
 from kbtools.pruning.dense import EmbedQuestions
-from kbtools.pruning.table import DEFAULT, DENSE, FOCUSED, Pruner, make_pruner
-from kbtools.ranking import Ranking, rank
+from kbtools.pruning.pruners import DEFAULT, DENSE, FOCUSED, Pruner, make_pruner
+from kbtools.pruning.tagging import Tagger
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer
+from kbtools.ranking.joint import DEFAULT as DEFAULT_WEIGHTS
+from kbtools.ranking.joint import WITH_SUBJECT, Weights
+from kbtools.ranking.models import make_embedder, make_relation_scorer, make_subject_scorer, make_tagger
+from kbtools.ranking.ranking import Ranking, rank
+from kbtools.ranking.weights import ranking_key, read_weights
 from kbtools.results import Answer, Candidate, Mention, Result
-from kbtools.scoring import RelationScorer, SubjectScorer
-from kbtools.tagging import Tagger
-from kbtools.tuning import ranking_key, read_weights
+from kbtools.text.question import Question
 
 SCORER = "lexical"
 TAGGER = "bigru-crf+"

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbtools.answering import Answerer
-from kbtools.candidates import gather_candidates
-from kbtools.knowledge import KnowledgeBase
-from kbtools.linking import link_strictly
-from kbtools.misspelling import link_fuzzily
-from kbtools.ngrams import Question, ngrams
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.candidates import gather_candidates
+from kbtools.linking.fuzzy import link_fuzzily
+from kbtools.linking.strict import link_strictly
 from kbtools.questions import AnnotatedQuestion
 from kbtools.results import Result
+from kbtools.text.ngrams import ngrams
+from kbtools.text.question import Question
 
 NOBODY = np.empty(0, dtype=np.uint32)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
-from kbtools.ids import canonical_id
+from kbtools.kb.ids import canonical_id
 
 
 @dataclass(frozen=True, slots=True)

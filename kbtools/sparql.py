@@ -2,7 +2,7 @@
 
 import re
 
-from kbtools.ids import FREEBASE_NAMESPACE, is_literal
+from kbtools.kb.ids import FREEBASE_NAMESPACE, is_literal
 
 WIKIDATA_ENTITY = "http://www.wikidata.org/entity/"
 WIKIDATA_DIRECT = "http://www.wikidata.org/prop/direct/"

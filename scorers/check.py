@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import BrokenPlugin
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import call
-from kbtools.ngrams import Question
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import SCORERS, load_plugin
-from kbtools.scoring import Asked, RelationScorer, Trained
+from kbtools.ranking.contracts import RelationScorer, Trained
+from kbtools.ranking.models import call
+from kbtools.text.question import MarkedQuestion, Question
 
 RELATIONS = ("book.written_work.author", "film.film.directed_by", "music.album.genre", "people.person.place_of_birth")
 
@@ -84,8 +84,11 @@ def maker(name: str, plugin: Any) -> Make:
     return make
 
 
-def asked() -> list[Asked]:
-    return [Asked(Question.read(text), text.find(named), text.find(named) + len(named)) for text, named in QUESTIONS]
+def asked() -> list[MarkedQuestion]:
+    return [
+        MarkedQuestion(Question.read(text), text.find(named), text.find(named) + len(named))
+        for text, named in QUESTIONS
+    ]
 
 
 def close(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
@@ -110,7 +113,7 @@ def ignores_order_of_questions(make: Make) -> bool:
 
 def ignores_padding(make: Make) -> bool:
     scorer: RelationScorer = make(RELATIONS)
-    long = Asked(Question.read(" ".join(["and so on"] * 50)), 0, 0)
+    long = MarkedQuestion(Question.read(" ".join(["and so on"] * 50)), 0, 0)
     return close(scorer.score(asked()), scorer.score([*asked(), long])[:-1])
 
 

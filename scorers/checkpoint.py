@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from kbtools.errors import CheckpointMismatch, KBUnusable, ModelMissing, ModelUnusable
-from kbtools.models import RECORD
+from kbtools.ranking.models import RECORD
 from kbtools.storage import built_folder, read_record, write_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 1

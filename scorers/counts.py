@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.knowledge import EntityRows, KnowledgeBase
-from kbtools.scoring import Asked
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.text.question import MarkedQuestion
 
 
 class FactCount:
@@ -15,7 +16,9 @@ class FactCount:
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
 
-    def score(self, asked: Sequence[Asked], *, which: NDArray[np.int64], subjects: EntityRows) -> NDArray[np.float64]:
+    def score(
+        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+    ) -> NDArray[np.float64]:
         counted: NDArray[np.float64] = np.log1p(self.kb.fact_counts(subjects))
         return counted
 
@@ -26,6 +29,8 @@ class TypeCount:
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
 
-    def score(self, asked: Sequence[Asked], *, which: NDArray[np.int64], subjects: EntityRows) -> NDArray[np.float64]:
+    def score(
+        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+    ) -> NDArray[np.float64]:
         counted: NDArray[np.float64] = np.log1p(np.diff(self.kb.types_of(subjects).starts))
         return counted

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kbtools.errors import ModelUnusable
-from kbtools.knowledge import EntityRows, KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
 from kbtools.scorers.base import group_by_length, moved
 from kbtools.scorers.bigru import BiGRU
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -20,7 +21,7 @@ from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.transe import check_digest, entity_count
 from kbtools.scorers.vocabulary import UNKNOWN, initialise
 from kbtools.scorers.words import WordVectors
-from kbtools.scoring import Asked
+from kbtools.text.question import MarkedQuestion
 
 
 class EntityNetwork(nn.Module):
@@ -94,7 +95,7 @@ class RandomVectorScorer:
         return f"{cls.__module__}:{cls.__qualname__}"
 
     @staticmethod
-    def text(asked: Asked) -> tuple[str, ...]:
+    def text(asked: MarkedQuestion) -> tuple[str, ...]:
         """Read the words that the network sees; a question without any is one unknown word."""
         return tuple(asked.words()) or (UNKNOWN,)
 
@@ -102,14 +103,16 @@ class RandomVectorScorer:
     def dim(self) -> int:
         return self.network.table.embedding_dim
 
-    def score(self, asked: Sequence[Asked], *, which: NDArray[np.int64], subjects: EntityRows) -> NDArray[np.float64]:
+    def score(
+        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+    ) -> NDArray[np.float64]:
         with scoring():
             questions = self.questions(asked)[torch.from_numpy(which).to(self.network.device)]
             scores = (questions * self.subjects(subjects)).sum(dim=1)
         found: NDArray[np.float64] = scores.double().cpu().numpy()
         return found
 
-    def embed_questions(self, asked: Sequence[Asked]) -> NDArray[np.float32]:
+    def embed_questions(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = self.questions(asked).float().cpu().numpy()
         return vectors
 
@@ -118,7 +121,7 @@ class RandomVectorScorer:
         return vectors
 
     @scoring()
-    def questions(self, asked: Sequence[Asked]) -> Tensor:
+    def questions(self, asked: Sequence[MarkedQuestion]) -> Tensor:
         """Give g(q) of questions of any length: (questions, dim)."""
         texts = [self.text(one) for one in asked]
         vectors = torch.empty(len(texts), self.dim, device=self.network.device)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import BadQuestions
-from kbtools.knowledge import KnowledgeBase
-from kbtools.labelling import label_mention
-from kbtools.ngrams import Ngram, Question
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.mentions import label_mention
 from kbtools.questions import read_annotated
-from kbtools.scoring import Asked
+from kbtools.text.ngrams import Ngram
+from kbtools.text.question import MarkedQuestion, Question
 
 MOST_UNKNOWN = 0.05
 """The share of questions whose relation the knowledge base may lack before the file is refused."""
@@ -26,7 +26,7 @@ class Examples:
     left out because the knowledge base lacks their relation.
     """
 
-    asked: list[Asked]
+    asked: list[MarkedQuestion]
     mentions: list[Ngram | None]
     subjects: NDArray[np.int64]
     relations: NDArray[np.int64]
@@ -58,7 +58,7 @@ def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
         for question, subject in zip(questions, subjects, strict=True)
     ]
     asked = [
-        Asked(question, mention.start, mention.end) if mention else Asked(question, 0, 0)
+        MarkedQuestion(question, mention.start, mention.end) if mention else MarkedQuestion(question, 0, 0)
         for question, mention in zip(questions, mentions, strict=True)
     ]
     relations = np.array([rows[one.relation] for one in known], dtype=np.int64)

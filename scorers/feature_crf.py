@@ -10,12 +10,12 @@ import pycrfsuite
 from numpy.typing import NDArray
 
 from kbtools.errors import ModelUnusable
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import RECORD
-from kbtools.ngrams import Question
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.pruning.tagging import words_of
+from kbtools.ranking.models import RECORD
 from kbtools.scorers.checkpoint import FORMAT_NAME, FORMAT_VERSION, read_model_record
 from kbtools.storage import built_folder, write_record
-from kbtools.tagging import words_of
+from kbtools.text.question import Question
 
 MODEL = "model.crfsuite"
 OUTSIDE, SUBJECT = "O", "SUB"

@@ -10,12 +10,13 @@ import torch
 from numpy.typing import NDArray
 
 from kbtools.errors import BadVectors, SourceMissing
-from kbtools.ids import canonical_id
-from kbtools.knowledge import EntityRows, KnowledgeBase
-from kbtools.models import ENTITIES, model_folder
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import canonical_id
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.vector_index import EntityVectors
+from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, write_checkpoint
 from kbtools.scorers.transe import KIND, entity_count
-from kbtools.vectors import EntityVectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.normalise import fold, split_words
-from kbtools.scoring import Asked
+from kbtools.text.normaliser import fold, split_words
+from kbtools.text.question import MarkedQuestion
 
 STEM = 5
 """Letters by which two words are held to be forms of one: `directed` and `director` share five."""
@@ -70,7 +70,7 @@ class LexicalScorer:
             for word, entries in columns.items()
         }
 
-    def score(self, asked: Sequence[Asked]) -> NDArray[np.float64]:
+    def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         scores = np.zeros((len(asked), self.count))
         for row, one in enumerate(asked):
             for word, weight in hinted(one.context()).items():

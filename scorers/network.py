@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from kbtools.errors import ModelUnusable
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.base import Encoder, group_by_length
 from kbtools.scorers.checkpoint import Checkpoint, match_rows, read_checkpoint, write_checkpoint
 from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
@@ -19,7 +19,7 @@ from kbtools.scorers.dot import BY_ROW, DotScorer
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.vocabulary import SYMBOL, UNKNOWN
 from kbtools.scorers.words import WordVectors
-from kbtools.scoring import Asked
+from kbtools.text.question import MarkedQuestion
 
 
 class TrainedNetwork(ABC):
@@ -94,11 +94,11 @@ class TrainedNetwork(ABC):
         return f"{cls.__module__}:{cls.__qualname__}"
 
     @classmethod
-    def text(cls, asked: Asked) -> tuple[str, ...]:
+    def text(cls, asked: MarkedQuestion) -> tuple[str, ...]:
         """Read the words that the network sees; a question without any is one unknown word."""
         return tuple(asked.words(symbol=SYMBOL if cls.symbol else None)) or (UNKNOWN,)
 
-    def score_asked(self, asked: Sequence[Asked]) -> NDArray[np.float32]:
+    def score_asked(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
         """Score questions, those that read the same only once: (questions, rows)."""
         texts: dict[tuple[str, ...], int] = {}
         places = [texts.setdefault(self.text(one), len(texts)) for one in asked]

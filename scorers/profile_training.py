@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.profiles import relation_settings, subject_settings, tagger_settings
 from kbtools.scorers.settings import change_settings, setting_parts
 from kbtools.scorers.subject_training import train_subject

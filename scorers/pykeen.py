@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import BadVectors, SourceMissing
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.given_vectors import GivenVectors, match_vectors
 
 MODEL, IDS = "trained_model.pkl", "training_triples/entity_to_id.tsv.gz"

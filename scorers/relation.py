@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.knowledge import KnowledgeBase
-from kbtools.normalise import fold, split_words
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.network import TrainedNetwork
 from kbtools.scorers.vocabulary import UNKNOWN
-from kbtools.scoring import Asked
+from kbtools.text.normaliser import fold, split_words
+from kbtools.text.question import MarkedQuestion
 
 
 def name_words(relation: str) -> list[str]:
@@ -31,5 +31,5 @@ class RelationNetwork(TrainedNetwork):
     def names_of(cls, rows: Sequence[str]) -> list[list[str]]:
         return [name_words(relation) for relation in rows]
 
-    def score(self, asked: Sequence[Asked]) -> NDArray[np.float64]:
+    def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         return self.score_asked(asked).astype(np.float64)

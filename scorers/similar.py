@@ -7,11 +7,11 @@ import numpy as np
 import torch
 
 from kbtools.errors import UnknownEntity, VectorsMissing
-from kbtools.ids import canonical_id
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import ENTITIES, model_folder
-from kbtools.normalise import normal_form
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import canonical_id
+from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.transe import load_vectors
+from kbtools.text.normaliser import normal_form
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,15 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.knowledge import EntityRows, KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
 from kbtools.scorers.base import Encoder
 from kbtools.scorers.bigru import BiGRU
 from kbtools.scorers.dot import DotScorer
 from kbtools.scorers.embed_avg import EmbedAverage
 from kbtools.scorers.network import TrainedNetwork
 from kbtools.scorers.relation import name_words
-from kbtools.scoring import Asked
+from kbtools.text.question import MarkedQuestion
 
 
 class TypeVectorScorer(TrainedNetwork):
@@ -48,14 +49,16 @@ class TypeVectorScorer(TrainedNetwork):
     def dim(self) -> int:
         return len(self.rows)
 
-    def score(self, asked: Sequence[Asked], *, which: NDArray[np.int64], subjects: EntityRows) -> NDArray[np.float64]:
+    def score(
+        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+    ) -> NDArray[np.float64]:
         probable = self.probable_types(asked)
         types, counts, owner = self.types_of(subjects)
         gained = probable[which[owner], types]
         products = np.bincount(owner, weights=gained, minlength=len(subjects)).astype(np.float64)
         return self.similarity(products, counts)
 
-    def embed_questions(self, asked: Sequence[Asked]) -> NDArray[np.float32]:
+    def embed_questions(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
         return self.probable_types(asked).astype(np.float32)
 
     def embed_subjects(self, subjects: EntityRows) -> NDArray[np.float32]:
@@ -64,7 +67,7 @@ class TypeVectorScorer(TrainedNetwork):
         vectors[owner, types] = 1.0
         return vectors
 
-    def probable_types(self, asked: Sequence[Asked]) -> NDArray[np.float64]:
+    def probable_types(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         """Give g(q), how probable each type is: (questions, types)."""
         probable: NDArray[np.float64] = 1 / (1 + np.exp(-self.score_asked(asked).astype(np.float64)))
         return probable

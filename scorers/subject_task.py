@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.entity_vectors import EntityNetwork, RandomVectorScorer
 from kbtools.scorers.examples import Examples
 from kbtools.scorers.settings import ObjectiveConfig

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from kbtools.errors import BrokenPlugin
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import ENTITIES, SUBJECT, model_folder, plugin_folder
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import SUBJECT_SCORERS, load_plugin
+from kbtools.ranking.models import ENTITIES, SUBJECT, model_folder, plugin_folder
 from kbtools.scorers.checkpoint import digest_rows
 from kbtools.scorers.devices import resolve_device
 from kbtools.scorers.entity_vectors import RandomVectorScorer

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kbtools.errors import ModelUnusable
-from kbtools.gazetteer import BITS, Gazetteer
-from kbtools.knowledge import KnowledgeBase
-from kbtools.ngrams import Question
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.pruning.tagging import words_of
 from kbtools.scorers.base import group_by_length
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kbtools.scorers.crf import span_log_probabilities
 from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
+from kbtools.scorers.gazetteer import BITS, Gazetteer
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.vocabulary import WordEmbedding, collect_words, initialise
 from kbtools.scorers.words import WordVectors
-from kbtools.tagging import words_of
+from kbtools.text.question import Question
 
 TAGS = 2
 

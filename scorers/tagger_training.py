@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from kbtools.errors import BadQuestions, BrokenPlugin
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import TAGGER, model_folder
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import TAGGERS, load_plugin
+from kbtools.pruning.tagging import words_of
+from kbtools.ranking.models import TAGGER, model_folder
 from kbtools.scorers.devices import resolve_device
 from kbtools.scorers.distributed import once
 from kbtools.scorers.settings import PlainSettings
@@ -17,7 +18,6 @@ from kbtools.scorers.tagging import Labelled, TaggingTask, label_questions
 from kbtools.scorers.train import Epoch, fit_model
 from kbtools.scorers.training import Report, Splits, TrainedModel, fingerprint, finished
 from kbtools.scorers.words import load_words
-from kbtools.tagging import words_of
 
 RIGHT = "of sentences tagged right"
 

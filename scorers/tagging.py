@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kbtools.pruning.tagging import word_span
 from kbtools.scorers.crf import SUBJECT, best_sequence, log_partition, sequence_score
 from kbtools.scorers.examples import Examples
 from kbtools.scorers.tagger import BiGRUTagger, TaggerNetwork
-from kbtools.tagging import word_span
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.dot import DotScorer
 from kbtools.scorers.examples import Examples
 from kbtools.scorers.losses import cross_entropy, hinge

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kbtools.errors import BrokenPlugin, ModelError
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import RELATION, model_folder
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import SCORERS, load_plugin
+from kbtools.ranking.models import RELATION, model_folder
 from kbtools.scorers.checkpoint import digest_rows, read_model_record
 from kbtools.scorers.devices import resolve_device
 from kbtools.scorers.distributed import check_agreement

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kbtools.errors import CheckpointMismatch
-from kbtools.knowledge import FactColumns, KnowledgeBase
-from kbtools.models import ENTITIES, model_folder
+from kbtools.kb.contract import FactColumns, KnowledgeBase
+from kbtools.kb.vector_index import EntityVectors
+from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kbtools.scorers.translation import Translation
-from kbtools.vectors import EntityVectors
 
 KIND = "kbtools.scorers.transe:TransE"
 AT_ONCE = 65_536

@@ -5,12 +5,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.contracts import SubjectScorer
 from kbtools.scorers.dot import DotScorer
 from kbtools.scorers.examples import Examples
 from kbtools.scorers.losses import type_wise_cross_entropy
 from kbtools.scorers.subject import TypeVectorScorer
-from kbtools.scoring import SubjectScorer
 
 
 class TypeTask:

@@ -23,7 +23,7 @@ from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.memory import MemoryKB
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"

@@ -19,7 +19,7 @@ SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 ROOMS = dict(line.split(" = ") for line in SETUP["options"]["package_dir"].split("\n") if line)
 HEAVY = {"duckdb", "elasticsearch", "faiss", "lmdb", "pyarrow", "pyoxigraph", "tantivy", "torch"}
 DRAWING = {"matplotlib"}
-"""What the package kbtools.reports may import, and nothing else."""
+"""What the package kbtools.comparison.report may import, and nothing else."""
 
 KBTOOLS_SCRIPT = str(Path(sysconfig.get_path("scripts"), "kbtools"))
 
@@ -84,7 +84,7 @@ def test_reports_alone_draw() -> None:
     against = [
         f"{module} imports {name}"
         for module, path in MODULES.items()
-        if not module.startswith("kbtools.reports.")
+        if not module.startswith("kbtools.comparison.report.")
         for name in imports(path)
         if name.split(".")[0] in DRAWING
     ]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kbtools.forms import name_forms
 from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.text.name_forms import name_forms
 
 LONGEST_TERM = 480
 """Bytes of a form that is a term as it is; of a longer one the term is a hash. The cluster's own limit is 32,766."""

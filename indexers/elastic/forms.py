@@ -12,15 +12,15 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from kbtools.forms import name_forms
 from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, encode
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.forms import form_key, is_normal, read_group_lists
+from kbtools.indexers.form_store import form_key, is_normal, read_group_lists
 from kbtools.indexers.pages import release_pages
-from kbtools.knowledge import Grouped
-from kbtools.normalise import normal_form
-from kbtools.rungs import Form
-from kbtools.similarity import LONGEST_NAME
+from kbtools.kb.rows import Grouped
+from kbtools.linking.similarity import LONGEST_NAME
+from kbtools.text.name_forms import name_forms
+from kbtools.text.normaliser import normal_form
+from kbtools.text.rungs import Form
 
 Match = tuple[str, Form, list[int]]
 """A name, the form that it is found by, and the rows of those who bear it."""

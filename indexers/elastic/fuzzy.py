@@ -8,7 +8,7 @@ What a form links to comes with it.
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from kbtools.similarity import has_neighbours
+from kbtools.linking.similarity import has_neighbours
 
 RECALLED = 100
 RECALLED_FIELDS = ["form", "linked"]

@@ -21,8 +21,10 @@ from kbtools.indexers.elastic.opening import Catalog, open_version
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.similar import SimilarNames
 from kbtools.indexers.elastic.vectors import ElasticVectors
-from kbtools.knowledge import EntityRows, Grouped, NameMatch, SimilarName
-from kbtools.ngrams import Question, ngrams
+from kbtools.kb.contract import NameMatch, SimilarName
+from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.text.ngrams import ngrams
+from kbtools.text.question import Question
 
 
 class ElasticKB:

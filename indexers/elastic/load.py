@@ -14,7 +14,7 @@ from kbtools.indexers.elastic.options import LoadOptions as LoadOptions
 from kbtools.indexers.elastic.run import Run
 from kbtools.indexers.elastic.versions import Version, check_alias, check_name, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.manifest import Manifest
+from kbtools.kb.manifest import Manifest
 
 logger = logging.getLogger(__name__)
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from kbtools.forms import name_forms
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.documents import term_of
 from kbtools.indexers.elastic.entities import Entities, Entity
 from kbtools.indexers.elastic.forms import unpack
 from kbtools.indexers.elastic.queries import TERMS_AT_ONCE, count_search, cut, is_counted, terms_search
-from kbtools.knowledge import NameMatch
-from kbtools.rungs import Form
+from kbtools.kb.contract import NameMatch
+from kbtools.text.name_forms import name_forms
+from kbtools.text.rungs import Form
 
 FORMS_REMEMBERED = 50_000
 WORDS_REMEMBERED = 100_000

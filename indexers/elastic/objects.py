@@ -8,7 +8,7 @@ from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.entities import Entities
 from kbtools.indexers.elastic.queries import cut
-from kbtools.knowledge import EntityRows
+from kbtools.kb.rows import EntityRows
 
 REMEMBERED = 500
 

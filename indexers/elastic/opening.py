@@ -9,7 +9,7 @@ from kbtools.errors import KBUnusable, NotAllowed, Unreachable
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.mapping import ROLES, check_mapping_version
 from kbtools.indexers.elastic.versions import Version, current_version
-from kbtools.manifest import Manifest
+from kbtools.kb.manifest import Manifest
 
 
 def open_version(cluster: Cluster, kb: str) -> Version:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.fuzzy import recall_searches, recalled
 from kbtools.indexers.elastic.names import Names
-from kbtools.knowledge import SimilarName
-from kbtools.similarity import LONGEST_NAME, rescore
+from kbtools.kb.contract import SimilarName
+from kbtools.linking.similarity import LONGEST_NAME, rescore
 
 REMEMBERED = 1_000
 

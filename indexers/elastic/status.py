@@ -6,7 +6,7 @@ from kbtools.indexers.elastic.claims import Progress, read_note, read_parts
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.mapping import ENTITIES
 from kbtools.indexers.elastic.versions import CONTROL, Version, check_name, current_version, list_versions
-from kbtools.manifest import Manifest
+from kbtools.kb.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)

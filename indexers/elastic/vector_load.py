@@ -21,7 +21,7 @@ from kbtools.indexers.elastic.mapping import (
 )
 from kbtools.indexers.elastic.vectors import ElasticVectors
 from kbtools.indexers.elastic.versions import index_name, list_versions
-from kbtools.vectors import EntityVectors
+from kbtools.kb.vector_index import EntityVectors
 
 PATIENCE = Patience(total=300.0)
 

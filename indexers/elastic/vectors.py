@@ -7,7 +7,7 @@ from kbtools.errors import VectorsMissing
 from kbtools.indexers.elastic.mapping import OWNER, VECTORS
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.versions import Version
-from kbtools.vectors import Neighbours, Origin, check_dim, normalised
+from kbtools.kb.vector_index import Neighbours, Origin, check_dim, normalised
 
 CANDIDATES = 10
 """Entities that a shard looks at for each one asked for: more of them find more of the true ones, and cost more."""
@@ -19,7 +19,7 @@ AT_ONCE = 50
 class ElasticVectors:
     """The vectors of a knowledge base on a cluster; see `VectorIndex` for what each method promises.
 
-    The search is approximate; `kbtools.vectors.recall` measures it against the exact one.
+    The search is approximate; `kbtools.kb.vector_index.recall` measures it against the exact one.
     """
 
     def __init__(self, name: str, version: Version, searches: Searches) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbtools.errors import MissingDependency
-from kbtools.ids import FREEBASE_NAMESPACE, canonical_id
 from kbtools.indexers.readers.records import Rows, flaw
 from kbtools.indexers.readers.release import keep_name, read_lines, speaks
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import Block
+from kbtools.kb.ids import FREEBASE_NAMESPACE, canonical_id
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from kbtools.ids import canonical_id, split_literal, unescape
 from kbtools.indexers.readers.records import SCHEMAS, Batch, Rows, flaw
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import BOM, Block, lines_of
+from kbtools.kb.ids import canonical_id, split_literal, unescape
 
 PREFIX = b"www.freebase.com/"
 DOTS = bytes.maketrans(b"/", b".")

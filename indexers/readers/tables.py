@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from itertools import chain, product
 
 from kbtools.errors import WrongFormat
-from kbtools.ids import canonical_id
 from kbtools.indexers.readers.records import Kind, Rows, flaw
 from kbtools.indexers.readers.release import read_lines
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import Block
+from kbtools.kb.ids import canonical_id
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
     "facts": ("subject", "relation", "object"),

@@ -1,11 +1,11 @@
-"""The joint score of every pair of the pools at once: what `kbtools.joint` computes question by question."""
+"""The joint score of every pair of the pools at once: what `kbtools.ranking.joint` computes question by question."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.comparison.pools import Pools
-from kbtools.joint import Weights
-from kbtools.ranking import DECIMALS
+from kbtools.ranking.joint import Weights
+from kbtools.ranking.ranking import DECIMALS
 
 MICRO = 10**DECIMALS
 """Scores are kept as integers, in millionths of a log-probability: what ties on one machine ties on every other."""

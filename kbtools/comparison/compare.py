@@ -10,7 +10,7 @@ from kbtools.comparison.grid import Grid
 from kbtools.comparison.run import VALID, Origin, Run, Source, open_run, prepare_run
 from kbtools.comparison.stages import Stages, Watch
 from kbtools.errors import SourceEmpty
-from kbtools.pruning.table import FOCUSED
+from kbtools.pruning.pruners import FOCUSED
 from kbtools.questions import AnnotatedQuestion, read_annotated
 from kbtools.storage import locked
 from kbtools.version import __version__

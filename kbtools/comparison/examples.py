@@ -13,7 +13,7 @@ from kbtools.comparison.columns import Columns
 from kbtools.comparison.gold import ABSENT, Gold
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.pools import Pools
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 
 FOLDER = "errors"
 SEED = 0

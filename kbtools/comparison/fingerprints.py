@@ -6,28 +6,25 @@ import inspect
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import kbtools.pruning
+import kbtools
 from kbtools.answering import Answerer
 from kbtools.comparison.columns import digest
 from kbtools.comparison.grid import Cell
-from kbtools.joint import Weights
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import RELATION, SUBJECT, TAGGER, plugin_folder
-from kbtools.normalise import NORMALISER_VERSION
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
-from kbtools.pruning.table import DENSE, FOCUSED
+from kbtools.pruning.pruners import DENSE, FOCUSED
 from kbtools.questions import AnnotatedQuestion
-from kbtools.ranking import DECIMALS
+from kbtools.ranking.joint import Weights
+from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, plugin_folder
+from kbtools.ranking.ranking import DECIMALS
+from kbtools.text.normaliser import NORMALISER_VERSION
 from kbtools.version import __version__
 
 STAGES = 1
 """Rises when the code of a stage changes what it gives."""
 
-LINKING = (
-    "candidates", "forms", "function_words", "linking", "misspelling", "ngrams", "normalise", "rungs", "similarity",
-    "tagging", "tokens",
-)  # fmt: skip
-"""The modules that pruners rest on."""
+LINKING = ("text", "linking", "pruning")
+"""The packages that decide what a pool holds."""
 
 
 def kb_digest(kb: KnowledgeBase) -> str:
@@ -88,8 +85,8 @@ def source_digest(plugin: object) -> str | None:
 @functools.cache
 def pruning_code() -> str:
     """Fingerprint the code that decides what pools hold, so that a changed pruner is not mistaken for the old one."""
-    package = Path(kbtools.pruning.__file__).parent
-    files = [*sorted(package.glob("*.py")), *(package.parent / f"{name}.py" for name in LINKING)]
+    package = Path(kbtools.__file__).parent
+    files = [path for name in LINKING for path in sorted((package / name).glob("*.py"))]
     return digest([hashlib.sha256(path.read_bytes()).hexdigest() for path in files])
 
 

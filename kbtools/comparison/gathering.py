@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.candidates import Candidates, gather_candidates
 from kbtools.comparison.columns import Columns
 from kbtools.comparison.gold import ABSENT, Gold, expected
 from kbtools.comparison.pools import KINDS, Pools
-from kbtools.knowledge import EntityRows, KnowledgeBase
-from kbtools.pruning.table import Pruner
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.linking.candidates import Candidates, gather_candidates
+from kbtools.pruning.pruners import Pruner
 
 WIDTHS = {
     "link_start": np.int32,

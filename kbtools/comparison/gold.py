@@ -7,10 +7,10 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.knowledge import KnowledgeBase
-from kbtools.linking import link_strictly
-from kbtools.ngrams import Question
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.strict import link_strictly
 from kbtools.questions import AnnotatedQuestion
+from kbtools.text.question import Question
 
 TOGETHER = 64
 """Questions that a knowledge base is told of at once."""

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from kbtools.comparison.gold import ABSENT, Gold, rows_of
 from kbtools.comparison.pools import Pools
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 
 UNASKED = -1
 TOGETHER = 1024

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from kbtools.comparison.gold import rows_of
 from kbtools.comparison.pools import Pools
-from kbtools.joint import checked
-from kbtools.knowledge import KnowledgeBase
-from kbtools.ngrams import Question
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.questions import AnnotatedQuestion
-from kbtools.scoring import Asked, RelationScorer, SubjectScorer
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer
+from kbtools.ranking.joint import checked
+from kbtools.text.question import MarkedQuestion, Question
 
 AT_ONCE = 1024
 """Mentions that are scored in one call; a question's mentions stay together."""
@@ -27,7 +27,7 @@ class Batch:
 
     first: int
     end: int
-    asked: list[Asked]
+    asked: list[MarkedQuestion]
 
 
 def make_batches(pools: Pools, questions: Sequence[AnnotatedQuestion]) -> Iterator[Batch]:
@@ -40,7 +40,7 @@ def make_batches(pools: Pools, questions: Sequence[AnnotatedQuestion]) -> Iterat
         asked = []
         for at in range(first, end):
             question = Question.read(questions[at].text)
-            asked += [Asked(question, begins[row], ends[row]) for row in range(starts[at], starts[at + 1])]
+            asked += [MarkedQuestion(question, begins[row], ends[row]) for row in range(starts[at], starts[at + 1])]
         yield Batch(first, end, asked)
         first = end
 

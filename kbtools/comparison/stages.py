@@ -30,8 +30,8 @@ from kbtools.comparison.run import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_
 from kbtools.comparison.scores import Progress, score_relations, score_subjects
 from kbtools.comparison.taggers import judge_tagger
 from kbtools.errors import RunUnusable
-from kbtools.joint import Weights
 from kbtools.questions import AnnotatedQuestion
+from kbtools.ranking.joint import Weights
 
 Watch = Callable[[str, int, int], None]
 """Hears of a stage, of how many questions it is through with, and of how many there are."""

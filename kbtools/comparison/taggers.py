@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.comparison.gold import ABSENT, Gold
-from kbtools.knowledge import KnowledgeBase
-from kbtools.labelling import label_mention
-from kbtools.ngrams import Question
-from kbtools.tagging import Tagger, word_span
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.mentions import label_mention
+from kbtools.pruning.tagging import Tagger, word_span
+from kbtools.text.question import Question
 
 AT_ONCE = 512
 """Questions that a tagger reads in one call."""

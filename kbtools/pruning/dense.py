@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.candidates import Link
-from kbtools.knowledge import KnowledgeBase
-from kbtools.ngrams import Ngram, Question
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.candidates import Link
 from kbtools.pruning.n_gram_idf import NGramIdf
-from kbtools.rungs import Rung
-from kbtools.scoring import Asked
+from kbtools.text.ngrams import Ngram
+from kbtools.text.question import MarkedQuestion, Question
+from kbtools.text.rungs import Rung
 
-EmbedQuestions = Callable[[Sequence[Asked]], NDArray[np.float32]]
+EmbedQuestions = Callable[[Sequence[MarkedQuestion]], NDArray[np.float32]]
 """g(q) of questions: (questions, dim)."""
 
 NEAREST = 20
@@ -37,7 +37,7 @@ class Dense:
         if not question.tokens:
             return []
         whole = Ngram("", 0, len(question.tokens) - 1, question.tokens[0].start, question.tokens[-1].end)
-        found = self.vectors.nearest(self.embed([Asked(question, 0, 0)]), limit=NEAREST)
+        found = self.vectors.nearest(self.embed([MarkedQuestion(question, 0, 0)]), limit=NEAREST)
         rows = found.rows[0]
         titles = [name or entity for name, entity in zip(self.kb.names(rows), self.kb.ids(rows), strict=True)]
         return [

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kbtools.candidates import Link
-from kbtools.knowledge import KnowledgeBase
-from kbtools.linking import link_strictly
-from kbtools.misspelling import Misspelling, link_fuzzily
-from kbtools.ngrams import Ngram, Question, ngrams
-from kbtools.tagging import Tagger, opening, word_places
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.candidates import Link
+from kbtools.linking.fuzzy import Misspelling, link_fuzzily
+from kbtools.linking.strict import link_strictly
+from kbtools.pruning.tagging import Tagger, opening, word_places
+from kbtools.text.ngrams import Ngram, ngrams
+from kbtools.text.question import Question
 
 KEPT, MARGIN = 3, 8.0
 """Mentions that `focused-k` keeps, and how far below the best their log-probability may be."""

@@ -1,10 +1,10 @@
 """N-Gram pruning: the paper's first baseline (section Inference via Focused Pruning)."""
 
-from kbtools.candidates import Link
-from kbtools.knowledge import KnowledgeBase
-from kbtools.linking import link_strictly
-from kbtools.misspelling import Misspelling
-from kbtools.ngrams import Question
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.candidates import Link
+from kbtools.linking.fuzzy import Misspelling
+from kbtools.linking.strict import link_strictly
+from kbtools.text.question import Question
 
 
 class NGram:

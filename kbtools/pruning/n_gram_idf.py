@@ -2,14 +2,14 @@
 
 import math
 
-from kbtools.candidates import Link
-from kbtools.function_words import FUNCTION_WORDS, has_content, is_spoken
-from kbtools.knowledge import KnowledgeBase
-from kbtools.linking import link_strictly, with_facts
-from kbtools.misspelling import Misspelling, relation_words
-from kbtools.ngrams import Question
-from kbtools.normalise import normal_form
-from kbtools.rungs import Rung
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.candidates import Link
+from kbtools.linking.fuzzy import Misspelling, relation_words
+from kbtools.linking.strict import link_strictly, with_facts
+from kbtools.text.function_words import FUNCTION_WORDS, has_content, is_spoken
+from kbtools.text.normaliser import normal_form
+from kbtools.text.question import Question
+from kbtools.text.rungs import Rung
 
 KEPT = 3
 """Mentions that are kept, the weightiest first."""

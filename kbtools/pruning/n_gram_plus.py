@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from kbtools.candidates import Link
-from kbtools.function_words import QUESTION_WORDS, has_content, is_spoken
-from kbtools.knowledge import KnowledgeBase
-from kbtools.linking import link_strictly, with_facts
-from kbtools.misspelling import Misspelling
-from kbtools.ngrams import Question
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.candidates import Link
+from kbtools.linking.fuzzy import Misspelling
+from kbtools.linking.strict import link_strictly, with_facts
+from kbtools.text.function_words import QUESTION_WORDS, has_content, is_spoken
+from kbtools.text.question import Question
 
 
 class NGramPlus:

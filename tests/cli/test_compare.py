@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kbtools import manifest
+from kbtools.kb import manifest
 from kbtools.cli.main import main
 from kbtools.indexers.embedded import MANIFEST
 from kbtools.storage import read_record, write_record

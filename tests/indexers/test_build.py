@@ -11,8 +11,8 @@ import pytest
 from kbtools.answering import open_kb
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt
 from kbtools.indexers.build import Watch, build
-from kbtools.indexers.forms import FormStore, FormWriter
-from kbtools.indexers.fuzzy import FuzzyWriter
+from kbtools.indexers.form_store import FormStore, FormWriter
+from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.readers.reading import ReadOptions, Source
 
 KINDS = ("facts", "names", "types")

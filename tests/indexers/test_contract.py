@@ -10,9 +10,9 @@ from rapidfuzz import fuzz
 
 from kbtools.answering import Answerer
 from kbtools.indexers.embedded import gather
-from kbtools.normalise import normal_form
 from kbtools.pruning import PRUNERS
-from kbtools.rungs import Form
+from kbtools.text.normaliser import normal_form
+from kbtools.text.rungs import Form
 
 TYPOS = [
     "pirates of the carribean", "harry poter", "sasha vujacik", "dvorzak", "antonin dvorak", "nizke tatri", "lile",

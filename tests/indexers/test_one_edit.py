@@ -21,7 +21,7 @@ def test_letters_of_other_alphabets_come_from_the_form():
 @pytest.fixture
 def without_tantivy(monkeypatch):
     monkeypatch.setitem(sys.modules, "tantivy", None)
-    monkeypatch.delitem(sys.modules, "kbtools.indexers.fuzzy", raising=False)
+    monkeypatch.delitem(sys.modules, "kbtools.indexers.fuzzy_index", raising=False)
 
 
 def test_a_misspelling_links_where_tantivy_cannot_be_imported(without_tantivy, sample_path, caplog):

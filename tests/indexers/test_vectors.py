@@ -8,7 +8,7 @@ from kbtools.indexers.elastic.mapping import Settings
 from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.vectors import FOLDER, INDEX, RECORD, write_vectors
-from kbtools.vectors import EntityVectors, ExactVectors, Origin, normalised, recall
+from kbtools.kb.vector_index import EntityVectors, ExactVectors, Origin, normalised, recall
 
 ENTITIES, DIM = 506, 16
 ORIGIN = Origin("transe", "abc")

@@ -3,7 +3,7 @@
 import pytest
 
 from kbtools.explaining import MATCHES, explain_candidate, explain_result
-from kbtools.rungs import Rung
+from kbtools.text.rungs import Rung
 
 
 @pytest.mark.parametrize(

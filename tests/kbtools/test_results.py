@@ -9,7 +9,7 @@ import pytest
 import kbtools
 from kbtools.questions import read_annotated
 from kbtools.results import Answer, Candidate, Mention, Result
-from kbtools.rungs import Rung
+from kbtools.text.rungs import Rung
 
 every_pruner = pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.knowledge import EntityRows, Grouped, KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows, Grouped
 
 
 @pytest.fixture(scope="session", autouse=True)

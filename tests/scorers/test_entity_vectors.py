@@ -8,10 +8,9 @@ import pytest
 from kbtools.answering import Answerer
 from kbtools.errors import CheckpointMismatch, ModelMissing
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import make_subject_scorer
-from kbtools.ngrams import Question
-from kbtools.scoring import Asked
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.models import make_subject_scorer
+from kbtools.text.question import MarkedQuestion, Question
 
 torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
@@ -33,7 +32,7 @@ from kbtools.scorers.translation import Translation  # noqa: E402
 from kbtools.scorers.words import load_words  # noqa: E402
 
 SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
-ASKED = [Asked(Question.read("who wrote dune"), 10, 14), Asked(Question.read(""), 0, 0)]
+ASKED = [MarkedQuestion(Question.read("who wrote dune"), 10, 14), MarkedQuestion(Question.read(""), 0, 0)]
 
 
 @pytest.fixture(scope="session")

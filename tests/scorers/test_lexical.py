@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.ngrams import Question
 from kbtools.scorers.lexical import CUE, LAST, REST, LexicalScorer, hinted, name_weights
-from kbtools.scoring import Asked
+from kbtools.text.question import MarkedQuestion, Question
 
 RELATIONS = [
     "book.written_work.author",
@@ -25,7 +24,7 @@ TEXT = st.lists(
 
 def ask(text, mention=""):
     start = text.index(mention)
-    return Asked(Question.read(text), start, start + len(mention))
+    return MarkedQuestion(Question.read(text), start, start + len(mention))
 
 
 def best(text, mention=""):

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.ngrams import Question  # noqa: E402
+from kbtools.ranking.contracts import MarkedQuestion  # noqa: E402
 from kbtools.scorers.bigru import BiGRU  # noqa: E402
 from kbtools.scorers.dot import DotScorer  # noqa: E402
 from kbtools.scorers.embed_avg import EmbedAverage, EmbedAveragePlusScorer, EmbedAverageScorer  # noqa: E402
@@ -15,7 +15,7 @@ from kbtools.scorers.relation import name_words  # noqa: E402
 from kbtools.scorers.settings import EncoderConfig  # noqa: E402
 from kbtools.scorers.vocabulary import SPECIAL, SYMBOL, initialise  # noqa: E402
 from kbtools.scorers.words import load_words  # noqa: E402
-from kbtools.scoring import Asked  # noqa: E402
+from kbtools.text.ngrams import Question  # noqa: E402
 
 CONFIG = EncoderConfig(dim=5, words_dim=4, hidden=3, dropout=0.0, word_dropout=0.0)
 WORDS = [*SPECIAL, "who", "wrote", "dune"]
@@ -88,7 +88,7 @@ def test_a_score_is_a_dot_product() -> None:
 
 
 def test_the_symbol_stands_for_the_whole_mention() -> None:
-    asked = Asked(Question.read("who wrote harder.....faster?"), 10, 27)
+    asked = MarkedQuestion(Question.read("who wrote harder.....faster?"), 10, 27)
 
     assert EmbedAveragePlusScorer.text(asked) == ("who", "wrote", SYMBOL)
     assert EmbedAverageScorer.text(asked) == ("who", "wrote", "harder", "faster")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 
 torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 

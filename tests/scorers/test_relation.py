@@ -15,14 +15,14 @@ from kbtools.errors import (
     SourceEmpty,
     UnknownDevice,
 )
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import make_relation_scorer
-from kbtools.ngrams import Question
-from kbtools.scoring import Asked, log_softmax
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.contracts import log_softmax
+from kbtools.ranking.models import make_relation_scorer
+from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.models import RECORD
+from kbtools.ranking.models import RECORD
 from kbtools.scorers.checkpoint import WEIGHTS
 from kbtools.scorers.embed_avg import EmbedAverageScorer
 from kbtools.scorers.profiles import relation_settings
@@ -30,7 +30,7 @@ from kbtools.scorers.settings import Settings, change_settings
 from kbtools.scorers.training import Splits, train_relation
 
 SMALL = {"words": "random", "dim": 24, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
-AUTHOR = [Asked(Question.read("who is the author of dune"), 21, 25)]
+AUTHOR = [MarkedQuestion(Question.read("who is the author of dune"), 21, 25)]
 
 
 def small(scorer: str, **changes: object) -> Settings:

@@ -7,10 +7,9 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.errors import BrokenPlugin, CheckpointMismatch
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import make_subject_scorer
-from kbtools.ngrams import Question
-from kbtools.scoring import Asked
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.models import make_subject_scorer
+from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
@@ -20,7 +19,10 @@ from kbtools.scorers.subject_training import train_subject
 from kbtools.scorers.training import Splits
 
 SMALL = {"words": "random", "dim": 16, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
-ASKED = [Asked(Question.read("who wrote dune"), 10, 14), Asked(Question.read("what is the capital of france"), 23, 29)]
+ASKED = [
+    MarkedQuestion(Question.read("who wrote dune"), 10, 14),
+    MarkedQuestion(Question.read("what is the capital of france"), 23, 29),
+]
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.errors import BadQuestions, ModelUnusable
-from kbtools.knowledge import KnowledgeBase
-from kbtools.models import make_tagger
-from kbtools.ngrams import Question
-from kbtools.tagging import MOST_WORDS, Tagger
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.pruning.tagging import MOST_WORDS, Tagger
+from kbtools.ranking.models import make_tagger
+from kbtools.text.question import Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 pytest.importorskip("pycrfsuite", reason="the feature CRF needs python-crfsuite: pip install 'kbtools[crf]'")

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbtools.forms import name_forms
 from kbtools.indexers.elastic import documents
 from kbtools.indexers.elastic.documents import (
     EntityReader,
@@ -16,6 +15,7 @@ from kbtools.indexers.elastic.documents import (
 )
 from kbtools.indexers.elastic.forms import count_normal_forms, form_documents
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, ROLES, read_mapping
+from kbtools.text.name_forms import name_forms
 
 LONGEST_LUCENE_TERM = 32_766
 

@@ -13,8 +13,8 @@ from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load import LoadOptions, load
 from kbtools.indexers.elastic.mapping import Settings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
-from kbtools.misspelling import TRIED, Misspelling
-from kbtools.ngrams import Question
+from kbtools.linking.fuzzy import TRIED, Misspelling
+from kbtools.text.question import Question
 
 NAME = "test-fbsq"
 QUESTIONS = 1_000

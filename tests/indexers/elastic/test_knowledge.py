@@ -11,7 +11,7 @@ from kbtools.indexers.elastic.cluster import Patience
 from kbtools.indexers.elastic.forms import MOST_BEARING
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.versions import index_name
-from kbtools.ngrams import Question
+from kbtools.text.question import Question
 
 CHOSEN = {"scorer": "lexical", "subject": None, "top": None}
 QUESTION = "who created the character harry potter"

@@ -8,7 +8,7 @@ from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.mapping import OWNER, Settings, make_mark
 from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.elastic.versions import current_version, list_versions
-from kbtools.vectors import EntityVectors
+from kbtools.kb.vector_index import EntityVectors
 
 ENTITIES = 506
 

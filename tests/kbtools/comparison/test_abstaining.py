@@ -13,9 +13,9 @@ from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run import Run
 from kbtools.errors import RunMismatch, RunUnusable
-from kbtools.joint import Weights
 from kbtools.questions import read_annotated
-from kbtools.tuning import ranking_key
+from kbtools.ranking.joint import Weights
+from kbtools.ranking.weights import ranking_key
 
 STEEP = Calibration(np.array([0.5, 0.6]), np.array([0.1, 0.9]))
 

@@ -1,4 +1,4 @@
-"""Whether scores added up for all questions at once are those of `kbtools.joint`, whatever the weights."""
+"""Whether scores added up for all questions at once are those of `kbtools.ranking.joint`, whatever the weights."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,9 +10,9 @@ from kbtools.answering import Answerer
 from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.evaluation import expected_accuracy
-from kbtools.joint import WITH_SUBJECT, Weights
 from kbtools.questions import read_annotated
-from kbtools.tuning import ranking_key
+from kbtools.ranking.joint import WITH_SUBJECT, Weights
+from kbtools.ranking.weights import ranking_key
 
 WEIGHTS = {
     "cold": Weights(relation=4.0, mention=0.2),

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.candidates import Link
 from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.comparison.markdown import markdown_page
-from kbtools.comparison.report import make_report
+from kbtools.comparison.report.markdown import markdown_page
+from kbtools.comparison.report.sections import make_sections
+from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.run import Run, open_run
-from kbtools.comparison.sections import make_sections
 from kbtools.errors import (
     BadLine,
     BrokenPlugin,
@@ -24,8 +23,8 @@ from kbtools.errors import (
     SourceEmpty,
     UnknownPlugin,
 )  # fmt: skip
-from kbtools.ngrams import Question
-from kbtools.scoring import Asked
+from kbtools.linking.candidates import Link
+from kbtools.text.question import MarkedQuestion, Question
 
 Ask = Callable[..., Request]
 
@@ -45,7 +44,7 @@ class Wrapped:
         self.called()
         return self.inner.links(question)  # type: ignore[attr-defined, no-any-return]
 
-    def score(self, asked: Sequence[Asked]) -> np.ndarray:
+    def score(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
         self.called()
         return self.inner.score(asked)  # type: ignore[attr-defined, no-any-return]
 

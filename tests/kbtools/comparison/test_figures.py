@@ -19,8 +19,8 @@ from kbtools.comparison.figures import quotient, run_figures
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run import Run
 from kbtools.comparison.significance import compare_cells, mcnemar
-from kbtools.ids import canonical_id
-from kbtools.knowledge import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import canonical_id
 from kbtools.questions import AnnotatedQuestion, read_annotated
 
 GRID = Grid(("n-gram", "n-gram+"))

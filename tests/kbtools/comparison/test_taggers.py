@@ -9,10 +9,10 @@ import pytest
 from kbtools.answering import Answerer
 from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.paper import tagger_section
+from kbtools.comparison.report.paper import tagger_section
 from kbtools.comparison.run import Run
-from kbtools.ngrams import Question
-from kbtools.tagging import word_places
+from kbtools.pruning.tagging import word_places
+from kbtools.text.question import Question
 
 LINES = (
     "m.078ffw\tbook.written_work.author\tm.042xh\twho wrote harry potter",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.scoring import Asked
+from kbtools.text.question import MarkedQuestion
 
 
 def trigrams(text: str) -> set[str]:
@@ -18,7 +18,7 @@ class TrigramOverlap:
     def __init__(self, relations: Sequence[str]) -> None:
         self.names = [trigrams(relation) for relation in relations]
 
-    def score(self, asked: Sequence[Asked]) -> NDArray[np.float64]:
+    def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         spoken = [set().union(*map(trigrams, one.context())) for one in asked]
         shares = [[len(name & words) / max(len(name), 1) for name in self.names] for words in spoken]
         return 4.0 * np.array(shares, dtype=np.float64).reshape(len(asked), len(self.names))

@@ -1,0 +1,255 @@
+"""The exact index: an LMDB file from normal forms to the names and entities behind them, and from words to counts.
+
+A value is a run of 32-bit numbers, one group per spelling: `kind << 28 | n`, the row of the name, n entities.
+"""
+
+import errno
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from weakref import WeakValueDictionary
+
+import lmdb
+import numpy as np
+import pyarrow as pa
+
+from kbtools.errors import KBUnusable
+from kbtools.indexers.arrays import StringTable
+from kbtools.kb.contract import NameMatch
+from kbtools.text.rungs import Form
+
+LONGEST_KEY, KEPT = 480, 400
+"""LMDB keys hold 511 bytes: of a longer form the key keeps 400 and a hash."""
+
+KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
+FORMS = tuple(Form)
+MAP_SIZE = 1 << 40
+WRITTEN_AT_ONCE = 500_000
+SCARCE = 1 << 20
+"""Free bytes below which a disk is taken to be full."""
+
+
+def form_key(form: str) -> bytes:
+    """Encode a form as a key; keys of short forms sort as the forms do."""
+    key = form.encode()
+    if len(key) <= LONGEST_KEY:
+        return key
+    return key[:KEPT] + b"\0" + hashlib.sha256(key).hexdigest().encode()
+
+
+class FormWriter:
+    """Write both tables in one pass over sorted rows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.environment = lmdb.open(
+            str(path), subdir=False, map_size=MAP_SIZE, max_dbs=2, lock=False, sync=False, metasync=False
+        )
+        self.lengths: set[int] = set()
+        self.forms = 0
+
+    def write_forms(self, groups: Iterable[tuple[str, bytes]]) -> None:
+        """Append values by ascending form; those with hashed keys go in out of order."""
+        database = self.environment.open_db(b"forms")
+        hashed: list[tuple[bytes, bytes]] = []
+
+        def keyed() -> Iterator[tuple[bytes, bytes]]:
+            for form, value in groups:
+                self.forms += 1
+                self.lengths.add(form.count(" ") + 1)
+                key = form_key(form)
+                if len(key) > LONGEST_KEY or b"\0" in key:
+                    hashed.append((key, value))
+                else:
+                    yield key, value
+
+        self.append(database, keyed())
+        with self.transaction(database) as transaction:
+            for key, value in hashed:
+                transaction.put(key, value)
+
+    def write_words(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Append the number of names by ascending word."""
+        database = self.environment.open_db(b"words")
+        self.append(
+            database,
+            (
+                (form_key(word), count.to_bytes(4, "little"))
+                for batch in batches
+                for word, count in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+                if len(word.encode()) <= LONGEST_KEY
+            ),
+        )
+
+    @contextmanager
+    def transaction(self, database: Any) -> Iterator[Any]:
+        """Write in one transaction; LMDB calls a write that the disk cut short an input/output error."""
+        try:
+            with self.environment.begin(write=True, db=database) as transaction:
+                yield transaction
+        except lmdb.Error as error:
+            full = shutil.disk_usage(self.path.parent).free < SCARCE
+            raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from error
+
+    def append(self, database: Any, items: Iterator[tuple[bytes, bytes]]) -> None:
+        """Append sorted pairs, committing now and then so that memory stays bounded."""
+        done = False
+        while not done:
+            with self.transaction(database) as transaction:
+                cursor = transaction.cursor()
+                taken = list(_take(items, WRITTEN_AT_ONCE))
+                cursor.putmulti(taken, append=True)
+                done = len(taken) < WRITTEN_AT_ONCE
+
+    def __enter__(self) -> "FormWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.environment.close()
+
+    def close(self) -> None:
+        """Flush to the disk and close."""
+        self.environment.sync(True)
+        self.environment.close()
+
+
+def _take(items: Iterator[tuple[bytes, bytes]], count: int) -> Iterator[tuple[bytes, bytes]]:
+    for _, item in zip(range(count), items, strict=False):
+        yield item
+
+
+def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
+    """Turn rows sorted by form, kind, text and entity into one value per form."""
+    current: str | None = None
+    value: list[int] = []
+    last: tuple[int, str] | None = None
+    header = 0
+    for batch in batches:
+        columns = (batch.column(column).to_pylist() for column in range(5))
+        for form, kind, text, entity, alias in zip(*columns, strict=True):
+            if form != current:
+                if current is not None:
+                    yield current, np.array(value, dtype="<u4").tobytes()
+                current, value, last = form, [], None
+            if last != (kind, text):
+                last = (kind, text)
+                header = len(value)
+                value += (kind << KIND_SHIFT, alias)
+            value[header] += 1
+            value.append(entity)
+    if current is not None:
+        yield current, np.array(value, dtype="<u4").tobytes()
+
+
+_opening = Lock()
+_open_environments: WeakValueDictionary[tuple[int, int], "FormStore"] = WeakValueDictionary()
+
+
+class FormStore:
+    """Read both tables; LMDB allows a process one environment per file, so open stores are shared."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.environment = lmdb.open(
+                str(path), subdir=False, readonly=True, lock=False, max_dbs=2, readahead=False, create=False
+            )
+            self.forms = self.environment.open_db(b"forms", create=False)
+            self.words = self.environment.open_db(b"words", create=False)
+        except lmdb.Error as error:
+            raise KBUnusable(
+                f"{path}: cannot be opened ({error}); the knowledge base is damaged, index again"
+            ) from error
+        self.transaction = self.environment.begin(db=self.forms, buffers=True)
+
+    @classmethod
+    def open(cls, path: Path) -> "FormStore":
+        """Open a store, or share the one that this process has open."""
+        try:
+            stat = path.stat()
+        except OSError as error:
+            raise KBUnusable(f"{path}: missing; the knowledge base is damaged, index again") from error
+        identity = (stat.st_dev, stat.st_ino)
+        with _opening:
+            store = _open_environments.get(identity)
+            if store is None:
+                store = _open_environments[identity] = cls(path)
+            return store
+
+    def __len__(self) -> int:
+        """Count the forms."""
+        return int(self.transaction.stat(self.forms)["entries"])
+
+    def lookup(self, forms: Sequence[str], texts: StringTable) -> dict[str, list[NameMatch]]:
+        """Find the names under each form that is stored."""
+        get = self.transaction.get
+        found = {}
+        for form in filter(None, forms):
+            key = form.encode()
+            value = get(key if len(key) <= LONGEST_KEY else form_key(form))
+            if value is not None:
+                found[form] = read_groups(value, texts)
+        return found
+
+    def normal_forms(self, forms: Iterable[str]) -> set[str]:
+        """Keep the forms that are the normal form of some name."""
+        get = self.transaction.get
+        values = ((form, get(form_key(form))) for form in filter(None, forms))
+        return {form for form, value in values if value is not None and is_normal(value)}
+
+    def name_frequency(self, words: Sequence[str]) -> list[int]:
+        """Count the names that hold each word."""
+        get, words_table = self.transaction.get, self.words
+        values = (get(form_key(word), db=words_table) if word else None for word in words)
+        return [0 if value is None else int.from_bytes(value, "little") for value in values]
+
+    def entries(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every key in order, with its value."""
+        with self.environment.begin(db=self.forms) as transaction:
+            yield from transaction.cursor()
+
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> Iterator[str]:
+        """Yield the normal forms among the first stored ones that begin with a text, in order."""
+        start = prefix.encode()[:KEPT]
+        cursor = self.transaction.cursor(db=self.forms)
+        if not cursor.set_range(start):
+            return
+        for _, (key, value) in zip(range(limit), cursor.iternext(), strict=False):
+            found = bytes(key)
+            if not found.startswith(start):
+                return
+            if b"\0" not in found and is_normal(value):
+                yield found.decode()
+
+
+def is_normal(value: bytes | memoryview) -> bool:
+    """Tell whether a value's first group is of names in their normal form."""
+    return int.from_bytes(value[:4], "little") >> KIND_SHIFT == Form.NORMAL
+
+
+def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:
+    """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it."""
+    numbers = np.frombuffer(value, dtype="<u4").astype(np.uint32)
+    groups, position = [], 0
+    while position < len(numbers):
+        header = int(numbers[position])
+        last = position + 2 + (header & ENTITIES)
+        groups.append(
+            NameMatch(texts[int(numbers[position + 1])], FORMS[header >> KIND_SHIFT], numbers[position + 2 : last])
+        )
+        position = last
+    return groups
+
+
+def read_group_lists(value: bytes | memoryview, texts: StringTable) -> list[tuple[str, Form, list[int]]]:
+    """Unpack the groups of a value as plain lists, where many are read in a row: name, form, rows of entities."""
+    numbers, position = np.frombuffer(value, dtype="<u4").tolist(), 0
+    groups = []
+    while position < len(numbers):
+        header, name = numbers[position : position + 2]
+        first, position = position + 2, position + 2 + (header & ENTITIES)
+        groups.append((texts[name], FORMS[header >> KIND_SHIFT], numbers[first:position]))
+    return groups

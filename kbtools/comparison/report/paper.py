@@ -1,0 +1,182 @@
+"""The paper's Tables 1 to 3 in its layout, its values, of SimpleQuestions over FB5M, beside those of a run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kbtools.comparison.bootstrap import Resamples
+from kbtools.comparison.causes import Cause
+from kbtools.comparison.figures import CellFigures
+from kbtools.comparison.grid import Cell
+from kbtools.comparison.report.section import Section
+from kbtools.comparison.report.summary import Report
+from kbtools.comparison.run import Run
+from kbtools.comparison.significance import compare_cells
+
+NETWORKS = {"embed-avg": "Embed-AVG", "ltg-cnn": "LTG-CNN", "ltg-cnn+": "LTG-CNN+", "bigru": "BiGRU"}
+SUBJECTS = {"random": "Random", "transe": "Pretrain", "type-vector": "Type Vec"}
+PRUNINGS = {"n-gram": "N-Gram", "n-gram+": "N-Gram+", "focused": "Focused Pruning"}
+AVERAGED = "type-vector-avg"
+"""The subject scorer whose network is an Embed-AVG."""
+
+TABLE_1 = {
+    ("n-gram", "embed-avg"): (39.4, 42.2, 50.9),
+    ("n-gram", "ltg-cnn"): (32.8, 36.8, 45.6),
+    ("n-gram", "bigru"): (43.7, 46.7, 55.7),
+    ("n-gram+", "embed-avg"): (53.8, 57.0, 58.7),
+    ("n-gram+", "ltg-cnn"): (46.3, 50.9, 56.0),
+    ("n-gram+", "bigru"): (58.3, 61.6, 62.6),
+    ("focused", "embed-avg"): (71.4, 71.7, 72.1),
+    ("focused", "ltg-cnn"): (67.6, 67.9, 68.6),
+    ("focused", "ltg-cnn+"): (70.2, 70.4, 71.1),
+    ("focused", "bigru"): (75.2, 75.5, 75.7),
+}
+"""Accuracy by pruning method, relation network and entity representation, in the order of SUBJECTS."""
+
+TABLE_2 = {
+    "n-gram": (94.8, 85.7, 58.7, 55.7),
+    "n-gram+": (92.9, 91.3, 67.2, 62.6),
+    "focused": (94.9, 92.7, 65.6, 75.7),
+}
+"""Pruning recall, single-subject, multi-subject and overall accuracy, of BiGRU and type vectors."""
+
+TABLE_3 = {"embed-avg": (71.6, 72.1), "ltg-cnn": (68.0, 68.6), "ltg-cnn+": (70.4, 71.1), "bigru": (75.4, 75.7)}
+"""Accuracy with an Embed-AVG and with a BiGRU as the subject network, under focused pruning and type vectors."""
+
+SENTENCE_ACCURACY = {"bigru-crf": 95.5, "crf": 91.2}
+"""Of the paper's two taggers (Alternative focus with CRF)."""
+
+LEAD = "The paper's value, then that of this run; a dash where the run lacks the cell."
+
+Found = Mapping[Cell, CellFigures]
+
+
+def paper_sections(report: Report) -> list[Section]:
+    """Lay out the paper's tables, those of which the run has a cell."""
+    found = {one.cell: one for one in report.cells}
+    sections = []
+    if table_1_cells().keys() & found.keys():
+        sections += [table_1(found), order_section(report)]
+    if found.keys() & {Cell(pruning, "bigru", "type-vector") for pruning in TABLE_2}:
+        sections.append(table_2(found))
+    if found.keys() & {Cell("focused", scorer, AVERAGED) for scorer in TABLE_3}:
+        sections.append(table_3(found))
+    if report.run.taggers:
+        sections.append(tagger_section(report.run))
+    return sections
+
+
+def table_1_cells() -> dict[Cell, float]:
+    """Give the paper's value of each cell of Table 1."""
+    return {
+        Cell(pruning, scorer, subject): value
+        for (pruning, scorer), values in TABLE_1.items()
+        for subject, value in zip(SUBJECTS, values, strict=True)
+    }
+
+
+def beside(value: float, found: Found, cell: Cell, figure: str = "accuracy") -> str:
+    """Write the paper's value and that of a run."""
+    return f"{value:.1f} / " + (f"{100 * found[cell].figures[figure].value:.1f}" if cell in found else "-")
+
+
+def table_1(found: Found) -> Section:
+    rows = [
+        [PRUNINGS[pruning], NETWORKS[scorer]]
+        + [beside(value, found, Cell(pruning, scorer, name)) for name, value in zip(SUBJECTS, values, strict=True)]
+        for (pruning, scorer), values in TABLE_1.items()
+    ]
+    head = ["Pruning method", "Relation network", *SUBJECTS.values()]
+    return Section("The paper's Table 1: accuracy", LEAD, head, rows, words=2)
+
+
+def table_2(found: Found) -> Section:
+    rows = []
+    for pruning, (recall, single, multi, overall) in TABLE_2.items():
+        cell = Cell(pruning, "bigru", "type-vector")
+        rows.append(
+            [
+                PRUNINGS[pruning],
+                beside(recall, found, cell, "recall"),
+                beside(single, found, cell, "single_subject") + counts(found, cell, "single_subject"),
+                beside(multi, found, cell, "multi_subject") + counts(found, cell, "multi_subject"),
+                beside(overall, found, cell),
+            ]
+        )
+    head = ["Pruning method", "Pruning recall", "Single-subject", "Multi-subject", "Overall accuracy"]
+    return Section("The paper's Table 2: BiGRU and type vectors", LEAD, head, rows)
+
+
+def counts(found: Found, cell: Cell, figure: str) -> str:
+    """Write what a share within the recalled is made of."""
+    one = found[cell].figures[figure] if cell in found else None
+    return f" ({one.part:,.0f} of {one.whole:,.0f})" if one and one.whole is not None else ""
+
+
+def table_3(found: Found) -> Section:
+    rows = [
+        [NETWORKS[scorer]]
+        + [
+            beside(value, found, Cell("focused", scorer, subject))
+            for subject, value in zip((AVERAGED, "type-vector"), values, strict=True)
+        ]
+        for scorer, values in TABLE_3.items()
+    ]
+    head = ["Relation network", "Embed-AVG", "BiGRU"]
+    return Section("The paper's Table 3: the subject network, under focused pruning and type vectors", LEAD, head, rows)
+
+
+def tagger_section(run: Run) -> Section:
+    """Compare taggers by the share of questions whose mention they mark exactly."""
+    rows = []
+    for name, judged in run.taggers.items():
+        labelled, right = int(judged["labelled"].sum()), int(judged["right"].sum())
+        share = f"{100 * right / labelled:.1f} ({right:,} of {labelled:,})" if labelled else "-"
+        rows.append([name, f"{SENTENCE_ACCURACY[name]:.1f}" if name in SENTENCE_ACCURACY else "-", share])
+    return Section(
+        "Taggers: sentence accuracy",
+        "The share of questions whose mention is marked exactly, of those whose mention the gold subject's names tell; "
+        "the mention is the longest name of the gold subject in the question.",
+        ["tagger", "the paper's", "here"],
+        rows,
+    )
+
+
+def order_section(report: Report) -> Section:
+    """List the cells of Table 1 that stand in another order than in the paper, and where the answers were lost."""
+    rows = list(reversals(report))
+    lead = (
+        "Cells of Table 1 that differ in one part and stand in another order than in the paper, with the cause that "
+        "costs the lower one most."
+        if rows
+        else "Every two cells of Table 1 that differ in one part stand in the paper's order."
+    )
+    head = ["higher here", "higher in the paper", "points here", "95 %", "points in the paper", "cause"]
+    return Section("Order against the paper", lead, head, rows, words=2)
+
+
+def reversals(report: Report) -> Iterator[list[str]]:
+    paper, run = table_1_cells(), report.run
+    present = [cell for cell in paper if cell in run.cells]
+    pairs = [
+        (one, other)
+        for one in present
+        for other in present
+        if paper[one] < paper[other] and differ_in_one(one, other) and run.strict(one).mean() > run.strict(other).mean()
+    ]
+    if not pairs:
+        return
+    lost = {found.cell: found.causes for found in report.cells}
+    for found in compare_cells({cell: run.strict(cell) for cell in present}, Resamples(len(run)), pairs):
+        costs = {cause: lost[found.other][cause][1] - lost[found.one][cause][1] for cause in lost[found.one]}
+        worst: Cause = max(costs, key=lambda cause: costs[cause])
+        yield [
+            found.one.label,
+            found.other.label,
+            f"{100 * found.difference:+.2f}",
+            f"{100 * found.low:+.2f} to {100 * found.high:+.2f}",
+            f"{paper[found.one] - paper[found.other]:+.1f}",
+            f"{worst.label}, {costs[worst]:+,.1f} answers",
+        ]
+
+
+def differ_in_one(one: Sequence[str], other: Sequence[str]) -> bool:
+    return sum(a != b for a, b in zip(one, other, strict=True)) == 1

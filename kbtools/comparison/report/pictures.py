@@ -1,0 +1,151 @@
+"""Pictures of a comparison, drawn by matplotlib (the extra `report`)."""
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kbtools.comparison.calibration import reliability, risk_coverage, run_calibration
+from kbtools.comparison.grid import Cell
+from kbtools.comparison.report.summary import Report
+from kbtools.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FREQUENCIES = ((1, 1), (2, 3), (4, 10), (11, 30), (31, 100), (101, None))
+"""Ranges of how many questions share a gold relation."""
+
+LINES = 6
+"""Cells that are drawn as lines, the most accurate first."""
+
+
+def draw_pictures(report: Report) -> dict[str, "Figure"]:
+    """Draw every picture of a report; raise MissingDependency without matplotlib."""
+    return {name: draw_one(draw, report) for name, draw in PICTURES.items()}
+
+
+def draw_one(draw: Callable[[Report, "Axes"], None], report: Report) -> "Figure":
+    """Draw on a figure of its own, without a window system."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependency(
+            "pictures need matplotlib; install it with pip install 'kbtools[report]'", module="matplotlib"
+        ) from error
+    figure = Figure(figsize=(7.5, 5), layout="constrained")
+    draw(report, figure.add_subplot())
+    return figure
+
+
+def draw_recall(report: Report, axes: "Axes") -> None:
+    """Draw recall against pool size, a point per pruner."""
+    sizes = [found.figures["pool_mean"].value for found in report.cells]
+    for pruning in dict.fromkeys(found.cell.pruning for found in report.cells):
+        figures = next(found.figures for found in report.cells if found.cell.pruning == pruning)
+        pool, recall = figures["pool_mean"], figures["recall"]
+        bars = ([100 * (recall.value - recall.low)], [100 * (recall.high - recall.value)])
+        axes.errorbar([pool.value], [100 * recall.value], yerr=bars, fmt="o", capsize=3, label=pruning)
+    axes.set(xscale="log" if min(sizes) > 0 else "linear")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}")
+    axes.set_ylim(top=min(axes.get_ylim()[1], 100.5))
+    axes.set(xlabel="candidate pairs per question, mean", ylabel="gold pair in the pool, per cent")
+    axes.set_title("Recall against pool size")
+    axes.legend()
+
+
+def draw_heat_map(report: Report, axes: "Axes") -> None:
+    """Draw accuracy as colour: pruners down, scorers across."""
+    rows = list(dict.fromkeys(found.cell.pruning for found in report.cells))
+    columns = list(dict.fromkeys(found.cell[1:] for found in report.cells))
+    grid = np.full((len(rows), len(columns)), np.nan)
+    for found in report.cells:
+        grid[rows.index(found.cell.pruning), columns.index(found.cell[1:])] = 100 * found.figures["accuracy"].value
+    image = axes.imshow(grid, aspect="auto", cmap="viridis")
+    axes.set_xticks(range(len(columns)), ["\n".join(column) for column in columns], fontsize=7)
+    axes.set_yticks(range(len(rows)), rows)
+    middle = (np.nanmin(grid) + np.nanmax(grid)) / 2
+    for (row, column), value in np.ndenumerate(grid):
+        if not np.isnan(value):
+            colour = "white" if value < middle else "black"
+            axes.text(column, row, f"{value:.1f}", ha="center", va="center", fontsize=7, color=colour)
+    axes.set_title("Subject and relation right, per cent")
+    image.axes.figure.colorbar(image, ax=axes)
+
+
+def draw_calibration(report: Report, axes: "Axes") -> None:
+    """Draw how often answers of like confidence are right, raw and calibrated where that is possible."""
+    cell = report.best.cell
+    outcomes, fitted = report.run.cells[cell], run_calibration(report.run, cell)
+    lines = {"as ranked": outcomes["confidence"]}
+    if fitted is not None:
+        lines["calibrated on validation"] = fitted.apply(outcomes["confidence"])
+    axes.plot([0, 1], [0, 1], color="grey", linestyle=":", label="honest")
+    for label, confidence in lines.items():
+        bins = reliability(confidence, outcomes["strict"])
+        axes.plot([one.confidence for one in bins], [one.correct for one in bins], marker="o", label=label)
+    axes.set(xlabel="confidence", ylabel="share that is right", xlim=(0, 1), ylim=(0, 1))
+    axes.set_title(f"Calibration of {cell.label}")
+    axes.legend()
+
+
+def draw_risk(report: Report, axes: "Axes") -> None:
+    """Draw the share of wrong answers against the share of questions answered."""
+    for cell in best_cells(report):
+        outcomes = report.run.cells[cell]
+        coverage, risk = risk_coverage(outcomes["confidence"], outcomes["strict"])
+        axes.plot(100 * coverage, 100 * risk, label=cell.label)
+    axes.set(xlabel="questions answered, per cent", ylabel="of them wrong, per cent", xlim=(0, 100), ylim=(0, 100))
+    axes.set_title("Risk and coverage")
+    axes.legend(fontsize=7)
+
+
+def draw_frequency(report: Report, axes: "Axes") -> None:
+    """Draw accuracy by how often the gold relation is asked for in the question file."""
+    frequency = report.run.gold["relation_frequency"]
+    groups = [(frequency >= low) & (frequency <= (high or frequency.max())) for low, high in FREQUENCIES]
+    shown = [at for at, group in enumerate(groups) if group.any()]
+    for cell in best_cells(report):
+        strict = report.run.strict(cell)
+        axes.plot(shown, [100 * strict[groups[at]].mean() for at in shown], marker="o", label=cell.label)
+    names = [f"{low}-{high}" if high and high > low else f"{low}" if high else f"{low}+" for low, high in FREQUENCIES]
+    axes.set_xticks(shown, [f"{names[at]}\nn = {groups[at].sum():,}" for at in shown])
+    axes.set(xlabel="questions with the same gold relation", ylabel="right, per cent")
+    axes.set_title("Accuracy by relation frequency")
+    axes.legend(fontsize=7)
+
+
+def best_cells(report: Report) -> list[Cell]:
+    """List the most accurate cells, the best first."""
+    ranked = sorted(report.cells, key=lambda found: -found.figures["accuracy"].value)
+    return [found.cell for found in ranked[:LINES]]
+
+
+PICTURES: dict[str, Callable[[Report, "Axes"], None]] = {
+    "recall": draw_recall,
+    "accuracy": draw_heat_map,
+    "calibration": draw_calibration,
+    "risk": draw_risk,
+    "frequency": draw_frequency,
+}
+
+
+def picture_bytes(figure: "Figure", kind: str) -> bytes:
+    """Render a figure as png or svg; the same figure gives the same bytes."""
+    held = io.BytesIO()
+    with repeatable():
+        figure.savefig(held, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+    return held.getvalue()
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """Take the date and random names out of what matplotlib writes."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "kbtools"}):
+        yield

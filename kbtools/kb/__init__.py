@@ -1,0 +1,1 @@
+"""The contract of a knowledge base, its ids, its manifest and its vectors."""

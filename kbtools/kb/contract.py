@@ -1,0 +1,122 @@
+"""What every knowledge base can do, wherever it lives: the seam between pruning, ranking and storage."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.kb.manifest import Manifest
+from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.text.question import Question
+from kbtools.text.rungs import Form
+
+if TYPE_CHECKING:
+    from kbtools.kb.vector_index import VectorIndex
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NameMatch:
+    """A name as it is spelt in the knowledge base, the form that it was found by, and the entities that bear it."""
+
+    name: str
+    form: Form
+    entities: EntityRows
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarName:
+    """A normal form close to the one asked; similarity is 0 to 100, higher is closer."""
+
+    form: str
+    similarity: float
+
+
+class KnowledgeBase(Protocol):
+    """Names, facts and types of entities; every array of rows may be empty."""
+
+    @property
+    def manifest(self) -> Manifest: ...
+
+    @property
+    def relations(self) -> Sequence[str]:
+        """Give the ids of the relations, by row."""
+        ...
+
+    @property
+    def types(self) -> Sequence[str]:
+        """Give the ids of the types, by row."""
+        ...
+
+    def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
+        """Find the names stored under each form; a form that nothing is stored under is left out."""
+        ...
+
+    def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
+        """Find the normal forms closest to one, closest first, ties by form; digits are never exchanged.
+
+        The form itself is left out, and so is all that is longer than `similarity.LONGEST_NAME`.
+        """
+        ...
+
+    def name_frequency(self, words: Sequence[str]) -> list[int]:
+        """Count, for each word, the distinct normal forms that hold it."""
+        ...
+
+    def relations_of(self, entities: EntityRows) -> Grouped:
+        """List the relations that each entity is a subject of, once each, ascending."""
+        ...
+
+    def objects_of(self, entity: int, relation: int) -> EntityRows:
+        """List the objects of a subject and a relation, ascending."""
+        ...
+
+    def types_of(self, entities: EntityRows) -> Grouped:
+        """List the types of each entity, ascending."""
+        ...
+
+    def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        """Count the facts that each entity is the subject of."""
+        ...
+
+    def ids(self, entities: EntityRows) -> list[str]:
+        """Give the ids of entities."""
+        ...
+
+    def names(self, entities: EntityRows) -> list[str | None]:
+        """Give the name of each entity: its first name, else its first alias, else nothing."""
+        ...
+
+    def aliases(self, entity: int) -> list[str]:
+        """List every name and alias of an entity, names first."""
+        ...
+
+    def expect(self, questions: Sequence[Question]) -> None:
+        """Be told of questions that will be asked, so that a distant home can fetch what they need at once."""
+        ...
+
+    def expect_similar(self, forms: Sequence[str]) -> None:
+        """Be told of forms that `similar` may be asked for; as `expect`, this may do nothing."""
+        ...
+
+    def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Be told of subjects and relations that `objects_of` will be asked for; this too may do nothing."""
+        ...
+
+    def vectors(self) -> "VectorIndex":
+        """Open the vectors of its entities (`kbtools index vectors`); raise VectorsMissing where there are none."""
+        ...
+
+    def rows(self, ids: Sequence[str]) -> list[int | None]:
+        """Find the rows of canonical ids; nothing for an unknown one."""
+        ...
+
+
+@runtime_checkable
+class FactColumns(Protocol):
+    """What a knowledge base does besides whose facts lie in columns at hand."""
+
+    def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
+        """List the facts of the entities from row `first` up to `last`, by subject, relation and object: (facts, 3)."""
+        ...

@@ -1,0 +1,69 @@
+"""What a knowledge base says of itself: counts, sources, versions, and what its build left out."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from kbtools.errors import KBUnusable
+from kbtools.text.normaliser import NORMALISER_VERSION
+
+FORMAT_NAME = "kbtools-kb"
+FORMAT_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many rows were read, and how many were left when repetitions were dropped."""
+
+    raw: int
+    unique: int
+
+    @property
+    def duplicate(self) -> int:
+        return self.raw - self.unique
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that went in: its size in bytes, its SHA-256, its lines, and the kinds that were left out of it."""
+
+    path: str
+    kind: str
+    bytes: int
+    sha256: str
+    lines: int
+    skipped: tuple[tuple[str, int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The account of a build; `digest` is equal for equal content, whatever the order of the sources."""
+
+    digest: str
+    counts: dict[str, Count]
+    sources: tuple[SourceFile, ...]
+    lengths: tuple[int, ...]
+    statistics: dict[str, int]
+    files: dict[str, int] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    built: str = ""
+    normaliser: int = NORMALISER_VERSION
+
+    def to_record(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> "Manifest":
+        """Rebuild a manifest; raise KBUnusable where the normaliser is another one."""
+        if record["normaliser"] != NORMALISER_VERSION:
+            raise KBUnusable(
+                f"built with normaliser version {record['normaliser']}, this kbtools has version {NORMALISER_VERSION}; "
+                "index again",
+                found=record["normaliser"],
+            )
+        sources = tuple(
+            SourceFile(**{**source, "skipped": tuple(tuple(skip) for skip in source["skipped"])})
+            for source in record["sources"]
+        )
+        counts = {kind: Count(**count) for kind, count in record["counts"].items()}
+        return cls(**{**record, "sources": sources, "counts": counts, "lengths": tuple(record["lengths"])})

@@ -1,0 +1,50 @@
+"""What a person reads of a knowledge base: counts and what was left out, as text."""
+
+from kbtools.kb.manifest import Manifest
+
+STATISTICS = {
+    "relations": "relations",
+    "types": "types",
+    "pairs": "subject-relation pairs",
+    "forms": "forms of names",
+    "subjects": "entities that are the subject of a fact",
+    "objects": "entities that are the object of a fact",
+    "subjects_of_no_fact": "entities that are the subject of no fact",
+    "entities_without_facts": "entities in no fact at all",
+    "entities_without_names": "entities without a name",
+    "entities_without_types": "entities without a type",
+    "types_of_unknown_entities": "types of entities that have neither fact nor name, left out",
+}
+
+
+def counts_report(manifest: Manifest) -> str:
+    """Lay out raw, duplicate and unique counts, a line each."""
+    lines = [f"{'':10}{'raw':>14}{'duplicate':>14}{'unique':>14}"]
+    for kind, count in manifest.counts.items():
+        lines.append(f"{kind:10}{count.raw:>14,}{count.duplicate:>14,}{count.unique:>14,}")
+    return "\n".join(lines)
+
+
+def skipped_report(manifest: Manifest) -> str:
+    """Lay out every kind of line that was left out with its first example; empty if there is none."""
+    lines = [
+        f"skipped {count:,} of {source.lines:,} lines: {kind}; first: {example}\n"
+        for source in manifest.sources
+        for kind, count, example in source.skipped
+    ]
+    return "".join(lines)
+
+
+def statistics_report(manifest: Manifest) -> str:
+    """Lay out what else was counted."""
+    return "\n".join(f"{manifest.statistics[name]:>14,}  {label}" for name, label in STATISTICS.items())
+
+
+def size_text(size: int) -> str:
+    """Write bytes as people read them."""
+    value = float(size)
+    for unit in ("B", "KB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.2f} GB"

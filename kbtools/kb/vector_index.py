@@ -1,0 +1,138 @@
+"""Nearest entities by their vectors: the contract of every vector index, and the exact one to measure others by."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.errors import BadVectors, WrongFormat
+from kbtools.kb.rows import EntityRows
+
+Reader = Callable[[EntityRows], NDArray[np.float32]]
+
+AT_ONCE = 16_384
+"""Vectors that are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where vectors come from: a subject scorer, whose g(q) lies among them, or nothing that embeds questions.
+
+    `model` tells one training of the subject scorer from another.
+    """
+
+    subject: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntityVectors:
+    """E(s) of some entities, read when asked for: `read` gives the vectors (entities, dim) of rows among `rows`."""
+
+    rows: EntityRows
+    dim: int
+    read: Reader
+    origin: Origin = Origin()
+
+    def chunks(self) -> Iterator[tuple[EntityRows, NDArray[np.float32]]]:
+        """Yield rows and their vectors; those of length zero have no direction and are left out.
+
+        Raises BadVectors for a value that is no number.
+        """
+        for first in range(0, len(self.rows), AT_ONCE):
+            rows = self.rows[first : first + AT_ONCE]
+            vectors = np.asarray(self.read(rows), dtype=np.float32)
+            if not np.isfinite(vectors).all():
+                raise BadVectors("vectors of entities: one holds a value that is no number; make them again")
+            directed = np.any(vectors != 0, axis=1)
+            yield rows[directed], vectors[directed]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbours:
+    """For each vector asked, the rows of the nearest entities, closest first, ties by row, and their cosine, 1 to -1.
+
+    Both are (vectors, limit); where there are fewer entities than asked for, there are fewer columns.
+    """
+
+    rows: EntityRows
+    cosines: NDArray[np.float32]
+
+
+class VectorIndex(Protocol):
+    """Entities by the direction of their vectors; entities without a vector are never found."""
+
+    @property
+    def origin(self) -> Origin:
+        """Say where the vectors come from."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Give the number of components."""
+        ...
+
+    def __len__(self) -> int:
+        """Count the entities that have a vector."""
+        ...
+
+    def nearest(self, vectors: NDArray[np.float32], *, limit: int = 10) -> Neighbours:
+        """Find the entities nearest to each of some vectors, (vectors, dim); raise WrongFormat for another dim."""
+        ...
+
+    def use(self, device: str) -> None:
+        """Search on a device (`cuda`, `cuda:1`) from here on; where that cannot be, on the CPU as before."""
+        ...
+
+    def vector(self, entity: int) -> NDArray[np.float32] | None:
+        """Give the direction of an entity's vector, (dim,); nothing if it has none."""
+        ...
+
+
+class ExactVectors:
+    """Compare with every vector: right, and slow for millions."""
+
+    def __init__(self, rows: EntityRows, vectors: NDArray[np.float32], *, origin: Origin = Origin()) -> None:
+        order = np.argsort(rows)
+        self.rows, self.vectors, self.origin = rows[order], normalised(vectors[order]), origin
+
+    @property
+    def dim(self) -> int:
+        return int(self.vectors.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def nearest(self, vectors: NDArray[np.float32], *, limit: int = 10) -> Neighbours:
+        check_dim(vectors, self.dim)
+        cosines = normalised(vectors) @ self.vectors.T
+        best = np.argsort(-cosines, axis=1, kind="stable")[:, :limit]
+        return Neighbours(self.rows[best], np.take_along_axis(cosines, best, axis=1))
+
+    def use(self, device: str) -> None:
+        """Do nothing: NumPy computes on the CPU."""
+
+    def vector(self, entity: int) -> NDArray[np.float32] | None:
+        place = int(np.searchsorted(self.rows, entity))
+        return self.vectors[place] if place < len(self.rows) and self.rows[place] == entity else None
+
+
+def check_dim(vectors: NDArray[np.float32], dim: int) -> None:
+    """Refuse to search for vectors of another dimension."""
+    if vectors.ndim != 2 or vectors.shape[1] != dim:
+        raise WrongFormat(f"vectors {vectors.shape}: expected (vectors, {dim})")
+
+
+def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale vectors to length one; a zero stays a zero, and is near to nothing."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+    return scaled
+
+
+def recall(found: Neighbours, exact: Neighbours) -> float:
+    """Give the share of the exact nearest that were found, 0 to 1."""
+    hits = sum(len(np.intersect1d(a, b)) for a, b in zip(found.rows, exact.rows, strict=True))
+    return hits / max(1, exact.rows.size)

@@ -1,0 +1,64 @@
+"""Linking: from the n-grams of a question to the entities whose names they are, strictly, then fuzzily."""
+
+import string
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from kbtools.kb.contract import KnowledgeBase, NameMatch
+from kbtools.linking.candidates import Link
+from kbtools.text.ngrams import Ngram, ngrams
+from kbtools.text.question import Question
+from kbtools.text.rungs import Form, Rung, compare
+
+SYMBOLS = "+#*$%@^="
+PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
+
+
+def link_strictly(kb: KnowledgeBase, question: Question, found: Iterable[Ngram] | None = None) -> list[Link]:
+    """Link n-grams, all of a question unless told which, to every name stored under their form."""
+    asked = ngrams(question, lengths=kb.manifest.lengths) if found is None else list(found)
+    matches = kb.lookup([ngram.form for ngram in asked])
+    return [strict_link(question, ngram, match) for ngram in asked for match in matches.get(ngram.form, ())]
+
+
+def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
+    """Keep the links that lead to a subject of some fact: the others open up no candidate."""
+    if not links:
+        return []
+    counts = kb.fact_counts(np.concatenate([link.entities for link in links]))
+    starts = np.cumsum([0] + [len(link.entities) for link in links[:-1]])
+    return [link for link, facts in zip(links, np.add.reduceat(counts, starts), strict=True) if facts]
+
+
+def strict_link(question: Question, ngram: Ngram, match: NameMatch) -> Link:
+    """Say how an n-gram matched a name, and which of the question's characters it covers."""
+    start, end = ngram.start, ngram.end
+    name = match.name
+    if match.form is Form.NORMAL:
+        if not (name[0].isalnum() and name[-1].isalnum()) and ngram.form[0] not in PUNCTUATION:
+            start, end = cover(question.text, start, end, name)
+        rung = compare(question.text[start : end_of_symbols(question.text, end)], name)
+    else:
+        rung = match.form.rung
+    if ngram.joined:
+        rung = max(rung, Rung.APOSTROPHE)
+    return Link(ngram, start, end, name, rung, match.entities)
+
+
+def cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:
+    """Widen a span over the punctuation around it that the name has too: `c` becomes `c++` for the name `C++`."""
+    tail = name[len(name.rstrip(PUNCTUATION)) :] if not name[-1].isalnum() else ""
+    head = name[: len(name) - len(name.lstrip(PUNCTUATION))] if not name[0].isalnum() else ""
+    if tail and text.startswith(tail, end):
+        end += len(tail)
+    if head and text.endswith(head, 0, start):
+        start -= len(head)
+    return start, end
+
+
+def end_of_symbols(text: str, end: int) -> int:
+    """Find where the signs end that hang on a word: a `C` before `++` is not the name `C` as it is spelt."""
+    while end < len(text) and text[end] in SYMBOLS:
+        end += 1
+    return end

@@ -1,0 +1,45 @@
+"""What a tagger is: p(w|q), how probable each n-gram of a question is as the mention (paper, Focused Pruning)."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.text.ngrams import Ngram
+from kbtools.text.question import Question
+
+MOST_WORDS = 100
+"""Words that a tagger reads; the spans of a question grow with their square."""
+
+
+class Tagger(Protocol):
+    """Say how probable each n-gram of a question is as the mention of the subject."""
+
+    def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+        """Give log p(w|q) of each question: (words, words), [i, j] for words i to j, minus infinity where j < i."""
+        ...
+
+
+def opening(question: Question) -> Question:
+    """Cut a question after as many words as a tagger reads; what is beyond cannot be the mention."""
+    places = [place for place, token in enumerate(question.tokens) if token.is_word]
+    if len(places) <= MOST_WORDS:
+        return question
+    return Question(question.text, question.tokens[: places[MOST_WORDS]])
+
+
+def word_places(question: Question) -> list[int]:
+    """List the places of the words, of those a tagger reads, among the tokens of a question."""
+    return [place for place, token in enumerate(opening(question).tokens) if token.is_word]
+
+
+def words_of(question: Question) -> list[str]:
+    """List the words of a question that a tagger reads."""
+    return [question.tokens[place].text for place in word_places(question)]
+
+
+def word_span(question: Question, mention: Ngram) -> tuple[int, int] | None:
+    """Say which words a mention covers, first and last; nothing for one of punctuation alone."""
+    covered = [word for word, place in enumerate(word_places(question)) if mention.first <= place <= mention.last]
+    return (covered[0], covered[-1]) if covered else None

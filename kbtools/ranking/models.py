@@ -1,0 +1,145 @@
+"""Where trained models lie, and how what a query names is made from them."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbtools.errors import BrokenPlugin, CheckpointMismatch, KBToolsError, ModelMissing, VectorsMissing
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.vector_index import EntityVectors, Origin
+from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, load_plugin
+from kbtools.pruning.dense import EmbedQuestions
+from kbtools.pruning.tagging import Tagger
+from kbtools.ranking.contracts import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer
+
+RELATION, SUBJECT, TAGGER, ENTITIES = "relation", "subject", "tagger", "entities"
+"""Parts of a folder of models, each with a folder per model."""
+
+RECORD = "model.msgpack"
+"""The file of a model that says what it is, a digest of its weights included."""
+
+
+def model_folder(models: Path, part: str, name: str) -> Path:
+    """Say where the model of a plugin lies; of `module:Class` the colon becomes a dot."""
+    return models / part / name.replace(":", ".")
+
+
+def plugin_folder(models: Path, part: str, name: str, plugin: object) -> Path:
+    """Say where the model that a plugin reads lies, which may be another plugin's."""
+    return model_folder(models, part, getattr(plugin, "model", None) or name)
+
+
+def make_relation_scorer(
+    names: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
+) -> RelationScorer:
+    """Make a relation scorer by its name, or the average of several whose names commas divide.
+
+    Raises UnknownPlugin, BrokenPlugin, MissingDependency, and ModelError where a trained one has no usable model.
+    """
+    made: list[RelationScorer] = [
+        make_plugin(SCORERS, name.strip(), kb, part=RELATION, models=models, device=device, untrained=kb.relations)
+        for name in names.split(",")
+    ]
+    return made[0] if len(made) == 1 else Averaged(made)
+
+
+def make_subject_scorer(
+    name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
+) -> SubjectScorer:
+    """Make a subject scorer by its name; raise as `make_relation_scorer` does."""
+    made: SubjectScorer = make_plugin(
+        SUBJECT_SCORERS, name, kb, part=SUBJECT, models=models, device=device, untrained=kb
+    )
+    return made
+
+
+def make_tagger(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> Tagger:
+    """Make a tagger by its name; raise as `make_relation_scorer` does."""
+    made: Tagger = make_plugin(TAGGERS, name, kb, part=TAGGER, models=models, device=device, untrained=kb)
+    return made
+
+
+def make_vector_scorer(
+    name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
+) -> tuple[VectorScorer, Origin]:
+    """Make a subject scorer that tells its vectors, and say where they come from; raise as `make_subject_scorer`."""
+    scorer = make_subject_scorer(name, kb, models=models, device=device)
+    if not isinstance(scorer, VectorScorer):
+        raise BrokenPlugin(f"subject scorer {name!r} has no vectors of questions and entities", name=name)
+    folder = plugin_folder(models, SUBJECT, name, load_plugin(SUBJECT_SCORERS, name)) if models else None
+    return scorer, Origin(name, model_digest(folder) if folder else "")
+
+
+def subject_vectors(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> EntityVectors:
+    """Give E(s) of every entity by a subject scorer; raise as `make_vector_scorer` does."""
+    scorer, origin = make_vector_scorer(name, kb, models=models, device=device)
+    rows = np.arange(kb.manifest.counts["entities"].unique, dtype=np.uint32)
+    return EntityVectors(rows, scorer.dim, scorer.embed_subjects, origin)
+
+
+def model_digest(folder: Path) -> str:
+    """Tell one training of a model from another; a folder that training did not make tells nothing."""
+    record = folder / RECORD
+    return hashlib.sha256(record.read_bytes()).hexdigest() if record.is_file() else ""
+
+
+def make_embedder(kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> EmbedQuestions:
+    """Make g(q) for the vectors of a knowledge base.
+
+    Raises VectorsMissing where it has none, or none that questions are embedded beside, and CheckpointMismatch where
+    the model was trained again since.
+    """
+    vectors = kb.vectors()
+    vectors.use(device)
+    origin = vectors.origin
+    if not origin.subject:
+        raise VectorsMissing(
+            "the entity vectors were not made by a subject scorer, so that no question can be embedded beside them; "
+            "make some with kbtools index vectors --subject"
+        )
+    scorer, found = make_vector_scorer(origin.subject, kb, models=models, device=device)
+    if found != origin:
+        raise CheckpointMismatch(
+            f"the entity vectors are those of another training of {origin.subject!r} ({origin.model[:12]}) than the "
+            f"one in {models} ({found.model[:12]}); make them again with kbtools index vectors"
+        )
+    return scorer.embed_questions
+
+
+def make_plugin(
+    group: str,
+    name: str,
+    kb: KnowledgeBase,
+    *,
+    part: str,
+    models: Path | None,
+    device: str,
+    untrained: object,
+) -> Any:
+    """Make what a plugin offers: from its folder if it is trained, else from what an untrained one takes."""
+    plugin = load_plugin(group, name)
+    if not callable(plugin):
+        raise BrokenPlugin(f"plugin {name!r} is no class", name=name)
+    if not isinstance(plugin, Trained):
+        return call(name, lambda: plugin(untrained))
+    if models is None:
+        raise ModelMissing(
+            f"{name!r} is trained: name the folder that holds its model with --models, "
+            f"or make one with kbtools train {part}",
+            name=name,
+        )
+    folder = plugin_folder(models, part, name, plugin)
+    return call(name, lambda: plugin.load(folder, kb, device=device))
+
+
+def call(name: str, make: Callable[[], object]) -> object:
+    """Make an object of a plugin; what goes wrong inside is named with the plugin."""
+    try:
+        return make()
+    except KBToolsError:
+        raise
+    except Exception as error:
+        raise BrokenPlugin(f"plugin {name!r} cannot be made: {error!r}", name=name) from error

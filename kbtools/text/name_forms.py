@@ -1,0 +1,62 @@
+"""The forms that a name is stored under: its normal form, and the rewritings that questions use instead."""
+
+import html
+import re
+
+from kbtools.text.normaliser import normal_form
+from kbtools.text.rungs import Form
+
+APOSTROPHES = r"'\u2018\u2019\u02bb\u02bc\u02be\u02bf\u00b4`"
+APOSTROPHE = re.compile(rf"(?<=\w)\s?[{APOSTROPHES}](?=\w)")
+ARTICLE = re.compile(r"(?:the|an?) (?=.)")
+BRACKET = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
+HEXADECIMAL = r"(?:0[0-9a-f]{3}|1e[0-9a-f]{2}|20[0-9a-f]{2})"
+LOST_ESCAPE = re.compile(rf"(?<=[^\W\d_]){HEXADECIMAL}|{HEXADECIMAL}(?=[^\W\d_])", re.IGNORECASE)
+ENTITY = re.compile(r"&#?\w+;")
+REWRITABLE = re.compile(rf"[{APOSTROPHES}(\[,]|&#?\w+;|[01][0-9a-fA-F]{{3}}|20[0-9a-fA-F]{{2}}")
+
+
+def join_apostrophes(text: str) -> str:
+    """Write a text without the apostrophes inside its words: `Nadir's` and `nadir 's` become `Nadirs`."""
+    return APOSTROPHE.sub("", text)
+
+
+def name_forms(name: str) -> dict[str, Form]:
+    """List the forms of a name, each with the least rewriting that gives it; empty for a blank name."""
+    normal = normal_form(name)
+    if not normal:
+        return {}
+    forms = {normal: Form.NORMAL}
+    if REWRITABLE.search(name):
+        for rewritten, form in rewritings(name):
+            key = normal_form(rewritten)
+            if key:
+                forms.setdefault(key, form)
+    for key in tuple(forms):
+        bare = ARTICLE.match(key)
+        if bare:
+            forms.setdefault(key[bare.end() :], Form.ARTICLE)
+    return forms
+
+
+def rewritings(name: str) -> list[tuple[str, Form]]:
+    """Rewrite a name in each way that applies; the strictest first."""
+    found = [(join_apostrophes(name), Form.APOSTROPHE)]
+    bracket = BRACKET.search(name)
+    if bracket:
+        bare = name[: bracket.start()]
+        found += [(bare, Form.BRACKET), (join_apostrophes(bare), Form.BRACKET)]
+    if name.count(",") == 1:
+        last, first = name.split(",")
+        found += [(f"{first} {last}", Form.COMMA), (last, Form.COMMA)]
+    decoded = LOST_ESCAPE.sub(decode_escape, html.unescape(name) if ENTITY.search(name) else name)
+    if decoded != name:
+        found.append((decoded, Form.ESCAPE))
+    return found
+
+
+def decode_escape(match: re.Match[str]) -> str:
+    """Read four hexadecimal digits as the letter or mark that lost its `\\u`; leave them where they name none."""
+    character = chr(int(match.group(), 16))
+    spells = not character.isascii() and character.isprintable() and not character.isspace()
+    return character if spells else match.group()

@@ -1,0 +1,111 @@
+"""The n-grams of a question, W(q) of the paper: every run of its words, with the forms to look it up under."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kbtools.text.name_forms import APOSTROPHE, join_apostrophes
+from kbtools.text.normaliser import fold_character, normal_form
+from kbtools.text.question import Question
+from kbtools.text.tokens import Token
+
+LONGEST_PUNCTUATION = 16
+LONGEST_RUN = 256
+"""Marks in a row that are looked at; a longer run is no title."""
+
+MOST_APOSTROPHES = 2
+"""Apostrophes that an n-gram may hold beyond the words that names have."""
+
+
+class Ngram(NamedTuple):
+    """Tokens `first` to `last` of a question; `form` is what a name must be stored under to match.
+
+    `joined` says that the form was made by leaving out an apostrophe of the question.
+    """
+
+    form: str
+    first: int
+    last: int
+    start: int
+    end: int
+    joined: bool = False
+
+
+def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
+    """List the n-grams whose number of words is in `lengths`, then the runs of punctuation.
+
+    A knowledge base knows how many words its names have, so that a question of thousands of words costs no more
+    than its own length times the few lengths that occur.
+    """
+    words = [(position, token) for position, token in enumerate(question.tokens) if token.is_word]
+    spoken = [token.text for _, token in words]
+    positions = [position for position, _ in words]
+    starts, ends = [token.start for _, token in words], [token.end for _, token in words]
+    most = len(words)
+    wanted = sorted({length for length in lengths if 0 < length <= most})
+    found, make = [], Ngram._make
+    for length in wanted:
+        for first in range(most - length + 1):
+            last = first + length - 1
+            form = " ".join(spoken[first : last + 1])
+            found.append(make((form, positions[first], positions[last], starts[first], ends[last], False)))
+    if most < len(question.tokens):
+        if APOSTROPHE.search(question.text):
+            found += joined_ngrams(question, words, wanted)
+        found += punctuation_ngrams(question)
+    return found
+
+
+def joined_ngrams(question: Question, words: list[tuple[int, Token]], wanted: list[int]) -> Iterator[Ngram]:
+    """Yield the n-grams with an apostrophe inside, as if it were not there."""
+    text = question.text
+    apostrophes = min(len(APOSTROPHE.findall(text)), MOST_APOSTROPHES)
+    for length in sorted({length + more for length in wanted for more in range(1, apostrophes + 1)}):
+        if length > len(words):
+            break
+        for offset in range(len(words) - length + 1):
+            (first, begin), (last, finish) = words[offset], words[offset + length - 1]
+            if APOSTROPHE.search(text, begin.start, finish.end):
+                joined = normal_form(join_apostrophes(text[begin.start : finish.end]))
+                if joined.count(" ") + 1 in wanted:
+                    yield Ngram(joined, first, last, begin.start, finish.end, joined=True)
+
+
+def punctuation_ngrams(question: Question) -> Iterator[Ngram]:
+    """Yield the runs of punctuation, whole and in part, spaces left out: names such as `!!!` or `( )` are no more."""
+    marks: list[Mark] = []
+    for position, token in enumerate(question.tokens):
+        if token.is_word:
+            yield from runs(marks)
+            marks = []
+        else:
+            marks.extend(marks_of(position, token, question.text))
+    yield from runs(marks)
+
+
+class Mark(NamedTuple):
+    """A mark of a run of punctuation, and where it stands."""
+
+    form: str
+    token: int
+    start: int
+    end: int
+
+
+def marks_of(position: int, token: Token, text: str) -> Iterator[Mark]:
+    """Take a run of punctuation apart: a character is one mark, though it fold to several (`…`) or be unseen."""
+    for start in range(token.start, token.end):
+        form = fold_character(text[start])
+        if form:
+            yield Mark(form, position, start, start + 1)
+
+
+def runs(marks: list[Mark]) -> Iterator[Ngram]:
+    """Yield every run of marks that is no longer than names of punctuation are."""
+    if len(marks) > LONGEST_RUN:
+        return
+    for offset, first in enumerate(marks):
+        form = ""
+        for last in marks[offset : offset + LONGEST_PUNCTUATION]:
+            form += last.form
+            if len(form) <= LONGEST_PUNCTUATION:
+                yield Ngram(form, first.token, last.token, first.start, last.end)

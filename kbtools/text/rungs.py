@@ -1,0 +1,60 @@
+"""The ladder that every link stands on: how far a question's words are from the name they matched."""
+
+import unicodedata
+from enum import IntEnum
+
+from kbtools.text.normaliser import fold
+
+
+class Rung(IntEnum):
+    """How a mention matched a name; a lower rung is stricter and always outranks a higher one (design, section 4)."""
+
+    EXACT = 1
+    CASE = 2
+    ACCENTS = 3
+    PUNCTUATION = 4
+    APOSTROPHE = 5
+    VARIANT = 6
+    FUZZY = 7
+    NEAR = 8
+    """Not by its name: by vectors."""
+
+    @property
+    def label(self) -> str:
+        """Spell the rung as results do."""
+        return self.name.lower()
+
+
+class Form(IntEnum):
+    """Which rewriting of a name led to the form that it is stored under."""
+
+    NORMAL = 0
+    APOSTROPHE = 1
+    ARTICLE = 2
+    BRACKET = 3
+    COMMA = 4
+    ESCAPE = 5
+
+    @property
+    def rung(self) -> Rung:
+        """Give the strictest rung that a match of this form can stand on."""
+        return STRICTEST[self]
+
+
+STRICTEST = dict.fromkeys(Form, Rung.VARIANT) | {Form.NORMAL: Rung.EXACT, Form.APOSTROPHE: Rung.APOSTROPHE}
+
+
+def compare(surface: str, name: str) -> Rung:
+    """Find the rung of two spellings that share their normal form; the surface is the question's words."""
+    if surface == name:
+        return Rung.EXACT
+    if not (surface.isascii() and name.isascii()):
+        surface, name = unicodedata.normalize("NFC", surface), unicodedata.normalize("NFC", name)
+    surface, name = " ".join(surface.split()), " ".join(name.split())
+    if surface == name:
+        return Rung.EXACT
+    if surface.casefold() == name.casefold():
+        return Rung.CASE
+    if fold(surface) == fold(name):
+        return Rung.ACCENTS
+    return Rung.PUNCTUATION

@@ -1,0 +1,122 @@
+"""Whether tables, files and records say the same, and examples of lost questions can be read."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from kbtools.comparison.columns import Columns, read_columns, write_columns
+from kbtools.comparison.grid import Cell, file_name, split_names
+from kbtools.comparison.report.files import write_tables
+from kbtools.comparison.report.markdown import table_lines
+from kbtools.comparison.report.records import figures_csv, report_json, significance_csv
+from kbtools.comparison.report.section import Section
+from kbtools.comparison.report.summary import Report, is_control, make_report
+from kbtools.comparison.report.tables import terminal_table
+from kbtools.comparison.run import Run
+from kbtools.errors import OutputUnusable, RunUnusable
+
+
+@pytest.fixture(scope="module")
+def report(sample_run: Run) -> Report:
+    return make_report(sample_run)
+
+
+def test_the_table_has_a_row_per_cell_and_marks_controls(report: Report) -> None:
+    lines = terminal_table(report).splitlines()
+
+    assert [line.split()[:3] for line in lines[1:5]] == [
+        ["n-gram", "lexical", "popularity"],
+        ["n-gram", "lexical", "none*"],
+        ["n-gram", "lexical", "type-count*"],
+        ["n-gram", "lexical", "fact-count*"],
+    ]
+    assert lines[-2].startswith("n = 36, of which no system can answer: 0 unknown subject,")
+    assert len(lines) == 1 + len(report.cells) + 2
+
+
+def test_the_best_cell_is_named_with_those_it_cannot_be_told_from(report: Report) -> None:
+    last = terminal_table(report).splitlines()[-1]
+
+    assert "best: n-gram+ / lexical / none, 91.2" in last
+    assert "not certainly better than" in last
+
+
+def test_csv_and_json_hold_the_same_figures(report: Report) -> None:
+    rows = list(csv.DictReader(io.StringIO(figures_csv(report))))
+    cells = json.loads(report_json(report))["cells"]
+
+    from_csv = {(row["pruning"], row["scorer"], row["subject"], row["figure"]): row["value"] for row in rows}
+    from_json = {
+        (cell["pruning"], cell["scorer"], cell["subject"], name): str(figure["value"])
+        for cell in cells
+        for name, figure in cell["figures"].items()
+    }
+    assert from_csv == from_json
+
+
+def test_differences_of_every_two_cells_are_written(sample_run: Run) -> None:
+    rows = list(csv.DictReader(io.StringIO(significance_csv(sample_run))))
+
+    count = len(sample_run.cells)
+    assert len(rows) == count * (count - 1) // 2
+
+
+def test_files_of_a_run_are_written(report: Report) -> None:
+    written = write_tables(report)
+
+    assert [path.name for path in written] == ["report.md", "figures.csv", "figures.json", "significance.csv"]
+    assert "## Lost questions by cause" in written[0].read_text(encoding="utf-8")
+
+
+def test_a_file_that_cannot_be_written_is_named(report: Report, sample_run: Run) -> None:
+    gone = Run(sample_run.folder / "gone", sample_run.origin, sample_run.gold, sample_run.cells)
+
+    with pytest.raises(OutputUnusable, match=r"report\.md: cannot be written"):
+        write_tables(Report(gone, report.cells, report.against_best))
+
+
+def test_lost_questions_are_written_with_what_won(sample_run: Run) -> None:
+    cell = Cell("n-gram", "lexical", "none")
+    page = (sample_run.folder / "errors" / f"{cell.file}.md").read_text(encoding="utf-8")
+    lines = (sample_run.folder / "errors" / f"{cell.file}.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+
+    assert page.startswith("# n-gram / lexical / none\n")
+    assert "## namesake tie: " in page
+    assert max(map(len, [[one for one in records if one["cause"] == "namesake tie"]])) <= 3
+    assert {"question", "gold", "found", "tied", "pool", "cause"} == set(records[0])
+
+
+def test_names_become_files_and_averages() -> None:
+    assert file_name("n-gram+", "my.package:Scorer", "a,b") == "n-gram+~my.package%3AScorer~a,b"
+    assert split_names(" n-gram, n-gram+,n-gram ,a&b,") == ("n-gram", "n-gram+", "a,b")
+
+
+def test_columns_of_another_format_are_named(tmp_path: Path) -> None:
+    write_columns(tmp_path / "c", Columns("print", {}, {}))
+    (tmp_path / "c").write_bytes((tmp_path / "c").read_bytes().replace(b"kbtools-columns", b"kbtools-pillars"))
+
+    with pytest.raises(RunUnusable, match="written by another version"):
+        read_columns(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("cell", "control"),
+    [
+        (Cell("n-gram-idf", "lexical", "popularity"), True),
+        (Cell("n-gram-idf", "lexical", "type-vector"), False),
+        (Cell("n-gram-idf", "bigru", "popularity"), False),
+        (Cell("focused", "bigru", "none"), True),
+        (Cell("focused", "bigru", "fact-count"), True),
+        (Cell("focused", "bigru", "type-vector"), False),
+    ],
+)
+def test_a_control_trains_nothing_or_only_counts(cell: Cell, control: bool) -> None:
+    assert is_control(cell) is control
+
+
+def test_a_section_without_rows_has_no_table() -> None:
+    assert list(table_lines(Section("title", "lead", ["one", "two"], []))) == []

@@ -1,0 +1,85 @@
+"""Ids: one canonical form for every way of writing one, and literals told from entities."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtools.kb.ids import canonical_id, is_literal, literal_text, unescape
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "m.01_x",
+        "/m/01_x",
+        "m/01_x",
+        "www.freebase.com/m/01_x",
+        "http://www.freebase.com/m/01_x",
+        "https://freebase.com/m/01_x",
+        "<fb:m.01_x>",
+        "fb:m.01_x",
+        "ns:m.01_x",
+        "http://rdf.freebase.com/ns/m.01_x",
+        "<http://rdf.freebase.com/ns/m.01_x>",
+    ],
+)
+def test_every_spelling_of_an_id_is_one(spelling):
+    assert canonical_id(spelling) == "m.01_x"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "canonical"),
+    [
+        ("www.freebase.com/film/film/genre", "film.film.genre"),
+        ("<fb:film.film.genre>", "film.film.genre"),
+        ("http://rdf.freebase.com/ns/film.film.genre", "film.film.genre"),
+        ("/g/11b6", "g.11b6"),
+        ("<http://www.wikidata.org/entity/Q42>", "http://www.wikidata.org/entity/Q42"),
+        ("http://rdf.freebase.com/key/wikipedia.en", "http://rdf.freebase.com/key/wikipedia.en"),
+        ("Q42", "Q42"),
+        ("m/s", "m/s"),
+        ("g/cm", "g/cm"),
+        ("/m/01\n", "/m/01\n"),
+        ("<>", ""),
+        ("<", "<"),
+        ("", ""),
+    ],
+)
+def test_any_other_id_is_kept(spelling, canonical):
+    assert canonical_id(spelling) == canonical
+
+
+@pytest.mark.parametrize(
+    ("literal", "text"),
+    [
+        ('"1984"', "1984"),
+        ('"Jaws"@en', "Jaws"),
+        ('"Colour"@en-GB', "Colour"),
+        ('"3"^^<http://www.w3.org/2001/XMLSchema#int>', "3"),
+        (r'"say \"ä\""@en', 'say "ä"'),
+        (r'"back\\slash\n"', "back\\slash\n"),
+        (r'"\ud83d\ude00"', "😀"),
+        ('""', ""),
+    ],
+)
+def test_a_literal_gives_its_words(literal, text):
+    assert is_literal(literal)
+    assert literal_text(literal) == text
+
+
+@pytest.mark.parametrize("entity_id", ["m.01", "", '"', '"open', '"Weird" Al', 'Al "Weird"', '"a"@en b'])
+def test_what_is_no_whole_literal_is_an_entity(entity_id):
+    assert not is_literal(entity_id)
+    assert literal_text(entity_id) == entity_id
+
+
+@given(st.lists(st.sampled_from(["\\", "u", "U", "d83d", "de00", "0041", "00", '"', "n", "x"])).map("".join))
+def test_no_text_crashes_the_escapes_or_leaves_half_a_pair(text):
+    assert unescape(text).encode().decode() == unescape(text)
+
+
+@given(st.text())
+def test_escaped_text_is_undone(text):
+    escaped = "".join(f"\\U{ord(character):08x}" for character in text)
+    assert unescape(escaped) == text
+    assert unescape(text.replace("\\", "\\\\")) == text

@@ -1,0 +1,48 @@
+"""The one measure of every backend: rapidfuzz's ratio, digits apart."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz import fuzz
+
+from kbtools.linking.similarity import LONGEST_NAME, rescore
+
+FORM = st.text("abc 01", min_size=1, max_size=8)
+
+
+@given(FORM, st.lists(FORM, max_size=20), st.integers(0, 5), st.sampled_from([0.0, 50.0, 80.0]))
+def test_forms_are_scored_as_a_plain_loop_would(form, recalled, limit, cutoff):
+    looped = []
+    for near in set(recalled):
+        digits = ["".join(c if c.isdigit() else " " for c in text).split() for text in (form, near)]
+        if near != form and digits[0] == digits[1] and fuzz.ratio(form, near) >= cutoff:
+            looped.append((-fuzz.ratio(form, near), near))
+    found = rescore(form, recalled, limit=limit, cutoff=cutoff)
+    assert [(-near.similarity, near.form) for near in found] == sorted(looped)[:limit]
+
+
+@pytest.mark.parametrize(
+    ("form", "near"),
+    [
+        ("1984", "1985"),
+        ("user100", "user1000"),
+        ("apollo 11", "apollo 1 1"),
+        ("part 2", "part"),
+        ("level 42", "42 level"),
+    ],
+)
+def test_other_digits_are_no_match_in_either_direction(form, near):
+    expected = ["42 level"] if form == "level 42" else []
+    assert [found.form for found in rescore(form, [near], limit=9, cutoff=0)] == expected
+    assert bool(rescore(near, [form], limit=9, cutoff=0)) is bool(expected)
+
+
+def test_forms_of_one_similarity_stand_in_the_order_of_their_letters():
+    assert [near.form for near in rescore("aaaa", ["aaac", "aaab"], limit=2, cutoff=0)] == ["aaab", "aaac"]
+
+
+def test_long_forms_are_never_similar():
+    long = "a" * LONGEST_NAME
+    assert rescore(long, [long[1:]], limit=1, cutoff=80)
+    assert rescore(long + "b", [long], limit=1, cutoff=80) == []
+    assert rescore(long, [long + "b"], limit=1, cutoff=80) == []

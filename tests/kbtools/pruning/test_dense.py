@@ -1,0 +1,138 @@
+"""Whether dense pruners keep the entities nearest to the question, and whose vectors and questions go together."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import BrokenPlugin, CheckpointMismatch, VectorsMissing
+from kbtools.indexers.memory import MemoryKB
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.vector_index import ExactVectors, Origin
+from kbtools.linking.candidates import gather_candidates
+from kbtools.pruning.dense import Dense, DenseLast
+from kbtools.ranking.models import RECORD, make_embedder, make_vector_scorer, subject_vectors
+from kbtools.text.question import Question
+from kbtools.text.rungs import Rung
+
+NAMES = {"m.01paris": [1.0, 0.0], "m.02paris": [0.6, 0.8], "m.09unnamed": [-1.0, 0.0]}
+
+
+@pytest.fixture
+def kb(tiny_world) -> MemoryKB:
+    made = MemoryKB(tiny_world.facts, tiny_world.names, tiny_world.types, aliases=tiny_world.aliases)
+    rows = np.array(made.rows(list(NAMES)), dtype=np.uint32)
+    made.vector_index = ExactVectors(rows, np.array(list(NAMES.values()), dtype=np.float32))
+    return made
+
+
+def east(asked) -> np.ndarray:
+    """Embed every question as (1, 0)."""
+    return np.array([[2.0, 0.0]] * len(asked), dtype=np.float32)
+
+
+def test_dense_keeps_the_nearest_whatever_they_are_called(kb: KnowledgeBase) -> None:
+    links = Dense(kb, east).links(Question.read(" what is it? "))
+
+    assert [kb.ids(link.entities) for link in links] == [["m.01paris"], ["m.02paris"], ["m.09unnamed"]]
+    assert [link.name for link in links] == ["Paris", "Paris", "m.09unnamed"]
+    assert [link.similarity for link in links] == pytest.approx([100.0, 60.0, 0.01], abs=1e-4)
+    assert {link.rung for link in links} == {Rung.NEAR}
+    assert {(link.start, link.end) for link in links} == {(1, 12)}
+
+
+def test_candidates_of_dense_are_the_facts_of_the_nearest(kb: KnowledgeBase) -> None:
+    pool = gather_candidates(kb, Dense(kb, east).links(Question.read("it")))
+
+    pairs = {(kb.ids(pool.subjects[[s]])[0], kb.relations[r]) for s, r in zip(pool.subject, pool.relation, strict=True)}
+    assert pairs == {
+        ("m.01paris", "location.time_zone"),
+        ("m.01paris", "location.containedby"),
+        ("m.02paris", "location.containedby"),
+    }
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+def test_a_question_without_a_word_has_no_neighbours(kb: KnowledgeBase, text: str) -> None:
+    assert Dense(kb, east).links(Question.read(text)) == []
+
+
+def test_dense_last_asks_vectors_only_where_no_name_links(kb: KnowledgeBase) -> None:
+    pruner = DenseLast(kb, east)
+
+    assert {link.name for link in pruner.links(Question.read("where is texas"))} == {"Texas"}
+    assert {link.rung for link in pruner.links(Question.read("zzzzzzz"))} == {Rung.NEAR}
+
+
+def test_a_kb_without_vectors_says_so(tiny_memory: KnowledgeBase) -> None:
+    with pytest.raises(VectorsMissing, match="has no entity vectors"):
+        Answerer(tiny_memory).query("where is texas", pruning="dense")
+
+
+def test_vectors_that_no_question_lies_beside_are_no_use(kb: KnowledgeBase) -> None:
+    with pytest.raises(VectorsMissing, match="not made by a subject scorer"):
+        make_embedder(kb)
+
+
+class Counting:
+    """A subject scorer of somebody else's, with vectors."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+
+    dim = 2
+
+    def score(self, asked, *, which, subjects) -> np.ndarray:
+        return np.zeros(len(subjects))
+
+    def embed_questions(self, asked) -> np.ndarray:
+        return east(asked)
+
+    def embed_subjects(self, subjects) -> np.ndarray:
+        counts = self.kb.fact_counts(subjects).astype(np.float32)
+        return np.stack([counts, np.ones_like(counts)], axis=1)
+
+
+def test_a_subject_scorer_of_somebody_elses_can_be_indexed_and_searched(kb: MemoryKB) -> None:
+    vectors = subject_vectors(f"{__name__}:Counting", kb)
+    kb.vector_index = ExactVectors(*map(np.concatenate, zip(*vectors.chunks(), strict=True)), origin=vectors.origin)
+
+    result = Answerer(kb).query("what is it", pruning="dense", subject=f"{__name__}:Counting")
+
+    assert vectors.origin == Origin(f"{__name__}:Counting", "")
+    assert result.candidates[0].rung == "near"
+    assert "m.08acdc" in {candidate.subject for candidate in result.candidates}
+
+
+def test_a_subject_scorer_without_vectors_cannot(kb: KnowledgeBase) -> None:
+    with pytest.raises(BrokenPlugin, match="has no vectors of questions and entities"):
+        make_vector_scorer("fact-count", kb)
+
+
+class Told(Counting):
+    """A scorer that training makes, whose model is any file."""
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> "Told":
+        return cls(kb)
+
+
+def test_vectors_of_another_training_are_refused(kb: MemoryKB, tmp_path: Path) -> None:
+    name = f"{__name__}:Told"
+    folder = tmp_path / "subject" / name.replace(":", ".")
+    folder.mkdir(parents=True)
+    (folder / RECORD).write_text("one")
+    _, origin = make_vector_scorer(name, kb, models=tmp_path)
+    kb.vector_index = replace_origin(kb.vector_index, origin)
+    assert make_embedder(kb, models=tmp_path)
+
+    (folder / RECORD).write_text("another")
+
+    with pytest.raises(CheckpointMismatch, match="those of another training"):
+        make_embedder(kb, models=tmp_path)
+
+
+def replace_origin(index, origin: Origin) -> ExactVectors:
+    return ExactVectors(index.rows, index.vectors, origin=replace(origin))

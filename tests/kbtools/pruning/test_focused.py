@@ -1,0 +1,95 @@
+"""Whether focused pruners follow their tagger, and what they do where its first choice links to nothing."""
+
+import numpy as np
+import pytest
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.pruning.focused import MARGIN, Focused, FocusedK, FocusedKB
+from kbtools.pruning.tagging import words_of
+from kbtools.scorers.gazetteer import BITS, Gazetteer
+from kbtools.text.question import Question
+from kbtools.text.rungs import Rung
+
+
+class Oracle:
+    """A tagger that gives named n-grams a log-probability, all others one out of sight."""
+
+    def __init__(self, **weights: float) -> None:
+        self.weights = {name.replace("_", " "): weight for name, weight in weights.items()}
+
+    def spans(self, questions: list[Question]) -> list[np.ndarray]:
+        found = []
+        for question in questions:
+            words = words_of(question)
+            spans = np.full((len(words), len(words)), -np.inf)
+            for first in range(len(words)):
+                for last in range(first, len(words)):
+                    spans[first, last] = self.weights.get(" ".join(words[first : last + 1]), -50.0)
+            found.append(spans)
+        return found
+
+
+def mentions(links: list) -> set[str]:
+    return {link.ngram.form for link in links}
+
+
+QUESTION = Question.read("is texas in france or paris")
+
+
+def test_focused_keeps_the_most_probable_ngram(tiny_memory: KnowledgeBase) -> None:
+    links = Focused(tiny_memory, Oracle(texas=-1.0, paris=-0.5)).links(QUESTION)
+
+    assert mentions(links) == {"paris"}
+    assert {link.weight for link in links} == {-0.5}
+
+
+def test_focused_is_fuzzy_only_where_nothing_links_strictly(tiny_memory: KnowledgeBase) -> None:
+    links = Focused(tiny_memory, Oracle(atlantiss=-0.1)).links(Question.read("where is atlantiss"))
+
+    assert {link.rung for link in links} == {Rung.FUZZY}
+    assert {link.name for link in links} == {"Atlantis"}
+
+
+def test_focused_has_no_second_choice(tiny_memory: KnowledgeBase) -> None:
+    links = Focused(tiny_memory, Oracle(**{"is texas in": -0.1}, texas=-0.5)).links(QUESTION)
+
+    assert "texas" not in mentions([link for link in links if link.rung < Rung.FUZZY])
+
+
+def test_focused_kb_keeps_the_most_probable_that_links(tiny_memory: KnowledgeBase) -> None:
+    links = FocusedKB(tiny_memory, Oracle(is_texas=-0.1, texas=-0.5, paris=-0.7)).links(QUESTION)
+
+    assert mentions(links) == {"texas"}
+
+
+def test_focused_k_keeps_those_within_the_margin(tiny_memory: KnowledgeBase) -> None:
+    oracle = Oracle(texas=-0.1, paris=-0.1 - MARGIN + 0.01, france=-0.1 - MARGIN - 0.01)
+
+    links = FocusedK(tiny_memory, oracle).links(QUESTION)
+
+    assert mentions(links) == {"texas", "paris"}
+
+
+@pytest.mark.parametrize("pruner", [Focused, FocusedKB, FocusedK])
+@pytest.mark.parametrize("text", ["", "?", "!!!"])
+def test_a_question_without_words_has_no_mention(tiny_memory: KnowledgeBase, pruner: type[Focused], text: str) -> None:
+    assert pruner(tiny_memory, Oracle()).links(Question.read(text)) == []
+
+
+@pytest.mark.parametrize("pruner", [Focused, FocusedKB, FocusedK])
+def test_a_question_of_five_thousand_words_is_read_from_its_start(
+    tiny_memory: KnowledgeBase, pruner: type[Focused]
+) -> None:
+    question = Question.read("texas " + "and so on " * 2_000)
+
+    assert mentions(pruner(tiny_memory, Oracle(texas=-0.1)).links(question)) == {"texas"}
+
+
+def test_the_gazetteer_marks_where_names_begin_and_end(tiny_memory: KnowledgeBase) -> None:
+    bits = Gazetteer(tiny_memory).bits(Question.read("is paris, texas in david bowie"))
+
+    assert bits.shape == (6, BITS)
+    assert bits[:, 0].tolist() == [0, 1, 0, 0, 1, 0]
+    assert bits[:, 1].tolist() == [0, 1, 1, 0, 1, 1]
+    assert bits[:, 2].tolist() == [0, 0, 1, 0, 0, 1]
+    assert bits[:, 3:].any(axis=1).sum() == 2

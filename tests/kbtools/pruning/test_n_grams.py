@@ -1,0 +1,147 @@
+"""Pruners: what each keeps of what links, and the contract that all share."""
+
+import math
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from kbtools.errors import UnknownPlugin
+from kbtools.evaluation import mention_coverage, pruning_figures
+from kbtools.linking.candidates import gather_candidates
+from kbtools.linking.strict import link_strictly
+from kbtools.pruning import DEFAULT, PRUNERS, make_pruner
+from kbtools.pruning.n_gram_plus import longest
+from kbtools.questions import read_annotated
+from kbtools.text.question import Question
+from kbtools.text.rungs import Rung
+
+every_pruner = pytest.mark.parametrize("pruning", list(PRUNERS))
+
+
+def mentions(kb, text, pruning):
+    return {text[link.start : link.end] for link in make_pruner(pruning, kb).links(Question.read(text))}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("who directed it", {"n-gram": {"who", "it"}, "n-gram+": {"it"}, "n-gram-idf": {"who", "it"}}),
+        ("what genre is the who", {"n-gram": {"the who", "who"}, "n-gram+": {"the who"}}),
+        ("who", {"n-gram": {"who"}, "n-gram+": {"who"}, "n-gram-idf": {"who"}}),
+        ("where is paris texas", {"n-gram": {"paris texas", "paris", "texas"}, "n-gram+": {"paris texas"}}),
+        ("is hamlet by queen?", {"n-gram": {"hamlet", "queen", "?"}, "n-gram+": {"hamlet", "queen"}}),
+        ("who wrote frankenstien", {"n-gram": {"who"}, "n-gram+": {"frankenstien"}}),
+        ("frankenstien", {"n-gram": {"frankenstien"}, "n-gram+": {"frankenstien"}, "n-gram-idf": {"frankenstien"}}),
+        ("zebra crossing", {"n-gram": set(), "n-gram+": set(), "n-gram-idf": set()}),
+        ("", {"n-gram": set(), "n-gram+": set(), "n-gram-idf": set()}),
+        ("?", {"n-gram": {"?"}, "n-gram+": {"?"}, "n-gram-idf": {"?"}}),
+    ],
+)
+def test_each_pruner_keeps_its_mentions(sample, text, kept):
+    assert {pruning: mentions(sample.kb, text, pruning) for pruning in kept} == kept
+
+
+def test_the_rarest_mention_weighs_most_and_three_are_kept(sample):
+    text = "who wrote it or hamlet or a clockwork orange"
+    links = make_pruner("n-gram-idf", sample.kb).links(Question.read(text))
+    weights = {text[link.start : link.end]: link.weight for link in links}
+    assert len({link.weight for link in links}) <= 3
+    assert weights["a clockwork orange"] == 0 == max(weights.values())
+    assert weights["hamlet"] < 0
+
+
+@pytest.mark.parametrize("pruning", ["n-gram+", "n-gram-idf"])
+def test_a_longer_name_without_facts_hides_no_shorter_one(make_kb, backend, new_world, pruning):
+    names = (("a", "moon"), ("z", "blue moon"))
+    kb = make_kb(backend, new_world(facts=(("a", "r", "z"),), names=names))
+    assert mentions(kb, "who sang blue moon", pruning) == {"moon"}
+
+
+def test_the_weight_of_a_mention_is_the_rarity_of_its_words(make_kb, backend, new_world):
+    names = (("a", "red"), ("b", "red blue"), ("c", "red green"), ("d", "violet"))
+    kb = make_kb(backend, new_world(facts=(("a", "r", "z"), ("d", "r", "z")), names=names))
+    links = make_pruner("n-gram-idf", kb).links(Question.read("red violet"))
+    weights = {link.name: link.weight for link in links}
+    assert weights == {"violet": 0, "red": pytest.approx(math.log(5 / 4) - math.log(5 / 2))}
+
+
+@every_pruner
+def test_no_pruner_invents_a_strict_link(sample, examples, pruning):
+    for gold in read_annotated(examples / "sample.valid.txt"):
+        question = Question.read(gold.text)
+        strict = {(one.start, one.end, one.name, one.rung) for one in link_strictly(sample.kb, question)}
+        kept = make_pruner(pruning, sample.kb).links(question)
+        assert {(k.start, k.end, k.name, k.rung) for k in kept if k.rung is not Rung.FUZZY} <= strict
+        assert max((link.weight for link in kept), default=0) == 0
+
+
+@every_pruner
+def test_a_pruner_asked_again_answers_the_same_whatever_it_was_asked_between(sample, pruning):
+    pruner = make_pruner(pruning, sample.kb)
+    texts = ["who wrote frankenstien", "what genre is the who", "where is nizke tatry"]
+
+    def links(text):
+        return [(one.ngram, one.name, one.rung, one.weight) for one in pruner.links(Question.read(text))]
+
+    assert [links(text) for text in texts] == [links(text) for text in reversed(texts)][::-1]
+
+
+@every_pruner
+def test_a_question_and_its_context_in_other_case_keep_the_same_subjects(sample, examples, pruning):
+    pruner = make_pruner(pruning, sample.kb)
+
+    def subjects(text):
+        return gather_candidates(sample.kb, pruner.links(Question.read(text))).subjects.tolist()
+
+    texts = [gold.text for gold in read_annotated(examples / "sample.valid.txt")]
+    assert [subjects(text.lower()) for text in texts] == [subjects(text.upper()) for text in texts]
+
+
+def test_longest_equals_a_plain_loop(sample):
+    links = link_strictly(
+        sample.kb, Question.read("harry potter and the philosopher's stone or the who in paris texas")
+    )
+    looped = []
+    for link in links:
+        inside = False
+        for other in links:
+            covers = other.ngram.first <= link.ngram.first and link.ngram.last <= other.ngram.last
+            longer = other.ngram.last - other.ngram.first > link.ngram.last - link.ngram.first
+            inside = inside or (covers and longer)
+        if not inside:
+            looped.append(link.name)
+    assert [link.name for link in longest(links)] == looped
+    assert len(looped) < len(links)
+
+
+def test_an_unknown_pruner_is_named_with_those_there_are(tiny_memory):
+    with pytest.raises(UnknownPlugin, match=r"'n-grams'; known: n-gram, n-gram\+, n-gram-idf"):
+        make_pruner("n-grams", tiny_memory)
+    assert DEFAULT in PRUNERS
+
+
+@every_pruner
+def test_every_pruner_recalls_the_gold_pairs_of_the_sample(sample, examples, pruning):
+    questions = [
+        one for split in ("train", "valid", "test") for one in read_annotated(examples / f"sample.{split}.txt")
+    ]
+    figures = pruning_figures(sample, questions, pruning=pruning)
+    assert (figures.questions, figures.named) == (202, 202)
+    assert figures.recalled / figures.named >= 0.95
+    assert 0 < figures.median_pool <= figures.p95_pool
+    assert not np.isnan(figures.mean_pool)
+
+
+# FBSQ, where it is at hand
+
+
+def test_fbsq_subjects_are_covered_and_n_gram_plus_halves_the_pool(fbsq, fbsq_folder):
+    questions = list(islice(read_annotated(fbsq_folder / "annotated_fb_data_valid.txt"), 300))
+    coverage = mention_coverage(fbsq.kb, questions)
+    figures = {pruning: pruning_figures(fbsq, questions, pruning=pruning) for pruning in PRUNERS}
+    assert coverage.strict / coverage.named >= 0.95
+    assert coverage.fuzzy / coverage.named >= 0.97
+    assert figures["n-gram"].recalled / figures["n-gram"].named >= 0.95
+    assert figures["n-gram+"].recalled / figures["n-gram+"].named >= 0.945
+    assert figures["n-gram+"].mean_pool <= figures["n-gram"].mean_pool / 2

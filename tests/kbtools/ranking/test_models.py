@@ -1,0 +1,84 @@
+"""Whether scorers are made from what plugins offer, and what is wrong with one is said."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import BrokenPlugin, MissingDependency
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.plugins import SCORERS, list_offers, load_plugin
+from kbtools.ranking.models import make_relation_scorer
+
+
+def test_the_built_in_scorers_are_offered_as_anyones() -> None:
+    offers = {offer.name: offer for offer in list_offers() if offer.kind == "relation scorer"}
+
+    assert {"lexical", "embed-avg", "ltg-cnn", "ltg-cnn+", "bigru", "bigru+"} <= set(offers)
+    assert offers["bigru"].needs == ("kbtools[cpu]",)
+    assert offers["lexical"].needs == ()
+
+
+def test_a_missing_torch_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name == "kbtools.scorers.bigru" or name.startswith("torch")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "kbtools.scorers.dot", None)
+    monkeypatch.setattr("kbtools.plugins.import_module", no_torch)
+
+    with pytest.raises(MissingDependency, match=r"needs torch; install it with pip install 'kbtools\[cpu\]'"):
+        load_plugin(SCORERS, "bigru")
+
+
+def no_torch(module: str) -> None:
+    raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+
+class Short:
+    """A scorer that forgets relations."""
+
+    def __init__(self, relations: object) -> None: ...
+
+    def score(self, asked: list[object]) -> object:
+        return np.zeros((len(asked), 1))
+
+
+class Nothing(Short):
+    """A scorer whose scores are no numbers."""
+
+    def __init__(self, relations: list[str]) -> None:
+        self.count = len(relations)
+
+    def score(self, asked: list[object]) -> object:
+        return np.full((len(asked), self.count), np.nan)
+
+
+class Failing(Short):
+    """A scorer that fails."""
+
+    def score(self, asked: list[object]) -> object:
+        raise RuntimeError("out of luck")
+
+
+class Unmade:
+    """A scorer that cannot be made."""
+
+    def __init__(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [
+        pytest.param("Short", r"gave scores \(3, 1\), expected \(3, 45\)", id="shape"),
+        pytest.param("Nothing", "no finite number", id="nan"),
+        pytest.param("Failing", r"Failing failed: RuntimeError\('out of luck'\)", id="raises"),
+    ],
+)
+def test_a_scorer_that_breaks_its_contract_is_named(sample_memory: Answerer, scorer: str, message: str) -> None:
+    with pytest.raises(BrokenPlugin, match=message):
+        sample_memory.query("who wrote dune", scorer=f"{__name__}:{scorer}")
+
+
+def test_a_scorer_that_cannot_be_made_is_named(tiny_memory: KnowledgeBase) -> None:
+    with pytest.raises(BrokenPlugin, match="Unmade' cannot be made: TypeError"):
+        make_relation_scorer(f"{__name__}:Unmade", tiny_memory)

@@ -1,0 +1,195 @@
+"""Ranking: every column against a plain loop, ties and cuts by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbtools.errors import BrokenPlugin
+from kbtools.indexers.memory import MemoryKB
+from kbtools.linking.candidates import Link, gather_candidates
+from kbtools.ranking.joint import POPULARITY, RUNG
+from kbtools.ranking.ranking import DECIMALS, order, rank
+from kbtools.text.ngrams import Ngram
+from kbtools.text.question import MarkedQuestion, Question
+from kbtools.text.rungs import Rung
+
+QUESTION = Question.read("one two three four five six")
+RELATIONS = ["p", "q", "r", "s"]
+
+
+class Spoken:
+    """Score relations by the place of the mention, coarsely, so that scores tie."""
+
+    def __init__(self, relations):
+        self.count = len(relations)
+
+    def score(self, asked):
+        return np.array([[(one.start * 7 + at * 3) % 4 / 2 for at in range(self.count)] for one in asked])
+
+
+def pools():
+    """Draw a small knowledge base and links into it."""
+    entity = st.integers(0, 6).map("m.{}".format)
+    facts = st.lists(st.tuples(entity, st.sampled_from(RELATIONS), entity), min_size=1, max_size=25)
+    link = st.tuples(
+        st.integers(0, 3),
+        st.integers(1, 3),
+        st.sampled_from([Rung.EXACT, Rung.CASE, Rung.VARIANT, Rung.FUZZY]),
+        st.lists(st.integers(0, 6).map("m.{}".format), min_size=1, max_size=4, unique=True),
+        st.sampled_from([0.0, -1.0, -2.5]),
+        st.sampled_from([80.0, 90.0]),
+    )
+    return st.tuples(facts, st.lists(link, max_size=5))
+
+
+def make(drawn):
+    facts, drawn_links = drawn
+    kb = MemoryKB(facts, [(f"m.{at}", f"name {at}") for at in range(7)])
+    tokens, links = QUESTION.tokens, []
+    for first, length, rung, ids, weight, similarity in drawn_links:
+        last = first + length - 1
+        start, end = tokens[first].start, tokens[last].end
+        entities = np.array(sorted(kb.rows(ids)), dtype=np.uint32)
+        known = similarity if rung is Rung.FUZZY else 100.0
+        links.append(Link(Ngram("form", first, last, start, end), start, end, "name", rung, entities, weight, known))
+    return kb, links
+
+
+@given(pools())
+def test_gathered_candidates_equal_a_plain_loop(drawn):
+    kb, links = make(drawn)
+    expected = {}
+    for link in sorted(links, key=lambda link: link.order):
+        for entity in link.entities.tolist():
+            expected.setdefault(entity, link)
+    pairs = []
+    for entity in sorted(expected):
+        names = sorted(kb.facts_of(entity))
+        pairs += [(entity, relation, expected[entity].order) for relation in names]
+    pool = gather_candidates(kb, links)
+    assert len(pool) == len(pairs)
+    assert [
+        (int(pool.subjects[at]), kb.relations[relation], pool.links[pool.link[at]].order)
+        for at, relation in zip(pool.subject, pool.relation, strict=True)
+    ] == pairs
+
+
+@given(pools(), st.none() | st.integers(1, 6))
+@settings(deadline=None)
+def test_ranking_equals_a_plain_loop(drawn, top):
+    kb, links = make(drawn)
+    pool = gather_candidates(kb, links)
+    scorer = Spoken(kb.relations)
+    spoken = sorted({int(relation) for relation in pool.relation})
+    rows = []
+    for at, relation in zip(pool.subject, pool.relation, strict=True):
+        link, entity = pool.links[pool.link[at]], int(pool.subjects[at])
+        scores = scorer.score([MarkedQuestion(QUESTION, link.start, link.end)])[0]
+        facts = sum(len(objects) for objects in kb.facts_of(entity).values())
+        rows.append(
+            {
+                "relation": scores[relation] - math.log(sum(math.exp(scores[other]) for other in spoken)),
+                "mention": link.weight,
+                "rung": RUNG * (1 - link.rung),
+                "similarity": math.log(link.similarity / 100),
+                "popularity": POPULARITY * math.log(1 + facts) / (1 + math.log(1 + facts)),
+            }
+        )
+    ranking = rank(kb, QUESTION, pool, scorer=scorer, top=top)
+    for part, values in ranking.parts.items():
+        assert values.tolist() == pytest.approx([row[part] for row in rows])
+    assert ranking.scores.tolist() == pytest.approx([sum(row.values()) for row in rows], abs=10**-DECIMALS)
+    ids = kb.ids(pool.subjects[pool.subject])
+    ordered = sorted(
+        range(len(pool)), key=lambda at: (-ranking.scores[at], ids[at], kb.relations[int(pool.relation[at])])
+    )
+    assert ranking.best == ordered[:top]
+    assert ranking.tied == sum(score == max(ranking.scores) for score in ranking.scores)
+
+
+@given(st.lists(st.sampled_from([0.0, -0.5, -1.0]), min_size=12, max_size=12), st.integers(0, 14))
+def test_a_cut_inside_a_tie_keeps_the_first_ids(scores, top):
+    kb = MemoryKB([(f"m.{at:02}", "r", "o") for at in range(12)], [(f"m.{at:02}", "name") for at in range(12)])
+    entities = np.array(kb.rows([f"m.{at:02}" for at in range(12)]), dtype=np.uint32)
+    pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
+    by_score_then_id = sorted(range(12), key=lambda at: (-scores[at], at))
+    assert order(kb, pool, np.array(scores), top) == by_score_then_id[:top]
+    assert order(kb, pool, np.array(scores), None) == by_score_then_id
+
+
+def test_of_a_tie_inside_one_subject_the_relation_decides():
+    kb = MemoryKB([("m.1", relation, "o") for relation in RELATIONS], [("m.1", "name")])
+    entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
+    pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
+    best = order(kb, pool, np.zeros(4), 3)
+    assert [kb.relations[int(pool.relation[at])] for at in best] == ["p", "q", "r"]
+
+
+def test_probabilities_of_the_relations_of_a_pool_sum_to_one(sample):
+    result = sample.query("harry potter", pruning="n-gram+", top=None)
+    spoken = {one.relation: one.parts["relation"] for one in result.candidates}
+    assert sum(math.exp(value) for value in spoken.values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_large_scores_do_not_overflow():
+    kb = MemoryKB([("m.1", "p", "o"), ("m.1", "q", "o")], [("m.1", "name")])
+
+    class Loud(Spoken):
+        def score(self, asked):
+            return np.array([[1e6, -1e6]])
+
+    entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
+    pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
+    ranking = rank(kb, QUESTION, pool, scorer=Loud(kb.relations), top=None)
+    assert ranking.parts["relation"].tolist() == [0, -2e6]
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([[0.0]], r"Given gave scores \(1, 1\), expected \(1, 2\)"),
+        ([[0.0, 1.0], [0.0, 1.0]], r"Given gave scores \(2, 2\), expected \(1, 2\)"),
+        ([[0.0, math.nan]], "no finite number"),
+        ([[-math.inf, 0.0]], "no finite number"),
+    ],
+)
+def test_a_scorer_that_breaks_its_contract_is_named(scores, message):
+    kb = MemoryKB([("m.1", "p", "o"), ("m.1", "q", "o")], [("m.1", "name")])
+
+    class Given(Spoken):
+        def score(self, asked):
+            return np.array(scores)
+
+    entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
+    pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
+    with pytest.raises(BrokenPlugin, match=message):
+        rank(kb, QUESTION, pool, scorer=Given(kb.relations), top=None)
+
+
+def test_an_empty_pool_ranks_nothing(tiny_memory):
+    ranking = rank(
+        tiny_memory, QUESTION, gather_candidates(tiny_memory, []), scorer=Spoken(tiny_memory.relations), top=None
+    )
+    assert (ranking.parts, ranking.scores.tolist(), ranking.best, ranking.tied) == ({}, [], [], 0)
+
+
+def test_links_to_subjects_without_facts_rank_nothing(sample):
+    question = Question.read("atlantis")
+    pool = gather_candidates(sample.kb, sample.pruner("n-gram").links(question))
+    assert (len(pool.subjects), len(pool)) == (1, 0)
+    assert rank(sample.kb, question, pool, scorer=sample.scorer("lexical"), top=10).tied == 0
+
+
+def test_the_whole_gain_of_popularity_is_less_than_a_rung():
+    assert 0 < POPULARITY < RUNG
+
+
+def test_a_subject_stands_once_with_the_best_of_its_links(sample):
+    text = "machine learning and Machine Learning"
+    pool = gather_candidates(sample.kb, sample.pruner("n-gram").links(Question.read(text)))
+    assert len(np.unique(pool.subjects)) == len(pool.subjects)
+    by_subject = dict(zip(sample.kb.ids(pool.subjects), (pool.links[at] for at in pool.link), strict=True))
+    assert {by_subject[one].rung for one in ("m.0kba095", "m.0kba145")} == {Rung.EXACT}

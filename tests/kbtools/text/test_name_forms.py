@@ -1,0 +1,75 @@
+"""Forms: the rewritings under which questions ask for a name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtools.text.name_forms import join_apostrophes, name_forms
+from kbtools.text.normaliser import normal_form
+from kbtools.text.rungs import Form
+
+NAME = st.text(st.one_of(st.characters(), st.sampled_from("aB1 '’,()[]&;#u0e4.\u200b")), max_size=14)
+
+
+@pytest.mark.parametrize(
+    ("name", "forms"),
+    [
+        ("Jaws", {"jaws": Form.NORMAL}),
+        ("Red Cloud's War", {"red cloud s war": Form.NORMAL, "red clouds war": Form.APOSTROPHE}),
+        ("Hawaiʻi", {"hawai i": Form.NORMAL, "hawaii": Form.APOSTROPHE}),
+        ("The Who", {"the who": Form.NORMAL, "who": Form.ARTICLE}),
+        ("The", {"the": Form.NORMAL}),
+        ("An", {"an": Form.NORMAL}),
+        ("Theme", {"theme": Form.NORMAL}),
+        ("Jaws (film)", {"jaws film": Form.NORMAL, "jaws": Form.BRACKET}),
+        ("Jaws [film] ", {"jaws film": Form.NORMAL, "jaws": Form.BRACKET}),
+        ("(What)", {"what": Form.NORMAL}),
+        (
+            "The Bank (film)",
+            {"the bank film": Form.NORMAL, "the bank": Form.BRACKET, "bank film": Form.ARTICLE, "bank": Form.ARTICLE},
+        ),
+        ("Paris, Texas", {"paris texas": Form.NORMAL, "texas paris": Form.COMMA, "paris": Form.COMMA}),
+        ("a, b, c", {"a b c": Form.NORMAL, "b c": Form.ARTICLE}),
+        (",", {",": Form.NORMAL}),
+        ("Aku Syrj00e4", {"aku syrj00e4": Form.NORMAL, "aku syrja": Form.ESCAPE}),
+        ("2010", {"2010": Form.NORMAL}),
+        ("Tom &amp; Jerry", {"tom and amp jerry": Form.NORMAL, "tom and jerry": Form.ESCAPE}),
+        ("&#233;t&#233;", {"and 233 t and 233": Form.NORMAL, "ete": Form.ESCAPE}),
+        ("!!!", {"!!!": Form.NORMAL}),
+        ("", {}),
+        (" \u200b", {}),
+    ],
+)
+def test_a_name_is_stored_under_its_forms(name, forms):
+    assert name_forms(name) == forms
+
+
+@given(NAME)
+def test_forms_are_normal_and_begin_with_that_of_the_name(name):
+    forms = name_forms(name)
+    assert list(forms)[:1] == [form for form in [normal_form(name)] if form]
+    assert all(form and normal_form(form) == form for form in forms)
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("Nadir's", "Nadirs"),
+        ("nadir 's", "nadirs"),
+        ("nadir’s", "nadirs"),
+        ("O`Brien", "OBrien"),
+        ("nadirʼs", "nadirs"),
+        ("Hawaiʻi", "Hawaii"),
+        ("Qurʾan", "Quran"),
+        ("'quoted'", "'quoted'"),
+        ("the boys' own", "the boys' own"),
+        ("rock 'n' roll", "rockn' roll"),
+    ],
+)
+def test_apostrophes_inside_words_are_joined(text, joined):
+    assert join_apostrophes(text) == joined
+
+
+@pytest.mark.parametrize("name", ["(" * 50_000, "(" + " " * 50_000 + "x", "&" * 50_000, "'" * 50_000, "x, " * 50_000])
+def test_a_long_name_of_awkward_characters_is_no_trap(name):
+    assert normal_form(name) in name_forms(name)

@@ -1,0 +1,143 @@
+"""The normaliser: which spellings are one."""
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtools.text.normaliser import fold, fold_character, normal_form
+
+CHARACTERS = [
+    character
+    for character in map(chr, range(sys.maxunicode + 1))
+    if unicodedata.category(character) not in {"Lo", "Cn", "Co", "Cs"}
+]
+"""Every character but the letters without case, which are too many."""
+ANY_TEXT = st.text(
+    st.one_of(
+        st.characters(),
+        st.sampled_from(
+            "aé&'-_.!?İıßǰŉﬁℌ１Ａ가가़िが゛\u3099\u0301\u0338\u200d\u200b\u00ad\ufe0f\u20e3\u202e\ufeff\r\n\t\u2028…℀½\U0001f600\U0001d504"
+        ),
+    ),
+    max_size=12,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("Harder.....Faster", "harder faster"),
+        ("harder.....faster?", "harder faster"),
+        ("It", "it"),
+        ("The Who", "the who"),
+        ("1984", "1984"),
+        ("user100", "user100"),
+        ("MAP", "map"),
+        ("Nízke Tatry", "nizke tatry"),
+        ("Ni\u0301zke Tatry", "nizke tatry"),
+        ("Sasha Vujačić", "sasha vujacic"),
+        ("Peter's Point Plantation", "peter s point plantation"),
+        ("C++", "c"),
+        ("m/s", "m s"),
+        ("AT&T", "at and t"),
+        ("AT＆T", "at and t"),
+        ("Straße", "strasse"),
+        ("STRASSE", "strasse"),
+        ("Diyarbakır", "diyarbakir"),
+        ("DİYARBAKIR", "diyarbakir"),
+        ("Øresund", "oresund"),
+        ("Æon Flux", "aeon flux"),
+        ("ﬁnal", "final"),
+        ("Ａｋｉｒａ　１９８８", "akira 1988"),
+        ("H₂O", "h2o"),
+        ("a_b", "a b"),
+        ("Nadirʼs", "nadir s"),
+        ("Hawaiʻi", "hawai i"),
+        ("Qurʾan", "qur an"),
+        ("a\r\nb\tc", "a b c"),
+        ("Ελλάς", "ελλασ"),
+        ("ЙОД", "иод"),
+        ("が", "が"),
+        ("か\u3099", "が"),
+        ("हिन्दी", "हिन्दी"),
+        ("한국", "한국"),
+        ("ᄒ\u1161ᆫ국", "한국"),
+        ("שָׁלוֹם", "שלום"),
+        ("١٩٨٤", "١٩٨٤"),
+        ("𝔄𝔟𝔠", "abc"),
+    ],
+)
+def test_a_name_has_its_normal_form(text, normal):
+    assert normal_form(text) == normal
+
+
+@pytest.mark.parametrize(
+    ("seen", "written"),
+    [
+        ("Harry Potter", "Har\u200bry Pot\u00adter"),
+        ("Harry Potter", "\ufeffHarry Potter\u200e"),
+        ("Harry Potter", "\u202bHarry Potter\u202c"),
+        ("می\u200cخواهم", "میخواهم"),
+        ("I ❤ Huckabees", "I ❤\ufe0f Huckabees"),
+        ("❤", "❤\ufe0f"),
+        ("7 Up", "7\ufe0f\u20e3 Up"),
+        ("café", "cafe\u0301\u034f"),
+    ],
+)
+def test_what_cannot_be_seen_is_no_part_of_a_name(seen, written):
+    assert normal_form(seen) == normal_form(written)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [("?", "?"), ("!!!", "!!!"), (" ! ! ", "!!"), ("…", "..."), ("( )", "()"), ("👨\u200d👩", "👨👩")],
+)
+def test_a_name_without_a_word_keeps_its_punctuation(text, normal):
+    assert normal_form(text) == normal
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u00a0", "\u200b", "\ufe0f", "\u0301", "\udc80"])
+def test_a_text_with_nothing_to_see_has_no_normal_form(text):
+    assert normal_form(text) == ""
+
+
+def test_the_normal_form_of_a_normal_form_is_itself_for_every_character():
+    text = [normal_form(f"a{character}b") for character in CHARACTERS]
+    assert list(map(normal_form, text)) == text
+
+
+@given(ANY_TEXT)
+def test_the_normal_form_of_a_normal_form_is_itself(text):
+    assert normal_form(normal_form(text)) == normal_form(text)
+
+
+@given(ANY_TEXT)
+def test_a_normal_form_can_be_stored(text):
+    normal = normal_form(text)
+    assert normal.encode().decode() == normal
+    assert normal == " ".join(normal.split())
+
+
+@given(ANY_TEXT, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
+def test_no_composition_changes_a_normal_form(text, form):
+    assert normal_form(unicodedata.normalize(form, text)) == normal_form(text)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_folds_as_its_characters_do(text):
+    assert fold(text) == "".join(map(fold_character, text))
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_splits_as_any_text_does(text):
+    assert normal_form(f"{text} é a") == normal_form(" ".join(filter(None, [text_of_words(text), "e a"])))
+
+
+def text_of_words(text):
+    """The normal form of an ASCII text, one without a word giving none."""
+    return "".join(
+        character if character.isalnum() else " and " if character == "&" else " " for character in text.lower()
+    )

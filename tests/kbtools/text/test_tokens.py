@@ -1,0 +1,97 @@
+"""Tokens: the words of a question, and where they are in it."""
+
+import sys
+import unicodedata
+from itertools import groupby, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtools.text.normaliser import normal_form
+from kbtools.text.tokens import ascii_spans, character_spans, tokenise
+
+CHARACTERS = [
+    character
+    for character in map(chr, range(sys.maxunicode + 1))
+    if unicodedata.category(character) not in {"Lo", "Cn", "Co", "Cs"}
+]
+"""Every character but the letters without case, which are too many."""
+ANY_TEXT = st.text(
+    st.one_of(
+        st.characters(),
+        st.sampled_from(
+            "ab1é&'-_.!?İıßǰŉﬁℌ１Ａ가가़िが\u3099\u0301\u0338\u200d\u200b\u00ad\ufe0f\u20e3\u202e\ufeff\r\n\t\u2028…℀½¨\U0001f600\U0001d504"
+        ),
+    ),
+    max_size=12,
+)
+
+
+def spelt(text):
+    return [(token.text, text[token.start : token.end], token.is_word) for token in tokenise(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Who wrote C++?", [("who", "Who", True), ("wrote", "wrote", True), ("c", "C", True), ("++?", "++?", False)]),
+        ("AT&T", [("at", "AT", True), ("and", "&", True), ("t", "T", True)]),
+        ("what 's", [("what", "what", True), ("'", "'", False), ("s", "s", True)]),
+        ("m/s", [("m", "m", True), ("/", "/", False), ("s", "s", True)]),
+        ("Ni\u0301zke", [("nizke", "Ni\u0301zke", True)]),
+        ("Har\u200bry", [("harry", "Har\u200bry", True)]),
+        ("❤\ufe0f?", [("❤?", "❤\ufe0f?", False)]),
+        ("\u0301a", [("a", "a", True)]),
+        ("😀a𝔄", [("😀", "😀", False), ("aa", "a𝔄", True)]),
+        ("x℀y", [("xa", "x℀y", True), ("cy", "x℀y", True)]),
+        ("a\r\n b", [("a", "a", True), ("b", "b", True)]),
+        ("שלום?", [("שלום", "שלום", True), ("?", "?", False)]),
+        ("…", [("...", "…", False)]),
+        ("&&", [("and", "&", True), ("and", "&", True)]),
+        ("", []),
+        (" \t\n", []),
+    ],
+)
+def test_a_text_has_its_tokens(text, tokens):
+    assert spelt(text) == tokens
+
+
+@given(ANY_TEXT)
+def test_tokens_stand_in_order_where_they_say(text):
+    found = [(token.start, token.end) for token in tokenise(text)]
+    spans = list(dict.fromkeys(found))
+    assert found == sorted(found)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+    assert not any(character.isspace() for start, end in spans for character in text[start:end])
+
+
+@given(ANY_TEXT)
+def test_the_words_of_a_text_are_its_normal_form(text):
+    words = [token.text for token in tokenise(text) if token.is_word]
+    marks = [token.text for token in tokenise(text)]
+    assert normal_form(text) == (" ".join(words) or "".join(marks))
+
+
+@given(ANY_TEXT)
+def test_every_token_has_the_normal_form_of_its_characters(text):
+    spans = groupby(tokenise(text), lambda token: (token.start, token.end))
+    assert all(
+        normal_form(text[start:end]) == " ".join(token.text for token in tokens) for (start, end), tokens in spans
+    )
+
+
+def test_every_character_keeps_words_and_normal_form_together():
+    texts = [f"x{character}y" for character in CHARACTERS]
+    words = [" ".join(token.text for token in tokenise(text) if token.is_word) for text in texts]
+    assert words == list(map(normal_form, texts))
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_is_cut_as_any_text_is(text):
+    assert ascii_spans(text) == character_spans(text)
+
+
+def test_a_text_of_thousands_of_words_is_read():
+    assert len(tokenise("word? " * 5_000)) == 10_000
