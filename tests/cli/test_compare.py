@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kbtools.kb import manifest
 from kbtools.cli.main import main
 from kbtools.indexers.embedded import MANIFEST
+from kbtools.kb import manifest
 from kbtools.storage import read_record, write_record
 
 
