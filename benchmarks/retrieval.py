@@ -17,7 +17,7 @@ from kbtools.evaluation import expected_accuracy, mention_coverage, pruning_figu
 from kbtools.indexers.build import Watch, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.linking.strict import link_strictly
-from kbtools.pruning import PRUNERS
+from kbtools.pruning import UNGUIDED
 from kbtools.questions import read_annotated
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
@@ -54,7 +54,7 @@ def main() -> None:
           f"strict {covered.strict / covered.named:.2%}, with fuzzy {covered.fuzzy / covered.named:.2%}")  # fmt: skip
     print(f"{'pruner':<12}{'recall':>9}{'of all':>9}{'mean':>9}{'median':>9}{'p95':>9}"
           f"{'accuracy':>10}{'p50 ms':>9}{'p99 ms':>9}")  # fmt: skip
-    for name in PRUNERS:
+    for name in UNGUIDED:
         figures = pruning_figures(answerer, gold, pruning=name)
         results = [answerer.query(one.text, pruning=name) for one in gold]
         times = [result.milliseconds or 0.0 for result in results]

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import kbtools
-from kbtools.pruning import PRUNERS
+from kbtools.pruning import UNGUIDED
 from kbtools.questions import read_questions
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
@@ -52,7 +52,7 @@ def main() -> None:
         return
     texts = list(islice(read_questions(asked.questions), asked.limit))
     answerer = kbtools.open(asked.out)
-    for pruning in PRUNERS:
+    for pruning in UNGUIDED:
         for text in texts:  # the first round reads pages from the disk
             answerer.query(text, pruning=pruning)
         results = [answerer.query(text, pruning=pruning) for text in texts]

@@ -15,7 +15,7 @@ from kbtools.comparison.report.records import report_json
 from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.report.tables import terminal_table
 from kbtools.comparison.stages import Watch
-from kbtools.pruning import PRUNERS
+from kbtools.pruning import UNGUIDED
 
 
 def shown(quiet: bool) -> Watch:
@@ -50,7 +50,7 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 )
 @click.option(
     "--pruning",
-    default=",".join(PRUNERS),
+    default=",".join(UNGUIDED),
     show_default=True,
     callback=names,
     help="Pruners; also focused, focused-kb and focused-k, with --tagger, dense and dense-last, with vectors.",

@@ -6,6 +6,8 @@ from typing import TypeVar
 
 import click
 
+from kbtools.pruning.pruners import DEFAULT
+
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
@@ -53,3 +55,10 @@ def device_option(command: Command) -> Command:
         show_envvar=True,
         help="Where networks compute: cpu, cuda, cuda:1 or mps.",
     )(command)
+
+
+def pruning_option(command: Command) -> Command:
+    """Choose the pruner."""
+    return click.option("--pruning", default=DEFAULT, show_default=True, help="The pruner: a plugin, or module:Class.")(
+        command
+    )

@@ -12,17 +12,15 @@ import click
 from kbtools.answering import SCORER, TAGGER, TOP
 from kbtools.cli.ahead import lines_at_hand
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import device_option, json_option, kb_option, models_option
+from kbtools.cli.options import device_option, json_option, kb_option, models_option, pruning_option
 from kbtools.comparison.abstaining import Abstainer, Judged, read_calibration
 from kbtools.explaining import explain_candidate, explain_result
-from kbtools.pruning import DEFAULT, NAMES
 from kbtools.questions import read_questions
 from kbtools.results import Result
 from kbtools.sparql import object_query
 
 ANSWERS_SHOWN = 20
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-PRUNING = click.Choice(NAMES)
 
 
 def standard_input() -> Iterator[str]:
@@ -86,7 +84,7 @@ def sparql_query(result: Result, judged: Judged | None) -> str:
 @kb_option
 @click.argument("question", required=False)
 @click.option("--questions", type=click.Path(path_type=Path), help="A file of questions: one a line, or the release's.")
-@click.option("--pruning", default=DEFAULT, show_default=True, type=PRUNING, help="The pruner.")
+@pruning_option
 @click.option(
     "--scorer",
     default=SCORER,

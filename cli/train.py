@@ -9,7 +9,7 @@ import click
 from kbtools.answering import TAGGER
 from kbtools.cli.given import Given, given_options
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import device_option, kb_option
+from kbtools.cli.options import device_option, kb_option, pruning_option
 from kbtools.cli.training import (
     FILE,
     options_given,
@@ -22,11 +22,8 @@ from kbtools.cli.training import (
     show_trained,
     training_options,
 )
-from kbtools.pruning import DEFAULT, NAMES
 from kbtools.scorers.profiles import relation_settings, subject_settings, tagger_settings
 from kbtools.scorers.settings import PlainSettings, Settings, TransESettings, change_settings
-
-PRUNING = click.Choice(NAMES)
 
 
 @click.group("train", invoke_without_command=True)
@@ -148,7 +145,7 @@ def train_each(
 @elasticsearch_options
 @click.option("--valid", required=True, type=FILE, help="Annotated questions to choose on.")
 @click.option("--models", required=True, type=FILE, help="The folder of models, where the weights are kept.")
-@click.option("--pruning", default=DEFAULT, show_default=True, type=PRUNING, help="The pruner.")
+@pruning_option
 @click.option("--tagger", default=TAGGER, show_default=True, help="The tagger of a focused pruner.")
 @click.option("--scorer", default="bigru", show_default=True, help="The relation scorer, or several to average.")
 @click.option("--subject", help="The subject scorer.")

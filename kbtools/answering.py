@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kbtools.errors import BrokenPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.linking.candidates import Candidates, gather_candidates
-from kbtools.plugins import BACKENDS, load_plugin
+from kbtools.plugins import BACKENDS, load_class
 from kbtools.pruning.dense import EmbedQuestions
-from kbtools.pruning.pruners import DEFAULT, DENSE, FOCUSED, Pruner, make_pruner
+from kbtools.pruning.pruners import DEFAULT, Pruner, guide_of, make_pruner
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
 from kbtools.ranking.joint import DEFAULT as DEFAULT_WEIGHTS
@@ -44,9 +43,7 @@ def open_kb(
 
     Raises KBMissing where there is none, KBUnusable for one of another version or a damaged one.
     """
-    make = load_plugin(BACKENDS, backend)
-    if not callable(make):
-        raise BrokenPlugin(f"backend {backend!r} is no class", name=backend)
+    make = load_class(BACKENDS, backend)
     return Answerer(make(path), models=None if models is None else Path(models), tagger=tagger, device=device)
 
 
@@ -113,9 +110,12 @@ class Answerer:
 
     def pruning_key(self, pruning: str) -> str:
         """Name a pruner, and the tagger or the subject scorer that guides it."""
-        if pruning in DENSE:
-            return f"{pruning}/{self.kb.vectors().origin.subject}"
-        return f"{pruning}/{self.tagger}" if pruning in FOCUSED else pruning
+        match guide_of(self.pruner(pruning)):
+            case "tagger":
+                return f"{pruning}/{self.tagger}"
+            case "vectors":
+                return f"{pruning}/{self.kb.vectors().origin.subject}"
+        return pruning
 
     def query(
         self,

@@ -1,20 +1,32 @@
 """The one door for what can be swapped: entry points by name, or `module:Name` without packaging.
 
-Listing imports nothing. Built-in scorers and backends come in as anyone's do.
+Listing imports nothing. What is built in comes in as anyone's does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
-from kbtools.errors import BrokenPlugin, MissingDependency, UnknownPlugin
+from kbtools.errors import BrokenPlugin, KBToolsError, MissingDependency, UnknownPlugin
 
 SCORERS = "kbtools.scorers"
 SUBJECT_SCORERS = "kbtools.subject_scorers"
 TAGGERS = "kbtools.taggers"
+PRUNERS = "kbtools.pruners"
+READERS = "kbtools.readers"
 BACKENDS = "kbtools.backends"
 
-KINDS = {SCORERS: "relation scorer", SUBJECT_SCORERS: "subject scorer", TAGGERS: "tagger", BACKENDS: "backend"}
+KINDS = {
+    SCORERS: "relation scorer",
+    SUBJECT_SCORERS: "subject scorer",
+    TAGGERS: "tagger",
+    PRUNERS: "pruner",
+    READERS: "reader",
+    BACKENDS: "backend",
+}
+"""The groups of entry points, and what a plugin of each is called."""
 
 EXTRAS = {"torch": "cpu", "faiss": "cpu", "pycrfsuite": "crf"}
 """Modules that only some plugins need, and the extra of kbtools that brings each."""
@@ -66,12 +78,30 @@ def load_plugin(group: str, name: str) -> object:
     offers = list_plugins(group)
     if name not in offers:
         known = ", ".join(sorted(offers)) or "none installed"
-        raise UnknownPlugin(f"no plugin {name!r} in {group}; known: {known}; or give it as module:Name", name=name)
+        raise UnknownPlugin(f"no {KINDS[group]} {name!r}; known: {known}; or give it as module:Name", name=name)
     targets = {point.value for point in offers[name]}
     if len(targets) > 1:
         homes = " and ".join(sorted({point.dist.name if point.dist else point.value for point in offers[name]}))
         raise BrokenPlugin(f"plugin {name!r} in {group} is offered by {homes}; uninstall one of them", name=name)
     return import_object(target(offers[name][0]))
+
+
+def load_class(group: str, name: str) -> Any:
+    """Import a plugin that is made by a call; raise as `load_plugin`, and BrokenPlugin for what is no class."""
+    plugin = load_plugin(group, name)
+    if not callable(plugin):
+        raise BrokenPlugin(f"{KINDS[group]} {name!r} is no class", name=name)
+    return plugin
+
+
+def construct(name: str, make: Callable[[], Any]) -> Any:
+    """Make an object of a plugin; what goes wrong inside is named with the plugin."""
+    try:
+        return make()
+    except KBToolsError:
+        raise
+    except Exception as error:
+        raise BrokenPlugin(f"plugin {name!r} cannot be made: {error!r}", name=name) from error
 
 
 def needs(point: EntryPoint) -> tuple[str, ...]:

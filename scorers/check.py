@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from kbtools.errors import BrokenPlugin
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.plugins import SCORERS, load_plugin
+from kbtools.plugins import SCORERS, construct, load_plugin
 from kbtools.ranking.contracts import RelationScorer, Trained
-from kbtools.ranking.models import call
 from kbtools.text.question import MarkedQuestion, Question
 
 RELATIONS = ("book.written_work.author", "film.film.directed_by", "music.album.genre", "people.person.place_of_birth")
@@ -72,7 +71,7 @@ def maker(name: str, plugin: Any) -> Make:
                 f"plugin {name!r} is rebuilt by its `load` alone, without `new`; check it in tests of its own",
                 name=name,
             )
-        return lambda relations: call(name, lambda: plugin(relations))
+        return lambda relations: construct(name, lambda: plugin(relations))
     from kbtools.scorers.settings import EncoderConfig
     from kbtools.scorers.words import load_words
 

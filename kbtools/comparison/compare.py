@@ -10,7 +10,7 @@ from kbtools.comparison.grid import Grid
 from kbtools.comparison.run import VALID, Origin, Run, Source, open_run, prepare_run
 from kbtools.comparison.stages import Stages, Watch
 from kbtools.errors import SourceEmpty
-from kbtools.pruning.pruners import FOCUSED
+from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion, read_annotated
 from kbtools.storage import locked
 from kbtools.version import __version__
@@ -86,5 +86,5 @@ def fill_run(
         stages.drop_outdated()
         for _, group in groupby(sorted(cells), key=lambda cell: cell.pruning):
             stages.fill(list(group), errors=request.errors)
-        if FOCUSED.keys() & set(request.grid.pruning):
+        if any(guide_of(answerer.pruner(name)) == "tagger" for name in request.grid.pruning):
             stages.judge_tagger()

@@ -12,7 +12,7 @@ from kbtools.comparison.columns import digest
 from kbtools.comparison.grid import Cell
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
-from kbtools.pruning.pruners import DENSE, FOCUSED
+from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.joint import Weights
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, plugin_folder
@@ -51,12 +51,13 @@ def subject_identity(cell: Cell, models: Path | None) -> str:
 def pruner_identity(answerer: Answerer, name: str) -> str:
     """Fingerprint a pruner: its name, and the tagger or the vectors that guide it."""
     guide: object = None
-    if name in FOCUSED:
+    pruner = answerer.pruner(name)
+    if guide_of(pruner) == "tagger":
         guide = plugin_identity(TAGGERS, answerer.tagger, part=TAGGER, models=answerer.models)
-    if name in DENSE:
+    if guide_of(pruner) == "vectors":
         vectors = answerer.kb.vectors()
         guide = [asdict(vectors.origin), vectors.dim, len(vectors)]
-    return digest([name, guide])
+    return digest([name, getattr(pruner, "version", 0), guide])
 
 
 def tagger_identity(name: str, models: Path | None) -> str:

@@ -1,6 +1,7 @@
 """Dense pruning: the entities whose vectors are nearest to that of the question, whatever they are called."""
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Link
 from kbtools.pruning.n_gram_idf import NGramIdf
+from kbtools.pruning.pruners import Guide
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
@@ -27,6 +29,9 @@ class Dense:
 
     Beyond the paper, whose subject network only ranks what is linked.
     """
+
+    guide: ClassVar[Guide] = "vectors"
+    version: ClassVar[int] = 1
 
     def __init__(self, kb: KnowledgeBase, embed: EmbedQuestions) -> None:
         self.kb = kb

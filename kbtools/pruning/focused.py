@@ -1,6 +1,7 @@
 """Focused pruning: a tagger says where a question names its subject (paper, section Focused Pruning)."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Link
 from kbtools.linking.fuzzy import Misspelling, link_fuzzily
 from kbtools.linking.strict import link_strictly
+from kbtools.pruning.pruners import Guide
 from kbtools.pruning.tagging import Tagger, opening, word_places
 from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import Question
@@ -26,6 +28,9 @@ NOBODY = np.empty(0, dtype=np.uint32)
 
 class Focused:
     """Keep the most probable n-gram; strictly, else fuzzily: at most twenty names like it."""
+
+    guide: ClassVar[Guide] = "tagger"
+    version: ClassVar[int] = 1
 
     def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
         self.kb = kb

@@ -1,5 +1,7 @@
 """N-Gram pruning: the paper's first baseline (section Inference via Focused Pruning)."""
 
+from typing import ClassVar
+
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Link
 from kbtools.linking.fuzzy import Misspelling
@@ -9,6 +11,8 @@ from kbtools.text.question import Question
 
 class NGram:
     """Keep every n-gram that links strictly; where none does, those that link fuzzily."""
+
+    version: ClassVar[int] = 1
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb

@@ -1,6 +1,7 @@
 """N-gram pruning by rarity: the mention is made of the words that few names hold. No training, beyond the paper."""
 
 import math
+from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Link
@@ -30,6 +31,8 @@ class NGramIdf:
     The weight of a link is a log-probability over the n-grams that were kept, up to a constant. Where a question has
     words that no name holds, what they may be misspellings of weighs as the names that they resemble.
     """
+
+    version: ClassVar[int] = 1
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb

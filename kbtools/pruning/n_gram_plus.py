@@ -1,6 +1,7 @@
 """N-Gram+ pruning: the paper's second baseline, with the heuristics of Bordes et al. 2015 as design.md states them."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Link
@@ -16,6 +17,8 @@ class NGramPlus:
     Titles may be made of such words: those of several (`The Who`) stay, single ones (`It`) where nothing else
     links, and question words (`Who`) where nothing else is left.
     """
+
+    version: ClassVar[int] = 1
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb

@@ -1,51 +1,66 @@
-"""The pruners by name, H(K, q) of the paper (Eq. 3), and what they have in common."""
+"""Pruners, H(K, q) of the paper (Eq. 3): their contract, and how one is made from its name."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from kbtools.errors import UnknownPlugin
+from kbtools.errors import BrokenPlugin, ModelMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Link
-from kbtools.pruning.dense import Dense, DenseLast, EmbedQuestions
-from kbtools.pruning.focused import Focused, FocusedK, FocusedKB
-from kbtools.pruning.n_gram import NGram
-from kbtools.pruning.n_gram_idf import NGramIdf
-from kbtools.pruning.n_gram_plus import NGramPlus
-from kbtools.pruning.tagging import Tagger
+from kbtools.plugins import PRUNERS, construct, load_class
 from kbtools.text.question import Question
+
+if TYPE_CHECKING:
+    from kbtools.pruning.dense import EmbedQuestions
+    from kbtools.pruning.tagging import Tagger
+
+Guide = Literal["tagger", "vectors"]
+"""What a pruner is made with besides the knowledge base: a tagger, or g(q) beside the vectors of entities."""
+
+DEFAULT = "n-gram-idf"
+
+UNGUIDED = ("n-gram", "n-gram+", "n-gram-idf")
+"""The built-in pruners that are made with a knowledge base alone."""
 
 
 class Pruner(Protocol):
-    """Choose the mentions of a question; made once for a knowledge base, some with what guides them as well."""
+    """Choose the mentions of a question.
+
+    A plugin is a class that is made with the knowledge base; one that declares `guide` gets its guide as well. An
+    integer `version` in the class rises when the links that it gives change.
+    """
 
     def links(self, question: Question) -> list[Link]:
         """Give the links that are kept; a weight of 0 throughout means no opinion between them."""
         ...
 
 
-PRUNERS: dict[str, Callable[[KnowledgeBase], Pruner]] = {"n-gram": NGram, "n-gram+": NGramPlus, "n-gram-idf": NGramIdf}
-FOCUSED: dict[str, type[Focused]] = {"focused": Focused, "focused-kb": FocusedKB, "focused-k": FocusedK}
-"""The pruners that a tagger guides."""
-
-DENSE: dict[str, type[Dense]] = {"dense": Dense, "dense-last": DenseLast}
-"""The pruners that vectors of entities guide."""
-
-NAMES = (*PRUNERS, *FOCUSED, *DENSE)
-DEFAULT = "n-gram-idf"
+def guide_of(pruner: object) -> Guide | None:
+    """Tell what guides a pruner, or its class; raise BrokenPlugin where it declares what no pruner can get."""
+    guide: Guide | None = getattr(pruner, "guide", None)
+    if guide not in ("tagger", "vectors", None):
+        raise BrokenPlugin(f"pruner {pruner!r} declares the guide {guide!r}, expected 'tagger', 'vectors' or None")
+    return guide
 
 
 def make_pruner(
     name: str,
     kb: KnowledgeBase,
     *,
-    tagger: Callable[[], Tagger] | None = None,
-    embedder: Callable[[], EmbedQuestions] | None = None,
+    tagger: "Callable[[], Tagger] | None" = None,
+    embedder: "Callable[[], EmbedQuestions] | None" = None,
 ) -> Pruner:
-    """Make a pruner by its name, with a tagger or with g(q) if it needs one; raise UnknownPlugin for another."""
-    if name in FOCUSED and tagger is not None:
-        return FOCUSED[name](kb, tagger())
-    if name in DENSE and embedder is not None:
-        return DENSE[name](kb, embedder())
-    if name not in PRUNERS:
-        raise UnknownPlugin(f"no pruner {name!r}; known: {', '.join(NAMES)}", name=name)
-    return PRUNERS[name](kb)
+    """Make a pruner by its name or as module:Class, with the guide that it declares.
+
+    Raises UnknownPlugin, BrokenPlugin, and ModelMissing where it is guided by what is not given.
+    """
+    plugin = load_class(PRUNERS, name)
+    guide = guide_of(plugin)
+    if guide is None:
+        unguided: Pruner = construct(name, lambda: plugin(kb))
+        return unguided
+    make_guide, what = (tagger, "a tagger") if guide == "tagger" else (embedder, "vectors")
+    if make_guide is None:
+        raise ModelMissing(f"pruner {name!r} is guided by {what}, which this call does not give", name=name)
+    given = make_guide()
+    pruner: Pruner = construct(name, lambda: plugin(kb, given))
+    return pruner

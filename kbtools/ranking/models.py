@@ -1,16 +1,15 @@
 """Where trained models lie, and how what a query names is made from them."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kbtools.errors import BrokenPlugin, CheckpointMismatch, KBToolsError, ModelMissing, VectorsMissing
+from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors, Origin
-from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, load_plugin
+from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, construct, load_class, load_plugin
 from kbtools.pruning.dense import EmbedQuestions
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranking.contracts import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer
@@ -120,11 +119,9 @@ def make_plugin(
     untrained: object,
 ) -> Any:
     """Make what a plugin offers: from its folder if it is trained, else from what an untrained one takes."""
-    plugin = load_plugin(group, name)
-    if not callable(plugin):
-        raise BrokenPlugin(f"plugin {name!r} is no class", name=name)
+    plugin = load_class(group, name)
     if not isinstance(plugin, Trained):
-        return call(name, lambda: plugin(untrained))
+        return construct(name, lambda: plugin(untrained))
     if models is None:
         raise ModelMissing(
             f"{name!r} is trained: name the folder that holds its model with --models, "
@@ -132,14 +129,4 @@ def make_plugin(
             name=name,
         )
     folder = plugin_folder(models, part, name, plugin)
-    return call(name, lambda: plugin.load(folder, kb, device=device))
-
-
-def call(name: str, make: Callable[[], object]) -> object:
-    """Make an object of a plugin; what goes wrong inside is named with the plugin."""
-    try:
-        return make()
-    except KBToolsError:
-        raise
-    except Exception as error:
-        raise BrokenPlugin(f"plugin {name!r} cannot be made: {error!r}", name=name) from error
+    return construct(name, lambda: plugin.load(folder, kb, device=device))

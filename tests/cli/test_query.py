@@ -101,16 +101,23 @@ def test_a_question_that_is_no_utf_8_is_answered(query):
     assert json.loads(line)["question"] == "\N{REPLACEMENT CHARACTER} " + WHO
 
 
-def test_an_unknown_pruner_is_a_usage_error_that_lists_them(query):
+def test_an_unknown_pruner_fails_and_lists_them(query):
     result = query("--pruning", "nope", WHO)
-    assert result.exit_code == 2
-    assert "'n-gram+'" in result.stderr
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: no pruner 'nope'")
+    assert "n-gram+" in result.stderr
+
+
+def test_a_pruner_may_be_given_by_its_module(query):
+    by_module = query("--pruning", "kbtools.pruning.n_gram:NGram", "--no-timing", WHO)
+    assert by_module.exit_code == 0
+    assert by_module.stdout == query("--pruning", "n-gram", "--no-timing", WHO).stdout
 
 
 def test_an_unknown_scorer_fails_and_lists_them(query):
     result = query("--scorer", "nope", WHO)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: no plugin 'nope'")
+    assert result.stderr.startswith("Error: no relation scorer 'nope'")
     assert "known: bigru, " in result.stderr
     assert ", lexical" in result.stderr
 

@@ -88,7 +88,7 @@ def test_without_files_or_a_part_there_is_nothing_to_train() -> None:
         pytest.param(["--config", "none.toml"], "none.toml: cannot be read as TOML", id="config"),
         pytest.param(["--epochs", "0"], "epochs and batch must be at least 1", id="range"),
         pytest.param(["--device", "cuda:99", *SMALL], "device 'cuda:99' is not there", id="device"),
-        pytest.param(["--scorer", "bert", *SMALL], "no plugin 'bert'", id="scorer"),
+        pytest.param(["--scorer", "bert", *SMALL], "no relation scorer 'bert'", id="scorer"),
         pytest.param(["--words", "none.txt"], "none.txt: no such file of word vectors", id="words"),
     ],
 )

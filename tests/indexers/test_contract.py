@@ -10,7 +10,7 @@ from rapidfuzz import fuzz
 
 from kbtools.answering import Answerer
 from kbtools.indexers.embedded import gather
-from kbtools.pruning import PRUNERS
+from kbtools.pruning import UNGUIDED
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
 
@@ -358,5 +358,5 @@ def account(kb):
 def answers(kb, questions):
     """Answer questions under every pruner, times left out."""
     answerer = Answerer(kb)
-    results = [answerer.query(text, pruning=pruner, top=None) for text in questions for pruner in PRUNERS]
+    results = [answerer.query(text, pruning=pruner, top=None) for text in questions for pruner in UNGUIDED]
     return [result.to_json() | {"milliseconds": None} for result in results]

@@ -49,7 +49,7 @@ def test_what_is_built_in_comes_through_the_door():
 
 def test_an_unknown_name_is_answered_with_the_known_ones(offered):
     offered(offer("two", "m:B"), offer("one", "m:A"))
-    with pytest.raises(UnknownPlugin, match=r"no plugin 'three' in kbtools\.scorers; known: one, two"):
+    with pytest.raises(UnknownPlugin, match="no relation scorer 'three'; known: one, two"):
         load_plugin(SCORERS, "three")
 
 

@@ -191,10 +191,10 @@ def test_questions_without_gold_are_refused(answerer: Answerer, request_for: Ask
     ("grid", "unknown"),
     [
         (Grid(("n-gramme",)), "no pruner 'n-gramme'"),
-        (Grid(("n-gram",), ("nobody",)), "no plugin 'nobody'"),
+        (Grid(("n-gram",), ("nobody",)), "no relation scorer 'nobody'"),
         (
             Grid(("n-gram",), ("lexical",), ("height",)),
-            "no plugin 'height' in kbtools.subject_scorers",
+            "no subject scorer 'height'",
         ),
     ],
 )

@@ -6,17 +6,17 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from kbtools.errors import UnknownPlugin
+from kbtools.errors import BrokenPlugin, ModelMissing, UnknownPlugin
 from kbtools.evaluation import mention_coverage, pruning_figures
 from kbtools.linking.candidates import gather_candidates
 from kbtools.linking.strict import link_strictly
-from kbtools.pruning import DEFAULT, PRUNERS, make_pruner
+from kbtools.pruning import DEFAULT, UNGUIDED, make_pruner
 from kbtools.pruning.n_gram_plus import longest
 from kbtools.questions import read_annotated
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
 
-every_pruner = pytest.mark.parametrize("pruning", list(PRUNERS))
+every_pruner = pytest.mark.parametrize("pruning", list(UNGUIDED))
 
 
 def mentions(kb, text, pruning):
@@ -116,9 +116,23 @@ def test_longest_equals_a_plain_loop(sample):
 
 
 def test_an_unknown_pruner_is_named_with_those_there_are(tiny_memory):
-    with pytest.raises(UnknownPlugin, match=r"'n-grams'; known: n-gram, n-gram\+, n-gram-idf"):
+    with pytest.raises(UnknownPlugin, match=r"no pruner 'n-grams'; known: dense, .*, n-gram, n-gram\+, n-gram-idf; or"):
         make_pruner("n-grams", tiny_memory)
-    assert DEFAULT in PRUNERS
+    assert DEFAULT in UNGUIDED
+
+
+class Misguided:
+    guide = "a star"
+
+
+def test_what_no_pruner_can_be_guided_by_is_refused(tiny_memory):
+    with pytest.raises(BrokenPlugin, match="declares the guide 'a star', expected 'tagger', 'vectors' or None"):
+        make_pruner(f"{__name__}:Misguided", tiny_memory)
+
+
+def test_a_guided_pruner_needs_its_guide(tiny_memory):
+    with pytest.raises(ModelMissing, match="'focused' is guided by a tagger"):
+        make_pruner("focused", tiny_memory)
 
 
 @every_pruner
@@ -139,7 +153,7 @@ def test_every_pruner_recalls_the_gold_pairs_of_the_sample(sample, examples, pru
 def test_fbsq_subjects_are_covered_and_n_gram_plus_halves_the_pool(fbsq, fbsq_folder):
     questions = list(islice(read_annotated(fbsq_folder / "annotated_fb_data_valid.txt"), 300))
     coverage = mention_coverage(fbsq.kb, questions)
-    figures = {pruning: pruning_figures(fbsq, questions, pruning=pruning) for pruning in PRUNERS}
+    figures = {pruning: pruning_figures(fbsq, questions, pruning=pruning) for pruning in UNGUIDED}
     assert coverage.strict / coverage.named >= 0.95
     assert coverage.fuzzy / coverage.named >= 0.97
     assert figures["n-gram"].recalled / figures["n-gram"].named >= 0.95
