@@ -15,12 +15,11 @@ from kbtools.indexers.arrays import StringTable, read_column
 from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.one_edit import open_recall
 from kbtools.indexers.vectors import FOLDER, FaissVectors
-from kbtools.kb.contract import NameMatch, SimilarName
+from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.linking.similarity import LONGEST_NAME, rescore
 from kbtools.storage import beside, is_being_built, read_record
-from kbtools.text.question import Question
 
 MANIFEST = "manifest.msgpack"
 FORMS = "forms.lmdb"
@@ -98,7 +97,7 @@ def gather(starts: NDArray[Any], values: NDArray[Any], rows: EntityRows) -> Grou
     return Grouped(bounds, values[positions])
 
 
-class EmbeddedKB:
+class EmbeddedKB(BackendDefaults):
     """A knowledge base in a folder; see `KnowledgeBase` for what each method promises.
 
     Every file is opened at once, so that a folder that is replaced meanwhile answers as before to who has it open.
@@ -170,7 +169,6 @@ class EmbeddedKB:
         return self.columns["fact.object"][begin:end]
 
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
-        """List the facts of a range of entities, as `FactColumns` promises."""
         pairs = self.columns["fact.first"][first : last + 1].astype(np.int64)
         objects = self.columns["fact.first_object"][pairs[0] : pairs[-1] + 1].astype(np.int64)
         subjects = np.repeat(np.arange(first, last), np.diff(pairs))
@@ -200,15 +198,6 @@ class EmbeddedKB:
     def aliases(self, entity: int) -> list[str]:
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
         return [self.alias_texts[row] for row in range(first, last)]
-
-    def expect(self, questions: Sequence[Question]) -> None:
-        """Do nothing: all is at hand."""
-
-    def expect_similar(self, forms: Sequence[str]) -> None:
-        """Do nothing: all is at hand."""
-
-    def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Do nothing: all is at hand."""
 
     def vectors(self) -> FaissVectors:
         if self.vector_index is None:

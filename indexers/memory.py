@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from kbtools.errors import VectorsMissing
-from kbtools.kb.contract import NameMatch, SimilarName
+from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.manifest import Count, Manifest
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.linking.similarity import rescore
 from kbtools.text.name_forms import name_forms
-from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 
 
-class MemoryKB:
+class MemoryKB(BackendDefaults):
     """A knowledge base made of triples (subject, relation, object), names (entity, name) and types (entity, type)."""
 
     vector_index: VectorIndex | None = None
@@ -122,15 +121,6 @@ class MemoryKB:
 
     def aliases(self, entity: int) -> list[str]:
         return list(self.texts.get(self.entity_ids[entity], ()))
-
-    def expect(self, questions: Sequence[Question]) -> None:
-        """Do nothing: all is at hand."""
-
-    def expect_similar(self, forms: Sequence[str]) -> None:
-        """Do nothing: all is at hand."""
-
-    def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Do nothing: all is at hand."""
 
     def vectors(self) -> VectorIndex:
         if self.vector_index is None:

@@ -1,7 +1,6 @@
 """TransE: vectors of entities and relations with E(s) + E(r) near E(o) for every fact (Bordes et al. 2013)."""
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kbtools.errors import CheckpointMismatch
-from kbtools.kb.contract import FactColumns, KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -20,9 +19,6 @@ from kbtools.scorers.translation import Translation
 KIND = "kbtools.scorers.transe:TransE"
 AT_ONCE = 65_536
 """Entities that are read, or compared with, in one piece."""
-
-EXPECTED = 1_000
-"""Pairs whose objects a distant home is told of at once."""
 
 TESTED, NEAR = 200, 10
 
@@ -33,22 +29,9 @@ def entity_count(kb: KnowledgeBase) -> int:
 
 def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
     """Read every fact of a knowledge base as rows: (facts, 3), subject, relation, object."""
-    read = kb.facts_between if isinstance(kb, FactColumns) else partial(facts_by_pair, kb)
     count = entity_count(kb)
-    pieces = [read(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
+    pieces = [kb.facts_between(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
     return np.concatenate(pieces) if pieces else np.empty((0, 3), dtype=np.int64)
-
-
-def facts_by_pair(kb: KnowledgeBase, first: int, last: int) -> NDArray[np.int64]:
-    """Do as `FactColumns.facts_between`, with a look-up for each subject and relation."""
-    subjects = np.arange(first, last, dtype=np.uint32)
-    grouped = kb.relations_of(subjects)
-    pairs = list(zip(np.repeat(subjects, np.diff(grouped.starts)).tolist(), grouped.values.tolist(), strict=True))
-    facts: list[tuple[int, int, int]] = []
-    for place in range(0, len(pairs), EXPECTED):
-        kb.expect_objects(expected := pairs[place : place + EXPECTED])
-        facts += [(s, r, o) for s, r in expected for o in kb.objects_of(s, r).tolist()]
-    return np.array(facts, dtype=np.int64).reshape(-1, 3)
 
 
 class TransE(nn.Module):

@@ -21,13 +21,13 @@ from kbtools.indexers.elastic.opening import Catalog, open_version
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.similar import SimilarNames
 from kbtools.indexers.elastic.vectors import ElasticVectors
-from kbtools.kb.contract import NameMatch, SimilarName
+from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 
 
-class ElasticKB:
+class ElasticKB(BackendDefaults):
     """A knowledge base by its name on a cluster; see `KnowledgeBase` for what each method promises."""
 
     def __init__(self, name: str, cluster: Cluster | None = None) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.errors import VectorsMissing
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.text.question import Question
@@ -14,6 +15,9 @@ from kbtools.text.rungs import Form
 
 if TYPE_CHECKING:
     from kbtools.kb.vector_index import VectorIndex
+
+HINTED = 1_000
+"""Pairs whose objects are asked for together: what a cluster answers in one request."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,16 +96,20 @@ class KnowledgeBase(Protocol):
         """List every name and alias of an entity, names first."""
         ...
 
+    def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
+        """List the facts of the entities from row `first` up to `last`, by subject, relation and object: (facts, 3)."""
+        ...
+
     def expect(self, questions: Sequence[Question]) -> None:
-        """Be told of questions that will be asked, so that a distant home can fetch what they need at once."""
+        """Hint that these questions come next, so that a remote backend can fetch what they need in few requests."""
         ...
 
     def expect_similar(self, forms: Sequence[str]) -> None:
-        """Be told of forms that `similar` may be asked for; as `expect`, this may do nothing."""
+        """Hint that `similar` is asked for these forms next."""
         ...
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Be told of subjects and relations that `objects_of` will be asked for; this too may do nothing."""
+        """Hint that `objects_of` is asked for these subjects and relations next."""
         ...
 
     def vectors(self) -> "VectorIndex":
@@ -113,10 +121,28 @@ class KnowledgeBase(Protocol):
         ...
 
 
-@runtime_checkable
-class FactColumns(Protocol):
-    """What a knowledge base does besides whose facts lie in columns at hand."""
+class BackendDefaults:
+    """What a backend does not need to write: hints that do nothing, no vectors, facts looked up by pair."""
 
-    def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
-        """List the facts of the entities from row `first` up to `last`, by subject, relation and object: (facts, 3)."""
-        ...
+    def expect(self, questions: Sequence[Question]) -> None:
+        """Do nothing: all is at hand."""
+
+    def expect_similar(self, forms: Sequence[str]) -> None:
+        """Do nothing: all is at hand."""
+
+    def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Do nothing: all is at hand."""
+
+    def vectors(self) -> "VectorIndex":
+        raise VectorsMissing("this backend keeps no entity vectors")
+
+    def facts_between(self: KnowledgeBase, first: int, last: int) -> NDArray[np.int64]:
+        subjects = np.arange(first, last, dtype=np.uint32)
+        grouped = self.relations_of(subjects)
+        pairs = list(zip(np.repeat(subjects, np.diff(grouped.starts)).tolist(), grouped.values.tolist(), strict=True))
+        facts: list[tuple[int, int, int]] = []
+        for start in range(0, len(pairs), HINTED):
+            some = pairs[start : start + HINTED]
+            self.expect_objects(some)
+            facts += [(s, r, o) for s, r in some for o in self.objects_of(s, r).tolist()]
+        return np.array(facts, dtype=np.int64).reshape(-1, 3)

@@ -1,5 +1,6 @@
 """Whether vectors of entities are trained as the paper says, and belong to their knowledge base."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from kbtools.answering import Answerer
 from kbtools.errors import CheckpointMismatch, ModelMissing
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.ranking.models import make_subject_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -24,7 +25,6 @@ from kbtools.scorers.transe import (  # noqa: E402
     TransE,
     TranslatingTask,
     entity_count,
-    facts_by_pair,
     nearest_rows,
     read_triples,
 )
@@ -93,11 +93,11 @@ def test_every_fact_is_read(tiny_memory: KnowledgeBase) -> None:
 
 def test_facts_in_columns_are_those_of_each_pair(sample_path: Path) -> None:
     kb = EmbeddedKB(sample_path)
-    count = entity_count(kb)
+    count, by_pair = entity_count(kb), partial(BackendDefaults.facts_between, kb)
 
-    assert np.array_equal(kb.facts_between(0, count), facts_by_pair(kb, 0, count))
-    assert np.array_equal(kb.facts_between(7, 60), facts_by_pair(kb, 7, 60))
-    assert kb.facts_between(5, 5).shape == facts_by_pair(kb, 5, 5).shape == (0, 3)
+    assert np.array_equal(kb.facts_between(0, count), by_pair(0, count))
+    assert np.array_equal(kb.facts_between(7, 60), by_pair(7, 60))
+    assert kb.facts_between(5, 5).shape == by_pair(5, 5).shape == (0, 3)
     assert len(read_triples(kb)) == kb.manifest.counts["facts"].unique
 
 
