@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -228,7 +229,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def make_kb(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, World], KnowledgeBase]:
+def make_kb(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, World], Any]:
     """Make a knowledge base of a world in a backend."""
     return lambda backend, world: BACKENDS[backend](world, tmp_path_factory.mktemp(backend))
 
@@ -245,13 +246,13 @@ def tiny_world() -> World:
 
 
 @pytest.fixture(scope="session")
-def tiny(backend: str, make_kb: Callable[[str, World], KnowledgeBase]) -> KnowledgeBase:
+def tiny(backend: str, make_kb: Callable[[str, World], Any]) -> KnowledgeBase:
     """Give the tiny knowledge base in each backend."""
     return make_kb(backend, TINY)
 
 
 @pytest.fixture(scope="session")
-def tiny_memory(make_kb: Callable[[str, World], KnowledgeBase]) -> KnowledgeBase:
+def tiny_memory(make_kb: Callable[[str, World], Any]) -> KnowledgeBase:
     return make_kb("memory", TINY)
 
 

@@ -7,9 +7,13 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from click.testing import Result as Invocation
 
 from kbtools.cli.main import main
 
@@ -31,20 +35,20 @@ main(sys.argv[3:])
 """A build that sends itself a signal at the end of a phase."""
 
 
-def run(*args):
+def run(*args: object) -> Invocation:
     return CliRunner().invoke(main, [str(arg) for arg in args])
 
 
 @pytest.fixture
-def sample_options(examples):
+def sample_options(examples: Path) -> list[str]:
     return [f"--{kind}={examples / f'sample.{kind}.txt'}" for kind in ("facts", "names", "types")]
 
 
 @pytest.fixture
-def write(tmp_path):
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
     """Write a source; give its path."""
 
-    def write_source(name, text):
+    def write_source(name: str, text: str) -> Path:
         (tmp_path / name).write_text(text, encoding="utf-8")
         return tmp_path / name
 
@@ -52,13 +56,13 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def own(write):
+def own(write: Callable[[str, str], Path]) -> list[str | Path]:
     """Write the smallest knowledge base: Alpha -> r -> Beta."""
     facts = write("f.tsv", "subject\trelation\tobject\na\tr\tb\n")
     return ["--facts", facts, "--names", write("n.tsv", "id\tname\na\tAlpha\nb\tBeta\n")]
 
 
-def test_it_prints_a_line_per_phase_then_the_counts(sample_options, tmp_path):
+def test_it_prints_a_line_per_phase_then_the_counts(sample_options: list[str], tmp_path: Path) -> None:
     result = run("index", *sample_options, "--out", tmp_path / "s.kb")
     lines = result.stdout.splitlines()
     phases = [line.partition(":")[0] for line in lines if re.fullmatch(r".+: .+ \(\d+\.\d s\)", line)]
@@ -73,13 +77,13 @@ def test_it_prints_a_line_per_phase_then_the_counts(sample_options, tmp_path):
     assert lines[-1].startswith(f"{tmp_path / 's.kb'}: ")
 
 
-def test_quiet_prints_the_counts_alone(own, tmp_path):
+def test_quiet_prints_the_counts_alone(own: list[str | Path], tmp_path: Path) -> None:
     result = run("index", *own, "--quiet", "--out", tmp_path / "s.kb")
     assert " s)" not in result.stdout
     assert "facts                  1             0             1" in result.stdout
 
 
-def test_a_second_run_says_that_there_is_nothing_to_do(own, tmp_path):
+def test_a_second_run_says_that_there_is_nothing_to_do(own: list[str | Path], tmp_path: Path) -> None:
     run("index", *own, "--out", tmp_path / "s.kb")
     result = run("index", *own, "--out", tmp_path / "s.kb")
     assert result.exit_code == 0
@@ -87,29 +91,31 @@ def test_a_second_run_says_that_there_is_nothing_to_do(own, tmp_path):
     assert "facts                  1             0             1" in result.stdout
 
 
-def test_force_builds_again(own, tmp_path):
+def test_force_builds_again(own: list[str | Path], tmp_path: Path) -> None:
     run("index", *own, "--out", tmp_path / "s.kb")
     assert "check: " in run("index", *own, "--force", "--out", tmp_path / "s.kb").stdout
 
 
 @pytest.mark.parametrize("option", ["--lang=de", "--column=entity=id"])
-def test_another_option_builds_again(own, tmp_path, option):
+def test_another_option_builds_again(own: list[str | Path], tmp_path: Path, option: str) -> None:
     run("index", *own, "--out", tmp_path / "s.kb")
     assert "check: " in run("index", *own, option, "--out", tmp_path / "s.kb").stdout
 
 
-def test_facts_are_needed(own, tmp_path):
+def test_facts_are_needed(own: list[str | Path], tmp_path: Path) -> None:
     result = run("index", *own[2:], "--out", tmp_path / "s.kb")
     assert result.exit_code == 2
     assert "give at least one --facts or --rdf file" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--max-bad=2", "--column=subject", "--column==x", "--column=subjekt=head"])
-def test_a_malformed_option_is_a_usage_error(own, tmp_path, option):
+def test_a_malformed_option_is_a_usage_error(own: list[str | Path], tmp_path: Path, option: str) -> None:
     assert run("index", *own, option, "--out", tmp_path / "s.kb").exit_code == 2
 
 
-def test_bad_lines_up_to_the_limit_are_skipped_and_shown(own, write, tmp_path):
+def test_bad_lines_up_to_the_limit_are_skipped_and_shown(
+    own: list[str | Path], write: Callable[[str, str], Path], tmp_path: Path
+) -> None:
     write("f.tsv", "subject\trelation\tobject\na\tr\tb\n" + "odd\n" * 2)
     result = run("index", *own, "--max-bad", "0.6", "--out", tmp_path / "s.kb")
     shown = f"skipped 2 of 4 lines: 1 columns where 3 were expected; first: {tmp_path / 'f.tsv'}:3: 'odd'"
@@ -117,7 +123,9 @@ def test_bad_lines_up_to_the_limit_are_skipped_and_shown(own, write, tmp_path):
     assert shown in result.stdout
 
 
-def test_more_bad_lines_are_refused_and_nothing_is_written(own, write, tmp_path):
+def test_more_bad_lines_are_refused_and_nothing_is_written(
+    own: list[str | Path], write: Callable[[str, str], Path], tmp_path: Path
+) -> None:
     write("f.tsv", "subject\trelation\tobject\na\tr\tb\n" + "odd\n" * 2)
     result = run("index", *own, "--out", tmp_path / "new" / "s.kb")
     assert result.exit_code == 1
@@ -125,13 +133,15 @@ def test_more_bad_lines_are_refused_and_nothing_is_written(own, write, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"f.tsv", "n.tsv"}
 
 
-def test_a_stricter_limit_is_not_met_by_an_older_build(own, write, tmp_path):
+def test_a_stricter_limit_is_not_met_by_an_older_build(
+    own: list[str | Path], write: Callable[[str, str], Path], tmp_path: Path
+) -> None:
     write("f.tsv", "subject\trelation\tobject\na\tr\tb\nodd\n")
     assert run("index", *own, "--max-bad", "1", "--out", tmp_path / "s.kb").exit_code == 0
     assert run("index", *own, "--max-bad", "0", "--out", tmp_path / "s.kb").exit_code == 1
 
 
-def test_an_own_knowledge_base_of_three_formats_answers(write, tmp_path):
+def test_an_own_knowledge_base_of_three_formats_answers(write: Callable[[str, str], Path], tmp_path: Path) -> None:
     facts = write("f.csv", 'head,property,tail\n"http://ex.org/a b",born in,c 1\n"x ""y""",r,c 1\nc 1,r,"x ""y"""\n')
     names = write("n.tsv", 'id\tlabel\nhttp://ex.org/a b\tSay "hi" \\ back\nc 1\tÜberß\n')
     types = write("t.jsonl", json.dumps({"id": "c 1", "types": ["T x", "City"]}) + "\n")
@@ -164,7 +174,9 @@ RDF = f"""\
         ("en", "birth date of marie curie", "answers: 1867-11-07 ("),
     ],
 )
-def test_an_rdf_file_answers_in_the_language_asked_for(write, tmp_path, lang, question, answer):
+def test_an_rdf_file_answers_in_the_language_asked_for(
+    write: Callable[[str, str], Path], tmp_path: Path, lang: str, question: str, answer: str
+) -> None:
     assert run("index", "--rdf", write("k.nt", RDF), "--lang", lang, "--out", tmp_path / "k.kb").exit_code == 0
     assert answer in run("query", "--kb", tmp_path / "k.kb", "--top", "1", question).stdout
 
@@ -185,7 +197,14 @@ NOTHING = {
         (["--facts", "f.tsv", "--types", "nothing.types.tsv"], "no name belongs to the subject of a fact; check"),
     ],
 )
-def test_a_stage_that_gave_nothing_is_a_failure(own, write, tmp_path, monkeypatch, options, told):
+def test_a_stage_that_gave_nothing_is_a_failure(
+    own: list[str | Path],
+    write: Callable[[str, str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    told: str,
+) -> None:
     for kind, text in NOTHING.items():
         write(f"nothing.{kind}.tsv", text)
     monkeypatch.chdir(tmp_path)
@@ -197,7 +216,7 @@ def test_a_stage_that_gave_nothing_is_a_failure(own, write, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("option", ["facts", "names", "types", "rdf"])
-def test_a_missing_source_is_named(own, tmp_path, option):
+def test_a_missing_source_is_named(own: list[str | Path], tmp_path: Path, option: str) -> None:
     result = run("index", *own, f"--{option}", tmp_path / "absent.txt", "--out", tmp_path / "s.kb")
     assert result.exit_code == 1
     assert result.stderr.startswith(f"Error: {tmp_path / 'absent.txt'}: ")
@@ -205,7 +224,9 @@ def test_a_missing_source_is_named(own, tmp_path, option):
 
 
 @pytest.mark.parametrize("out", ["./s.kb/", "new/a b ü/s.kb", "-dash.kb", "x/../s.kb"])
-def test_out_may_be_any_path_and_its_parents_are_made(own, tmp_path, monkeypatch, out):
+def test_out_may_be_any_path_and_its_parents_are_made(
+    own: list[str | Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").mkdir()
     assert run("index", *own, "--out", out).exit_code == 0
@@ -213,7 +234,9 @@ def test_out_may_be_any_path_and_its_parents_are_made(own, tmp_path, monkeypatch
     assert {path.name for path in tmp_path.rglob(".*")} == {".managed.json"}
 
 
-def test_out_may_be_the_empty_folder_one_is_in(own, tmp_path, monkeypatch):
+def test_out_may_be_the_empty_folder_one_is_in(
+    own: list[str | Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert run("index", *own, "--out", ".").exit_code == 0
@@ -228,7 +251,9 @@ def test_out_may_be_the_empty_folder_one_is_in(own, tmp_path, monkeypatch):
         (lambda out: out.write_text("mine"), "is a file or inside one"),
     ],
 )
-def test_what_is_no_knowledge_base_is_never_replaced(own, tmp_path, make, told):
+def test_what_is_no_knowledge_base_is_never_replaced(
+    own: list[str | Path], tmp_path: Path, make: Callable[..., Any], told: str
+) -> None:
     make(tmp_path / "out")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     result = run("index", *own, "--force", "--out", tmp_path / "out")
@@ -237,7 +262,7 @@ def test_what_is_no_knowledge_base_is_never_replaced(own, tmp_path, make, told):
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_knowledge_base_that_something_was_put_into_is_not_replaced(own, tmp_path):
+def test_a_knowledge_base_that_something_was_put_into_is_not_replaced(own: list[str | Path], tmp_path: Path) -> None:
     run("index", *own, "--out", tmp_path / "s.kb")
     (tmp_path / "s.kb" / "notes.txt").write_text("mine")
     result = run("index", *own, "--force", "--out", tmp_path / "s.kb")
@@ -246,23 +271,23 @@ def test_a_knowledge_base_that_something_was_put_into_is_not_replaced(own, tmp_p
     assert run("query", "--kb", tmp_path / "s.kb", "alpha").exit_code == 0
 
 
-def test_the_folder_of_the_sources_is_not_replaced(own, tmp_path):
+def test_the_folder_of_the_sources_is_not_replaced(own: list[str | Path], tmp_path: Path) -> None:
     assert "'f.tsv', which would be lost" in run("index", *own, "--out", tmp_path).stderr
 
 
-def test_out_below_a_file_is_refused(own, tmp_path):
+def test_out_below_a_file_is_refused(own: list[str | Path], tmp_path: Path) -> None:
     result = run("index", *own, "--out", tmp_path / "f.tsv" / "s.kb")
     assert result.exit_code == 1
     assert "is a file or inside one" in result.stderr
 
 
-def test_a_name_that_the_disk_cannot_hold_is_refused(own, tmp_path):
+def test_a_name_that_the_disk_cannot_hold_is_refused(own: list[str | Path], tmp_path: Path) -> None:
     result = run("index", *own, "--out", tmp_path / ("x" * 250))
     assert result.exit_code == 1
     assert "cannot be written (File name too long)" in result.stderr
 
 
-def test_a_link_is_followed(own, tmp_path):
+def test_a_link_is_followed(own: list[str | Path], tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "link.kb").symlink_to(tmp_path / "far" / "s.kb")
     first = run("index", *own, "--out", tmp_path / "link.kb")
@@ -273,7 +298,7 @@ def test_a_link_is_followed(own, tmp_path):
     assert run("query", "--kb", tmp_path / "link.kb", "alpha").exit_code == 0
 
 
-def test_a_path_that_is_no_utf_8_is_told_with_escapes(own, tmp_path):
+def test_a_path_that_is_no_utf_8_is_told_with_escapes(own: list[str | Path], tmp_path: Path) -> None:
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.tsv")
     os.rename(own[1], odd)
     built = run("index", "--facts", odd, *own[2:], "--out", tmp_path / "s.kb")
@@ -286,7 +311,9 @@ def test_a_path_that_is_no_utf_8_is_told_with_escapes(own, tmp_path):
     ("number", "phase"),
     [(signal.SIGINT, "forms"), (signal.SIGTERM, "read sample.facts.txt"), (signal.SIGHUP, "facts")],
 )
-def test_a_stopped_build_leaves_the_old_one_and_nothing_else(own, sample_options, tmp_path, number, phase):
+def test_a_stopped_build_leaves_the_old_one_and_nothing_else(
+    own: list[str | Path], sample_options: list[str], tmp_path: Path, number: signal.Signals, phase: str
+) -> None:
     out = tmp_path / "kbs" / "s.kb"
     run("index", *own, "--out", out)
     command = [sys.executable, "-c", SIGNALLED, str(int(number)), phase, "index", *sample_options, "--out", out]
@@ -297,7 +324,9 @@ def test_a_stopped_build_leaves_the_old_one_and_nothing_else(own, sample_options
 
 
 @pytest.mark.parametrize("phase", ["entities", "check"])
-def test_a_killed_build_leaves_the_old_one_and_the_next_run_cleans_up(own, sample_options, tmp_path, phase):
+def test_a_killed_build_leaves_the_old_one_and_the_next_run_cleans_up(
+    own: list[str | Path], sample_options: list[str], tmp_path: Path, phase: str
+) -> None:
     out = tmp_path / "kbs" / "s.kb"
     run("index", *own, "--out", out)
     command = [sys.executable, "-c", SIGNALLED, str(int(signal.SIGKILL)), phase, "index", *sample_options, "--out", out]
@@ -312,7 +341,7 @@ def test_a_killed_build_leaves_the_old_one_and_the_next_run_cleans_up(own, sampl
     assert os.listdir(out.parent) == ["s.kb"]
 
 
-def test_what_a_killed_build_leaves_is_no_knowledge_base(sample_options, tmp_path):
+def test_what_a_killed_build_leaves_is_no_knowledge_base(sample_options: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-c", SIGNALLED, str(int(signal.SIGKILL)), "forms", "index", *sample_options]
     subprocess.run([*command, "--out", tmp_path / "s.kb"], capture_output=True, check=False)
     results = [run("info", path) for path in (tmp_path / "s.kb", tmp_path / ".s.kb.building")]
@@ -322,7 +351,9 @@ def test_what_a_killed_build_leaves_is_no_knowledge_base(sample_options, tmp_pat
 
 
 @pytest.mark.parametrize("size", [2_000, 60_000])
-def test_a_limit_on_file_size_is_one_line(own, sample_options, tmp_path, size):
+def test_a_limit_on_file_size_is_one_line(
+    own: list[str | Path], sample_options: list[str], tmp_path: Path, size: int
+) -> None:
     out = tmp_path / "kbs" / "s.kb"
     run("index", *own, "--out", out)
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
@@ -336,7 +367,7 @@ def test_a_limit_on_file_size_is_one_line(own, sample_options, tmp_path, size):
     assert run("query", "--kb", out, "alpha").exit_code == 0
 
 
-def test_a_reader_of_the_phases_that_has_had_enough_ends_it_quietly(sample_options, tmp_path):
+def test_a_reader_of_the_phases_that_has_had_enough_ends_it_quietly(sample_options: list[str], tmp_path: Path) -> None:
     command = [*KBTOOLS, "index", *sample_options, "--out", str(tmp_path / "kbs" / "s.kb")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
@@ -345,7 +376,7 @@ def test_a_reader_of_the_phases_that_has_had_enough_ends_it_quietly(sample_optio
     assert not (tmp_path / "kbs").exists()
 
 
-def test_the_log_tells_each_phase_once(own, tmp_path, caplog):
+def test_the_log_tells_each_phase_once(own: list[str | Path], tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kbtools.indexers.build")
     run("index", *own, "--quiet", "--out", tmp_path / "s.kb")
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
@@ -353,11 +384,11 @@ def test_the_log_tells_each_phase_once(own, tmp_path, caplog):
     ]
 
 
-def test_work_tables_that_do_not_fit_in_memory_name_the_option(sample_options, tmp_path):
+def test_work_tables_that_do_not_fit_in_memory_name_the_option(sample_options: list[str], tmp_path: Path) -> None:
     result = run("index", *sample_options, "--out", tmp_path / "s.kb", "--memory", "1MB")
     assert (result.exit_code, "give more with --memory" in result.stderr) == (1, True)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_amount_of_memory_without_a_unit_is_a_usage_error(sample_options, tmp_path):
+def test_an_amount_of_memory_without_a_unit_is_a_usage_error(sample_options: list[str], tmp_path: Path) -> None:
     assert run("index", *sample_options, "--out", tmp_path / "s.kb", "--memory", "5XB").exit_code == 2

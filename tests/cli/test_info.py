@@ -2,19 +2,23 @@
 
 import json
 import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
 from click.testing import CliRunner
+from click.testing import Result as Invocation
 
 from kbtools.cli.main import main
 
 
-def info(*args):
+def info(*args: object) -> Invocation:
     return CliRunner().invoke(main, ["info", *map(str, args)])
 
 
-def pack(path, **changes):
+def pack(path: Path, **changes: Any) -> None:
     """Change the envelope of a manifest, or what the `record` in it says."""
     manifest = path / "manifest.msgpack"
     wrapped = msgpack.unpackb(manifest.read_bytes())
@@ -23,12 +27,12 @@ def pack(path, **changes):
 
 
 @pytest.fixture
-def copy(sample_path, tmp_path):
+def copy(sample_path: Path, tmp_path: Path) -> Path:
     """Copy the sample's folder, to damage it."""
     return shutil.copytree(sample_path, tmp_path / "copy.kb")
 
 
-def test_it_tells_counts_sources_sizes_and_versions(sample_path, examples):
+def test_it_tells_counts_sources_sizes_and_versions(sample_path: Path, examples: Path) -> None:
     result = info(sample_path)
     assert result.exit_code == 0
     assert "facts                537             3           534" in result.stdout
@@ -38,7 +42,7 @@ def test_it_tells_counts_sources_sizes_and_versions(sample_path, examples):
     assert "normaliser version " in result.stdout
 
 
-def test_json_holds_the_same(sample_path):
+def test_json_holds_the_same(sample_path: Path) -> None:
     record = json.loads(info(sample_path, "--json").stdout)
     assert record["json_version"] == 1
     assert record["counts"]["facts"] == {"raw": 537, "duplicate": 3, "unique": 534}
@@ -48,7 +52,7 @@ def test_json_holds_the_same(sample_path):
     assert record["files"]["forms.lmdb"] > 0
 
 
-def test_what_was_skipped_is_told_with_its_first_example(tmp_path):
+def test_what_was_skipped_is_told_with_its_first_example(tmp_path: Path) -> None:
     (tmp_path / "f.tsv").write_text("subject\trelation\tobject\na\tr\tb\nodd\n")
     (tmp_path / "n.tsv").write_text("id\tname\na\tAlpha\n")
     sources = ["--facts", str(tmp_path / "f.tsv"), "--names", str(tmp_path / "n.tsv"), "--max-bad", "0.5"]
@@ -67,7 +71,9 @@ def test_what_was_skipped_is_told_with_its_first_example(tmp_path):
         (lambda path: path.write_text("x"), "not a folder"),
     ],
 )
-def test_what_is_no_knowledge_base_is_refused_with_the_next_step(tmp_path, make, told):
+def test_what_is_no_knowledge_base_is_refused_with_the_next_step(
+    tmp_path: Path, make: Callable[..., Any], told: str
+) -> None:
     make(tmp_path / "no.kb")
     result = info(tmp_path / "no.kb")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -86,7 +92,7 @@ def test_what_is_no_knowledge_base_is_refused_with_the_next_step(tmp_path, make,
         ({"record": {"unknown": 1}}, "damaged"),
     ],
 )
-def test_another_version_is_refused_with_the_next_step(copy, changes, told):
+def test_another_version_is_refused_with_the_next_step(copy: Path, changes: dict[str, Any], told: str) -> None:
     pack(copy, **changes)
     result = info(copy)
     assert result.exit_code == 1
@@ -98,14 +104,14 @@ def test_another_version_is_refused_with_the_next_step(copy, changes, told):
 @pytest.mark.parametrize(
     "content", [b"", b"garbage", b"\xc1", b"\x80", b"\x07", msgpack.packb({"format": 1, "version": 2, "record": 3})]
 )
-def test_a_damaged_manifest_is_refused(copy, content):
+def test_a_damaged_manifest_is_refused(copy: Path, content: bytes) -> None:
     (copy / "manifest.msgpack").write_bytes(content)
     result = info(copy)
     assert result.exit_code == 1
     assert f"Error: {copy / 'manifest.msgpack'}: damaged" in result.stderr
 
 
-def test_a_truncated_manifest_is_refused(copy):
+def test_a_truncated_manifest_is_refused(copy: Path) -> None:
     whole = (copy / "manifest.msgpack").read_bytes()
     (copy / "manifest.msgpack").write_bytes(whole[: len(whole) // 2])
     assert "damaged" in info(copy).stderr
@@ -146,7 +152,7 @@ FILES = [
     ],
     ids=["missing", "truncated", "grown", "empty"],
 )
-def test_a_damaged_file_is_named(copy, name, damage):
+def test_a_damaged_file_is_named(copy: Path, name: str, damage: Callable[..., Any]) -> None:
     (path,) = copy.glob(name)
     damage(path)
     result = info(copy)
@@ -156,7 +162,7 @@ def test_a_damaged_file_is_named(copy, name, damage):
 
 
 @pytest.mark.parametrize("name", ["forms.lmdb", "fuzzy/meta.json"])
-def test_a_file_of_zeros_is_refused(copy, name):
+def test_a_file_of_zeros_is_refused(copy: Path, name: str) -> None:
     (copy / name).write_bytes(bytes((copy / name).stat().st_size))
     result = info(copy)
     assert result.exit_code == 1
@@ -164,7 +170,7 @@ def test_a_file_of_zeros_is_refused(copy, name):
     assert result.stderr.endswith("index again\n")
 
 
-def test_a_damaged_knowledge_base_is_mended_by_indexing_again(copy, examples):
+def test_a_damaged_knowledge_base_is_mended_by_indexing_again(copy: Path, examples: Path) -> None:
     (copy / "forms.lmdb").unlink()
     sources = [f"--{kind}={examples}/sample.{kind}.txt" for kind in ("facts", "names", "types")]
     built = CliRunner().invoke(main, ["index", *sources, "--out", str(copy)])

@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from click.testing import Result as Invocation
 
 from kbtools.cli.main import COMMANDS, main
 from kbtools.errors import KBMissing
@@ -12,48 +15,48 @@ from kbtools.version import __version__
 
 
 @pytest.fixture
-def run():
+def run() -> Callable[..., Invocation]:
     return lambda *args: CliRunner().invoke(main, args)
 
 
-def test_help_lists_every_command(run):
+def test_help_lists_every_command(run: Callable[..., Invocation]) -> None:
     result = run("--help")
     assert result.exit_code == 0
     assert all(f"  {name}" in result.stdout and told in result.stdout for name, told in COMMANDS.items())
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(run, command):
+def test_every_command_has_help(run: Callable[..., Invocation], command: str) -> None:
     result = run(command, "-h")
     assert result.exit_code == 0
     assert result.stdout.startswith(f"Usage: main {command} [OPTIONS]")
 
 
-def test_the_version_is_told(run):
+def test_the_version_is_told(run: Callable[..., Invocation]) -> None:
     assert run("--version").stdout == f"kbtools, version {__version__}\n"
 
 
 @pytest.mark.parametrize("args", [(), ("nope",), ("--nope",), ("query", "--nope"), ("info",), ("info", "a", "b")])
-def test_wrong_usage_exits_two_without_a_traceback(run, args):
+def test_wrong_usage_exits_two_without_a_traceback(run: Callable[..., Invocation], args: tuple[str, ...]) -> None:
     result = run(*args)
     assert result.exit_code == 2
     assert "Usage: " in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_an_error_is_one_line_on_standard_error(run, tmp_path):
+def test_an_error_is_one_line_on_standard_error(run: Callable[..., Invocation], tmp_path: Path) -> None:
     result = run("info", str(tmp_path / "no.kb"))
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"Error: {tmp_path / 'no.kb'}: no such knowledge base")
     assert result.stderr.count("\n") == 1
 
 
-def test_debug_shows_the_traceback(run, tmp_path):
+def test_debug_shows_the_traceback(run: Callable[..., Invocation], tmp_path: Path) -> None:
     result = run("--debug", "info", str(tmp_path / "no.kb"))
     assert isinstance(result.exception, KBMissing)
 
 
-def test_verbose_logs_the_phases(sample_path, tmp_path, examples):
+def test_verbose_logs_the_phases(sample_path: Path, tmp_path: Path, examples: Path) -> None:
     sources = ["--facts", examples / "sample.facts.txt", "--names", examples / "sample.names.txt"]
     command = [sys.executable, "-c", "from kbtools.cli.main import main; main()", "-v", "index", *sources]
     result = subprocess.run([*command, "--quiet", "--out", tmp_path / "v.kb"], capture_output=True, check=True)

@@ -6,9 +6,13 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from click.testing import Result as Invocation
 
 from kbtools.cli.main import main
 
@@ -17,20 +21,20 @@ WHO = "who created the character harry potter"
 
 
 @pytest.fixture
-def query(sample_path):
+def query(sample_path: Path) -> Callable[..., Invocation]:
     """Run kbtools query over the sample."""
 
-    def run(*args, given=None, env=None):
+    def run(*args: str, given: str | bytes | None = None, env: Mapping[str, str | None] | None = None) -> Invocation:
         return CliRunner().invoke(main, ["query", "--kb", str(sample_path), *args], input=given, env=env)
 
     return run
 
 
 @pytest.fixture
-def records(query):
+def records(query: Callable[..., Invocation]) -> Callable[..., list[dict[str, Any]]]:
     """Ask a stream for JSON, timing left out."""
 
-    def run(given, *args):
+    def run(given: str | bytes, *args: str) -> list[dict[str, Any]]:
         result = query("--json", "--no-timing", *args, "-", given=given)
         assert (result.exit_code, result.stderr) == (0, "")
         return [json.loads(line) for line in result.stdout.split("\n")[:-1]]
@@ -39,7 +43,7 @@ def records(query):
 
 
 @pytest.fixture
-def started(sample_path):
+def started(sample_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Start kbtools query --json - in a process of its own, with pipes."""
     command = [*KBTOOLS, "query", "--kb", str(sample_path), "--json", "-"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -48,73 +52,73 @@ def started(sample_path):
         process.kill()
 
 
-def test_a_table_shows_candidates_and_answers(query):
+def test_a_table_shows_candidates_and_answers(query: Callable[..., Invocation]) -> None:
     result = query(WHO)
     assert result.exit_code == 0
     assert "Harry Potter (m.078ffw)" in result.stdout
     assert "answers: J. K. Rowling (m.042xh)" in result.stdout
 
 
-def test_json_is_one_line_with_the_documented_keys(query):
+def test_json_is_one_line_with_the_documented_keys(query: Callable[..., Invocation]) -> None:
     (line,) = query("--json", WHO).stdout.splitlines()
     record = json.loads(line)
     assert {"question", "pruning", "scorer", "candidates", "tied", "answers", "milliseconds"} <= set(record)
     assert record["milliseconds"] > 0
 
 
-def test_without_timing_no_milliseconds_are_told(records):
+def test_without_timing_no_milliseconds_are_told(records: Callable[..., list[dict[str, Any]]]) -> None:
     assert [record["milliseconds"] for record in records(WHO)] == [None]
 
 
 @pytest.mark.parametrize("given", [[], ["-", "--questions", "file"], ["who wrote it", "--questions", "file"]])
-def test_a_question_comes_from_one_place(query, given):
+def test_a_question_comes_from_one_place(query: Callable[..., Invocation], given: list[str]) -> None:
     result = query(*given)
     assert result.exit_code == 2
     assert "give one QUESTION" in result.stderr
 
 
 @pytest.mark.parametrize("question", ["", "  "])
-def test_an_empty_argument_is_a_usage_error(query, question):
+def test_an_empty_argument_is_a_usage_error(query: Callable[..., Invocation], question: str) -> None:
     result = query(question)
     assert result.exit_code == 2
     assert "the question is empty" in result.stderr
 
 
-def test_the_knowledge_base_comes_from_the_environment(sample_path):
+def test_the_knowledge_base_comes_from_the_environment(sample_path: Path) -> None:
     result = CliRunner().invoke(main, ["query", WHO], env={"KBTOOLS_KB": str(sample_path)})
     assert "J. K. Rowling" in result.stdout
 
 
-def test_no_knowledge_base_is_a_usage_error_that_names_the_variable():
+def test_no_knowledge_base_is_a_usage_error_that_names_the_variable() -> None:
     result = CliRunner().invoke(main, ["query", WHO], env={"KBTOOLS_KB": None})
     assert result.exit_code == 2
     assert "KBTOOLS_KB" in result.stderr
 
 
-def test_a_question_may_start_with_a_dash(query):
+def test_a_question_may_start_with_a_dash(query: Callable[..., Invocation]) -> None:
     assert "Harry Potter" in query("--", "-- " + WHO).stdout
 
 
-def test_a_question_that_is_no_utf_8_is_answered(query):
+def test_a_question_that_is_no_utf_8_is_answered(query: Callable[..., Invocation]) -> None:
     question = os.fsdecode(b"\xff " + WHO.encode())
     (line,) = query("--json", question).stdout.splitlines()
     assert json.loads(line)["question"] == "\N{REPLACEMENT CHARACTER} " + WHO
 
 
-def test_an_unknown_pruner_fails_and_lists_them(query):
+def test_an_unknown_pruner_fails_and_lists_them(query: Callable[..., Invocation]) -> None:
     result = query("--pruning", "nope", WHO)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: no pruner 'nope'")
     assert "n-gram+" in result.stderr
 
 
-def test_a_pruner_may_be_given_by_its_module(query):
+def test_a_pruner_may_be_given_by_its_module(query: Callable[..., Invocation]) -> None:
     by_module = query("--pruning", "kbtools.pruning.n_gram:NGram", "--no-timing", WHO)
     assert by_module.exit_code == 0
     assert by_module.stdout == query("--pruning", "n-gram", "--no-timing", WHO).stdout
 
 
-def test_an_unknown_scorer_fails_and_lists_them(query):
+def test_an_unknown_scorer_fails_and_lists_them(query: Callable[..., Invocation]) -> None:
     result = query("--scorer", "nope", WHO)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: no relation scorer 'nope'")
@@ -123,55 +127,55 @@ def test_an_unknown_scorer_fails_and_lists_them(query):
 
 
 @pytest.mark.parametrize("scorer", ["nope:Scorer", "kbtools.scorers.lexical:Nope", ":Scorer", "os:sep"])
-def test_a_broken_scorer_fails_in_one_line_that_names_it(query, scorer):
+def test_a_broken_scorer_fails_in_one_line_that_names_it(query: Callable[..., Invocation], scorer: str) -> None:
     result = query("--scorer", scorer, WHO)
     assert (result.exit_code, result.stdout) == (1, "")
     assert scorer in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_a_scorer_may_be_given_as_a_class(records):
+def test_a_scorer_may_be_given_as_a_class(records: Callable[..., list[dict[str, Any]]]) -> None:
     (record,) = records(WHO, "--scorer", "kbtools.scorers.lexical:LexicalScorer")
     assert record["candidates"][0]["subject"] == "m.078ffw"
 
 
-def test_top_limits_the_candidates_and_zero_gives_all(records):
+def test_top_limits_the_candidates_and_zero_gives_all(records: Callable[..., list[dict[str, Any]]]) -> None:
     asked = ("--pruning", "n-gram")
     whole = len(records(WHO, "--top", "0", *asked)[0]["candidates"])
     assert len(records(WHO, "--top", "1", *asked)[0]["candidates"]) == 1
     assert len(records(WHO, "--top", "100000", *asked)[0]["candidates"]) == whole > 1
 
 
-def test_a_negative_top_is_a_usage_error(query):
+def test_a_negative_top_is_a_usage_error(query: Callable[..., Invocation]) -> None:
     assert query("--top", "-1", WHO).exit_code == 2
 
 
-def test_explain_says_why(query):
+def test_explain_says_why(query: Callable[..., Invocation]) -> None:
     shown = query("--explain", "--top", "1", WHO).stdout
     assert "is the name 'Harry Potter' but for its case" in shown
     assert "popularity" in shown
     assert "pruned by n-gram-idf" in shown
 
 
-def test_sparql_prints_the_query_of_the_winner(query):
+def test_sparql_prints_the_query_of_the_winner(query: Callable[..., Invocation]) -> None:
     shown = query("--sparql", WHO).stdout
     assert "<http://rdf.freebase.com/ns/m.078ffw>" in shown
     assert shown.count("\n") == 1
 
 
-def test_sparql_of_nothing_is_a_comment(query):
+def test_sparql_of_nothing_is_a_comment(query: Callable[..., Invocation]) -> None:
     assert query("--sparql", "zzzz").stdout == "# no candidates\n"
 
 
-def test_a_table_of_nothing_says_so(query):
+def test_a_table_of_nothing_says_so(query: Callable[..., Invocation]) -> None:
     assert "no candidates" in query("zzzz").stdout
 
 
-def test_tied_candidates_are_said_to_be(query):
+def test_tied_candidates_are_said_to_be(query: Callable[..., Invocation]) -> None:
     assert "are tied, in the order of their ids" in query("?").stdout
 
 
-def test_every_line_in_is_one_record_out(records):
+def test_every_line_in_is_one_record_out(records: Callable[..., list[dict[str, Any]]]) -> None:
     asked = [record["question"] for record in records("\n  \nwho wrote it\n\n?\n")]
     assert asked == ["", "  ", "who wrote it", "", "?"]
 
@@ -189,28 +193,32 @@ def test_every_line_in_is_one_record_out(records):
         (b"", []),
     ],
 )
-def test_a_stream_gives_questions_as_they_are(records, given, asked):
+def test_a_stream_gives_questions_as_they_are(
+    records: Callable[..., list[dict[str, Any]]], given: bytes, asked: list[str]
+) -> None:
     assert [record["question"] for record in records(given)] == asked
 
 
-def test_offsets_are_characters_of_the_question(records):
+def test_offsets_are_characters_of_the_question(records: Callable[..., list[dict[str, Any]]]) -> None:
     (record,) = records("\N{GRINNING FACE}\N{GRINNING FACE} " + WHO)
     mention = record["candidates"][0]["mention"]
     assert record["question"][mention["start"] : mention["end"]] == mention["text"] == "harry potter"
 
 
-def test_a_question_of_five_thousand_tokens_is_answered(records):
+def test_a_question_of_five_thousand_tokens_is_answered(records: Callable[..., list[dict[str, Any]]]) -> None:
     (record,) = records("harry potter " * 2_500)
     assert record["candidates"][0]["subject_name"] == "Harry Potter"
 
 
-def test_a_question_of_a_megabyte_is_answered(records):
+def test_a_question_of_a_megabyte_is_answered(records: Callable[..., list[dict[str, Any]]]) -> None:
     (record,) = records("x" * 1_000_000 + " " + WHO)
     assert record["candidates"][0]["subject_name"] == "Harry Potter"
 
 
 @pytest.mark.parametrize("name", ["questions.txt", "sample.test.txt"])
-def test_a_file_of_questions_is_answered_line_by_line(query, examples, name):
+def test_a_file_of_questions_is_answered_line_by_line(
+    query: Callable[..., Invocation], examples: Path, name: str
+) -> None:
     lines = (examples / name).read_text(encoding="utf-8").splitlines()
     result = query("--json", "--questions", str(examples / name))
     asked = [json.loads(line)["question"] for line in result.stdout.splitlines()]
@@ -218,7 +226,9 @@ def test_a_file_of_questions_is_answered_line_by_line(query, examples, name):
 
 
 @pytest.mark.parametrize("content", [None, "", "<!DOCTYPE html>\n"])
-def test_a_file_that_holds_no_questions_is_refused(query, tmp_path, content):
+def test_a_file_that_holds_no_questions_is_refused(
+    query: Callable[..., Invocation], tmp_path: Path, content: str | None
+) -> None:
     path = tmp_path / "q.txt"
     (path if content is not None else tmp_path / "other").write_text(content or "", encoding="utf-8")
     result = query("--questions", str(path))
@@ -226,7 +236,7 @@ def test_a_file_that_holds_no_questions_is_refused(query, tmp_path, content):
     assert result.stderr.startswith(f"Error: {path}")
 
 
-def test_a_table_keeps_one_line_per_name(tmp_path):
+def test_a_table_keeps_one_line_per_name(tmp_path: Path) -> None:
     (tmp_path / "f.jsonl").write_text('{"subject": "a", "relation": "r", "object": "b"}\n')
     names = [{"id": "a", "name": "Alpha"}, {"id": "b", "name": 'two\nlines\t"q" \\ \x1b[31m'}]
     (tmp_path / "n.jsonl").write_text("".join(json.dumps(name) + "\n" for name in names))
@@ -239,7 +249,7 @@ def test_a_table_keeps_one_line_per_name(tmp_path):
     assert record["answers"] == [{"id": "b", "name": 'two\nlines\t"q" \\ \x1b[31m'}]
 
 
-def test_an_answer_comes_before_the_next_question_and_an_interrupt_is_quiet(started):
+def test_an_answer_comes_before_the_next_question_and_an_interrupt_is_quiet(started: subprocess.Popen[bytes]) -> None:
     started.stdin.write(WHO.encode() + b"\n")
     started.stdin.flush()
     first = json.loads(started.stdout.readline())
@@ -249,7 +259,7 @@ def test_an_answer_comes_before_the_next_question_and_an_interrupt_is_quiet(star
     assert started.wait() == 1
 
 
-def test_a_reader_that_has_had_enough_ends_it_quietly(started):
+def test_a_reader_that_has_had_enough_ends_it_quietly(started: subprocess.Popen[bytes]) -> None:
     asked = WHO.encode() + b"\n"
     started.stdin.write(asked)
     started.stdin.flush()
@@ -262,7 +272,7 @@ def test_a_reader_that_has_had_enough_ends_it_quietly(started):
 
 
 @pytest.mark.parametrize("form", ["--json", "--explain"])
-def test_a_full_disk_under_the_output_is_one_line(sample_path, form):
+def test_a_full_disk_under_the_output_is_one_line(sample_path: Path, form: str) -> None:
     command = [*KBTOOLS, "query", "--kb", str(sample_path), form, WHO]
     with open("/dev/full", "w") as full:
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -270,7 +280,7 @@ def test_a_full_disk_under_the_output_is_one_line(sample_path, form):
     assert (result.returncode, result.stderr.count("\n")) == (1, 1)
 
 
-def test_json_is_utf_8_whatever_the_terminal_speaks(sample_path):
+def test_json_is_utf_8_whatever_the_terminal_speaks(sample_path: Path) -> None:
     command = [*KBTOOLS, "query", "--kb", str(sample_path)]
     env = os.environ | {"PYTHONIOENCODING": "latin-1"}
     question = "where was sasha vujačić born"
@@ -280,7 +290,7 @@ def test_json_is_utf_8_whatever_the_terminal_speaks(sample_path):
     assert rb"sasha vuja\u010di\u0107" in as_table.stdout
 
 
-def test_closed_streams_are_no_crash(sample_path):
+def test_closed_streams_are_no_crash(sample_path: Path) -> None:
     program = shlex.join([*KBTOOLS, "query", "--kb", str(sample_path)])
     no_input = subprocess.run(f"{program} - <&-", shell=True, capture_output=True, check=False)
     no_output = subprocess.run(f"{program} --json '{WHO}' >&-", shell=True, capture_output=True, check=False)

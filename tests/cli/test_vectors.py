@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -34,10 +35,10 @@ def home(tmp_path_factory: pytest.TempPathFactory, sample_path: Path, examples: 
 
 
 @pytest.fixture
-def run(home: Path):
+def run(home: Path) -> Callable[..., str]:
     from click.testing import CliRunner
 
-    def run(*words: object, fails: str = ""):
+    def run(*words: object, fails: str = "") -> str:
         found = CliRunner().invoke(main, [*map(str, words)])
         if fails:
             assert (found.exit_code != 0, fails in found.output) == (True, True), found.output
@@ -50,7 +51,9 @@ def run(home: Path):
 
 @pytest.mark.parametrize("kind", ["flat", "ivf", "hnsw"])
 @pytest.mark.parametrize("subject", ["random", "type-vector"])
-def test_a_question_is_answered_by_its_nearest_entities(run, home: Path, kind: str, subject: str) -> None:
+def test_a_question_is_answered_by_its_nearest_entities(
+    run: Callable[..., str], home: Path, kind: str, subject: str
+) -> None:
     kb, models = ["--kb", home / "sample.kb"], ["--models", home / "models"]
     said = run("index", "vectors", *kb, *models, "--subject", subject, "--kind", kind)
     found = json.loads(run("query", *kb, *models, "--pruning", "dense", "--subject", subject, "--json", QUESTION))
@@ -61,14 +64,16 @@ def test_a_question_is_answered_by_its_nearest_entities(run, home: Path, kind: s
     assert found["candidates"][0]["mention"]["text"] == QUESTION
 
 
-def test_dense_and_tagless_pruners_are_compared_in_one_run(run, home: Path, examples: Path, tmp_path: Path) -> None:
+def test_dense_and_tagless_pruners_are_compared_in_one_run(
+    run: Callable[..., str], home: Path, examples: Path, tmp_path: Path
+) -> None:
     kb, models = ["--kb", home / "sample.kb"], ["--models", home / "models"]
     run("index", "vectors", *kb, *models, "--subject", "random")
     questions, pruning = ["--questions", examples / "sample.valid.txt"], ["--pruning", "n-gram-idf,dense,dense-last"]
     run("compare", *kb, *models, *questions, *pruning, "--out", tmp_path / "run")
 
 
-def test_similar_reads_the_vectors_beside_the_kb(run, home: Path) -> None:
+def test_similar_reads_the_vectors_beside_the_kb(run: Callable[..., str], home: Path) -> None:
     kb, models = ["--kb", home / "sample.kb"], ["--models", home / "models"]
     run("index", "vectors", *kb, *models)
     indexed = run("similar", *kb, "--top", 3, "harry potter")
@@ -77,7 +82,9 @@ def test_similar_reads_the_vectors_beside_the_kb(run, home: Path) -> None:
     assert len(indexed.splitlines()) == 3
 
 
-def test_vectors_made_elsewhere_are_indexed(run, home: Path, examples: Path, tmp_path: Path) -> None:
+def test_vectors_made_elsewhere_are_indexed(
+    run: Callable[..., str], home: Path, examples: Path, tmp_path: Path
+) -> None:
     kb = ["--kb", home / "sample.kb"]
     ids = [line.split("\t")[0] for line in (examples / "sample.names.txt").read_text().splitlines()[:3]]
     np.save(tmp_path / "vectors.npy", np.eye(3, dtype=np.float32))
@@ -91,7 +98,7 @@ def test_vectors_made_elsewhere_are_indexed(run, home: Path, examples: Path, tmp
     run("similar", *kb, "harry potter the one without", fails="no entity has the id or the name")
 
 
-def test_options_that_do_not_go_together_are_refused(run, home: Path, tmp_path: Path) -> None:
+def test_options_that_do_not_go_together_are_refused(run: Callable[..., str], home: Path, tmp_path: Path) -> None:
     kb = ["--kb", home / "sample.kb"]
     run("index", "vectors", *kb, fails="name the folder of trained vectors with --models")
     run("index", "vectors", *kb, "--vectors", tmp_path / "x.npy", fails="give --vectors and --ids together")
@@ -100,7 +107,7 @@ def test_options_that_do_not_go_together_are_refused(run, home: Path, tmp_path: 
     run("index", "vectors", *kb, "--models", tmp_path, "--subject", "random", fails="no trained model here")
 
 
-def test_an_index_that_is_built_again_has_no_vectors(run, home: Path, examples: Path) -> None:
+def test_an_index_that_is_built_again_has_no_vectors(run: Callable[..., str], home: Path, examples: Path) -> None:
     files = [f"--{kind}={examples}/sample.{kind}.txt" for kind in ("facts", "names", "types")]
     out, models = home / "again.kb", ["--models", home / "models"]
     run("index", *files, "--out", out)

@@ -1,6 +1,8 @@
 """Columns and string tables: what is written is read back, row by row."""
 
 import hashlib
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +16,10 @@ AWKWARD = ["", "a", "Łódź", "", "\N{GRINNING FACE}", "line\nbreak", "x" * 10_
 
 
 @pytest.fixture
-def table(tmp_path):
+def table(tmp_path: Path) -> Callable[..., StringTable]:
     """Write batches of strings; open the table."""
 
-    def write(*batches):
+    def write(*batches: list[str]) -> StringTable:
         writer = StringWriter(tmp_path / "t")
         for batch in batches:
             writer.write(batch)
@@ -27,7 +29,7 @@ def table(tmp_path):
     return write
 
 
-def test_a_column_holds_its_values_as_little_endian(tmp_path):
+def test_a_column_holds_its_values_as_little_endian(tmp_path: Path) -> None:
     writer = ColumnWriter(tmp_path / "c", np.uint32)
     writer.write(np.array([1, 2]))
     writer.write(np.array([], dtype=np.int64))
@@ -40,40 +42,40 @@ def test_a_column_holds_its_values_as_little_endian(tmp_path):
     assert writer.count == 3
 
 
-def test_an_empty_column_is_read(tmp_path):
+def test_an_empty_column_is_read(tmp_path: Path) -> None:
     ColumnWriter(tmp_path / "c", np.uint64).close()
     assert read_column(tmp_path / "c", np.uint64).tolist() == []
 
 
-def test_an_opened_column_cannot_be_written(tmp_path):
+def test_an_opened_column_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(bytes(8))
     assert not read_column(tmp_path / "c", np.uint64).flags.writeable
 
 
-def test_an_opened_column_outlives_its_file(tmp_path):
+def test_an_opened_column_outlives_its_file(tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(bytes(8))
     column = read_column(tmp_path / "c", np.uint64)
     (tmp_path / "c").unlink()
     assert column.tolist() == [0]
 
 
-def test_a_missing_column_is_named(tmp_path):
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
     with pytest.raises(KBUnusable, match=r"/c: No such file or directory; .* index again"):
         read_column(tmp_path / "c", np.uint64)
 
 
-def test_strings_come_back_by_row(table):
+def test_strings_come_back_by_row(table: Callable[..., StringTable]) -> None:
     strings = table(AWKWARD[:3], [], AWKWARD[3:])
     assert len(strings) == len(AWKWARD)
     assert list(strings) == AWKWARD
 
 
-def test_a_table_without_strings_is_empty(table):
+def test_a_table_without_strings_is_empty(table: Callable[..., StringTable]) -> None:
     assert list(table()) == []
     assert table().find("a") is None
 
 
-def test_batches_do_not_change_the_digest(tmp_path):
+def test_batches_do_not_change_the_digest(tmp_path: Path) -> None:
     one, two = StringWriter(tmp_path / "one"), StringWriter(tmp_path / "two")
     one.write(["a", "bc"])
     two.write(["a"])
@@ -81,7 +83,7 @@ def test_batches_do_not_change_the_digest(tmp_path):
     assert one.close() == two.close()
 
 
-def test_the_borders_of_strings_change_the_digest(tmp_path):
+def test_the_borders_of_strings_change_the_digest(tmp_path: Path) -> None:
     one, two = StringWriter(tmp_path / "one"), StringWriter(tmp_path / "two")
     one.write(["a", "bc"])
     two.write(["ab", "c"])
@@ -90,7 +92,9 @@ def test_the_borders_of_strings_change_the_digest(tmp_path):
 
 @settings(max_examples=50)
 @given(st.sets(st.text(st.characters(exclude_categories=["Cs"]))), st.text(st.characters(exclude_categories=["Cs"])))
-def test_find_agrees_with_a_plain_search(tmp_path_factory, strings, wanted):
+def test_find_agrees_with_a_plain_search(
+    tmp_path_factory: pytest.TempPathFactory, strings: set[str], wanted: str
+) -> None:
     ordered = sorted(strings, key=str.encode)
     path = tmp_path_factory.mktemp("find") / "t"
     writer = StringWriter(path)

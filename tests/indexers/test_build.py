@@ -5,6 +5,9 @@ import os
 import random
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,17 +22,17 @@ KINDS = ("facts", "names", "types")
 
 
 @pytest.fixture
-def sources(examples, tmp_path):
+def sources(examples: Path, tmp_path: Path) -> list[Source]:
     """Copy the sample's files, to change them."""
     paths = [shutil.copy(examples / f"sample.{kind}.txt", tmp_path) for kind in KINDS]
     return [Source(tmp_path / os.path.basename(path), kind) for path, kind in zip(paths, KINDS, strict=True)]
 
 
 @pytest.fixture
-def make(sources, tmp_path):
+def make(sources: list[Source], tmp_path: Path) -> Callable[..., bool]:
     """Build the copied sample, or other sources, into a folder of its own."""
 
-    def run(*given, watch=None, **options):
+    def run(*given: Source, watch: Watch | None = None, **options: Any) -> bool:
         force = options.pop("force", False)
         chosen = given or sources
         return build(
@@ -40,47 +43,49 @@ def make(sources, tmp_path):
 
 
 @pytest.fixture
-def out(tmp_path):
+def out(tmp_path: Path) -> Path:
     return tmp_path / "kbs" / "x.kb"
 
 
-def at(phase, act):
+def at(phase: str, act: Callable[[], None]) -> Watch:
     """Watch a build, and act at the end of one of its phases."""
     return Watch(phase=lambda done: act() if done.name == phase else None)
 
 
-def fail(error):
+def fail(error: BaseException) -> None:
     raise error
 
 
-def winner(path):
+def winner(path: Path) -> str:
     return open_kb(path).query("who created the character harry potter").candidates[0].subject
 
 
-def contents(folder):
+def contents(folder: Path) -> dict[str, bytes]:
     """Read every file whose bytes the content alone decides."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix not in (".msgpack", "")}
 
 
-def test_the_same_sources_are_built_once(make):
+def test_the_same_sources_are_built_once(make: Callable[..., bool]) -> None:
     first, second = make(), make()
     assert (first.fresh, second.fresh) == (True, False)
     assert second.manifest == first.manifest
 
 
-def test_a_touched_file_is_not_built_again(make, sources):
+def test_a_touched_file_is_not_built_again(make: Callable[..., bool], sources: list[Source]) -> None:
     make()
     os.utime(sources[0].path, (0, 0))
     assert not make().fresh
 
 
-def test_sources_elsewhere_and_in_another_order_are_not_built_again(make, sources, tmp_path):
+def test_sources_elsewhere_and_in_another_order_are_not_built_again(
+    make: Callable[..., bool], sources: list[Source], tmp_path: Path
+) -> None:
     make()
     moved = [Source(source.path.rename(tmp_path / f"moved-{source.kind}"), source.kind) for source in sources]
     assert not make(*moved[::-1]).fresh
 
 
-def test_a_changed_byte_is_built_again(make, sources):
+def test_a_changed_byte_is_built_again(make: Callable[..., bool], sources: list[Source]) -> None:
     old = make().manifest.digest
     text = sources[1].path.read_text(encoding="utf-8")
     sources[1].path.write_text(text.replace("French Republic", "French Republik"), encoding="utf-8")
@@ -89,25 +94,27 @@ def test_a_changed_byte_is_built_again(make, sources):
     assert built.manifest.digest != old
 
 
-def test_another_kind_of_the_same_file_is_built_again(make, sources):
+def test_another_kind_of_the_same_file_is_built_again(make: Callable[..., bool], sources: list[Source]) -> None:
     make()
     again = make(sources[0], sources[1], Source(sources[2].path, "any"), max_bad=1.0)
     assert again.fresh
 
 
 @pytest.mark.parametrize("options", [{"language": ""}, {"max_bad": 0.5}])
-def test_other_options_are_built_again(make, options):
+def test_other_options_are_built_again(make: Callable[..., bool], options: dict[str, float | str]) -> None:
     make()
     assert make(**options).fresh
 
 
-def test_a_damaged_knowledge_base_is_built_again(make, out):
+def test_a_damaged_knowledge_base_is_built_again(make: Callable[..., bool], out: Path) -> None:
     make()
     (out / "fact.object").write_bytes(b"")
     assert make().fresh
 
 
-def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(make, sources, tmp_path, out):
+def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(
+    make: Callable[..., bool], sources: list[Source], tmp_path: Path, out: Path
+) -> None:
     make()
     before = contents(out)
     digest = make().manifest.digest
@@ -122,7 +129,7 @@ def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(make, so
     assert contents(out) == before
 
 
-def test_repeated_lines_are_counted_and_change_no_content(make, sources):
+def test_repeated_lines_are_counted_and_change_no_content(make: Callable[..., bool], sources: list[Source]) -> None:
     once = make().manifest
     twice = make(*sources, *sources).manifest
     assert twice.digest == once.digest
@@ -132,20 +139,22 @@ def test_repeated_lines_are_counted_and_change_no_content(make, sources):
     assert twice.counts["names"].duplicate == once.counts["names"].raw
 
 
-def test_progress_tells_the_bytes_of_each_source(make, sources):
+def test_progress_tells_the_bytes_of_each_source(make: Callable[..., bool], sources: list[Source]) -> None:
     told = {}
     make(watch=Watch(progress=told.__setitem__))
     assert told == {str(source.path): source.path.stat().st_size for source in sources}
 
 
-def test_every_file_is_readable_to_whoever_may_read_the_folder(make, out):
+def test_every_file_is_readable_to_whoever_may_read_the_folder(make: Callable[..., bool], out: Path) -> None:
     make()
     allowed = out.stat().st_mode & 0o444
     assert all(path.stat().st_mode & 0o444 == allowed for path in out.rglob("*"))
 
 
 @pytest.mark.parametrize("phase", ["read sample.names.txt", "facts", "check"])
-def test_a_disk_that_fills_up_in_a_phase_leaves_the_old_one(make, sources, out, phase):
+def test_a_disk_that_fills_up_in_a_phase_leaves_the_old_one(
+    make: Callable[..., bool], sources: list[Source], out: Path, phase: str
+) -> None:
     make()
     full = at(phase, lambda: fail(OSError(errno.ENOSPC, "No space left on device")))
     with pytest.raises(DiskFull, match=r"x\.kb: no space left"):
@@ -154,7 +163,7 @@ def test_a_disk_that_fills_up_in_a_phase_leaves_the_old_one(make, sources, out, 
     assert winner(out) == "m.078ffw"
 
 
-def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make, out):
+def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make: Callable[..., bool], out: Path) -> None:
     with pytest.raises(RuntimeError) as kept:
         make(watch=at("types", lambda: fail(RuntimeError("stop"))))
     assert make().fresh
@@ -165,14 +174,14 @@ def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make, out):
 @pytest.mark.parametrize(
     "error", [RuntimeError("Query interrupted"), KeyboardInterrupt()], ids=["in the database", "elsewhere"]
 )
-def test_an_interrupt_stays_one(make, out, error):
+def test_an_interrupt_stays_one(make: Callable[..., bool], out: Path, error: BaseException) -> None:
     with pytest.raises(KeyboardInterrupt):
         make(watch=at("facts", lambda: fail(error)))
     assert not out.parent.exists()
 
 
-def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make, out):
-    def build_too():
+def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make: Callable[..., bool], out: Path) -> None:
+    def build_too() -> None:
         with pytest.raises(BuildLocked, match=r"x\.kb: another process is building it"):
             make(force=True)
 
@@ -180,8 +189,8 @@ def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make, out
     assert os.listdir(out.parent) == ["x.kb"]
 
 
-def test_a_folder_that_is_being_built_is_said_to_be(make, out):
-    def open_too():
+def test_a_folder_that_is_being_built_is_said_to_be(make: Callable[..., bool], out: Path) -> None:
+    def open_too() -> None:
         with pytest.raises(KBMissing, match=r"x\.kb: no such knowledge base; another process is building it"):
             open_kb(out)
 
@@ -189,7 +198,9 @@ def test_a_folder_that_is_being_built_is_said_to_be(make, out):
     assert winner(out) == "m.078ffw"
 
 
-def test_the_old_one_answers_until_the_new_one_stands(make, sources, out):
+def test_the_old_one_answers_until_the_new_one_stands(
+    make: Callable[..., bool], sources: list[Source], out: Path
+) -> None:
     make()
     seen = []
     make(*sources[:2], watch=at("check", lambda: seen.append(winner(out))))
@@ -197,14 +208,16 @@ def test_the_old_one_answers_until_the_new_one_stands(make, sources, out):
 
 
 @pytest.mark.parametrize(("chosen", "told"), [([0], "no name belongs"), ([0, 2], "no name belongs")])
-def test_facts_without_names_are_a_failure(make, sources, out, chosen, told):
+def test_facts_without_names_are_a_failure(
+    make: Callable[..., bool], sources: list[Source], out: Path, chosen: list[int], told: str
+) -> None:
     with pytest.raises(NothingBuilt, match=told):
         make(*(sources[at] for at in chosen))
     assert not out.parent.exists()
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Mount a disk of 500 kB, or skip."""
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -215,7 +228,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_a_small_disk_keeps_the_old_one(small_disk, sources):
+def test_a_small_disk_keeps_the_old_one(small_disk: Path, sources: list[Source]) -> None:
     out = small_disk / "x.kb"
     build(sources, out, options=ReadOptions(), watch=Watch())
     with pytest.raises(DiskFull, match=r"x\.kb: no space left"):
@@ -224,8 +237,8 @@ def test_a_small_disk_keeps_the_old_one(small_disk, sources):
     assert winner(out) == "m.078ffw"
 
 
-def test_a_disk_that_fills_up_under_the_exact_index_is_said_to_be_full(small_disk):
-    def write():
+def test_a_disk_that_fills_up_under_the_exact_index_is_said_to_be_full(small_disk: Path) -> None:
+    def write() -> None:
         with FormWriter(small_disk / "forms.lmdb") as writer:
             writer.write_forms((f"{number:06}", bytes(100)) for number in range(10_000))
 
@@ -234,8 +247,8 @@ def test_a_disk_that_fills_up_under_the_exact_index_is_said_to_be_full(small_dis
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_disk):
-    def write():
+def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_disk: Path) -> None:
+    def write() -> None:
         with FuzzyWriter(small_disk / "fuzzy", threads=1) as writer:
             for number in range(50_000):
                 writer.add(f"{number:06} {number * 7919 % 50_021}", number)
@@ -245,7 +258,7 @@ def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_dis
         write()
 
 
-def test_long_forms_and_many_spellings_are_stored_apart(tmp_path):
+def test_long_forms_and_many_spellings_are_stored_apart(tmp_path: Path) -> None:
     forms = [f"{'word ' * 120}{number}" for number in range(3)]
     with FormWriter(tmp_path / "forms.lmdb") as writer:
         writer.write_forms((form, b"\1\0\0\0" * 3) for form in sorted(["a", *forms, "z"]))
@@ -255,7 +268,7 @@ def test_long_forms_and_many_spellings_are_stored_apart(tmp_path):
     assert len(FormStore(tmp_path / "forms.lmdb")) == 5
 
 
-def test_the_fuzzy_index_needs_no_right_to_write(sample_path):
+def test_the_fuzzy_index_needs_no_right_to_write(sample_path: Path) -> None:
     before = sorted(os.listdir(sample_path / "fuzzy"))
     assert open_kb(sample_path).kb.similar("hary potter")[0].form == "harry potter"
     assert sorted(os.listdir(sample_path / "fuzzy")) == before

@@ -5,14 +5,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from kbtools.answering import open_kb
+from kbtools.answering import Answerer, open_kb
 from kbtools.indexers.build import Watch, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.results import Candidate
 
 QUESTIONS = (
     "who created hary poter",
@@ -54,29 +56,29 @@ print(kbtools.open(sys.argv[2]).query("who created hary poter").candidates[0].su
 
 
 @pytest.fixture
-def sample_sources(examples):
+def sample_sources(examples: Path) -> list[Source]:
     return [Source(examples / f"sample.{kind}.txt", kind) for kind in ("facts", "names", "types")]
 
 
 @pytest.fixture
-def other_sources(tmp_path):
+def other_sources(tmp_path: Path) -> list[Source]:
     """Write a knowledge base that shares nothing with the sample."""
     (tmp_path / "f.tsv").write_text("subject\trelation\tobject\na\tr\tb\n")
     (tmp_path / "n.tsv").write_text("id\tname\na\tHarry Patter\n")
     return [Source(tmp_path / "f.tsv", "facts"), Source(tmp_path / "n.tsv", "names")]
 
 
-def put(sources, out):
+def put(sources: list[Source], out: Path) -> None:
     build(sources, out, options=ReadOptions(), watch=Watch())
 
 
-def answers(kb):
+def answers(kb: Answerer) -> list[tuple[Candidate, ...]]:
     return [kb.query(question).candidates for question in QUESTIONS]
 
 
 def test_who_has_it_open_is_answered_as_before_when_it_is_replaced(
-    sample_path, sample_sources, other_sources, tmp_path
-):
+    sample_path: Path, sample_sources: list[Source], other_sources: list[Source], tmp_path: Path
+) -> None:
     put(sample_sources, tmp_path / "x.kb")
     old = open_kb(tmp_path / "x.kb")
     put(other_sources, tmp_path / "x.kb")
@@ -85,12 +87,14 @@ def test_who_has_it_open_is_answered_as_before_when_it_is_replaced(
     assert new.query("hary patter").candidates[0].subject == "a"
 
 
-def test_it_can_be_opened_at_any_moment_of_being_replaced(sample_sources, other_sources, tmp_path):
+def test_it_can_be_opened_at_any_moment_of_being_replaced(
+    sample_sources: list[Source], other_sources: list[Source], tmp_path: Path
+) -> None:
     put(sample_sources, tmp_path / "x.kb")
     stop = threading.Event()
     found = set()
 
-    def open_again_and_again():
+    def open_again_and_again() -> None:
         while not stop.is_set():
             kb = open_kb(tmp_path / "x.kb")
             found.add((kb.query("who created hary poter").candidates[0].subject, len(kb.kb.relations)))
@@ -104,7 +108,7 @@ def test_it_can_be_opened_at_any_moment_of_being_replaced(sample_sources, other_
     assert found <= {("m.078ffw", 45), ("a", 1)}
 
 
-def test_opened_twice_it_answers_twice(sample_path):
+def test_opened_twice_it_answers_twice(sample_path: Path) -> None:
     one, two = open_kb(sample_path), open_kb(str(sample_path))
     assert answers(one) == answers(two)
     del one
@@ -112,7 +116,7 @@ def test_opened_twice_it_answers_twice(sample_path):
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one opening", "an opening each"])
-def test_threads_are_answered_as_one_is(sample_path, shared):
+def test_threads_are_answered_as_one_is(sample_path: Path, shared: bool) -> None:
     kb = open_kb(sample_path)
     with ThreadPoolExecutor(8) as pool:
         given = list(pool.map(lambda _: answers(kb if shared else open_kb(sample_path)), range(40)))
@@ -120,7 +124,7 @@ def test_threads_are_answered_as_one_is(sample_path, shared):
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_processes_are_answered_as_one_is(sample_path, tmp_path, method):
+def test_processes_are_answered_as_one_is(sample_path: Path, tmp_path: Path, method: str) -> None:
     (tmp_path / "ask.py").write_text(IN_PROCESSES)
     command = [sys.executable, tmp_path / "ask.py", method, sample_path, *QUESTIONS]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -128,7 +132,7 @@ def test_processes_are_answered_as_one_is(sample_path, tmp_path, method):
 
 
 @pytest.fixture
-def open_folder():
+def open_folder() -> Iterator[Path]:
     """Make a folder that every user can reach."""
     if os.geteuid():
         pytest.skip("becoming another user needs root: sudo pytest")
@@ -137,18 +141,20 @@ def open_folder():
         yield Path(folder)
 
 
-def as_nobody(sample_path, path):
+def as_nobody(sample_path: Path, path: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", AS_NOBODY, sample_path, path]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_another_user_may_ask_without_the_right_to_write(open_folder, sample_path, sample_sources):
+def test_another_user_may_ask_without_the_right_to_write(
+    open_folder: Path, sample_path: Path, sample_sources: list[Source]
+) -> None:
     put(sample_sources, open_folder / "x.kb")
     result = as_nobody(sample_path, open_folder / "x.kb")
     assert (result.stdout, result.stderr) == ("m.078ffw\n", "")
 
 
-def test_who_may_not_read_it_is_told_so(open_folder, sample_path, sample_sources):
+def test_who_may_not_read_it_is_told_so(open_folder: Path, sample_path: Path, sample_sources: list[Source]) -> None:
     put(sample_sources, open_folder / "x.kb")
     os.chmod(open_folder / "x.kb", 0o700)
     result = as_nobody(sample_path, open_folder / "x.kb")

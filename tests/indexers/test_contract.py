@@ -1,6 +1,8 @@
 """What every backend owes: one contract suite, and random worlds in which all agree with the reference."""
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +12,12 @@ from rapidfuzz import fuzz
 
 from kbtools.answering import Answerer
 from kbtools.indexers.embedded import gather
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.pruning import UNGUIDED
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
+from tests.conftest import World
 
 TYPOS = [
     "pirates of the carribean", "harry poter", "sasha vujacik", "dvorzak", "antonin dvorak", "nizke tatri", "lile",
@@ -23,11 +28,11 @@ TYPOS = [
 ]  # fmt: skip
 
 
-def rows_of(kb, *ids):
+def rows_of(kb: KnowledgeBase, *ids: str) -> EntityRows:
     return np.array(kb.rows(ids), dtype=np.uint32)
 
 
-def found(kb, *forms):
+def found(kb: KnowledgeBase, *forms: str) -> dict[str, dict[tuple[Form, str], set[str]]]:
     """Read a lookup as sets: the ids of entities by form, kind and spelling."""
     return {
         form: {(match.form, match.name): set(kb.ids(match.entities)) for match in matches}
@@ -35,7 +40,7 @@ def found(kb, *forms):
     }
 
 
-def runs(kb, grouped, labels):
+def runs(kb: KnowledgeBase, grouped: Grouped, labels: Sequence[str]) -> list[list[str]]:
     """Write groups out as lists of labels."""
     return [[labels[value] for value in grouped.values[a:b]] for a, b in pairwise(grouped.starts.tolist())]
 
@@ -43,13 +48,13 @@ def runs(kb, grouped, labels):
 # lookup
 
 
-def test_a_shared_name_gives_every_bearer(tiny):
+def test_a_shared_name_gives_every_bearer(tiny: KnowledgeBase) -> None:
     assert found(tiny, "paris") == {
         "paris": {(Form.NORMAL, "Paris"): {"m.01paris", "m.02paris"}, (Form.COMMA, "Paris, Texas"): {"m.02paris"}}
     }
 
 
-def test_a_form_gathers_its_spellings_each_with_the_rewriting_that_led_there(tiny):
+def test_a_form_gathers_its_spellings_each_with_the_rewriting_that_led_there(tiny: KnowledgeBase) -> None:
     assert found(tiny, "who", "the who", "ac dc", "lodz") == {
         "who": {(Form.NORMAL, "Who"): {"m.13who"}, (Form.ARTICLE, "The Who"): {"m.12who"}},
         "the who": {(Form.NORMAL, "The Who"): {"m.12who"}},
@@ -58,33 +63,33 @@ def test_a_form_gathers_its_spellings_each_with_the_rewriting_that_led_there(tin
     }
 
 
-def test_spellings_come_in_one_order_by_kind_then_text(tiny):
+def test_spellings_come_in_one_order_by_kind_then_text(tiny: KnowledgeBase) -> None:
     matches = [(match.form, match.name) for match in tiny.lookup(["paris", "ac dc", "lodz"])["ac dc"]]
     assert matches == sorted(matches)
 
 
-def test_the_bearers_of_a_name_ascend_and_stand_once(tiny):
+def test_the_bearers_of_a_name_ascend_and_stand_once(tiny: KnowledgeBase) -> None:
     (match,) = [match for match in tiny.lookup(["paris"])["paris"] if match.name == "Paris"]
     assert match.entities.dtype == np.uint32
     assert tiny.ids(match.entities) == ["m.01paris", "m.02paris"]
 
 
-def test_quotes_and_backslashes_are_part_of_a_spelling_but_of_no_form(tiny):
+def test_quotes_and_backslashes_are_part_of_a_spelling_but_of_no_form(tiny: KnowledgeBase) -> None:
     assert found(tiny, "heroes") == {"heroes": {(Form.NORMAL, '"Heroes"'): {"m.06heroes"}}}
 
 
-def test_a_name_of_punctuation_is_found_by_its_marks(tiny):
+def test_a_name_of_punctuation_is_found_by_its_marks(tiny: KnowledgeBase) -> None:
     assert found(tiny, "!!!", "!!") == {"!!!": {(Form.NORMAL, "!!!"): {"m.14bang"}}}
 
 
-def test_an_alias_of_ten_thousand_characters_is_found_by_all_of_it(tiny, tiny_world):
+def test_an_alias_of_ten_thousand_characters_is_found_by_all_of_it(tiny: KnowledgeBase, tiny_world: World) -> None:
     ((_, alias),) = [pair for pair in tiny_world.aliases if len(pair[1]) == 10_000]
     form = normal_form(alias)
     assert found(tiny, form) == {form: {(Form.NORMAL, alias): {"m.11titin"}}}
     assert found(tiny, form[:-6], form + " x") == {}
 
 
-def test_long_forms_that_share_their_first_bytes_stay_apart(tiny, tiny_world):
+def test_long_forms_that_share_their_first_bytes_stay_apart(tiny: KnowledgeBase, tiny_world: World) -> None:
     long = {entity: text for entity, text in tiny_world.names if len(text.encode()) > 511}
     forms = {normal_form(text): entity for entity, text in long.items()}
     assert len(forms) == 2
@@ -93,12 +98,12 @@ def test_long_forms_that_share_their_first_bytes_stay_apart(tiny, tiny_world):
     }
 
 
-def test_what_nothing_is_stored_under_is_left_out(tiny):
+def test_what_nothing_is_stored_under_is_left_out(tiny: KnowledgeBase) -> None:
     assert found(tiny, "", "zebra", "Paris", "paris ", "pari", "paris texas x") == {}
     assert tiny.lookup([]) == {}
 
 
-def test_a_form_asked_twice_is_answered_once(tiny):
+def test_a_form_asked_twice_is_answered_once(tiny: KnowledgeBase) -> None:
     assert list(tiny.lookup(["paris", "paris"])) == ["paris"]
 
 
@@ -115,7 +120,7 @@ def test_a_form_asked_twice_is_answered_once(tiny):
         ("lodzz", "lodz"),
     ],
 )
-def test_a_misspelt_form_finds_the_name(tiny, asked, near):
+def test_a_misspelt_form_finds_the_name(tiny: KnowledgeBase, asked: str, near: str) -> None:
     first = tiny.similar(asked)[0]
     assert (first.form, first.similarity) == (near, pytest.approx(fuzz.ratio(asked, near)))
 
@@ -128,28 +133,32 @@ def test_a_misspelt_form_finds_the_name(tiny, asked, near):
         ("californian", "new california"),
     ],
 )
-def test_a_name_many_edits_away_is_found_if_it_is_similar(backend, make_kb, new_world, asked, near):
+def test_a_name_many_edits_away_is_found_if_it_is_similar(
+    backend: str, make_kb: Callable[[str, World], Any], new_world: type[World], asked: str, near: str
+) -> None:
     names = ("The Bedroom Philosopher", "Rock and Roll", "New California", "California Dreaming", "Rock Hall")
     kb = make_kb(backend, new_world(facts=(("a", "r", "b"),), names=tuple(("a", name) for name in names)))
     assert [found.form for found in kb.similar(asked)] == [near]
 
 
-def test_digits_are_never_exchanged(tiny):
+def test_digits_are_never_exchanged(tiny: KnowledgeBase) -> None:
     assert tiny.similar("1984", cutoff=0) == []
     assert [near.form for near in tiny.similar("1985x", cutoff=50)] == ["1985"]
 
 
-def test_a_form_is_not_similar_to_itself(tiny):
+def test_a_form_is_not_similar_to_itself(tiny: KnowledgeBase) -> None:
     assert "paris" not in [near.form for near in tiny.similar("paris", cutoff=0)]
 
 
-def test_rewritings_of_names_are_no_normal_forms_and_so_not_similar(backend, make_kb, new_world):
+def test_rewritings_of_names_are_no_normal_forms_and_so_not_similar(
+    backend: str, make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
     kb = make_kb(backend, new_world(facts=(("a", "r", "b"),), names=(("a", "The Beatlesque"),)))
     assert kb.similar("beatlesqu") == []
     assert [near.form for near in kb.similar("the beatlesqu")] == ["the beatlesque"]
 
 
-def test_similar_forms_end_at_the_cutoff_and_the_limit_and_come_closest_first(sample):
+def test_similar_forms_end_at_the_cutoff_and_the_limit_and_come_closest_first(sample: Answerer) -> None:
     everything = sample.kb.similar("harry poter", limit=100, cutoff=40)
     assert everything == sorted(everything, key=lambda near: (-near.similarity, near.form))
     assert len({near.form for near in everything}) == len(everything) > 3
@@ -159,26 +168,26 @@ def test_similar_forms_end_at_the_cutoff_and_the_limit_and_come_closest_first(sa
     assert sample.kb.similar("harry poter", cutoff=73) == everything[:2]
 
 
-def test_nothing_is_similar_to_nothing_nor_to_what_is_too_long(tiny):
+def test_nothing_is_similar_to_nothing_nor_to_what_is_too_long(tiny: KnowledgeBase) -> None:
     assert tiny.similar("") == []
     assert tiny.similar("one prefix of many words " * 24 + "firs") == []
 
 
 @pytest.mark.parametrize("typo", TYPOS)
-def test_every_backend_finds_the_same_similar_names(sample, sample_memory, typo):
+def test_every_backend_finds_the_same_similar_names(sample: Answerer, sample_memory: Answerer, typo: str) -> None:
     assert sample.kb.similar(typo) == sample_memory.kb.similar(typo)
 
 
 # words
 
 
-def test_the_frequency_of_a_word_counts_distinct_normal_forms(tiny):
+def test_the_frequency_of_a_word_counts_distinct_normal_forms(tiny: KnowledgeBase) -> None:
     asked = ["paris", "rock", "who", "the", "dc", "!!!", "texas", "many", "zebra", "", "paris texas"]
     assert tiny.name_frequency(asked) == [2, 2, 2, 1, 1, 1, 2, 2, 0, 0, 0]
     assert tiny.name_frequency([]) == []
 
 
-def test_every_backend_counts_the_same_words(sample, sample_memory):
+def test_every_backend_counts_the_same_words(sample: Answerer, sample_memory: Answerer) -> None:
     words = sorted({word for form in sample_memory.kb.normal_forms for word in form.split(" ")})
     assert sample.kb.name_frequency(words) == sample_memory.kb.name_frequency(words)
 
@@ -186,7 +195,7 @@ def test_every_backend_counts_the_same_words(sample, sample_memory):
 # facts and types
 
 
-def test_relations_of_unsorted_and_repeated_entities_come_in_the_order_asked(tiny):
+def test_relations_of_unsorted_and_repeated_entities_come_in_the_order_asked(tiny: KnowledgeBase) -> None:
     asked = rows_of(tiny, "m.08acdc", "m.01paris", "m.0grock", "m.08acdc", "m.19atlantis")
     assert runs(tiny, tiny.relations_of(asked), tiny.relations) == [
         ["music.artist.genre"],
@@ -197,7 +206,7 @@ def test_relations_of_unsorted_and_repeated_entities_come_in_the_order_asked(tin
     ]
 
 
-def test_types_of_unsorted_and_repeated_entities_come_in_the_order_asked(tiny):
+def test_types_of_unsorted_and_repeated_entities_come_in_the_order_asked(tiny: KnowledgeBase) -> None:
     asked = rows_of(tiny, "m.19atlantis", "m.08acdc", "m.01paris", "m.19atlantis")
     assert runs(tiny, tiny.types_of(asked), tiny.types) == [
         ["common.topic"],
@@ -207,12 +216,12 @@ def test_types_of_unsorted_and_repeated_entities_come_in_the_order_asked(tiny):
     ]
 
 
-def test_fact_counts_count_distinct_facts_of_a_subject(tiny):
+def test_fact_counts_count_distinct_facts_of_a_subject(tiny: KnowledgeBase) -> None:
     asked = rows_of(tiny, "m.08acdc", "m.01paris", "m.09unnamed", "m.08acdc", "m.19atlantis")
     assert tiny.fact_counts(asked).tolist() == [3, 2, 0, 3, 0]
 
 
-def test_no_entities_have_no_facts_types_names_or_ids(tiny):
+def test_no_entities_have_no_facts_types_names_or_ids(tiny: KnowledgeBase) -> None:
     nobody = np.empty(0, dtype=np.uint32)
     for grouped in (tiny.relations_of(nobody), tiny.types_of(nobody)):
         assert (grouped.starts.tolist(), grouped.values.tolist()) == ([0], [])
@@ -222,7 +231,7 @@ def test_no_entities_have_no_facts_types_names_or_ids(tiny):
     assert tiny.rows([]) == []
 
 
-def test_relations_and_types_are_listed_by_id(tiny):
+def test_relations_and_types_are_listed_by_id(tiny: KnowledgeBase) -> None:
     assert list(tiny.relations) == sorted(tiny.relations)
     assert list(tiny.types) == ["common.topic", "location.citytown", "music.artist"]
 
@@ -238,14 +247,16 @@ def test_relations_and_types_are_listed_by_id(tiny):
         ("m.19atlantis", "location.containedby", []),
     ],
 )
-def test_objects_of_a_pair(tiny, subject, relation, objects):
+def test_objects_of_a_pair(tiny: KnowledgeBase, subject: str, relation: str, objects: list[str]) -> None:
     (row,) = tiny.rows([subject])
     found_objects = tiny.objects_of(row, list(tiny.relations).index(relation))
     assert sorted(tiny.ids(found_objects)) == objects
     assert found_objects.tolist() == sorted(found_objects.tolist())
 
 
-def test_a_world_without_types_has_none(backend, make_kb, new_world):
+def test_a_world_without_types_has_none(
+    backend: str, make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
     kb = make_kb(backend, new_world(facts=(("a", "r", "b"),), names=(("a", "Anne"),)))
     assert list(kb.types) == []
     assert kb.types_of(rows_of(kb, "b", "a")).starts.tolist() == [0, 0, 0]
@@ -254,16 +265,16 @@ def test_a_world_without_types_has_none(backend, make_kb, new_world):
 # ids and names
 
 
-def test_ids_and_rows_undo_each_other(tiny, tiny_world):
+def test_ids_and_rows_undo_each_other(tiny: KnowledgeBase, tiny_world: World) -> None:
     ids = sorted({s for s, _, _ in tiny_world.facts} | {o for _, _, o in tiny_world.facts}, reverse=True)
     assert tiny.ids(rows_of(tiny, *ids)) == ids
 
 
-def test_an_unknown_id_has_no_row(tiny):
+def test_an_unknown_id_has_no_row(tiny: KnowledgeBase) -> None:
     assert tiny.rows(["m.99stranger", "", "m.01pari", "m.01parisx", "zzz", "/m/01paris"]) == [None] * 6
 
 
-def test_a_name_is_the_first_name_else_the_first_alias_else_nothing(tiny):
+def test_a_name_is_the_first_name_else_the_first_alias_else_nothing(tiny: KnowledgeBase) -> None:
     asked = rows_of(tiny, "m.16orwell", "m.10nameless", "m.06heroes", "m.16orwell", "m.08acdc")
     assert tiny.names(asked) == ["George Orwell", None, '"Heroes"', "George Orwell", "AC/DC"]
 
@@ -277,18 +288,18 @@ def test_a_name_is_the_first_name_else_the_first_alias_else_nothing(tiny):
         ("m.09unnamed", []),
     ],
 )
-def test_aliases_list_names_first_each_once(tiny, entity, aliases):
+def test_aliases_list_names_first_each_once(tiny: KnowledgeBase, entity: str, aliases: list[str]) -> None:
     assert tiny.aliases(tiny.rows([entity])[0]) == aliases
 
 
-def test_the_manifest_tells_counts_and_the_lengths_of_names(tiny):
+def test_the_manifest_tells_counts_and_the_lengths_of_names(tiny: KnowledgeBase) -> None:
     manifest = tiny.manifest
     assert (manifest.counts["facts"].unique, manifest.counts["names"].unique) == (17, 27)
     assert manifest.statistics["relations"] == len(tiny.relations)
     assert set(manifest.lengths) >= {1, 2, 3, 121}
 
 
-def test_gathered_runs_equal_a_plain_loop():
+def test_gathered_runs_equal_a_plain_loop() -> None:
     random = np.random.default_rng(7)
     starts = np.concatenate([[0], np.cumsum(random.integers(0, 4, 30))]).astype("<u8")
     values = random.integers(0, 99, starts[-1]).astype("<u4")
@@ -324,8 +335,15 @@ words = st.lists(st.sampled_from(NAMES + WORDS), min_size=1, max_size=5)
 )
 @given(facts=facts, names=named, aliases=named, types=typed, questions=st.lists(words, min_size=3, max_size=5))
 def test_in_any_world_a_backend_agrees_with_the_reference(
-    make_kb, new_world, other, facts, names, aliases, types, questions
-):
+    make_kb: Callable[[str, World], Any],
+    new_world: type[World],
+    other: str,
+    facts: list[tuple[str, str, str]],
+    names: list[tuple[str, str]],
+    aliases: list[tuple[str, str]],
+    types: list[tuple[str, str]],
+    questions: list[str],
+) -> None:
     names.append((facts[0][0], "Jaws"))
     world = new_world(facts=tuple(facts), names=tuple(names), types=tuple(types), aliases=tuple(aliases))
     kb, reference = make_kb(other, world), make_kb("memory", world)
@@ -334,7 +352,7 @@ def test_in_any_world_a_backend_agrees_with_the_reference(
     assert answers(kb, asked) == answers(reference, asked)
 
 
-def account(kb):
+def account(kb: KnowledgeBase) -> dict[str, Any]:
     """Tell all that a knowledge base holds, by ids."""
     known = [one for one in IDS if kb.rows([one]) != [None]]
     rows = rows_of(kb, *known)
@@ -355,7 +373,7 @@ def account(kb):
     }
 
 
-def answers(kb, questions):
+def answers(kb: KnowledgeBase, questions: list[str]) -> list[dict[str, Any]]:
     """Answer questions under every pruner, times left out."""
     answerer = Answerer(kb)
     results = [answerer.query(text, pruning=pruner, top=None) for text in questions for pruner in UNGUIDED]

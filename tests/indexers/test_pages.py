@@ -1,6 +1,7 @@
 """Whether pages that were given back come again with the same content."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ def resident() -> int:
         return next(int(line.split()[1]) for line in file if line.startswith("RssFile"))
 
 
-def test_a_knowledge_base_reads_the_same_after_its_pages_are_given_back(sample_path) -> None:
+def test_a_knowledge_base_reads_the_same_after_its_pages_are_given_back(sample_path: Path) -> None:
     kb = EmbeddedKB(sample_path)
     before = (list(kb.entity_ids), list(kb.alias_texts), kb.lookup(["harry potter"]).keys(), list(kb.forms.entries()))
 
@@ -29,7 +30,7 @@ def test_a_knowledge_base_reads_the_same_after_its_pages_are_given_back(sample_p
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells what is mapped")
-def test_pages_that_were_read_are_given_back(tmp_path) -> None:
+def test_pages_that_were_read_are_given_back(tmp_path: Path) -> None:
     (tmp_path / "big.starts").write_bytes(b"\0" * 8 * 4_000_000)
     (tmp_path / "big.utf8").write_bytes(b"")
     table = StringTable(tmp_path / "big")

@@ -1,5 +1,7 @@
 """N-Triples: Freebase's dump, Wikidata's and anyone's, clean or not."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ GOOD = "<http://a/s> <http://a/p> <http://a/o> ."
 FACT = ("http://a/s", "http://a/p", "http://a/o")
 
 
-def read(*lines, language="en", first=1, predicates=None):
+def read(*lines: str, language: str = "en", first: int = 1, predicates: Predicates | None = None) -> tuple[Any, Skips]:
     skips = Skips("file", 1.0)
     text = "".join(line + "\n" for line in lines).encode()
     return read_ntriples(
@@ -23,7 +25,7 @@ def read(*lines, language="en", first=1, predicates=None):
     ), skips
 
 
-def test_freebase_dump_lines_give_facts_names_aliases_and_types():
+def test_freebase_dump_lines_give_facts_names_aliases_and_types() -> None:
     rows, skips = read(
         f"<{NS}m.01>\t<{NS}film.film.directed_by>\t<{NS}m.02>\t.",
         f'<{NS}m.01>\t<{NS}type.object.name>\t"Jaws"@en\t.',
@@ -40,7 +42,7 @@ def test_freebase_dump_lines_give_facts_names_aliases_and_types():
     assert (skips.lines, skips.kinds) == (5, {})
 
 
-def test_wikidata_truthy_lines_give_types_facts_and_labels():
+def test_wikidata_truthy_lines_give_types_facts_and_labels() -> None:
     rows, _ = read(
         f"<{WD}entity/Q42> <{WD}prop/direct/P31> <{WD}entity/Q5> .",
         f"<{WD}entity/Q42> <{WD}prop/direct/P19> <{WD}entity/Q350> .",
@@ -51,14 +53,14 @@ def test_wikidata_truthy_lines_give_types_facts_and_labels():
     assert rows.names == [(f"{WD}entity/Q42", False, "Douglas Adams")]
 
 
-def test_the_release_spelling_of_predicates_is_known_too():
+def test_the_release_spelling_of_predicates_is_known_too() -> None:
     rows, _ = read('<fb:m.01> <fb:type.object.name> "Jaws"@en .', "<fb:m.01> <fb:type.object.type> <fb:film.film> .")
     assert rows.names == [("m.01", False, "Jaws")]
     assert rows.types == [("m.01", "film.film")]
 
 
 @pytest.mark.parametrize("spelling", ["http://my/title", "<http://my/title>"])
-def test_predicates_are_configurable_in_any_spelling(spelling):
+def test_predicates_are_configurable_in_any_spelling(spelling: str) -> None:
     mine = Predicates(name=frozenset({spelling}), alias=frozenset({"http://my/nick"}), type=frozenset())
     rows, _ = read(
         '<http://a/s> <http://my/title> "Name" .',
@@ -70,7 +72,7 @@ def test_predicates_are_configurable_in_any_spelling(spelling):
     assert rows.facts == [("http://a/s", LABEL[1:-1], '"a plain fact now"')]
 
 
-def test_blank_nodes_typed_literals_and_escapes_are_kept_as_n_triples_spell_them():
+def test_blank_nodes_typed_literals_and_escapes_are_kept_as_n_triples_spell_them() -> None:
     rows, _ = read(
         "_:b1 <http://a/p> _:b2 .",
         '<http://a/s> <http://a/p> "3"^^<http://www.w3.org/2001/XMLSchema#int> .',
@@ -99,7 +101,7 @@ def test_blank_nodes_typed_literals_and_escapes_are_kept_as_n_triples_spell_them
         (r'"\n two lines \r"@en', "\n two lines \r"),
     ],
 )
-def test_a_label_gives_the_name_it_spells(literal, name):
+def test_a_label_gives_the_name_it_spells(literal: str, name: str) -> None:
     rows, skips = read(f"<http://a/s> {LABEL} {literal} . # a comment")
     assert rows.names == [("http://a/s", False, name)]
     assert skips.kinds == {}
@@ -122,7 +124,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("line", BROKEN)
-def test_a_broken_line_is_counted_at_its_number_and_the_rest_is_read(line):
+def test_a_broken_line_is_counted_at_its_number_and_the_rest_is_read(line: str) -> None:
     rows, skips = read(GOOD, "# comment", "", line, GOOD, f'<http://a/s> {LABEL} "x"@en .', first=11)
     assert (rows.facts, len(rows.names)) == ([FACT, FACT], 1)
     assert skips.kinds["no N-Triple"].count == skips.bad == 1
@@ -130,13 +132,13 @@ def test_a_broken_line_is_counted_at_its_number_and_the_rest_is_read(line):
     assert skips.lines == 6
 
 
-def test_all_broken_lines_are_one_kind_with_the_reason_of_the_first():
+def test_all_broken_lines_are_one_kind_with_the_reason_of_the_first() -> None:
     _, skips = read(*BROKEN)
     assert (list(skips.kinds), skips.bad) == (["no N-Triple"], len(BROKEN))
     assert "The subject of a triple must be" in skips.kinds["no N-Triple"].example
 
 
-def test_two_broken_lines_that_look_like_one_triple_are_two():
+def test_two_broken_lines_that_look_like_one_triple_are_two() -> None:
     rows, skips = read(f'<http://a/s> {LABEL} "open .', f'<http://a/s> {LABEL} " .')
     assert (len(rows), skips.bad) == (0, 2)
 
@@ -148,7 +150,7 @@ def test_two_broken_lines_that_look_like_one_triple_are_two():
         (b"<http://a/\0> <http://a/p> _:o .", "NUL byte"),
     ],
 )
-def test_a_line_that_is_no_text_costs_itself_alone(line, kind):
+def test_a_line_that_is_no_text_costs_itself_alone(line: bytes, kind: str) -> None:
     skips = Skips("file", 1.0)
     block = Block(b"\n".join([GOOD.encode(), line, GOOD.encode(), b""]), 1)
     rows = read_ntriples(block, predicates=Predicates(), language="en", skips=skips)
@@ -167,23 +169,23 @@ def test_a_line_that_is_no_text_costs_itself_alone(line, kind):
     ],
 )
 @pytest.mark.parametrize("before", [GOOD, "", "# a comment", "broken"])
-def test_a_triple_that_is_left_out_is_shown_where_it_stands(before, line, kind, bad):
+def test_a_triple_that_is_left_out_is_shown_where_it_stands(before: str, line: str, kind: str, bad: bool) -> None:
     _, skips = read(GOOD, before, line, first=5)
     assert (skips.kinds[kind].count, skips.kinds[kind].bad) == (1, bad)
     assert skips.kinds[kind].example.startswith("file:7: ")
 
 
-def test_any_language_is_read_where_none_is_asked():
+def test_any_language_is_read_where_none_is_asked() -> None:
     rows, _ = read(f'<http://a/s> {LABEL} "Moskau"@de .', f'<http://a/s> {LABEL} "Moscow"@en .', language="")
     assert [name[2] for name in rows.names] == ["Moskau", "Moscow"]
 
 
-def test_line_ends_of_windows_change_nothing():
+def test_line_ends_of_windows_change_nothing() -> None:
     rows, skips = read(GOOD + "\r", GOOD + "\r")
     assert (rows.facts, skips.kinds) == ([FACT, FACT], {})
 
 
-def test_comments_and_blank_lines_are_counted_and_are_no_fault():
+def test_comments_and_blank_lines_are_counted_and_are_no_fault() -> None:
     _, skips = read("# one", "", "  # two", GOOD)
     assert {name: (skip.count, skip.bad) for name, skip in skips.kinds.items()} == {
         "comment": (2, False),
@@ -201,7 +203,7 @@ LINE = st.one_of(
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(LINE, min_size=1, max_size=5))
-def test_a_block_gives_what_its_lines_give_one_by_one(lines):
+def test_a_block_gives_what_its_lines_give_one_by_one(lines: str) -> None:
     rows, skips = read(*lines)
     alone = [read(line) for line in lines]
     assert rows.facts == [fact for found, _ in alone for fact in found.facts]

@@ -1,10 +1,13 @@
 """The release's formats: what each line gives, and that columns and lines give the same."""
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.readers.records import Rows
+from kbtools.indexers.readers.records import Batch, Rows
 from kbtools.indexers.readers.release import (
     facts_in_columns,
     read_fact,
@@ -24,40 +27,40 @@ often = settings(deadline=None, max_examples=100, suppress_health_check=[HealthC
 """Most nasty lines are left to the line reader, rightly: the twins need many tries to find those that are not."""
 
 
-def fact_line(subject="m/01", relation="film/film/genre", objects=("m/02",)):
+def fact_line(subject: str = "m/01", relation: str = "film/film/genre", objects: Iterable[str] = ("m/02",)) -> str:
     return "\t".join([FB + subject, FB + relation, " ".join(FB + entity for entity in objects)])
 
 
-def by_lines(block, read):
+def by_lines(block: Block, read: Callable[..., Any]) -> tuple[Any, Skips]:
     skips = Skips("file", 0.0)
     return read_lines(block, read, skips), skips
 
 
-def read_facts(*lines):
+def read_facts(*lines: str) -> tuple[Any, Skips]:
     return by_lines(Block("".join(line + "\n" for line in lines).encode(), 1), read_fact)
 
 
-def read_statements(*lines, language="en"):
+def read_statements(*lines: str, language: str = "en") -> tuple[Any, Skips]:
     return by_lines(Block("".join(line + "\n" for line in lines).encode(), 1), statement_reader(language))
 
 
-def rows_of(batches):
+def rows_of(batches: Iterable[Batch]) -> list[tuple[Any, ...]]:
     return [(batch.kind, *row.values()) for batch in batches for row in batch.table.to_pylist()]
 
 
-def kinds(skips):
+def kinds(skips: Skips) -> dict[str, tuple[int, bool]]:
     return {skip.kind: (skip.count, skip.bad) for skip in skips.kinds.values()}
 
 
 # --- facts
 
 
-def test_a_line_of_facts_gives_one_fact_an_object():
+def test_a_line_of_facts_gives_one_fact_an_object() -> None:
     rows, _ = read_facts(fact_line(objects=("m/02", "m/03")))
     assert rows.facts == [("m.01", "film.film.genre", "m.02"), ("m.01", "film.film.genre", "m.03")]
 
 
-def test_a_line_end_of_windows_is_no_part_of_an_object():
+def test_a_line_end_of_windows_is_no_part_of_an_object() -> None:
     rows, skips = read_facts(fact_line() + "\r")
     assert rows.facts == [("m.01", "film.film.genre", "m.02")]
     assert skips.kinds == {}
@@ -78,14 +81,14 @@ def test_a_line_end_of_windows_is_no_part_of_an_object():
         (fact_line("m/0\0"), "NUL byte"),
     ],
 )
-def test_a_line_without_a_fact_is_counted_where_it_stands(line, kind):
+def test_a_line_without_a_fact_is_counted_where_it_stands(line: str, kind: str) -> None:
     rows, skips = read_facts(fact_line(), line, fact_line())
     assert len(rows.facts) == 2
     assert list(skips.kinds) == [kind]
     assert skips.kinds[kind].example.startswith("file:2: ")
 
 
-def test_invalid_utf_8_costs_its_own_line_alone():
+def test_invalid_utf_8_costs_its_own_line_alone() -> None:
     block = Block(b"\xff\xfe\n" + fact_line().encode() + b"\n", 5)
     rows, skips = by_lines(block, read_fact)
     assert rows.facts == [("m.01", "film.film.genre", "m.02")]
@@ -122,14 +125,14 @@ ANY_LINE = st.lists(FIELD, max_size=5).map("\t".join)
 
 
 @pytest.mark.parametrize("subject", [" www.freebase.com/m/01", "m/01 www.freebase.com/m/02"])
-def test_a_subject_with_a_prefix_inside_is_read_by_lines(subject):
+def test_a_subject_with_a_prefix_inside_is_read_by_lines(subject: str) -> None:
     assert facts_in_columns(Block((fact_line(subject, "a/b", ["m/02"]) + "\n").encode(), 1)) is None
     assert facts_in_columns(Block((fact_line("m/01", subject, ["m/02"]) + "\n").encode(), 1)) is None
 
 
 @often
 @given(st.lists(st.one_of(CLEAN_FACT, CLEAN_FACT, CLEAN_FACT, ANY_LINE), min_size=1, max_size=3))
-def test_facts_in_columns_are_the_facts_in_lines(lines):
+def test_facts_in_columns_are_the_facts_in_lines(lines: str) -> None:
     block = Block("".join(line + "\n" for line in lines).encode(), 3)
     batch = facts_in_columns(block)
     assume(batch is not None)
@@ -151,11 +154,11 @@ def test_facts_in_columns_are_the_facts_in_lines(lines):
         fact_line("\ufeffm/01"),
     ],
 )
-def test_an_unclean_line_of_facts_is_left_to_the_line_reader(line):
+def test_an_unclean_line_of_facts_is_left_to_the_line_reader(line: str) -> None:
     assert facts_in_columns(Block(f"{line}\n{fact_line()}\n".encode(), 1)) is None
 
 
-def test_clean_facts_are_read_in_columns():
+def test_clean_facts_are_read_in_columns() -> None:
     batch = facts_in_columns(Block((fact_line("m/0é") + "\n" + fact_line(objects=("m/02", "m/03")) + "\n").encode(), 9))
     assert rows_of([batch]) == [
         ("facts", "m.0é", "film.film.genre", "m.02"),
@@ -168,11 +171,11 @@ def test_clean_facts_are_read_in_columns():
 # --- names and types
 
 
-def statement(predicate, value, entity="<fb:m.01>"):
+def statement(predicate: str, value: str, entity: str = "<fb:m.01>") -> str:
     return f"{entity}\t{predicate}\t{value}\t."
 
 
-def test_names_aliases_and_types_are_told_apart():
+def test_names_aliases_and_types_are_told_apart() -> None:
     rows, _ = read_statements(
         statement(NAME, '"Harry Potter"@en'), statement(ALIAS, '"Potter"@en'), statement(TYPE, "<fb:book.character>")
     )
@@ -207,7 +210,7 @@ def test_names_aliases_and_types_are_told_apart():
         ('"it\'s"@en', "it's"),
     ],
 )
-def test_a_literal_gives_the_name_it_spells(literal, text):
+def test_a_literal_gives_the_name_it_spells(literal: str, text: str) -> None:
     rows, skips = read_statements(statement(NAME, literal))
     assert rows.names == [("m.01", False, text)]
     assert skips.kinds == {}
@@ -232,7 +235,7 @@ def test_a_literal_gives_the_name_it_spells(literal, text):
         (statement(NAME, r'"a\u0000b"@en'), "NUL byte"),
     ],
 )
-def test_a_bad_statement_is_counted_where_it_stands(line, kind):
+def test_a_bad_statement_is_counted_where_it_stands(line: str, kind: str) -> None:
     good = statement(NAME, '"good"@en')
     rows, skips = read_statements(good, line, good)
     assert len(rows) == 2
@@ -240,13 +243,13 @@ def test_a_bad_statement_is_counted_where_it_stands(line, kind):
     assert skips.kinds[kind].example.startswith("file:2: ")
 
 
-def test_other_predicates_are_one_kind_however_many_there_are():
+def test_other_predicates_are_one_kind_however_many_there_are() -> None:
     lines = [statement(f"<fb:other.predicate.{number}>", '"x"@en') for number in range(50)]
     _, skips = read_statements(*lines)
     assert kinds(skips) == {"a predicate that is no name, alias or type": (50, False)}
 
 
-def test_names_in_other_languages_are_left_out_and_are_no_fault():
+def test_names_in_other_languages_are_left_out_and_are_no_fault() -> None:
     rows, skips = read_statements(statement(NAME, '"Moskau"@de'), statement(NAME, '"Moscow"@en'))
     assert rows.names == [("m.01", False, "Moscow")]
     assert kinds(skips) == {"name in another language than 'en'": (1, False)}
@@ -265,7 +268,7 @@ def test_names_in_other_languages_are_left_out_and_are_no_fault():
         (None, "en", True),
     ],
 )
-def test_a_tag_speaks_its_language_and_its_regions(tag, language, spoken):
+def test_a_tag_speaks_its_language_and_its_regions(tag: str | None, language: str, spoken: bool) -> None:
     assert speaks(tag, language) is spoken
 
 
@@ -320,7 +323,7 @@ NAME_LINE = st.builds("{}\t{}\t{}\t.".format, ENTITY, st.sampled_from([NAME, ALI
     lines=st.one_of(*(st.lists(line, min_size=1, max_size=3) for line in (LINE, NAME_LINE, TYPE_LINE))),
     language=st.sampled_from(["en", "", "EN", "en-GB", "de"]),
 )
-def test_statements_in_columns_are_the_statements_in_lines(lines, language):
+def test_statements_in_columns_are_the_statements_in_lines(lines: str, language: str) -> None:
     block = Block("".join(line + "\n" for line in lines).encode(), 3)
     batches = statements_in_columns(block, language)
     assume(batches is not None)
@@ -342,11 +345,11 @@ def test_statements_in_columns_are_the_statements_in_lines(lines, language):
         statement(TYPE, "<fb:>"),
     ],
 )
-def test_an_unclean_statement_is_left_to_the_line_reader(line):
+def test_an_unclean_statement_is_left_to_the_line_reader(line: str) -> None:
     assert statements_in_columns(Block(f"{line}\n".encode(), 1), "en") is None
 
 
-def test_clean_names_are_read_in_columns():
+def test_clean_names_are_read_in_columns() -> None:
     lines = [statement(NAME, '"😀 Ångström"@en'), statement(ALIAS, r'"a"@en \"b\""@en'), ""]
     block = Block("\n".join(lines).encode(), 1)
     assert rows_of(statements_in_columns(block, "en")) == [
@@ -355,15 +358,15 @@ def test_clean_names_are_read_in_columns():
     ]
 
 
-def test_clean_types_are_read_in_columns():
+def test_clean_types_are_read_in_columns() -> None:
     block = Block(f"{statement(TYPE, '<fb:film.film>')}\n".encode(), 1)
     assert rows_of(statements_in_columns(block, "en")) == [("types", "m.01", "film.film")]
 
 
-def test_rows_remember_the_first_line_of_each_kind():
+def test_rows_remember_the_first_line_of_each_kind() -> None:
     rows, _ = read_statements(statement(TYPE, "<fb:t>"), statement(TYPE, "<fb:t>"), statement(NAME, '"a"@en'))
     assert rows.lines == {"types": 1, "names": 3}
 
 
-def test_no_rows_give_no_batch():
+def test_no_rows_give_no_batch() -> None:
     assert list(Rows().batches()) == []

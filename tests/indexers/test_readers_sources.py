@@ -5,6 +5,8 @@ import gzip
 import hashlib
 import lzma
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -25,40 +27,40 @@ COMPRESSED = [suffix for suffix in PACKERS if suffix]
 PADDING = b"".join(b"padding line %d\n" % number for number in range(40))
 
 
-def numbered(lines):
+def numbered(lines: int) -> bytes:
     """Lines that do not compress well, so that a cut falls inside a member."""
     return b"".join(hashlib.sha256(b"%d" % line).hexdigest().encode() + b"\n" for line in range(lines))
 
 
-def write(path, data):
+def write(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path
 
 
-def text_of(path, **options):
+def text_of(path: Path, **options: Any) -> bytes:
     return b"".join(block.text for block in read_blocks(path, **options))
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_lines_are_the_same_however_the_file_is_packed(tmp_path, suffix):
+def test_lines_are_the_same_however_the_file_is_packed(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b"one\ntwo\n"))
     assert text_of(path) == b"one\ntwo\n"
 
 
-def test_a_suffix_in_capitals_unpacks_too(tmp_path):
+def test_a_suffix_in_capitals_unpacks_too(tmp_path: Path) -> None:
     path = write(tmp_path / "FACTS.TXT.GZ", gzip.compress(b"one\n"))
     assert text_of(path) == b"one\n"
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_all_members_of_a_file_are_read(tmp_path, suffix):
+def test_all_members_of_a_file_are_read(tmp_path: Path, suffix: str) -> None:
     pack = PACKERS[suffix]
     path = write(tmp_path / f"facts.txt{suffix}", pack(b"one\n") + pack(b"two\n"))
     assert text_of(path) == b"one\ntwo\n"
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_the_digest_of_a_reading_is_that_of_the_file(tmp_path, suffix):
+def test_the_digest_of_a_reading_is_that_of_the_file(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](numbered(3000)))
     digest = hashlib.sha256()
     text_of(path, digest=digest)
@@ -66,7 +68,7 @@ def test_the_digest_of_a_reading_is_that_of_the_file(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_a_block_starts_at_the_line_it_says(tmp_path, suffix):
+def test_a_block_starts_at_the_line_it_says(tmp_path: Path, suffix: str) -> None:
     text = numbered(5000)
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](text))
     blocks = list(read_blocks(path, block=10_000))
@@ -80,7 +82,9 @@ def test_a_block_starts_at_the_line_it_says(tmp_path, suffix):
     block=st.integers(1, 40),
     suffix=st.sampled_from(["", ".gz"]),
 )
-def test_no_block_size_changes_a_line(tmp_path_factory, body, block, suffix):
+def test_no_block_size_changes_a_line(
+    tmp_path_factory: pytest.TempPathFactory, body: list[bytes], block: int, suffix: str
+) -> None:
     text = PADDING + b"".join(body)
     path = write(tmp_path_factory.getbasetemp() / f"blocks.txt{suffix}", PACKERS[suffix](text))
     blocks = list(read_blocks(path, block=block))
@@ -88,24 +92,24 @@ def test_no_block_size_changes_a_line(tmp_path_factory, body, block, suffix):
     assert all(found.text.endswith(b"\n") for found in blocks)
 
 
-def test_a_line_longer_than_a_block_stays_whole(tmp_path):
+def test_a_line_longer_than_a_block_stays_whole(tmp_path: Path) -> None:
     long = b"x" * 5_000
     path = write(tmp_path / "facts.txt", PADDING + long + b"\nlast")
     lines = [pair for block in read_blocks(path, block=100) for pair in lines_of(block)]
     assert lines[-2:] == [(41, long), (42, b"last")]
 
 
-def test_the_mark_that_a_file_begins_with_is_no_part_of_its_first_line(tmp_path):
+def test_the_mark_that_a_file_begins_with_is_no_part_of_its_first_line(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.txt", b"\xef\xbb\xbfone\n")
     assert text_of(path) == b"one\n"
 
 
-def test_the_mark_that_a_joined_file_began_with_is_no_part_of_its_line():
+def test_the_mark_that_a_joined_file_began_with_is_no_part_of_its_line() -> None:
     assert list(lines_of(Block(b"one\n\xef\xbb\xbftwo\r\n", 7))) == [(7, b"one"), (8, b"two")]
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
-def test_a_truncated_file_names_the_line_it_ends_at(tmp_path, suffix):
+def test_a_truncated_file_names_the_line_it_ends_at(tmp_path: Path, suffix: str) -> None:
     whole = PACKERS[suffix](numbered(40_000))
     path = write(tmp_path / f"facts.txt{suffix}", whole[: len(whole) * 3 // 4])
     seen = []
@@ -115,7 +119,7 @@ def test_a_truncated_file_names_the_line_it_ends_at(tmp_path, suffix):
     assert f"{path}:{raised.value.facts['line']}: " in str(raised.value)
 
 
-def test_a_small_truncated_gzip_names_the_line_it_ends_at(tmp_path):
+def test_a_small_truncated_gzip_names_the_line_it_ends_at(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.txt.gz", gzip.compress(b"one\ntwo\nthree\n")[:-8])
     with pytest.raises(SourceDamaged) as raised:
         text_of(path)
@@ -124,7 +128,7 @@ def test_a_small_truncated_gzip_names_the_line_it_ends_at(tmp_path):
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
 @pytest.mark.parametrize("kept", [1, 3, 0.5, -1])
-def test_a_file_cut_anywhere_is_damaged(tmp_path, suffix, kept):
+def test_a_file_cut_anywhere_is_damaged(tmp_path: Path, suffix: str, kept: float) -> None:
     whole = PACKERS[suffix](numbered(5000))
     path = write(tmp_path / f"facts.txt{suffix}", whole[: int(len(whole) * kept) if kept == 0.5 else kept])
     with pytest.raises(SourceDamaged, match=r"facts\.txt\.\w+:\d+: "):
@@ -132,7 +136,7 @@ def test_a_file_cut_anywhere_is_damaged(tmp_path, suffix, kept):
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_a_flipped_byte_is_damage(tmp_path, suffix):
+def test_a_flipped_byte_is_damage(tmp_path: Path, suffix: str) -> None:
     whole = bytearray(PACKERS[suffix](numbered(5000)))
     whole[len(whole) // 2 : len(whole) // 2 + 64] = b"\xa5" * 64
     path = write(tmp_path / f"facts.txt{suffix}", bytes(whole))
@@ -141,14 +145,14 @@ def test_a_flipped_byte_is_damage(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_plain_text_under_a_packed_name_is_told_from_damage(tmp_path, suffix):
+def test_plain_text_under_a_packed_name_is_told_from_damage(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", b"a plain text\n")
     with pytest.raises(WrongFormat, match="take the suffix off its name if it is plain text"):
         text_of(path)
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_packed_data_under_a_plain_name_is_told(tmp_path, suffix):
+def test_packed_data_under_a_plain_name_is_told(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / "facts.txt", PACKERS[suffix](b"one\n"))
     with pytest.raises(WrongFormat, match=r"found compressed data, expected text; name it \.gz"):
         text_of(path)
@@ -165,70 +169,72 @@ def test_packed_data_under_a_plain_name_is_told(tmp_path, suffix):
     ],
 )
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_a_web_page_is_refused_packed_or_not(tmp_path, page, suffix):
+def test_a_web_page_is_refused_packed_or_not(tmp_path: Path, page: bytes, suffix: str) -> None:
     path = write(tmp_path / f"names.txt{suffix}", PACKERS[suffix](page))
     with pytest.raises(WrongFormat, match=r":1: found a web page .* the download link is probably dead"):
         text_of(path, block=1)
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_a_web_page_under_a_packed_name_is_refused_as_a_page(tmp_path, suffix):
+def test_a_web_page_under_a_packed_name_is_refused_as_a_page(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"names.txt{suffix}", b"<!doctype html><title>Not found</title>")
     with pytest.raises(WrongFormat, match="the download link is probably dead"):
         text_of(path)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_with_its_mark_is_refused_with_the_command_that_converts_it(tmp_path, encoding):
+def test_utf_16_with_its_mark_is_refused_with_the_command_that_converts_it(tmp_path: Path, encoding: str) -> None:
     text = "one\n" if encoding == "utf-16" else "\ufeffone\n"
     path = write(tmp_path / "facts.txt", text.encode(encoding))
     with pytest.raises(WrongFormat, match=r":1: found UTF-16, expected UTF-8; convert it with: iconv"):
         text_of(path)
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing, match=r"absent\.txt: No such file or directory; check the path"):
         text_of(tmp_path / "absent.txt")
 
 
-def test_a_folder_is_no_source(tmp_path):
+def test_a_folder_is_no_source(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing, match="not a file; name the files themselves"):
         text_of(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "facts.txt/inner", "nul\0"])
-def test_a_path_that_cannot_be_is_no_crash(tmp_path, name):
+def test_a_path_that_cannot_be_is_no_crash(tmp_path: Path, name: str) -> None:
     write(tmp_path / "facts.txt", b"one\n")
     with pytest.raises(SourceMissing, match="check the path"):
         text_of(tmp_path / name)
 
 
-def test_an_empty_file_is_refused(tmp_path):
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceEmpty, match="the file is empty; download it again"):
         text_of(write(tmp_path / "facts.txt", b""))
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_a_file_that_unpacks_to_nothing_is_empty(tmp_path, suffix):
+def test_a_file_that_unpacks_to_nothing_is_empty(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b""))
     with pytest.raises(SourceEmpty, match="holds no line once unpacked"):
         text_of(path)
 
 
-def test_a_file_of_nothing_but_its_mark_is_empty(tmp_path):
+def test_a_file_of_nothing_but_its_mark_is_empty(tmp_path: Path) -> None:
     with pytest.raises(SourceEmpty):
         text_of(write(tmp_path / "facts.txt", b"\xef\xbb\xbf"))
 
 
 @settings(deadline=None, max_examples=150)
 @given(data=st.binary(max_size=300), suffix=st.sampled_from(list(PACKERS)), packed=st.booleans())
-def test_no_bytes_crash_the_unpacking(tmp_path_factory, data, suffix, packed):
+def test_no_bytes_crash_the_unpacking(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, suffix: str, packed: bool
+) -> None:
     content = PACKERS[suffix](data) if packed else data
     path = write(tmp_path_factory.getbasetemp() / f"any.txt{suffix}", content)
     assert outcome(path) in {"read", "refused"}
 
 
-def outcome(path):
+def outcome(path: Path) -> str:
     try:
         text_of(path)
     except KBToolsError:

@@ -12,24 +12,24 @@ from kbtools.errors import BuildLocked, DiskFull, KBUnusable, OutputUnusable, So
 from kbtools.storage import built_folder, is_being_built, read_record, restore, swap, write_record
 
 
-def folder(path, content):
+def folder(path: Path, content: str) -> Path:
     """Make a folder that holds one file."""
     path.mkdir(parents=True)
     (path / "file").write_text(content)
     return path
 
 
-def content(path):
+def content(path: Path) -> str:
     return (path / "file").read_text()
 
 
 @pytest.fixture
-def target(tmp_path):
+def target(tmp_path: Path) -> Path:
     """Give a folder that holds the old file, with nothing beside it."""
     return folder(tmp_path / "kbs" / "x.kb", "old")
 
 
-def test_a_record_is_read_as_it_was_written(tmp_path):
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     record = {"a": [1, "Łódź", None], "b": {"c": 1.5}}
     write_record(tmp_path / "r", record, name="f", version=1)
     assert read_record(tmp_path / "r", name="f", version=1) == record
@@ -37,7 +37,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "version"), [("f", 2), ("g", 1)])
-def test_a_record_of_another_format_is_refused(tmp_path, name, version):
+def test_a_record_of_another_format_is_refused(tmp_path: Path, name: str, version: int) -> None:
     write_record(tmp_path / "r", {}, name="f", version=1)
     with pytest.raises(KBUnusable, match=f"found format 'f' version 1, expected '{name}' version {version}") as caught:
         read_record(tmp_path / "r", name=name, version=version)
@@ -48,18 +48,18 @@ def test_a_record_of_another_format_is_refused(tmp_path, name, version):
     "written",
     [b"", b"\xc1", b"text", msgpack.packb([1]), msgpack.packb({"format": "f", "version": 1, "record": [1, 2]})],
 )
-def test_a_damaged_record_is_named(tmp_path, written):
+def test_a_damaged_record_is_named(tmp_path: Path, written: bytes) -> None:
     (tmp_path / "r").write_bytes(written)
     with pytest.raises(KBUnusable, match=r"/r: damaged"):
         read_record(tmp_path / "r", name="f", version=1)
 
 
-def test_an_absent_record_is_named(tmp_path):
+def test_an_absent_record_is_named(tmp_path: Path) -> None:
     with pytest.raises(KBUnusable, match=r"/r: cannot be read \(No such file"):
         read_record(tmp_path / "r", name="f", version=1)
 
 
-def test_a_folder_appears_when_the_block_ends(tmp_path):
+def test_a_folder_appears_when_the_block_ends(tmp_path: Path) -> None:
     with built_folder(tmp_path / "x.kb") as building:
         (building / "file").write_text("new")
         assert not (tmp_path / "x.kb").exists()
@@ -67,7 +67,7 @@ def test_a_folder_appears_when_the_block_ends(tmp_path):
     assert os.listdir(tmp_path) == ["x.kb"]
 
 
-def test_a_folder_takes_the_place_of_the_old_one(target):
+def test_a_folder_takes_the_place_of_the_old_one(target: Path) -> None:
     with built_folder(target) as building:
         (building / "file").write_text("new")
         assert content(target) == "old"
@@ -76,14 +76,14 @@ def test_a_folder_takes_the_place_of_the_old_one(target):
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), SourceDamaged("no space left")])
-def test_an_error_leaves_the_old_folder_and_passes_through(target, error):
+def test_an_error_leaves_the_old_folder_and_passes_through(target: Path, error: BaseException) -> None:
     with pytest.raises(type(error)), built_folder(target):
         raise error
     assert content(target) == "old"
     assert os.listdir(target.parent) == ["x.kb"]
 
 
-def test_an_error_takes_the_parents_back_that_were_made(tmp_path):
+def test_an_error_takes_the_parents_back_that_were_made(tmp_path: Path) -> None:
     with pytest.raises(ValueError), built_folder(tmp_path / "new" / "deep" / "x.kb"):
         raise ValueError
     assert os.listdir(tmp_path) == []
@@ -99,7 +99,7 @@ def test_an_error_takes_the_parents_back_that_were_made(tmp_path):
         RuntimeError("Out of memory: raise max_temp_directory_size"),
     ],
 )
-def test_a_full_disk_is_named_in_whatever_words_it_comes(target, error):
+def test_a_full_disk_is_named_in_whatever_words_it_comes(target: Path, error: BaseException) -> None:
     full = pytest.raises(DiskFull, match=r"x\.kb: no space left on the disk; nothing was changed")
     with full as caught, built_folder(target):
         raise error
@@ -108,17 +108,17 @@ def test_a_full_disk_is_named_in_whatever_words_it_comes(target, error):
     assert os.listdir(target.parent) == ["x.kb"]
 
 
-def test_another_error_of_the_disk_is_named(target):
+def test_another_error_of_the_disk_is_named(target: Path) -> None:
     with pytest.raises(OutputUnusable, match=r"cannot be written \(Input/output error\)"), built_folder(target):
         raise OSError(errno.EIO, "Input/output error")
 
 
-def test_a_broken_pipe_is_no_error_of_the_disk(target):
+def test_a_broken_pipe_is_no_error_of_the_disk(target: Path) -> None:
     with pytest.raises(BrokenPipeError), built_folder(target):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
-def test_the_second_of_two_builders_is_refused(target):
+def test_the_second_of_two_builders_is_refused(target: Path) -> None:
     with built_folder(target) as building:
         (building / "file").write_text("first")
         with pytest.raises(BuildLocked, match=r"x\.kb: another process is building it"), built_folder(target):
@@ -126,11 +126,11 @@ def test_the_second_of_two_builders_is_refused(target):
     assert content(target) == "first"
 
 
-def test_of_many_builders_at_once_one_wins_each_time(target):
+def test_of_many_builders_at_once_one_wins_each_time(target: Path) -> None:
     outcomes = []
     start = threading.Barrier(8)
 
-    def build_once():
+    def build_once() -> None:
         start.wait()
         try:
             with built_folder(target) as building:
@@ -149,7 +149,7 @@ def test_of_many_builders_at_once_one_wins_each_time(target):
     assert os.listdir(target.parent) == ["x.kb"]
 
 
-def test_a_folder_is_said_to_be_built_while_it_is(target):
+def test_a_folder_is_said_to_be_built_while_it_is(target: Path) -> None:
     assert not is_being_built(target)
     with built_folder(target) as building:
         (building / "file").write_text("new")
@@ -157,7 +157,7 @@ def test_a_folder_is_said_to_be_built_while_it_is(target):
     assert not is_being_built(target)
 
 
-def test_what_a_killed_build_left_is_removed(target):
+def test_what_a_killed_build_left_is_removed(target: Path) -> None:
     folder(target.with_name(".x.kb.building"), "half")
     target.with_name(".x.kb.lock").touch()
     assert not is_being_built(target)
@@ -166,7 +166,7 @@ def test_what_a_killed_build_left_is_removed(target):
     assert os.listdir(target.parent) == ["x.kb"]
 
 
-def test_a_link_is_followed(target, tmp_path):
+def test_a_link_is_followed(target: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(target)
     with built_folder(tmp_path / "link") as building:
         (building / "file").write_text("new")
@@ -176,30 +176,30 @@ def test_a_link_is_followed(target, tmp_path):
 
 
 @pytest.mark.parametrize("parent", ["file", "file/deep"])
-def test_a_parent_that_is_a_file_is_refused(tmp_path, parent):
+def test_a_parent_that_is_a_file_is_refused(tmp_path: Path, parent: str) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(OutputUnusable, match="cannot be written"), built_folder(tmp_path / parent / "x.kb"):
         pytest.fail("built below a file")
 
 
-def test_a_mount_point_is_refused():
+def test_a_mount_point_is_refused() -> None:
     with pytest.raises(OutputUnusable, match="is a mount point; choose a folder"), built_folder(Path(os.sep)):
         pytest.fail("built in place of the root")
 
 
-def test_without_an_exchange_the_folder_is_replaced_in_two_steps(target, tmp_path):
+def test_without_an_exchange_the_folder_is_replaced_in_two_steps(target: Path, tmp_path: Path) -> None:
     swap(folder(tmp_path / "new", "new"), target, exchange=lambda one, other: False)
     assert content(target) == "new"
     assert os.listdir(target.parent) == ["x.kb"]
 
 
-def test_without_an_exchange_a_failure_puts_the_old_folder_back(target, tmp_path):
+def test_without_an_exchange_a_failure_puts_the_old_folder_back(target: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         swap(tmp_path / "absent", target, exchange=lambda one, other: False)
     assert content(target) == "old"
 
 
-def test_a_kill_between_the_two_steps_is_undone(target):
+def test_a_kill_between_the_two_steps_is_undone(target: Path) -> None:
     target.rename(target.with_name(".x.kb.old"))
     restore(target)
     assert content(target) == "old"

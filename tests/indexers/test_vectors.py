@@ -1,21 +1,27 @@
 """What every vector index owes: one contract suite, with the exact index as the reference."""
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
-from kbtools.errors import BadSetting, BadVectors, KBUnusable, VectorsMissing, WrongFormat
+from kbtools.errors import BadSetting, BadVectors, KBToolsError, KBUnusable, VectorsMissing, WrongFormat
 from kbtools.indexers.elastic.mapping import Settings
 from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.vectors import FOLDER, INDEX, RECORD, write_vectors
-from kbtools.kb.vector_index import EntityVectors, ExactVectors, Origin, normalised, recall
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.vector_index import EntityVectors, ExactVectors, Origin, VectorIndex, normalised, recall
+from tests.conftest import World
 
 ENTITIES, DIM = 506, 16
 ORIGIN = Origin("transe", "abc")
 INDEXES = ["exact", "flat", "ivf", "hnsw", "elasticsearch"]
 
 
-def given(rows, vectors, *, origin=ORIGIN):
+def given(rows: Sequence[int] | np.ndarray, vectors: np.ndarray, *, origin: Origin = ORIGIN) -> EntityVectors:
     """Give vectors by row, as a table is read."""
     places = {int(row): place for place, row in enumerate(rows)}
     read = lambda some: vectors[[places[row] for row in some.tolist()]]  # noqa: E731
@@ -23,14 +29,14 @@ def given(rows, vectors, *, origin=ORIGIN):
 
 
 @pytest.fixture(scope="module")
-def world():
+def world() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     random = np.random.default_rng(5)
     rows = random.permutation(ENTITIES)[:400].astype(np.uint32)
     return rows, random.normal(size=(400, DIM)).astype(np.float32), random.normal(size=(30, DIM)).astype(np.float32)
 
 
 @pytest.fixture
-def embedded(sample_path, tmp_path):
+def embedded(sample_path: Path, tmp_path: Path) -> EmbeddedKB:
     """Give a copy of the sample, to put vectors into."""
     folder = tmp_path / "sample.kb"
     folder.mkdir()
@@ -40,7 +46,7 @@ def embedded(sample_path, tmp_path):
 
 
 @pytest.fixture(params=INDEXES)
-def make_index(request):
+def make_index(request: pytest.FixtureRequest) -> Callable[[EntityVectors], VectorIndex]:
     """Give what puts vectors into each kind of index."""
     if request.param == "exact":
         return lambda vectors: ExactVectors(
@@ -54,16 +60,18 @@ def make_index(request):
 
 
 @pytest.fixture(scope="module")
-def on_cluster(make_kb, sample_world):
+def on_cluster(make_kb: Callable[[str, World], Any], sample_world: World) -> KnowledgeBase:
     return make_kb("elasticsearch", sample_world)
 
 
 @pytest.fixture
-def new_on_cluster(make_kb, tiny_world):
+def new_on_cluster(make_kb: Callable[[str, World], Any], tiny_world: World) -> KnowledgeBase:
     return make_kb("elasticsearch", tiny_world)
 
 
-def test_the_nearest_are_found_with_their_cosines(make_index, world):
+def test_the_nearest_are_found_with_their_cosines(
+    make_index: Callable[[EntityVectors], VectorIndex], world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
     rows, vectors, asked = world
     exact = ExactVectors(rows, vectors).nearest(asked, limit=10)
     index = make_index(given(rows, vectors))
@@ -75,12 +83,14 @@ def test_the_nearest_are_found_with_their_cosines(make_index, world):
     assert (np.diff(found.cosines, axis=1) <= 0).all()
 
 
-def place(rows, found):
+def place(rows: np.ndarray, found: np.ndarray) -> np.ndarray:
     order = np.argsort(rows)
     return order[np.searchsorted(rows[order], found)]
 
 
-def test_a_vector_is_nearest_to_itself_whatever_its_length(make_index, world):
+def test_a_vector_is_nearest_to_itself_whatever_its_length(
+    make_index: Callable[[EntityVectors], VectorIndex], world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
     rows, vectors, _ = world
     index = make_index(given(rows, vectors))
     assert index.nearest(vectors[:20] * 7, limit=1).rows[:, 0].tolist() == rows[:20].tolist()
@@ -88,39 +98,45 @@ def test_a_vector_is_nearest_to_itself_whatever_its_length(make_index, world):
     assert index.vector(next(iter(set(range(ENTITIES)) - set(rows.tolist())))) is None
 
 
-def test_no_more_are_given_than_there_are(make_index, world):
+def test_no_more_are_given_than_there_are(
+    make_index: Callable[[EntityVectors], VectorIndex], world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
     rows, vectors, asked = world
     index = make_index(given(rows, vectors))
     assert [sorted(found) for found in index.nearest(asked[:2], limit=1_000).rows.tolist()] == [sorted(rows)] * 2
     assert index.nearest(asked[:0]).rows.shape == (0, 10)
 
 
-def test_vectors_without_direction_are_never_found(make_index):
+def test_vectors_without_direction_are_never_found(make_index: Callable[[EntityVectors], VectorIndex]) -> None:
     vectors = np.array([[0, 0], [1, 0], [0, -0.0]], dtype=np.float32)
     index = make_index(given([5, 6, 7], vectors))
     assert index.nearest(np.array([[-1, 0.1]], dtype=np.float32)).rows.tolist() == [[6]]
     assert (len(index), index.vector(5)) == (1, None)
 
 
-def test_equal_vectors_stand_by_row(make_index):
+def test_equal_vectors_stand_by_row(make_index: Callable[[EntityVectors], VectorIndex]) -> None:
     index = make_index(given([9, 2, 4], np.ones((3, 4), dtype=np.float32)))
     assert index.nearest(np.ones((1, 4), dtype=np.float32)).rows.tolist() == [[2, 4, 9]]
 
 
-def test_vectors_can_be_replaced(make_index, world):
+def test_vectors_can_be_replaced(
+    make_index: Callable[[EntityVectors], VectorIndex], world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
     make_index(given(world[0], world[1]))
     again = make_index(given(world[0][:50], world[1][:50, :8]))
     assert (len(again), again.dim) == (50, 8)
 
 
-def test_a_question_of_another_dimension_is_refused(make_index, world):
+def test_a_question_of_another_dimension_is_refused(
+    make_index: Callable[[EntityVectors], VectorIndex], world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
     index = make_index(given(world[0], world[1]))
     with pytest.raises(WrongFormat, match=r"expected \(vectors, 16\)"):
         index.nearest(np.ones((1, 4), dtype=np.float32))
 
 
 @pytest.mark.parametrize("home", ["embedded", "new_on_cluster"])
-def test_what_has_no_vectors_says_so_and_what_makes_them(request, home):
+def test_what_has_no_vectors_says_so_and_what_makes_them(request: pytest.FixtureRequest, home: str) -> None:
     kb = request.getfixturevalue(home)
     with pytest.raises(VectorsMissing, match="has no entity vectors; make them with kbtools index vectors"):
         kb.vectors()
@@ -134,32 +150,45 @@ def test_what_has_no_vectors_says_so_and_what_makes_them(request, home):
         pytest.param([[0, 0], [0, 0]], VectorsMissing, "none of its entities has a vector", id="zero"),
     ],
 )
-def test_what_is_no_vector_is_refused(request, home, vectors, error, message):
+def test_what_is_no_vector_is_refused(
+    request: pytest.FixtureRequest, home: str, vectors: list[Any], error: type[KBToolsError], message: str
+) -> None:
     kb = request.getfixturevalue(home)
     make = load_vectors if home == "on_cluster" else lambda kb, found: write_vectors(kb.path, kb, found)
     with pytest.raises(error, match=message):
         make(kb, given([0, 1], np.array(vectors, dtype=np.float32)))
 
 
-def test_vectors_are_found_when_the_kb_is_opened_again(embedded, world):
+def test_vectors_are_found_when_the_kb_is_opened_again(
+    embedded: EmbeddedKB, world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
     write_vectors(embedded.path, embedded, given(world[0], world[1]), kind="ivf")
     again = EmbeddedKB(embedded.path).vectors()
     assert (len(again), again.kind, again.origin) == (400, "ivf", ORIGIN)
 
 
-def test_older_vectors_stay_where_new_ones_cannot_be_made(embedded, world):
+def test_older_vectors_stay_where_new_ones_cannot_be_made(
+    embedded: EmbeddedKB, world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
     write_vectors(embedded.path, embedded, given(world[0], world[1]))
     with pytest.raises(BadVectors):
         write_vectors(embedded.path, embedded, given([0], np.array([[np.inf]], dtype=np.float32)))
     assert len(EmbeddedKB(embedded.path).vectors()) == 400
 
 
-def test_an_index_of_unknown_kind_is_refused(embedded, world):
+def test_an_index_of_unknown_kind_is_refused(
+    embedded: EmbeddedKB, world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
     with pytest.raises(BadSetting, match="no kind of vector index 'tree'; known: flat, ivf, hnsw"):
         write_vectors(embedded.path, embedded, given(world[0], world[1]), kind="tree")
 
 
-def test_vectors_of_another_kb_are_refused(embedded, world, make_kb, tiny_world):
+def test_vectors_of_another_kb_are_refused(
+    embedded: EmbeddedKB,
+    world: tuple[np.ndarray, np.ndarray, np.ndarray],
+    make_kb: Callable[[str, World], Any],
+    tiny_world: World,
+) -> None:
     write_vectors(embedded.path, embedded, given(world[0], world[1]))
     other = make_kb("embedded", tiny_world)
     (embedded.path / FOLDER).rename(other.path / FOLDER)
@@ -168,7 +197,9 @@ def test_vectors_of_another_kb_are_refused(embedded, world, make_kb, tiny_world)
 
 
 @pytest.mark.parametrize("name", [INDEX, RECORD])
-def test_cut_vectors_are_refused(embedded, world, name):
+def test_cut_vectors_are_refused(
+    embedded: EmbeddedKB, world: tuple[np.ndarray, np.ndarray, np.ndarray], name: str
+) -> None:
     write_vectors(embedded.path, embedded, given(world[0], world[1]))
     path = embedded.path / FOLDER / name
     path.write_bytes(path.read_bytes()[:-3])
@@ -176,7 +207,9 @@ def test_cut_vectors_are_refused(embedded, world, name):
         embedded.vectors()
 
 
-def test_a_gpu_that_is_not_there_leaves_the_search_on_the_cpu(embedded, world, caplog):
+def test_a_gpu_that_is_not_there_leaves_the_search_on_the_cpu(
+    embedded: EmbeddedKB, world: tuple[np.ndarray, np.ndarray, np.ndarray], caplog: pytest.LogCaptureFixture
+) -> None:
     rows, vectors, asked = world
     index = write_vectors(embedded.path, embedded, given(rows, vectors))
     before = index.nearest(asked).rows.tolist()
@@ -187,7 +220,7 @@ def test_a_gpu_that_is_not_there_leaves_the_search_on_the_cpu(embedded, world, c
     assert index.nearest(asked).rows.tolist() == before
 
 
-def test_exact_neighbours_agree_with_a_plain_loop(world):
+def test_exact_neighbours_agree_with_a_plain_loop(world: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     rows, vectors, asked = world
     found = ExactVectors(rows, vectors).nearest(asked[:5], limit=3)
     for at, vector in enumerate(asked[:5]):

@@ -7,6 +7,9 @@ import random
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,23 +18,25 @@ from kbtools.evaluation import expected_accuracy, pruning_figures
 from kbtools.indexers.build import Watch, build
 from kbtools.indexers.embedded import read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.questions import read_annotated
+from kbtools.questions import AnnotatedQuestion, read_annotated
+from kbtools.results import Candidate
+from tests.conftest import World
 
 every_pruner = pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
 cutting_pruners = pytest.mark.parametrize("pruning", ["n-gram+", "n-gram-idf"])
 
 
-def pool(answerer, text, pruning):
+def pool(answerer: Answerer, text: str, pruning: str) -> tuple[Candidate, ...]:
     """Give every candidate, best first."""
     return answerer.query(text, pruning=pruning, top=None).candidates
 
 
-def subjects(candidates):
+def subjects(candidates: Iterable[Candidate]) -> list[str]:
     """List subjects in the order of their best candidate."""
     return list(dict.fromkeys(candidate.subject for candidate in candidates))
 
 
-def rung_of(candidates, subject):
+def rung_of(candidates: Iterable[Candidate], subject: str) -> str:
     (rung,) = {candidate.rung for candidate in candidates if candidate.subject == subject}
     return rung
 
@@ -40,7 +45,7 @@ def rung_of(candidates, subject):
 
 
 @every_pruner
-def test_dots_inside_a_name_are_part_of_its_span(sample, pruning):
+def test_dots_inside_a_name_are_part_of_its_span(sample: Answerer, pruning: str) -> None:
     text = "Which genre of album is harder.....faster?"
     linked = [found for found in pool(sample, text, pruning) if found.subject == "m.01jp8ww"]
     assert {found.relation for found in linked} == {"music.album.genre", "music.album.artist"}
@@ -50,7 +55,7 @@ def test_dots_inside_a_name_are_part_of_its_span(sample, pruning):
 
 
 @cutting_pruners
-def test_dots_inside_a_name_do_not_keep_it_from_the_first_place(sample, pruning):
+def test_dots_inside_a_name_do_not_keep_it_from_the_first_place(sample: Answerer, pruning: str) -> None:
     first = pool(sample, "Which genre of album is harder.....faster?", pruning)[0]
     assert (first.subject, first.relation) == ("m.01jp8ww", "music.album.genre")
 
@@ -69,7 +74,9 @@ def test_dots_inside_a_name_do_not_keep_it_from_the_first_place(sample, pruning)
         ("Who", {"m.0kba115"}),
     ],
 )
-def test_a_title_of_stop_words_is_found_by_its_exact_name(sample, pruning, text, bearers):
+def test_a_title_of_stop_words_is_found_by_its_exact_name(
+    sample: Answerer, pruning: str, text: str, bearers: set[str]
+) -> None:
     found = pool(sample, text, pruning)
     assert {one.subject for one in found if one.rung == "exact" and one.mention.text == text} == bearers
     assert found[0].subject in bearers
@@ -85,11 +92,13 @@ def test_a_title_of_stop_words_is_found_by_its_exact_name(sample, pruning, text,
         ("who is the artist of who", "m.0kba115"),
     ],
 )
-def test_a_title_of_stop_words_is_found_inside_a_question(sample, pruning, text, subject):
+def test_a_title_of_stop_words_is_found_inside_a_question(
+    sample: Answerer, pruning: str, text: str, subject: str
+) -> None:
     assert pool(sample, text, pruning)[0].subject == subject
 
 
-def test_who_does_not_flood_the_pool_of_a_question_about_it(sample):
+def test_who_does_not_flood_the_pool_of_a_question_about_it(sample: Answerer) -> None:
     assert {one.mention.text for one in pool(sample, "who wrote it", "n-gram+")} == {"it"}
     assert {one.mention.text for one in pool(sample, "who wrote it", "n-gram")} == {"it", "who"}
 
@@ -99,14 +108,16 @@ def test_who_does_not_flood_the_pool_of_a_question_about_it(sample):
 
 @every_pruner
 @pytest.mark.parametrize(("year", "bearers"), [("1984", {"m.0lz9s", "m.06t1xh", "m.0kba106"}), ("1985", {"m.0kba089"})])
-def test_a_year_links_to_the_titles_of_that_year_alone(sample, pruning, year, bearers):
+def test_a_year_links_to_the_titles_of_that_year_alone(
+    sample: Answerer, pruning: str, year: str, bearers: set[str]
+) -> None:
     found = pool(sample, f"book called {year}", pruning)
     assert {one.subject for one in found} == bearers
     assert {one.rung for one in found} == {"exact"}
 
 
 @every_pruner
-def test_a_year_that_no_title_has_links_to_no_other_year(sample, pruning):
+def test_a_year_that_no_title_has_links_to_no_other_year(sample: Answerer, pruning: str) -> None:
     assert pool(sample, "1986", pruning) == ()
 
 
@@ -115,13 +126,13 @@ def test_a_year_that_no_title_has_links_to_no_other_year(sample, pruning):
 
 @every_pruner
 @pytest.mark.parametrize("text", ["user100", "what topics does user100 follow"])
-def test_user100_is_found_before_the_users_it_begins(sample, pruning, text):
+def test_user100_is_found_before_the_users_it_begins(sample: Answerer, pruning: str, text: str) -> None:
     first = pool(sample, text, pruning)[0]
     assert (first.subject, first.rung) == ("m.0kba142", "exact")
 
 
 @every_pruner
-def test_lille_is_strictly_before_the_towns_it_begins(sample, pruning):
+def test_lille_is_strictly_before_the_towns_it_begins(sample: Answerer, pruning: str) -> None:
     found = pool(sample, "lille", pruning)
     longer = [one.score for one in found if one.subject in ("m.0kba004", "m.0kba005")]
     assert found[0].subject == "m.0d8r8"
@@ -141,7 +152,9 @@ def test_lille_is_strictly_before_the_towns_it_begins(sample, pruning):
         ("map", ["m.0kba147", "m.0kba146"]),
     ],
 )
-def test_names_that_differ_by_case_are_all_found_and_case_decides_their_order(sample, pruning, text, order):
+def test_names_that_differ_by_case_are_all_found_and_case_decides_their_order(
+    sample: Answerer, pruning: str, text: str, order: list[str]
+) -> None:
     found = [one for one in pool(sample, text, pruning) if one.mention.text == text]
     assert subjects(found) == order
     assert [rung_of(found, subject) for subject in order] == ["exact", "case"]
@@ -155,7 +168,9 @@ def test_names_that_differ_by_case_are_all_found_and_case_decides_their_order(sa
     ("name", "without", "subject"),
     [("Nízke Tatry", "Nizke Tatry", "m.0kba020"), ("Sasha Vujačić", "Sasha Vujacic", "m.07f3jg")],
 )
-def test_marks_may_be_left_out_or_decomposed(sample, pruning, name, without, subject):
+def test_marks_may_be_left_out_or_decomposed(
+    sample: Answerer, pruning: str, name: str, without: str, subject: str
+) -> None:
     decomposed = unicodedata.normalize("NFD", name)
     assert decomposed != name
     pools = [pool(sample, f"where is {text} from", pruning) for text in (name, without, decomposed)]
@@ -167,7 +182,7 @@ def test_marks_may_be_left_out_or_decomposed(sample, pruning, name, without, sub
 
 
 @every_pruner
-def test_the_rung_says_that_marks_are_missing(sample, pruning):
+def test_the_rung_says_that_marks_are_missing(sample: Answerer, pruning: str) -> None:
     assert pool(sample, "where is nizke tatry", pruning)[0].rung == "accents"
 
 
@@ -192,7 +207,9 @@ def test_the_rung_says_that_marks_are_missing(sample, pruning):
         ),
     ],
 )
-def test_an_apostrophe_may_be_left_out(sample, pruning, text, subject, relation, mention):
+def test_an_apostrophe_may_be_left_out(
+    sample: Answerer, pruning: str, text: str, subject: str, relation: str, mention: str
+) -> None:
     (gold,) = [one for one in pool(sample, text, pruning) if (one.subject, one.relation) == (subject, relation)]
     assert (gold.rung, gold.mention.text) == ("apostrophe", mention)
 
@@ -206,14 +223,14 @@ def test_an_apostrophe_may_be_left_out(sample, pruning, text, subject, relation,
     [("C++", "m.0jgqg"), ("C#", "m.07657k"), ("m/s", "m.0kba166"), ("!!!", "m.0kba111"), ("?", "m.0kba121")],
 )
 @pytest.mark.parametrize("text", ["{}", "what about {} then", "({})"])
-def test_signs_are_never_dropped(sample, pruning, name, subject, text):
+def test_signs_are_never_dropped(sample: Answerer, pruning: str, name: str, subject: str, text: str) -> None:
     found = [one for one in pool(sample, text.format(name), pruning) if one.mention.text == name]
     assert subject in subjects(found)
     assert rung_of(found, subject) == "exact"
 
 
 @every_pruner
-def test_a_sign_decides_between_names_that_share_their_letters(sample, pruning):
+def test_a_sign_decides_between_names_that_share_their_letters(sample: Answerer, pruning: str) -> None:
     firsts = [pool(sample, f"who designed {name}", pruning)[0].subject for name in ("C", "C++", "C#")]
     assert firsts == ["m.01t6b", "m.0jgqg", "m.07657k"]
 
@@ -221,7 +238,7 @@ def test_a_sign_decides_between_names_that_share_their_letters(sample, pruning):
 # Typos
 
 
-def test_a_misspelt_title_stands_above_the_namesake_of_one_of_its_words(sample):
+def test_a_misspelt_title_stands_above_the_namesake_of_one_of_its_words(sample: Answerer) -> None:
     found = pool(sample, "Who directed Pirates of the Carribean", "n-gram-idf")
     assert subjects(found)[0] == "m.01vksx"
     assert subjects(found).index("m.01vksx") < subjects(found).index("m.061xq")
@@ -229,7 +246,7 @@ def test_a_misspelt_title_stands_above_the_namesake_of_one_of_its_words(sample):
 
 
 @every_pruner
-def test_a_misspelt_title_is_found_where_nothing_else_links(sample, pruning):
+def test_a_misspelt_title_is_found_where_nothing_else_links(sample: Answerer, pruning: str) -> None:
     found = pool(sample, "frankenstien", pruning)
     assert subjects(found) == ["m.0kba093"]
     assert rung_of(found, "m.0kba093") == "fuzzy"
@@ -238,7 +255,7 @@ def test_a_misspelt_title_is_found_where_nothing_else_links(sample, pruning):
 # Awkward rows
 
 
-def test_a_duplicate_fact_is_counted_and_shown_once(sample):
+def test_a_duplicate_fact_is_counted_and_shown_once(sample: Answerer) -> None:
     counts = sample.kb.manifest.counts["facts"]
     assert counts.unique == 534
     objects = [answer.id for answer in sample.query("what genre is the who").answers]
@@ -247,14 +264,14 @@ def test_a_duplicate_fact_is_counted_and_shown_once(sample):
 
 
 @every_pruner
-def test_an_object_without_a_name_is_shown_by_its_id(sample, pruning):
+def test_an_object_without_a_name_is_shown_by_its_id(sample: Answerer, pruning: str) -> None:
     result = sample.query("where was red cloud born", pruning=pruning)
     assert [(answer.id, answer.name) for answer in result.answers] == [("m.0kba179", None)]
 
 
 @every_pruner
 @pytest.mark.parametrize("text", ["Atlantis", "where is atlantis", "Kryptonian"])
-def test_a_subject_with_no_facts_opens_no_candidate(sample, pruning, text):
+def test_a_subject_with_no_facts_opens_no_candidate(sample: Answerer, pruning: str, text: str) -> None:
     assert not {"m.0kba172", "m.0kba082"} & set(subjects(pool(sample, text, pruning)))
 
 
@@ -268,13 +285,17 @@ def test_a_subject_with_no_facts_opens_no_candidate(sample, pruning, text):
         ('Symphony No. 9 "From the New World"', "m.0kba131", 'Symphony No. 9 "From the New World"', "exact"),
     ],
 )
-def test_quotes_and_backslashes_are_part_of_a_name(sample, pruning, text, subject, name, rung):
+def test_quotes_and_backslashes_are_part_of_a_name(
+    sample: Answerer, pruning: str, text: str, subject: str, name: str, rung: str
+) -> None:
     first = pool(sample, text, pruning)[0]
     assert (first.subject, first.matched_name, first.rung) == (subject, name, rung)
 
 
 @every_pruner
-def test_an_alias_of_ten_thousand_characters_is_a_mention_like_any_other(sample, sample_world, pruning):
+def test_an_alias_of_ten_thousand_characters_is_a_mention_like_any_other(
+    sample: Answerer, sample_world: World, pruning: str
+) -> None:
     (alias,) = [text for _, text in sample_world.aliases if len(text) == 10_000]
     first = pool(sample, f"what is {alias}", pruning)[0]
     assert (first.subject, first.mention.text, first.mention.start) == ("m.0kba170", alias, 8)
@@ -282,13 +303,13 @@ def test_an_alias_of_ten_thousand_characters_is_a_mention_like_any_other(sample,
 
 @every_pruner
 @pytest.mark.parametrize("text", ["", " ", "\t", "\u200b", "zzzz qqqq", "...", "\ud800", "\0", "x" * 9_000])
-def test_a_question_that_names_nothing_has_no_candidates(sample, pruning, text):
+def test_a_question_that_names_nothing_has_no_candidates(sample: Answerer, pruning: str, text: str) -> None:
     result = sample.query(text, pruning=pruning)
     assert (result.question, result.candidates, result.tied, result.answers) == (text, (), 0, ())
 
 
 @every_pruner
-def test_a_question_of_five_thousand_tokens_is_answered(sample, pruning):
+def test_a_question_of_five_thousand_tokens_is_answered(sample: Answerer, pruning: str) -> None:
     text = "and then " * 2_500 + "who wrote frankenstein"
     found = pool(sample, text, pruning)
     assert "m.0kba093" in subjects(found)
@@ -301,7 +322,7 @@ def test_a_question_of_five_thousand_tokens_is_answered(sample, pruning):
 
 
 @every_pruner
-def test_an_exact_tie_says_how_many_share_it_and_goes_by_id(sample, pruning):
+def test_an_exact_tie_says_how_many_share_it_and_goes_by_id(sample: Answerer, pruning: str) -> None:
     result = sample.query("where is springfield", pruning=pruning, top=None)
     first = result.candidates[: result.tied]
     assert result.tied == 2
@@ -312,14 +333,18 @@ def test_an_exact_tie_says_how_many_share_it_and_goes_by_id(sample, pruning):
 
 @every_pruner
 @pytest.mark.parametrize("top", [1, 2, 3])
-def test_a_shorter_list_is_the_beginning_of_the_whole_and_knows_the_whole_tie(sample, pruning, top):
+def test_a_shorter_list_is_the_beginning_of_the_whole_and_knows_the_whole_tie(
+    sample: Answerer, pruning: str, top: int
+) -> None:
     whole = sample.query("where is springfield", pruning=pruning, top=None)
     cut = sample.query("where is springfield", pruning=pruning, top=top)
     assert cut.candidates == whole.candidates[:top]
     assert (cut.tied, cut.answers) == (whole.tied, whole.answers)
 
 
-def test_popularity_never_outranks_a_stricter_rung(backend, make_kb, new_world):
+def test_popularity_never_outranks_a_stricter_rung(
+    backend: str, make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
     popular = [("popular", "book.author", f"writer {number}") for number in range(5_000)]
     world = new_world(facts=(*popular, ("rare", "book.author", "z")), names=(("popular", "jaws"), ("rare", "Jaws")))
     answerer = Answerer(make_kb(backend, world))
@@ -329,7 +354,7 @@ def test_popularity_never_outranks_a_stricter_rung(backend, make_kb, new_world):
 
 
 @every_pruner
-def test_on_every_question_namesakes_stand_by_rung_then_facts(sample, examples, pruning):
+def test_on_every_question_namesakes_stand_by_rung_then_facts(sample: Answerer, examples: Path, pruning: str) -> None:
     questions = [one.text for split in ("train", "valid", "test") for one in gold(examples, split)]
     checked = 0
     for text in questions:
@@ -345,7 +370,7 @@ def test_on_every_question_namesakes_stand_by_rung_then_facts(sample, examples, 
 # Repetition
 
 
-def test_a_query_repeated_a_hundred_times_in_two_processes_gives_identical_bytes(sample_path):
+def test_a_query_repeated_a_hundred_times_in_two_processes_gives_identical_bytes(sample_path: Path) -> None:
     texts = ["where is springfield", "who wrote it", "Who directed Pirates of the Carribean", "what genre is the who"]
     command = [sys.executable, "-c", "from kbtools.cli.main import main; main()"]
     command += ["query", "--kb", str(sample_path), "--no-timing", "--json", "-"]
@@ -362,7 +387,7 @@ def test_a_query_repeated_a_hundred_times_in_two_processes_gives_identical_bytes
     assert len(set(lines[0])) == 4
 
 
-def shuffled(lines, folder, name):
+def shuffled(lines: Sequence[str], folder: Path, name: str) -> list[Path]:
     """Write lines in a random order over three files, one of them compressed."""
     mixed = random.Random(name).sample(lines, len(lines))
     paths = [folder / f"{name}{part}.txt" for part in range(2)]
@@ -373,7 +398,9 @@ def shuffled(lines, folder, name):
     return [packed, *paths]
 
 
-def test_the_digest_is_that_of_the_content_whatever_the_order_files_and_packing(examples, sample_path, tmp_path):
+def test_the_digest_is_that_of_the_content_whatever_the_order_files_and_packing(
+    examples: Path, sample_path: Path, tmp_path: Path
+) -> None:
     sources = []
     for kind in ("types", "names", "facts"):
         lines = (examples / f"sample.{kind}.txt").read_text(encoding="utf-8").splitlines(keepends=True)
@@ -387,7 +414,9 @@ def test_the_digest_is_that_of_the_content_whatever_the_order_files_and_packing(
 
 
 @pytest.mark.parametrize("kind", ["facts", "names", "types"])
-def test_the_digest_tells_any_line_that_is_missing(examples, sample_path, tmp_path, kind):
+def test_the_digest_tells_any_line_that_is_missing(
+    examples: Path, sample_path: Path, tmp_path: Path, kind: str
+) -> None:
     sources = []
     for one in ("facts", "names", "types"):
         lines = (examples / f"sample.{one}.txt").read_text(encoding="utf-8").splitlines(keepends=True)
@@ -401,11 +430,11 @@ def test_the_digest_tells_any_line_that_is_missing(examples, sample_path, tmp_pa
 # Renaming
 
 
-def gold(examples, split):
+def gold(examples: Path, split: str) -> list[AnnotatedQuestion]:
     return list(read_annotated(examples / f"sample.{split}.txt"))
 
 
-def renamed(world, questions, seed):
+def renamed(world: World, questions: list[AnnotatedQuestion], seed: int) -> tuple[World, list[AnnotatedQuestion]]:
     """Give every entity another's id at random, in the world and in the questions."""
     ids = sorted({s for s, _, _ in world.facts} | {o for _, _, o in world.facts} | {e for e, _ in world.names})
     new = dict(zip(ids, random.Random(seed).sample(ids, len(ids)), strict=True))
@@ -420,7 +449,9 @@ def renamed(world, questions, seed):
 
 
 @every_pruner
-def test_renaming_every_id_at_random_changes_no_figure(sample_memory, sample_world, make_kb, examples, pruning):
+def test_renaming_every_id_at_random_changes_no_figure(
+    sample_memory: Answerer, sample_world: World, make_kb: Callable[[str, World], Any], examples: Path, pruning: str
+) -> None:
     questions = gold(examples, "train") + gold(examples, "valid") + gold(examples, "test")
     world, asked = renamed(sample_world, questions, seed=1)
     other = Answerer(make_kb("memory", world))
@@ -428,7 +459,7 @@ def test_renaming_every_id_at_random_changes_no_figure(sample_memory, sample_wor
     assert renamed_figures == figures
 
 
-def figures_of(answerer, questions, pruning):
+def figures_of(answerer: Answerer, questions: list[AnnotatedQuestion], pruning: str) -> tuple[object, ...]:
     results = [answerer.query(one.text, pruning=pruning, top=None) for one in questions]
     accuracy = expected_accuracy(results, questions)
     return pytest.approx(accuracy), pruning_figures(answerer, questions, pruning=pruning), [r.tied for r in results]

@@ -4,15 +4,16 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.evaluation import expected_accuracy, is_named, mention_coverage, pruning_figures
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.questions import AnnotatedQuestion
 from kbtools.results import Candidate, Mention, Result
 
 
-def asked(subject, text="who", relation="r"):
+def asked(subject: str, text: str = "who", relation: str = "r") -> AnnotatedQuestion:
     return AnnotatedQuestion(subject, relation, "o", text)
 
 
-def result(*subjects, tied):
+def result(*subjects: str, tied: int) -> Result:
     candidates = tuple(Candidate(one, None, "r", 0.0, Mention("who", 0, 3), "Who", "case", {}) for one in subjects)
     return Result("who", "n-gram", "lexical", candidates, tied, (), None)
 
@@ -30,21 +31,21 @@ def result(*subjects, tied):
         (result(tied=0), asked("a"), 0),
     ],
 )
-def test_a_tie_counts_as_its_expected_value(found, gold, expected):
+def test_a_tie_counts_as_its_expected_value(found: Result, gold: AnnotatedQuestion, expected: float) -> None:
     assert expected_accuracy([found], [gold]) == pytest.approx(expected)
 
 
-def test_accuracy_is_a_share_of_all_questions():
+def test_accuracy_is_a_share_of_all_questions() -> None:
     results = [result("a", tied=1), result("a", "b", tied=2), result(tied=0), result("b", tied=1)]
     assert expected_accuracy(results, [asked("a")] * 4) == pytest.approx(1.5 / 4)
 
 
-def test_results_and_questions_must_be_as_many():
+def test_results_and_questions_must_be_as_many() -> None:
     with pytest.raises(ValueError, match="zip"):
         expected_accuracy([result("a", tied=1)], [])
 
 
-def test_a_result_cut_inside_its_tie_is_refused():
+def test_a_result_cut_inside_its_tie_is_refused() -> None:
     with pytest.raises(ValueError, match="2 of 3 tied candidates given; query with top=None"):
         expected_accuracy([result("a", "b", tied=3)], [asked("a")])
 
@@ -59,23 +60,23 @@ QUESTIONS = [
 ]
 
 
-def test_a_subject_is_named_if_it_has_a_name_or_an_alias(tiny):
+def test_a_subject_is_named_if_it_has_a_name_or_an_alias(tiny: KnowledgeBase) -> None:
     named = [is_named(tiny, asked(one)) for one in ("m.01paris", "m.16orwell", "m.10nameless", "m.unknown")]
     assert named == [True, True, False, False]
 
 
-def test_coverage_counts_named_subjects_that_link(tiny):
+def test_coverage_counts_named_subjects_that_link(tiny: KnowledgeBase) -> None:
     coverage = mention_coverage(tiny, QUESTIONS)
     assert (coverage.questions, coverage.named, coverage.strict, coverage.fuzzy) == (6, 4, 2, 3)
 
 
-def test_pruning_figures_count_gold_pairs_of_named_subjects_and_every_pool(tiny):
+def test_pruning_figures_count_gold_pairs_of_named_subjects_and_every_pool(tiny: KnowledgeBase) -> None:
     figures = pruning_figures(Answerer(tiny), QUESTIONS, pruning="n-gram")
     assert (figures.questions, figures.named, figures.recalled) == (6, 4, 2)
     assert figures.mean_pool == pytest.approx((3 + 3 + 2 + 3 + 3 + 0) / 6)
     assert figures.median_pool == 3
 
 
-def test_a_gold_pair_that_no_fact_states_is_not_recalled(tiny):
+def test_a_gold_pair_that_no_fact_states_is_not_recalled(tiny: KnowledgeBase) -> None:
     figures = pruning_figures(Answerer(tiny), [asked("m.01paris", "paris", "music.artist.genre")], pruning="n-gram")
     assert (figures.named, figures.recalled) == (1, 0)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kbtools.answering import Answerer
 from kbtools.explaining import MATCHES, explain_candidate, explain_result
 from kbtools.text.rungs import Rung
 
@@ -18,17 +19,17 @@ from kbtools.text.rungs import Rung
         ("frankenstien", "'frankenstien' (characters 0 to 12) resembles the name 'Frankenstein'"),
     ],
 )
-def test_a_candidate_says_how_its_mention_matched(sample, text, words):
+def test_a_candidate_says_how_its_mention_matched(sample: Answerer, text: str, words: str) -> None:
     assert words in explain_candidate(sample.query(text, pruning="n-gram+").candidates[0]).splitlines()[0]
 
 
-def test_a_variant_is_called_one(sample):
+def test_a_variant_is_called_one(sample: Answerer) -> None:
     found = next(one for one in sample.query("who is the artist of who").candidates if one.rung == "variant")
     assert "'who'" in explain_candidate(found)
     assert "is a variant of the name 'The Who'" in explain_candidate(found)
 
 
-def test_every_part_has_its_line_and_they_sum_to_the_last(sample):
+def test_every_part_has_its_line_and_they_sum_to_the_last(sample: Answerer) -> None:
     for found in sample.query("Who directed Pirates of the Carribean").candidates:
         lines = explain_candidate(found).splitlines()[1:]
         assert [line.split()[1].rstrip(":") for line in lines] == [*found.parts, "score"]
@@ -36,32 +37,32 @@ def test_every_part_has_its_line_and_they_sum_to_the_last(sample):
         assert score == pytest.approx(sum(parts), abs=5e-4)
 
 
-def test_a_part_that_a_plugin_adds_is_shown_by_its_name(sample):
+def test_a_part_that_a_plugin_adds_is_shown_by_its_name(sample: Answerer) -> None:
     (found, *_) = sample.query("harry potter").candidates
     found.parts["novelty"] = 0.25
     assert "+0.2500  novelty: novelty" in explain_candidate(found)
 
 
-def test_every_rung_has_its_words():
+def test_every_rung_has_its_words() -> None:
     assert list(MATCHES) == [rung.label for rung in sorted(Rung)]
 
 
-def test_a_result_says_how_it_was_pruned_and_scored(sample):
+def test_a_result_says_how_it_was_pruned_and_scored(sample: Answerer) -> None:
     result = sample.query("harry potter", pruning="n-gram+")
     assert explain_result(result).splitlines()[0] == "pruned by n-gram+, relations scored by lexical"
 
 
-def test_namesakes_and_ties_are_explicit(sample):
+def test_namesakes_and_ties_are_explicit(sample: Answerer) -> None:
     text = explain_result(sample.query("where is springfield", pruning="n-gram+"))
     assert "namesakes: 'Springfield' is borne by m.0ftxc, m.0mzvm" in text
     assert "2 candidates share the first place; their order is that of their ids, no preference" in text
 
 
-def test_a_subject_alone_under_its_name_has_no_namesakes(sample):
+def test_a_subject_alone_under_its_name_has_no_namesakes(sample: Answerer) -> None:
     text = explain_result(sample.query("where is nizke tatry"))
     assert "namesakes" not in text
     assert "share" not in text
 
 
-def test_a_result_without_candidates_explains_its_pruning_alone(sample):
+def test_a_result_without_candidates_explains_its_pruning_alone(sample: Answerer) -> None:
     assert len(explain_result(sample.query("zebra")).splitlines()) == 1

@@ -2,7 +2,10 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import Distribution, EntryPoint
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,21 +18,21 @@ from kbtools.scorers.lexical import LexicalScorer
 class Home(Distribution):
     """A distribution that is nothing but its name."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.named = name
 
     @property
-    def metadata(self):
+    def metadata(self) -> Any:
         return {"Name": self.named}
 
-    def read_text(self, filename):
+    def read_text(self, filename: str) -> None:
         return None
 
-    def locate_file(self, path):
+    def locate_file(self, path: object) -> None:
         raise NotImplementedError
 
 
-def offer(name, value, home=None):
+def offer(name: str, value: str, home: str | None = None) -> EntryPoint:
     point = EntryPoint(name, value, SCORERS)
     if home:
         vars(point).update(dist=Home(home))
@@ -37,29 +40,29 @@ def offer(name, value, home=None):
 
 
 @pytest.fixture
-def offered(monkeypatch):
+def offered(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the installed entry points be those given."""
     return lambda *points: monkeypatch.setattr(plugins, "entry_points", lambda group: list(points))
 
 
-def test_what_is_built_in_comes_through_the_door():
+def test_what_is_built_in_comes_through_the_door() -> None:
     assert load_plugin(SCORERS, "lexical") is LexicalScorer
     assert "embedded" in list_plugins(BACKENDS)
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones(offered):
+def test_an_unknown_name_is_answered_with_the_known_ones(offered: Callable[..., None]) -> None:
     offered(offer("two", "m:B"), offer("one", "m:A"))
     with pytest.raises(UnknownPlugin, match="no relation scorer 'three'; known: one, two"):
         load_plugin(SCORERS, "three")
 
 
-def test_an_unknown_name_says_so_where_nothing_is_installed(offered):
+def test_an_unknown_name_says_so_where_nothing_is_installed(offered: Callable[..., None]) -> None:
     offered()
     with pytest.raises(UnknownPlugin, match="none installed"):
         load_plugin(SCORERS, "lexical")
 
 
-def test_two_distributions_that_offer_one_name_are_an_error_that_names_both(offered):
+def test_two_distributions_that_offer_one_name_are_an_error_that_names_both(offered: Callable[..., None]) -> None:
     offered(
         offer("lexical", "theirs:Scorer", "their-package"),
         offer("lexical", "kbtools.scorers.lexical:LexicalScorer", "kbtools"),
@@ -69,13 +72,13 @@ def test_two_distributions_that_offer_one_name_are_an_error_that_names_both(offe
     assert len(list_plugins(SCORERS)["lexical"]) == 2
 
 
-def test_one_distribution_found_twice_on_the_path_is_no_clash(offered):
+def test_one_distribution_found_twice_on_the_path_is_no_clash(offered: Callable[..., None]) -> None:
     point = ("lexical", "kbtools.scorers.lexical:LexicalScorer")
     offered(offer(*point, "kbtools"), offer(*point, "kbtools"))
     assert load_plugin(SCORERS, "lexical") is LexicalScorer
 
 
-def test_a_class_may_be_given_by_its_module():
+def test_a_class_may_be_given_by_its_module() -> None:
     assert load_plugin(SCORERS, "kbtools.scorers.lexical:LexicalScorer") is LexicalScorer
 
 
@@ -88,7 +91,7 @@ def test_a_class_may_be_given_by_its_module():
         (":Scorer", "ValueError"),
     ],
 )
-def test_what_cannot_be_loaded_is_broken_and_says_why(offered, path, reason):
+def test_what_cannot_be_loaded_is_broken_and_says_why(offered: Callable[..., None], path: str, reason: str) -> None:
     offered(offer("mine", path))
     for name in (path, "mine"):
         with pytest.raises(BrokenPlugin, match=f"{path!r} cannot be loaded: {reason}") as caught:
@@ -96,14 +99,14 @@ def test_what_cannot_be_loaded_is_broken_and_says_why(offered, path, reason):
         assert caught.value.__cause__ is not None
 
 
-def test_a_module_that_fails_on_import_is_broken(tmp_path, monkeypatch):
+def test_a_module_that_fails_on_import_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "failing_plugin.py").write_text("raise RuntimeError('no licence')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(BrokenPlugin, match=r"RuntimeError.*no licence"):
         load_plugin(SCORERS, "failing_plugin:Scorer")
 
 
-def test_listing_imports_no_plugin():
+def test_listing_imports_no_plugin() -> None:
     script = (
         "import sys; from kbtools.plugins import *; list_plugins(SCORERS), list_plugins(BACKENDS);"
         "print([name for name in sys.modules if name.startswith(('kbtools.scorers', 'kbtools.indexers'))])"

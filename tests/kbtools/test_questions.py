@@ -1,16 +1,21 @@
 """Question files: what each line gives, and what bad input gets."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
+from kbtools.answering import Answerer
+from kbtools.errors import BadLine, KBToolsError, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.questions import AnnotatedQuestion, read_annotated, read_questions
 
 GOLD = "www.freebase.com/m/0a\twww.freebase.com/book/author\twww.freebase.com/m/0b\twho wrote it?"
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(content):
+def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
+    def write(content: str | bytes) -> Path:
         path = tmp_path / "questions.txt"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
@@ -18,24 +23,24 @@ def write(tmp_path):
     return write
 
 
-def test_an_annotated_line_gives_canonical_ids_and_its_question(write):
+def test_an_annotated_line_gives_canonical_ids_and_its_question(write: Callable[[str | bytes], Path]) -> None:
     assert list(read_annotated(write(GOLD + "\n"))) == [
         AnnotatedQuestion("m.0a", "book.author", "m.0b", "who wrote it?")
     ]
 
 
 @pytest.mark.parametrize("content", [GOLD, GOLD + "\n", GOLD + "\r\n", "\ufeff" + GOLD + "\n", "\n" + GOLD + "\n\n"])
-def test_line_ends_marks_and_blank_lines_change_nothing(write, content):
+def test_line_ends_marks_and_blank_lines_change_nothing(write: Callable[[str | bytes], Path], content: str) -> None:
     (one,) = read_annotated(write(content))
     assert (one.subject, one.text) == ("m.0a", "who wrote it?")
 
 
-def test_a_question_keeps_its_spaces_and_letters(write):
+def test_a_question_keeps_its_spaces_and_letters(write: Callable[[str | bytes], Path]) -> None:
     (one,) = read_annotated(write(GOLD.replace("who wrote it?", ' Who  wrote ŁÓDŹ \\ "x" ')))
     assert one.text == ' Who  wrote ŁÓDŹ \\ "x" '
 
 
-def test_questions_are_the_last_column_of_every_line(write):
+def test_questions_are_the_last_column_of_every_line(write: Callable[[str | bytes], Path]) -> None:
     assert list(read_questions(write(f"who wrote it\n\n{GOLD}\nwhere is x"))) == [
         "who wrote it",
         "",
@@ -45,7 +50,7 @@ def test_questions_are_the_last_column_of_every_line(write):
 
 
 @pytest.mark.parametrize("line", ["one", "a\tb\tc", GOLD + "\tmore"])
-def test_a_wrong_number_of_columns_is_named_with_its_line(write, line):
+def test_a_wrong_number_of_columns_is_named_with_its_line(write: Callable[[str | bytes], Path], line: str) -> None:
     path = write(f"{GOLD}\n{line}\n")
     with pytest.raises(BadLine, match=rf"questions\.txt:2: found {line.count(chr(9)) + 1} columns"):
         list(read_annotated(path))
@@ -61,21 +66,27 @@ def test_a_wrong_number_of_columns_is_named_with_its_line(write, line):
         (GOLD.encode() + b"\n\xff\xfe\n", BadLine, "questions.txt:2: found invalid UTF-8"),
     ],
 )
-def test_what_is_no_file_of_questions_is_refused(write, read, content, error, message):
+def test_what_is_no_file_of_questions_is_refused(
+    write: Callable[[str | bytes], Path],
+    read: Callable[..., Any],
+    content: bytes | str,
+    error: type[KBToolsError],
+    message: str,
+) -> None:
     path = write(content)
     with pytest.raises(error, match=message):
         list(read(path))
 
 
 @pytest.mark.parametrize("read", [read_annotated, read_questions])
-def test_a_missing_file_is_named(tmp_path, read):
+def test_a_missing_file_is_named(tmp_path: Path, read: Callable[..., Any]) -> None:
     with pytest.raises(SourceMissing, match=r"absent\.txt: no such file"):
         list(read(tmp_path / "absent.txt"))
     with pytest.raises(SourceMissing):
         list(read(tmp_path))
 
 
-def test_every_question_of_the_sample_is_annotated(examples, sample_memory):
+def test_every_question_of_the_sample_is_annotated(examples: Path, sample_memory: Answerer) -> None:
     questions = [
         one for split in ("train", "valid", "test") for one in read_annotated(examples / f"sample.{split}.txt")
     ]

@@ -3,10 +3,13 @@
 import json
 import math
 from dataclasses import FrozenInstanceError, asdict
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import kbtools
+from kbtools.answering import Answerer
 from kbtools.questions import read_annotated
 from kbtools.results import Answer, Candidate, Mention, Result
 from kbtools.text.rungs import Rung
@@ -46,18 +49,18 @@ QUESTIONS = [
 ]
 
 
-def records(answerer, pruning):
+def records(answerer: Answerer, pruning: str) -> list[dict[str, Any]]:
     """Give what a program reads: results after a trip through JSON."""
     return [json.loads(json.dumps(answerer.query(text, pruning=pruning, top=None).to_json())) for text in QUESTIONS]
 
 
-def check(record, keys):
+def check(record: dict[str, Any], keys: dict[str, Any]) -> None:
     assert list(record) == list(keys)
     assert {key: value for key, value in record.items() if not isinstance(value, keys[key])} == {}
 
 
 @every_pruner
-def test_every_record_has_the_keys_and_types_of_the_contract(sample, pruning):
+def test_every_record_has_the_keys_and_types_of_the_contract(sample: Answerer, pruning: str) -> None:
     for record in records(sample, pruning):
         check(record, RESULT)
         assert (record["pruning"], record["scorer"]) == (pruning, "lexical")
@@ -72,14 +75,16 @@ def test_every_record_has_the_keys_and_types_of_the_contract(sample, pruning):
 
 
 @every_pruner
-def test_a_score_is_the_sum_of_its_parts_within_rounding(sample, examples, pruning):
+def test_a_score_is_the_sum_of_its_parts_within_rounding(sample: Answerer, examples: Path, pruning: str) -> None:
     for gold in read_annotated(examples / "sample.test.txt"):
         for found in sample.query(gold.text, pruning=pruning, top=None).candidates:
             assert found.score == pytest.approx(sum(found.parts.values()), abs=4e-6)
 
 
 @every_pruner
-def test_candidates_come_best_first_and_tied_counts_the_first_score(sample, examples, pruning):
+def test_candidates_come_best_first_and_tied_counts_the_first_score(
+    sample: Answerer, examples: Path, pruning: str
+) -> None:
     for gold in read_annotated(examples / "sample.test.txt"):
         result = sample.query(gold.text, pruning=pruning, top=None)
         places = [(-found.score, found.subject, found.relation) for found in result.candidates]
@@ -100,20 +105,22 @@ def test_candidates_come_best_first_and_tied_counts_the_first_score(sample, exam
         ("  \t", "Sasha Vujačić"),
     ],
 )
-def test_offsets_are_characters_of_the_question_as_given(sample, pruning, before, mention):
+def test_offsets_are_characters_of_the_question_as_given(
+    sample: Answerer, pruning: str, before: str, mention: str
+) -> None:
     text = f"{before}{mention}\U0001f600 then"
     found = [one for one in sample.query(text, pruning=pruning, top=None).candidates if one.mention.text == mention]
     assert {(one.mention.start, one.mention.end) for one in found} == {(len(before), len(before) + len(mention))}
 
 
 @every_pruner
-def test_the_text_of_a_mention_is_what_its_offsets_cut_out(sample, examples, pruning):
+def test_the_text_of_a_mention_is_what_its_offsets_cut_out(sample: Answerer, examples: Path, pruning: str) -> None:
     for gold in read_annotated(examples / "sample.train.txt"):
         for found in sample.query(gold.text, pruning=pruning, top=None).candidates:
             assert found.mention.text == gold.text[found.mention.start : found.mention.end] != ""
 
 
-def test_a_question_without_candidates_gives_empty_lists(sample):
+def test_a_question_without_candidates_gives_empty_lists(sample: Answerer) -> None:
     record = sample.query("zebra crossing").to_json() | {"milliseconds": 0.0}
     assert record == {
         "question": "zebra crossing",
@@ -127,7 +134,7 @@ def test_a_question_without_candidates_gives_empty_lists(sample):
     assert json.dumps(record).count("[]") == 2
 
 
-def test_the_python_api_gives_the_same_record_as_frozen_dataclasses(sample_path):
+def test_the_python_api_gives_the_same_record_as_frozen_dataclasses(sample_path: Path) -> None:
     result = kbtools.open(sample_path).query("who wrote it")
     assert isinstance(result, kbtools.Result)
     assert isinstance(result.candidates[0], kbtools.Candidate)
@@ -138,7 +145,7 @@ def test_the_python_api_gives_the_same_record_as_frozen_dataclasses(sample_path)
         result.tied = 7  # type: ignore[misc]
 
 
-def test_a_record_can_be_rebuilt_from_its_json(sample):
+def test_a_record_can_be_rebuilt_from_its_json(sample: Answerer) -> None:
     result = sample.query("who created the character harry potter")
     record = json.loads(json.dumps(result.to_json(), ensure_ascii=False))
     candidates = tuple(Candidate(**(one | {"mention": Mention(**one["mention"])})) for one in record["candidates"])

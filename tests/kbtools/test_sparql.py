@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kbtools.sparql import object_query
+from tests.conftest import World
 
 FREEBASE = "http://rdf.freebase.com/ns/"
 ID = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from(' "<>\\\n%#[]{}|^`?/.')), max_size=12)
 
 
-def parse(query):
+def parse(query: str) -> None:
     """Have two engines parse a query; the stricter one refuses any IRI that RFC 3987 does."""
     prepareQuery(query)
     pyoxigraph.Store().query(query)
@@ -35,40 +36,40 @@ def parse(query):
         ("\x7f", "\ue000", f"<{FREEBASE}%7F> <{FREEBASE}%EE%80%80> ?object"),
     ],
 )
-def test_a_pair_becomes_one_pattern(subject, relation, pattern):
+def test_a_pair_becomes_one_pattern(subject: str, relation: str, pattern: str) -> None:
     query = object_query(subject, relation)
     assert query == f"SELECT ?object WHERE {{ {pattern} }}"
     parse(query)
 
 
 @given(ID, ID)
-def test_no_id_breaks_out_of_its_query(subject, relation):
+def test_no_id_breaks_out_of_its_query(subject: str, relation: str) -> None:
     query = object_query(subject.replace(":", ""), relation.replace(":", ""))
     assert query.count("<") == query.count(">") == 2 + relation.replace(":", "").count("..")
     parse(query)
 
 
 @given(ID, ID)
-def test_no_whole_iri_breaks_out_of_its_query(subject, relation):
+def test_no_whole_iri_breaks_out_of_its_query(subject: str, relation: str) -> None:
     query = object_query(f"http://a.org/{subject}".replace("#", ""), f"urn:x/{relation}".replace("#", ""))
     assert query.count("<") == query.count(">") == 2
     parse(query)
 
 
-def test_every_pair_of_the_sample_can_be_asked(sample_world):
+def test_every_pair_of_the_sample_can_be_asked(sample_world: World) -> None:
     queries = sorted({object_query(subject, relation) for subject, relation, _ in sample_world.facts})
     assert len(queries) > 400
     for query in queries:
         parse(query)
 
 
-def test_a_query_fetches_the_objects_of_its_pair_alone():
+def test_a_query_fetches_the_objects_of_its_pair_alone() -> None:
     node = pyoxigraph.NamedNode
     store = pyoxigraph.Store()
     for subject, relation, target in [("a%20b", "r", "o"), ("a%20b", "s", "x"), ("ab", "r", "y"), ("o", "t", "z")]:
         store.add(pyoxigraph.Quad(node(FREEBASE + subject), node(FREEBASE + relation), node(FREEBASE + target)))
 
-    def objects(subject, relation):
+    def objects(subject: str, relation: str) -> list[str]:
         return [solution["object"].value for solution in store.query(object_query(subject, relation))]
 
     assert objects("a b", "r") == [FREEBASE + "o"]
@@ -76,6 +77,6 @@ def test_a_query_fetches_the_objects_of_its_pair_alone():
     assert objects("a b", "t") == []
 
 
-def test_a_literal_has_no_facts_to_ask_for():
+def test_a_literal_has_no_facts_to_ask_for() -> None:
     with pytest.raises(ValueError, match="literal"):
         object_query('"1984"@en', "book.author")

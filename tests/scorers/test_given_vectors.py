@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def write_pykeen(folder: Path, model: object, labels: tuple[str, ...] = IDS, *, 
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
-def test_vectors_of_pykeen_are_read_by_their_labels(tiny_memory: KnowledgeBase, tmp_path: Path, dtype) -> None:
+def test_vectors_of_pykeen_are_read_by_their_labels(tiny_memory: KnowledgeBase, tmp_path: Path, dtype: Any) -> None:
     table = torch.arange(12, dtype=dtype).reshape(2, 3, 2).transpose(0, 1).reshape(3, 4)
     folder = write_pykeen(tmp_path / "result", Model(table.T.contiguous().T))
 

@@ -1,5 +1,7 @@
 """The lexical scorer: shared words decide, and nothing but the question and the relations matters."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,12 +24,12 @@ TEXT = st.lists(
 ).map(" ".join)
 
 
-def ask(text, mention=""):
+def ask(text: str, mention: str = "") -> MarkedQuestion:
     start = text.index(mention)
     return MarkedQuestion(Question.read(text), start, start + len(mention))
 
 
-def best(text, mention=""):
+def best(text: str, mention: str = "") -> str:
     return RELATIONS[int(np.argmax(LexicalScorer(RELATIONS).score([ask(text, mention)])[0]))]
 
 
@@ -42,11 +44,11 @@ def best(text, mention=""):
         ("what brand is jaws", "jaws", "http://example.org/schema#brand_name"),
     ],
 )
-def test_shared_words_and_their_hints_choose_the_relation(text, mention, relation):
+def test_shared_words_and_their_hints_choose_the_relation(text: str, mention: str, relation: str) -> None:
     assert best(text, mention) == relation
 
 
-def test_words_inside_the_mention_do_not_count():
+def test_words_inside_the_mention_do_not_count() -> None:
     outside = LexicalScorer(RELATIONS).score([ask("genre author", "author")])[0]
     assert outside[RELATIONS.index("book.written_work.author")] == 0
     assert outside[RELATIONS.index("music.album.genre")] > 0
@@ -67,11 +69,13 @@ def test_words_inside_the_mention_do_not_count():
         ("...", {}),
     ],
 )
-def test_relation_names_split_at_slash_underscore_dot_hash_and_camel_case(relation, weights):
+def test_relation_names_split_at_slash_underscore_dot_hash_and_camel_case(
+    relation: str, weights: dict[str, float]
+) -> None:
     assert name_weights(relation) == weights
 
 
-def test_a_word_outweighs_the_hint_at_it():
+def test_a_word_outweighs_the_hint_at_it() -> None:
     assert hinted(["wrote"]) == {"wrote": 1.0, "writt": CUE, "autho": CUE}
     assert hinted(["who", "author"])["autho"] == 1.0
     assert hinted(["author", "who"])["autho"] == 1.0
@@ -79,7 +83,7 @@ def test_a_word_outweighs_the_hint_at_it():
 
 
 @given(st.lists(TEXT, min_size=1, max_size=6), st.randoms())
-def test_batch_size_and_order_of_questions_change_no_score(texts, random):
+def test_batch_size_and_order_of_questions_change_no_score(texts: list[str], random: Random) -> None:
     scorer = LexicalScorer(RELATIONS)
     together = scorer.score([ask(text) for text in texts])
     order = random.sample(range(len(texts)), len(texts))
@@ -89,19 +93,19 @@ def test_batch_size_and_order_of_questions_change_no_score(texts, random):
 
 
 @given(TEXT, st.permutations(range(len(RELATIONS))))
-def test_the_order_of_relations_changes_no_score(text, order):
+def test_the_order_of_relations_changes_no_score(text: str, order: list[str]) -> None:
     scores = LexicalScorer(RELATIONS).score([ask(text)])[0]
     permuted = LexicalScorer([RELATIONS[at] for at in order]).score([ask(text)])[0]
     assert np.allclose(permuted, scores[list(order)])
 
 
-def test_a_rare_word_counts_more_than_a_common_one():
+def test_a_rare_word_counts_more_than_a_common_one() -> None:
     scorer = LexicalScorer(["book.common", "film.common", "song.common", "play.scarce"])
     common, _, _, scarce = scorer.score([ask("common scarce")])[0]
     assert scarce > common > 0
 
 
-def test_no_questions_no_relations_and_names_without_words_score_nothing():
+def test_no_questions_no_relations_and_names_without_words_score_nothing() -> None:
     assert LexicalScorer(RELATIONS).score([]).shape == (0, len(RELATIONS))
     assert LexicalScorer([]).score([ask("who wrote it")]).shape == (1, 0)
     assert LexicalScorer(["...", ""]).score([ask("who wrote it")]).tolist() == [[0, 0]]

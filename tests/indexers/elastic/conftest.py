@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,7 +18,7 @@ from kbtools.indexers.build import Watch
 from kbtools.indexers.elastic.claims import drop_notes
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.load import LoadOptions, load
+from kbtools.indexers.elastic.load import Loaded, LoadOptions, load
 from kbtools.indexers.elastic.mapping import Settings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
@@ -48,15 +50,15 @@ def kb_name(cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def sample_kb(sample_path) -> EmbeddedKB:
+def sample_kb(sample_path: Path) -> EmbeddedKB:
     return EmbeddedKB(sample_path)
 
 
 @pytest.fixture
-def load_sample(cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB, tmp_path):
+def load_sample(cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB, tmp_path: Path) -> Callable[..., Loaded]:
     """Load the sample under the test's name."""
 
-    def run(kb: EmbeddedKB = sample_kb, on: Cluster = cluster, **options):
+    def run(kb: EmbeddedKB = sample_kb, on: Cluster = cluster, **options: Any) -> Loaded:
         options = {"settings": SINGLE, "rejected": tmp_path / "rejected.jsonl"} | options
         return load(kb, on, kb_name, options=LoadOptions(**options), watch=Watch())
 
@@ -135,7 +137,9 @@ def small_server() -> Iterator[Callable[..., SmallServer]]:
     """Start small servers that end with the test."""
     started: list[SmallServer] = []
 
-    def start(reply, *, product: str | None = "Elasticsearch") -> SmallServer:
+    def start(
+        reply: Callable[[str, str, bytes], tuple[int, object] | None], *, product: str | None = "Elasticsearch"
+    ) -> SmallServer:
         started.append(SmallServer(reply, product=product))
         return started[-1]
 
@@ -149,7 +153,9 @@ def connect() -> Iterator[Callable[..., Cluster]]:
     """Connect to a URL with what the test gives; closed at its end."""
     opened: list[Cluster] = []
 
-    def run(url: str, *, patience: Patience | None = None, environment: dict[str, str] | None = None, **given: str):
+    def run(
+        url: str, *, patience: Patience | None = None, environment: dict[str, str] | None = None, **given: str
+    ) -> Cluster:
         opened.append(Cluster(read_connection({"url": url, **given}, environment or {}), patience=patience))
         return opened[-1]
 
@@ -165,14 +171,14 @@ def hello() -> dict[str, object]:
 
 
 @pytest.fixture
-def proxy(url: str, small_server) -> Callable[..., SmallServer]:
+def proxy(url: str, small_server: Callable[..., SmallServer]) -> Callable[..., SmallServer]:
     """Stand in front of the cluster: `watch(number, method, path)` may answer in its place, "cut" or "cut after"."""
 
-    def start(watch) -> SmallServer:
+    def start(watch: Callable[[int, str, str], Any]) -> SmallServer:
         numbers = itertools.count(1)
         parts = urlsplit(url.split(",")[0])
 
-        def reply(method: str, path: str, body: bytes):
+        def reply(method: str, path: str, body: bytes) -> tuple[int, object] | None:
             told = watch(next(numbers), method, path)
             if told == "cut":
                 return None

@@ -4,6 +4,8 @@ import io
 import json
 import shutil
 import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,16 +13,19 @@ from click.testing import CliRunner
 
 from kbtools.cli.ahead import lines_at_hand
 from kbtools.cli.main import main
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.text.question import MarkedQuestion
 
 SECRET = "s3cret-and-long"
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path):
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str]]:
     """Run a command; give its exit status and what it printed."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: str, url: str | None = None, stdin: str | None = None):
+    def call(*arguments: str, url: str | None = None, stdin: str | None = None) -> tuple[int, str]:
         if url:
             monkeypatch.setenv("KBTOOLS_ELASTICSEARCH_URL", url)
         done = CliRunner().invoke(main, [str(one) for one in arguments], input=stdin)
@@ -30,10 +35,12 @@ def run(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def on_cluster(run, url, kb_name, sample_path):
+def on_cluster(
+    run: Callable[..., tuple[int, str]], url: str, kb_name: str, sample_path: Path
+) -> Callable[..., tuple[int, str]]:
     """Load the sample with the command; give a way to run commands on it."""
 
-    def call(command: str, *arguments: str, stdin: str | None = None):
+    def call(command: str, *arguments: str, stdin: str | None = None) -> tuple[int, str]:
         return run(command, "--kb", kb_name, *arguments, "--elasticsearch", url=url, stdin=stdin)
 
     status, output = call("index", "--from", sample_path, "--replicas", "0")
@@ -41,7 +48,9 @@ def on_cluster(run, url, kb_name, sample_path):
     return call
 
 
-def test_both_homes_print_the_same_json(on_cluster, run, sample_path, examples):
+def test_both_homes_print_the_same_json(
+    on_cluster: Callable[..., tuple[int, str]], run: Callable[..., tuple[int, str]], sample_path: Path, examples: Path
+) -> None:
     questions = (examples / "questions.txt").read_text(encoding="utf-8")
     theirs = run("query", "--kb", sample_path, "--json", "--no-timing", "-", stdin=questions)
     ours = on_cluster("query", "--json", "--no-timing", "-", stdin=questions)
@@ -49,7 +58,14 @@ def test_both_homes_print_the_same_json(on_cluster, run, sample_path, examples):
     assert len(theirs[1].splitlines()) == len(questions.splitlines())
 
 
-def test_dense_pruning_keeps_the_same_entities_at_both_homes(on_cluster, run, url, kb_name, sample_path, tmp_path):
+def test_dense_pruning_keeps_the_same_entities_at_both_homes(
+    on_cluster: Callable[..., tuple[int, str]],
+    run: Callable[..., tuple[int, str]],
+    url: str,
+    kb_name: str,
+    sample_path: Path,
+    tmp_path: Path,
+) -> None:
     folder, models = tmp_path / "sample.kb", ("--models", tmp_path / "models")
     shutil.copytree(sample_path, folder)
     counted = ("--subject", f"{__name__}:Counts", *models)
@@ -70,26 +86,30 @@ class Counts:
 
     dim = 2
 
-    def __init__(self, kb):
+    def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
 
-    def score(self, asked, *, which, subjects):
+    def score(self, asked: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: EntityRows) -> np.ndarray:
         return np.zeros(len(subjects))
 
-    def embed_questions(self, asked):
+    def embed_questions(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
         return np.array([[1.0, 0.37]] * len(asked), dtype=np.float32)
 
-    def embed_subjects(self, subjects):
+    def embed_subjects(self, subjects: EntityRows) -> np.ndarray:
         types = np.diff(self.kb.types_of(subjects).starts)
         return np.stack([self.kb.fact_counts(subjects) + 0.01 * subjects, types], axis=1).astype(np.float32)
 
 
-def test_a_table_is_the_same_too(on_cluster, run, sample_path):
+def test_a_table_is_the_same_too(
+    on_cluster: Callable[..., tuple[int, str]], run: Callable[..., tuple[int, str]], sample_path: Path
+) -> None:
     question = "who created the character harry potter"
     assert on_cluster("query", "--explain", question) == run("query", "--kb", sample_path, "--explain", question)
 
 
-def test_files_are_loaded_through_a_folder_that_stays_or_goes(run, url, kb_name, examples, tmp_path):
+def test_files_are_loaded_through_a_folder_that_stays_or_goes(
+    run: Callable[..., tuple[int, str]], url: str, kb_name: str, examples: Path, tmp_path: Path
+) -> None:
     files = [part for kind in ("facts", "names", "types") for part in (f"--{kind}", examples / f"sample.{kind}.txt")]
     status, output = run("index", *files, "--elasticsearch", "--kb", kb_name, "--replicas", "0", url=url)
     assert (status, list(tmp_path.iterdir())) == (0, [])
@@ -100,7 +120,9 @@ def test_files_are_loaded_through_a_folder_that_stays_or_goes(run, url, kb_name,
     assert (tmp_path / "kept.kb").is_dir()
 
 
-def test_info_tells_counts_shards_bytes_mapping_and_state(on_cluster, kb_name):
+def test_info_tells_counts_shards_bytes_mapping_and_state(
+    on_cluster: Callable[..., tuple[int, str]], kb_name: str
+) -> None:
     status, output = on_cluster("info")
     assert status == 0
     for told in ("current, mapping version 2", "1 shards, 0 replicas", "509 documents", "facts"):
@@ -111,7 +133,9 @@ def test_info_tells_counts_shards_bytes_mapping_and_state(on_cluster, kb_name):
     assert record["manifest"]["counts"]["facts"]["unique"] == 534
 
 
-def test_an_old_version_comes_back_and_all_of_it_goes(on_cluster, sample_path, kb_name):
+def test_an_old_version_comes_back_and_all_of_it_goes(
+    on_cluster: Callable[..., tuple[int, str]], sample_path: Path, kb_name: str
+) -> None:
     on_cluster("index", "--from", sample_path, "--force", "--replicas", "0")
     assert on_cluster("rollback") == (
         0,
@@ -147,23 +171,25 @@ def test_an_old_version_comes_back_and_all_of_it_goes(on_cluster, sample_path, k
         (["info", "folder", "--elasticsearch"], "give a folder, or --elasticsearch with --kb NAME"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(run, arguments, says):
+def test_options_that_do_not_go_together_are_refused(
+    run: Callable[..., tuple[int, str]], arguments: list[str], says: str
+) -> None:
     status, output = run(*arguments)
     assert (status, says in output) == (2, True), output
     assert SECRET not in output
 
 
-def test_a_cluster_that_is_not_there_is_one_line(run):
+def test_a_cluster_that_is_not_there_is_one_line(run: Callable[..., tuple[int, str]]) -> None:
     status, output = run("info", "--elasticsearch", "http://127.0.0.1:1")
     assert status == 1
     assert output.startswith("Error: http://127.0.0.1:1: not reachable")
     assert output.count("\n") == 1
 
 
-def test_lines_that_wait_are_taken_together_and_a_dialogue_goes_line_by_line():
+def test_lines_that_wait_are_taken_together_and_a_dialogue_goes_line_by_line() -> None:
     asked = threading.Semaphore(0)
 
-    def dialogue():
+    def dialogue() -> Iterator[str]:
         for line in "abc":
             asked.acquire(timeout=10)
             yield line
@@ -178,7 +204,7 @@ def test_lines_that_wait_are_taken_together_and_a_dialogue_goes_line_by_line():
     assert max(map(len, lines_at_hand(iter("abcde" * 40)))) <= 64
 
 
-def test_an_error_of_the_stream_comes_through():
+def test_an_error_of_the_stream_comes_through() -> None:
     stream = io.StringIO("a\n")
     stream.close()
     with pytest.raises(ValueError, match="closed"):

@@ -2,22 +2,26 @@
 
 import pickle
 import ssl
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import trustme
 
 from kbtools.errors import NotAllowed, ServerError, Unreachable, WrongFormat, WrongServer
+from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
+from tests.indexers.elastic.conftest import SmallServer
 
 SECRET = "s3cret-and-long"
 
 
-def refuse(status, kind="security_exception"):
+def refuse(status: int, kind: str = "security_exception") -> Callable[..., tuple[int, object]]:
     error = {"type": kind, "reason": "action [cluster:monitor/main] is unauthorized for user [reader]"}
     return lambda method, path, body: (status, {"error": {"root_cause": [error], **error}, "status": status})
 
 
-def test_options_outrank_the_environment_and_both_the_default():
+def test_options_outrank_the_environment_and_both_the_default() -> None:
     environment = {"KBTOOLS_ELASTICSEARCH_URL": "http://there:1", "KBTOOLS_ELASTICSEARCH_USER": "reader"}
     assert read_connection({}, {}).urls == ("http://localhost:9200",)
     assert read_connection({}, environment).urls == ("http://there:1",)
@@ -25,18 +29,18 @@ def test_options_outrank_the_environment_and_both_the_default():
     assert read_connection({}, environment).user == "reader"
 
 
-def test_several_urls_ports_and_paths_are_read():
+def test_several_urls_ports_and_paths_are_read() -> None:
     found = read_connection({"url": "http://one, https://two/es/ ,http://[::1]:9,http://one:9200"}, {})
     assert found.urls == ("http://one:9200", "https://two:443/es", "http://[::1]:9")
 
 
 @pytest.mark.parametrize("url", ["one:9200", "ftp://one", "http://", "http://one:port", "http://one,", ","])
-def test_what_is_no_url_is_refused(url):
+def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(WrongFormat, match=r"expected http|[Pp]ort"):
         read_connection({"url": url}, {})
 
 
-def test_secrets_come_from_the_environment_or_a_file_and_are_never_shown(tmp_path):
+def test_secrets_come_from_the_environment_or_a_file_and_are_never_shown(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(SECRET + "\n")
     by_file = read_connection({"api_key_file": str(tmp_path / "key")}, {"KBTOOLS_ELASTICSEARCH_API_KEY": "other"})
     by_environment = read_connection({}, {"KBTOOLS_ELASTICSEARCH_PASSWORD": SECRET})
@@ -48,7 +52,7 @@ def test_secrets_come_from_the_environment_or_a_file_and_are_never_shown(tmp_pat
 
 
 @pytest.mark.parametrize("content", [None, "", b"\xff\xfe"])
-def test_a_secret_that_cannot_be_read_is_named_by_its_file(tmp_path, content):
+def test_a_secret_that_cannot_be_read_is_named_by_its_file(tmp_path: Path, content: bytes | str | None) -> None:
     file = tmp_path / "password"
     if content is not None:
         file.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -56,55 +60,67 @@ def test_a_secret_that_cannot_be_read_is_named_by_its_file(tmp_path, content):
         read_connection({"password_file": str(file)}, {})
 
 
-def test_certificates_must_exist(tmp_path):
+def test_certificates_must_exist(tmp_path: Path) -> None:
     with pytest.raises(WrongFormat, match="no such file"):
         read_connection({"ca_file": str(tmp_path / "none.pem")}, {})
 
 
 @pytest.mark.parametrize("timeout", ["soon", "0", "-1", "nan", "1e9"])
-def test_a_timeout_is_a_number_of_seconds(timeout):
+def test_a_timeout_is_a_number_of_seconds(timeout: str) -> None:
     with pytest.raises(WrongFormat, match="seconds"):
         read_connection({"timeout": timeout}, {})
 
 
-def test_a_refused_connection_says_where_and_how_to_start_one(connect, impatient):
+def test_a_refused_connection_says_where_and_how_to_start_one(
+    connect: Callable[..., Cluster], impatient: Patience
+) -> None:
     with pytest.raises(Unreachable, match=r"http://127.0.0.1:1: not reachable .*refused.*docker compose up"):
         connect("http://127.0.0.1:1", patience=impatient).greet()
 
 
-def test_another_product_is_told_by_its_headers(small_server, connect, hello):
+def test_another_product_is_told_by_its_headers(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], hello: dict[str, object]
+) -> None:
     server = small_server(lambda *_: (200, hello), product=None)
     with pytest.raises(WrongServer, match="expected Elasticsearch, found another product"):
         connect(server.url).greet()
 
 
-def test_another_product_is_told_by_what_it_says(small_server, connect, hello):
+def test_another_product_is_told_by_what_it_says(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], hello: dict[str, object]
+) -> None:
     hello["version"] = {"number": "9.1.0", "distribution": "opensearch"}
     server = small_server(lambda *_: (200, hello))
     with pytest.raises(WrongServer, match="found opensearch"):
         connect(server.url).greet()
 
 
-def test_a_page_is_no_cluster(small_server, connect):
+def test_a_page_is_no_cluster(small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]) -> None:
     server = small_server(lambda *_: (200, {"welcome": "to the printer"}))
     with pytest.raises(WrongServer, match="found something else"):
         connect(server.url).greet()
 
 
 @pytest.mark.parametrize("number", ["8.19.2", "10.0.0"])
-def test_another_major_version_names_both_sides(small_server, connect, hello, number):
+def test_another_major_version_names_both_sides(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], hello: dict[str, object], number: str
+) -> None:
     hello["version"] = {"number": number}
     server = small_server(lambda *_: (200, hello))
     with pytest.raises(WrongServer, match=rf"the server is Elasticsearch {number}, the client .* is 9\."):
         connect(server.url).greet()
 
 
-def test_missing_credentials_name_the_variables(small_server, connect):
+def test_missing_credentials_name_the_variables(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
     with pytest.raises(NotAllowed, match=r"a request without credentials \(401\).*KBTOOLS_ELASTICSEARCH_API_KEY"):
         connect(small_server(refuse(401)).url).greet()
 
 
-def test_wrong_credentials_name_the_user_but_not_the_password(small_server, connect):
+def test_wrong_credentials_name_the_user_but_not_the_password(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
     server = small_server(refuse(401))
     with pytest.raises(NotAllowed, match="user 'reader'") as caught:
         connect(server.url, user="reader", environment={"KBTOOLS_ELASTICSEARCH_PASSWORD": SECRET}).greet()
@@ -112,7 +128,9 @@ def test_wrong_credentials_name_the_user_but_not_the_password(small_server, conn
     assert server.headers[0]["authorization"].startswith("Basic ")
 
 
-def test_an_api_key_is_sent_and_not_shown(small_server, connect):
+def test_an_api_key_is_sent_and_not_shown(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
     server = small_server(refuse(401))
     with pytest.raises(NotAllowed, match="the API key") as caught:
         connect(server.url, environment={"KBTOOLS_ELASTICSEARCH_API_KEY": SECRET}).greet()
@@ -120,12 +138,16 @@ def test_an_api_key_is_sent_and_not_shown(small_server, connect):
     assert server.headers[0]["authorization"] == f"ApiKey {SECRET}"
 
 
-def test_a_missing_privilege_is_named(small_server, connect):
+def test_a_missing_privilege_is_named(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
     with pytest.raises(NotAllowed, match=r"lacks the privilege to say hello .*cluster:monitor/main"):
         connect(small_server(refuse(403)).url).greet()
 
 
-def test_a_cluster_that_takes_too_long_is_named_with_the_seconds(small_server, connect, impatient):
+def test_a_cluster_that_takes_too_long_is_named_with_the_seconds(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], impatient: Patience
+) -> None:
     import threading
 
     release = threading.Event()
@@ -135,40 +157,53 @@ def test_a_cluster_that_takes_too_long_is_named_with_the_seconds(small_server, c
     release.set()
 
 
-def test_a_storm_of_429_passes(small_server, connect, impatient):
+def test_a_storm_of_429_passes(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], impatient: Patience
+) -> None:
     answers = [(429, {"error": "busy"})] * 4 + [(503, {}), (502, "<html>"), None, (200, {"calm": True})]
     server = small_server(lambda *_: answers.pop(0))
     assert connect(server.url, patience=impatient).ask("GET", "/x", to="wait") == {"calm": True}
     assert len(server.requests) == 8
 
 
-def test_a_storm_that_does_not_pass_ends_with_its_reason(small_server, connect, impatient):
+def test_a_storm_that_does_not_pass_ends_with_its_reason(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], impatient: Patience
+) -> None:
     server = small_server(lambda *_: (429, {"error": {"type": "circuit_breaking_exception", "reason": "too large"}}))
     with pytest.raises(Unreachable, match=r"could not wait.*429 circuit_breaking_exception: too large"):
         connect(server.url, patience=impatient).ask("GET", "/x", to="wait")
     assert 3 < len(server.requests) < 20
 
 
-def test_an_error_that_will_not_pass_is_not_tried_again(small_server, connect, impatient):
+def test_an_error_that_will_not_pass_is_not_tried_again(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], impatient: Patience
+) -> None:
     server = small_server(refuse(400, "parsing_exception"))
     with pytest.raises(ServerError, match=r"could not ask.*400 parsing_exception"):
         connect(server.url, patience=impatient).ask("GET", "/x", to="ask")
     assert len(server.requests) == 1
 
 
-def test_the_other_nodes_answer_where_one_is_down(small_server, connect, impatient, hello):
+def test_the_other_nodes_answer_where_one_is_down(
+    small_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    impatient: Patience,
+    hello: dict[str, object],
+) -> None:
     server = small_server(lambda *_: (200, hello))
     cluster = connect(f"http://127.0.0.1:1,{server.url}", patience=impatient)
     assert cluster.ask("GET", "/", to="say hello")["name"] == "small"
 
 
-def test_a_cluster_is_greeted_by_whichever_node_is_up(small_server, connect, hello):
+def test_a_cluster_is_greeted_by_whichever_node_is_up(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], hello: dict[str, object]
+) -> None:
     server = small_server(lambda *_: (200, hello))
     for down in ("http://127.0.0.1:1,http://127.0.0.1:2,{}", "http://127.0.0.1:1,{},http://127.0.0.1:2"):
         assert connect(down.format(server.url)).greet() == hello
 
 
-def test_errors_survive_pickling(connect, impatient):
+def test_errors_survive_pickling(connect: Callable[..., Cluster], impatient: Patience) -> None:
     with pytest.raises(Unreachable) as caught:
         connect("http://127.0.0.1:1", patience=impatient).greet()
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -178,13 +213,15 @@ def test_errors_survive_pickling(connect, impatient):
 
 
 @pytest.fixture(scope="module")
-def authority():
+def authority() -> trustme.CA:
     return trustme.CA()
 
 
 @pytest.fixture
-def tls_server(small_server, authority, hello):
-    def start(*, client_certificate=False):
+def tls_server(
+    small_server: Callable[..., SmallServer], authority: trustme.CA, hello: dict[str, object]
+) -> Callable[..., SmallServer]:
+    def start(*, client_certificate: bool = False) -> SmallServer:
         server = small_server(lambda *_: (200, hello))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         authority.issue_cert("localhost").configure_cert(context)
@@ -197,17 +234,31 @@ def tls_server(small_server, authority, hello):
     return start
 
 
-def test_an_unknown_authority_asks_for_the_ca_file(tls_server, connect):
+def test_an_unknown_authority_asks_for_the_ca_file(
+    tls_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
     with pytest.raises(Unreachable, match=r"TLS does not agree .*--elasticsearch-ca-file"):
         connect(tls_server().url).greet()
 
 
-def test_the_authority_of_the_ca_file_is_trusted(tls_server, connect, authority, tmp_path, hello):
+def test_the_authority_of_the_ca_file_is_trusted(
+    tls_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    authority: trustme.CA,
+    tmp_path: Path,
+    hello: dict[str, object],
+) -> None:
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     assert connect(tls_server().url, ca_file=str(tmp_path / "ca.pem")).greet() == hello
 
 
-def test_a_client_certificate_lets_us_in(tls_server, connect, authority, tmp_path, hello):
+def test_a_client_certificate_lets_us_in(
+    tls_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    authority: trustme.CA,
+    tmp_path: Path,
+    hello: dict[str, object],
+) -> None:
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     ours = authority.issue_cert("reader@example.org")
     ours.private_key_pem.write_to_path(tmp_path / "key.pem")
@@ -217,20 +268,28 @@ def test_a_client_certificate_lets_us_in(tls_server, connect, authority, tmp_pat
     assert connect(tls_server(client_certificate=True).url, **given).greet() == hello
 
 
-def test_without_a_client_certificate_nothing_is_said(tls_server, connect, authority, tmp_path, impatient):
+def test_without_a_client_certificate_nothing_is_said(
+    tls_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    authority: trustme.CA,
+    tmp_path: Path,
+    impatient: Patience,
+) -> None:
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     server = tls_server(client_certificate=True)
     with pytest.raises(Unreachable, match=server.url):
         connect(server.url, ca_file=str(tmp_path / "ca.pem"), patience=impatient).greet()
 
 
-def test_a_file_that_is_no_certificate_is_refused(connect, tmp_path):
+def test_a_file_that_is_no_certificate_is_refused(connect: Callable[..., Cluster], tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
     with pytest.raises(Unreachable, match=r"ca\.pem cannot be used as certificates"):
         connect("https://localhost:1", ca_file=str(tmp_path / "ca.pem"))
 
 
-def test_tls_asked_of_a_server_without_it_says_so(small_server, connect, hello):
+def test_tls_asked_of_a_server_without_it_says_so(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], hello: dict[str, object]
+) -> None:
     server = small_server(lambda *_: (200, hello))
     with pytest.raises(Unreachable, match="speaks no TLS; write http://"):
         connect(server.url.replace("http://", "https://")).greet()

@@ -1,13 +1,16 @@
 """Whether documents hold all that an entity has, however large it is, and no term that a cluster refuses."""
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kbtools.indexers.elastic import documents
 from kbtools.indexers.elastic.documents import (
+    Document,
     EntityReader,
     catalog_documents,
     id_field,
@@ -15,17 +18,19 @@ from kbtools.indexers.elastic.documents import (
 )
 from kbtools.indexers.elastic.forms import count_normal_forms, form_documents
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, ROLES, read_mapping
+from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.text.name_forms import name_forms
+from tests.conftest import World
 
 LONGEST_LUCENE_TERM = 32_766
 
 
-def sources(found):
+def sources(found: Iterable[Document]) -> list[dict[str, Any]]:
     return [json.loads(document.source) for document in found]
 
 
 @pytest.fixture(scope="module")
-def giant(make_kb, new_world):
+def giant(make_kb: Callable[[str, World], Any], new_world: type[World]) -> EmbeddedKB:
     """A knowledge base with an entity of 45,000 objects, 100 relations and 21,000 names."""
     facts = [("giant", f"r.{number % 100:02}", f"object {number:05}") for number in range(45_000)]
     names = [("giant", "Giant"), ("object 00007", "Seven")]
@@ -34,7 +39,9 @@ def giant(make_kb, new_world):
     return make_kb("embedded", new_world(tuple(facts), tuple(names), tuple(types), tuple(aliases)))
 
 
-def test_every_field_of_a_document_is_in_the_mapping(sample_kb, tiny_world, make_kb):
+def test_every_field_of_a_document_is_in_the_mapping(
+    sample_kb: EmbeddedKB, tiny_world: World, make_kb: Callable[[str, World], Any]
+) -> None:
     rows = range(sample_kb.manifest.counts["entities"].unique)
     entities = sources(EntityReader(sample_kb).documents(0, len(rows))) + sources(catalog_documents(sample_kb))
     forms = sources(form_documents(sample_kb, 0, 10_000))
@@ -44,7 +51,7 @@ def test_every_field_of_a_document_is_in_the_mapping(sample_kb, tiny_world, make
         assert {name for document in found for name in document} <= set(mapping["properties"])
 
 
-def test_a_document_holds_what_the_embedded_index_holds(sample_kb):
+def test_a_document_holds_what_the_embedded_index_holds(sample_kb: EmbeddedKB) -> None:
     kb = sample_kb
     found = sources(EntityReader(kb).documents(0, 506))
     rows = np.arange(len(found), dtype=np.uint32)
@@ -62,7 +69,7 @@ def test_a_document_holds_what_the_embedded_index_holds(sample_kb):
     ]
 
 
-def test_a_giant_entity_is_bounded_and_loses_nothing(giant):
+def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
     (row,) = giant.rows(["giant"])
     found = list(EntityReader(giant).documents(row, row + 1))
     parts = sources(found)
@@ -79,7 +86,9 @@ def test_a_giant_entity_is_bounded_and_loses_nothing(giant):
     assert sum(part.get("named", 0) for part in parts) == 21_001
 
 
-def test_a_document_too_large_in_bytes_is_parted_too(make_kb, new_world):
+def test_a_document_too_large_in_bytes_is_parted_too(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
     long = "x" * 900_000
     facts = tuple(("big", "r", f"{number}{long}") for number in range(9))
     kb = make_kb("embedded", new_world(facts, (("big", "Big"),)))
@@ -89,7 +98,7 @@ def test_a_document_too_large_in_bytes_is_parted_too(make_kb, new_world):
     assert sum(len(run) for part in parts for _, run in part["objects"]) == 9
 
 
-def test_an_entity_that_fits_is_one_document(giant):
+def test_an_entity_that_fits_is_one_document(giant: EmbeddedKB) -> None:
     (row,) = giant.rows(["object 00007"])
     (document,) = sources(EntityReader(giant).documents(row, row + 1))
     assert document == {
@@ -101,7 +110,9 @@ def test_an_entity_that_fits_is_one_document(giant):
 @pytest.mark.parametrize(
     "name", ["long " * 2_000 + "end", "x" * 10_000, "é" * 10_000, "東" * 40_000, "\U0001f600" * 9_000]
 )
-def test_no_term_is_longer_than_lucene_takes(make_kb, new_world, name):
+def test_no_term_is_longer_than_lucene_takes(
+    make_kb: Callable[[str, World], Any], new_world: type[World], name: str
+) -> None:
     kb = make_kb("embedded", new_world((("a", "r", "b" * 40_000),), (("a", name),)))
     found = sources(EntityReader(kb).documents(0, 2))
     (form,) = sources(form_documents(kb, 0, 9))
@@ -112,13 +123,13 @@ def test_no_term_is_longer_than_lucene_takes(make_kb, new_world, name):
     assert sorted(terms[: len(name_forms(name))]) == sorted(map(term_of, name_forms(name)))
 
 
-def test_terms_of_long_forms_tell_them_apart():
+def test_terms_of_long_forms_tell_them_apart() -> None:
     assert term_of("short") == "short"
     assert term_of("é" * 240) == "é" * 240
     assert len({term_of("é" * 241), term_of("é" * 240 + "e"), term_of("é" * 241 + "x")}) == 3
 
 
-def test_every_normal_form_is_a_document_and_parts_of_a_load_meet(sample_kb):
+def test_every_normal_form_is_a_document_and_parts_of_a_load_meet(sample_kb: EmbeddedKB) -> None:
     forms = sample_kb.manifest.statistics["forms"]
     whole = [document.key for document in form_documents(sample_kb, 0, forms)]
     halves = [
@@ -128,13 +139,13 @@ def test_every_normal_form_is_a_document_and_parts_of_a_load_meet(sample_kb):
     assert len(whole) == count_normal_forms(sample_kb) < forms
 
 
-def test_long_lists_of_relations_are_cut(sample_kb):
+def test_long_lists_of_relations_are_cut(sample_kb: EmbeddedKB) -> None:
     names = [document.key for document in catalog_documents(sample_kb)]
     assert names == ["manifest", "relations-0", "types-0"]
     assert [len(chunk) for chunk in documents.chunked(["x" * 600_000] * 3)] == [2, 1]
     assert list(documents.chunked([])) == [[]]
 
 
-def test_the_mappings_are_part_of_the_package():
+def test_the_mappings_are_part_of_the_package() -> None:
     folder = Path(documents.__file__).parent / "mappings" / str(MAPPING_VERSION)
     assert sorted(file.stem for file in folder.glob("*.json")) == sorted([*ROLES, "vectors", "builds"])

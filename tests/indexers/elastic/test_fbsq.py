@@ -1,7 +1,9 @@
 """Whether the cluster answers as the embedded index does, on a thousand questions of FBSQ, both layers."""
 
 import random
+from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +26,7 @@ FUZZY = 0.95
 
 
 @pytest.fixture(scope="module")
-def both(url, fbsq):
+def both(url: str, fbsq: Answerer) -> Iterator[tuple[Answerer, Answerer]]:
     cluster = Cluster(read_connection({"url": url}, {}))
     load(fbsq.kb, cluster, NAME, options=LoadOptions(settings=Settings(replicas=0)), watch=Watch())
     yield fbsq, Answerer(ElasticKB(NAME, cluster))
@@ -33,18 +35,20 @@ def both(url, fbsq):
 
 
 @pytest.fixture(scope="module")
-def every_question(fbsq_folder):
+def every_question(fbsq_folder: Path) -> list[str]:
     lines = (fbsq_folder / "annotated_fb_data_test.txt").read_text(encoding="utf-8").splitlines()
     return [line.split("\t")[3] for line in lines]
 
 
 @pytest.fixture(scope="module")
-def questions(every_question):
+def questions(every_question: list[str]) -> list[str]:
     return random.Random(6).sample(every_question, QUESTIONS)
 
 
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
-def test_every_pool_that_was_linked_strictly_is_identical(both, questions, pruning):
+def test_every_pool_that_was_linked_strictly_is_identical(
+    both: tuple[Answerer, Answerer], questions: list[str], pruning: str
+) -> None:
     embedded, elastic = both
     theirs = [embedded.query(text, pruning=pruning, top=None) for text in questions]
     ours = list(elastic.query_many(questions, pruning=pruning, top=None))
@@ -57,7 +61,7 @@ def test_every_pool_that_was_linked_strictly_is_identical(both, questions, pruni
     assert [one["question"] for one, other in pairs if one != other] == []
 
 
-def test_fuzzy_links_are_nearly_the_same(both, every_question):
+def test_fuzzy_links_are_nearly_the_same(both: tuple[Answerer, Answerer], every_question: list[str]) -> None:
     embedded, elastic = both
     misspelling = Misspelling(embedded.kb)
     spans = (span for text in every_question for span in islice(misspelling.spans(Question.read(text)), TRIED))

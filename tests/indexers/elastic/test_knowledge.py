@@ -1,5 +1,9 @@
 """Whether a knowledge base on a cluster asks little, loses nothing and says so when something is missing."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,18 +11,25 @@ from kbtools.answering import Answerer
 from kbtools.errors import KBMissing, ServerError, Unreachable
 from kbtools.indexers.elastic import queries
 from kbtools.indexers.elastic.cache import Cache
-from kbtools.indexers.elastic.cluster import Patience
+from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.forms import MOST_BEARING
 from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.load import Loaded
 from kbtools.indexers.elastic.versions import index_name
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.kb.contract import KnowledgeBase, NameMatch
+from kbtools.kb.rows import EntityRows
 from kbtools.text.question import Question
+from kbtools.text.rungs import Form
+from tests.conftest import World
+from tests.indexers.elastic.conftest import SmallServer
 
 CHOSEN = {"scorer": "lexical", "subject": None, "top": None}
 QUESTION = "who created the character harry potter"
 
 
 @pytest.fixture
-def requests(proxy):
+def requests(proxy: Callable[..., SmallServer]) -> SmallServer:
     """Stand in front of the cluster and list what is asked."""
     server = proxy(lambda number, method, path: None)
     server.paths = lambda: [path.split("?")[0] for _, path in server.requests]
@@ -26,7 +37,9 @@ def requests(proxy):
 
 
 @pytest.fixture
-def opened(load_sample, requests, connect, kb_name):
+def opened(
+    load_sample: Callable[..., Loaded], requests: SmallServer, connect: Callable[..., Cluster], kb_name: str
+) -> ElasticKB:
     """Open the sample through the list of requests, its relations and types at hand."""
     load_sample()
     kb = ElasticKB(kb_name, connect(requests.url))
@@ -36,15 +49,15 @@ def opened(load_sample, requests, connect, kb_name):
     return kb
 
 
-def as_rows(*rows):
+def as_rows(*rows: int) -> EntityRows:
     return np.array(rows, dtype=np.uint32)
 
 
-def describe(match):
+def describe(match: NameMatch) -> tuple[str, Form, list[int]]:
     return match.name, match.form, match.entities.tolist()
 
 
-def describe_entity(kb, row):
+def describe_entity(kb: KnowledgeBase, row: int) -> list[Any]:
     """List all that a question asks of an entity: its lists come as row numbers, which both homes share."""
     rows = as_rows(row)
     lists = [kb.relations_of(rows).values.tolist(), kb.types_of(rows).values.tolist(), kb.fact_counts(rows).tolist()]
@@ -55,21 +68,23 @@ def describe_entity(kb, row):
 
 
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
-def test_a_question_is_linked_and_ranked_in_one_request(opened, requests, pruning):
+def test_a_question_is_linked_and_ranked_in_one_request(opened: ElasticKB, requests: SmallServer, pruning: str) -> None:
     answerer = Answerer(opened)
     ranked = answerer.ranked(QUESTION, pruning=pruning, **CHOSEN)
     assert len(ranked.pool)
     assert len(requests.requests) == 1
 
 
-def test_types_names_and_ids_of_linked_entities_are_at_hand(opened, requests):
+def test_types_names_and_ids_of_linked_entities_are_at_hand(opened: ElasticKB, requests: SmallServer) -> None:
     (match, *_) = opened.lookup(["harry potter"])["harry potter"]
     opened.types_of(match.entities), opened.names(match.entities), opened.ids(match.entities)
     opened.relations_of(match.entities), opened.fact_counts(match.entities), opened.name_frequency(["harry", "potter"])
     assert len(requests.requests) == 1
 
 
-def test_answers_take_two_more_requests_and_a_question_asked_again_none(opened, requests):
+def test_answers_take_two_more_requests_and_a_question_asked_again_none(
+    opened: ElasticKB, requests: SmallServer
+) -> None:
     answerer = Answerer(opened)
     first = answerer.query(QUESTION)
     assert len(requests.requests) == 3
@@ -78,20 +93,22 @@ def test_answers_take_two_more_requests_and_a_question_asked_again_none(opened, 
     assert first.to_json() | {"milliseconds": 0} == again.to_json() | {"milliseconds": 0}
 
 
-def test_fuzzy_linking_takes_one_more_request(opened, requests):
+def test_fuzzy_linking_takes_one_more_request(opened: ElasticKB, requests: SmallServer) -> None:
     pool = Answerer(opened).ranked("who wrote frankenstien", pruning="n-gram-idf", **CHOSEN).pool
     assert "fuzzy" in [link.rung.label for link in pool.links]
     assert len(requests.requests) == 2
 
 
-def test_a_question_that_is_linked_strictly_asks_for_nothing_fuzzy(opened, requests):
+def test_a_question_that_is_linked_strictly_asks_for_nothing_fuzzy(opened: ElasticKB, requests: SmallServer) -> None:
     pool = Answerer(opened).ranked(QUESTION, pruning="n-gram-idf", **CHOSEN).pool
     assert "fuzzy" not in [link.rung.label for link in pool.links]
     assert len(requests.requests) == 1
 
 
 @pytest.mark.parametrize("typo", ["pirates of the carribean", "harry poter", "the beatle", "springfeild", "mercuri"])
-def test_what_comes_with_a_recalled_name_is_what_is_known_of_it(opened, requests, sample_kb, typo):
+def test_what_comes_with_a_recalled_name_is_what_is_known_of_it(
+    opened: ElasticKB, requests: SmallServer, sample_kb: EmbeddedKB, typo: str
+) -> None:
     near = [found.form for found in opened.similar(typo, cutoff=60)]
     requests.requests.clear()
     ours, theirs = opened.lookup(near), sample_kb.lookup(near)
@@ -103,7 +120,9 @@ def test_what_comes_with_a_recalled_name_is_what_is_known_of_it(opened, requests
     assert requests.requests == []
 
 
-def test_a_recalled_name_of_many_bearers_is_looked_up(make_kb, new_world):
+def test_a_recalled_name_of_many_bearers_is_looked_up(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
     facts = tuple((f"m.{number:03}", "r", "o") for number in range(MOST_BEARING))
     world = new_world(facts, tuple((subject, "Springfield") for subject, _, _ in facts))
     kb, reference = make_kb("elasticsearch", world), make_kb("embedded", world)
@@ -113,7 +132,7 @@ def test_a_recalled_name_of_many_bearers_is_looked_up(make_kb, new_world):
     assert list(map(describe, ours)) == list(map(describe, theirs))
 
 
-def test_many_questions_go_out_together(opened, requests, examples):
+def test_many_questions_go_out_together(opened: ElasticKB, requests: SmallServer, examples: Path) -> None:
     questions = (examples / "questions.txt").read_text(encoding="utf-8").splitlines()
     answerer = Answerer(opened)
     together = [result.to_json() | {"milliseconds": 0} for result in answerer.query_many(questions)]
@@ -123,7 +142,7 @@ def test_many_questions_go_out_together(opened, requests, examples):
     assert few < len(questions)
 
 
-def test_questions_that_were_announced_ask_nothing_more(opened, requests):
+def test_questions_that_were_announced_ask_nothing_more(opened: ElasticKB, requests: SmallServer) -> None:
     questions = [Question.read(text) for text in (QUESTION, "who wrote it", "where is paris")]
     opened.expect(questions)
     assert requests.paths() == ["/_msearch"]
@@ -132,20 +151,20 @@ def test_questions_that_were_announced_ask_nothing_more(opened, requests):
     assert len(requests.requests) == 1
 
 
-def test_more_forms_than_one_search_takes_are_still_one_request(opened, requests):
+def test_more_forms_than_one_search_takes_are_still_one_request(opened: ElasticKB, requests: SmallServer) -> None:
     forms = [f"name {number}" for number in range(2 * queries.TERMS_AT_ONCE)] + ["harry potter"]
     assert list(opened.lookup(forms)) == ["harry potter"]
     assert len(requests.requests) == 1
 
 
-def test_a_question_of_five_thousand_words_is_answered(opened):
+def test_a_question_of_five_thousand_words_is_answered(opened: ElasticKB) -> None:
     assert Answerer(opened).query("harry potter " * 2_500).candidates
 
 
 # size
 
 
-def test_namesakes_beyond_one_page_are_all_found(make_kb, new_world):
+def test_namesakes_beyond_one_page_are_all_found(make_kb: Callable[[str, World], Any], new_world: type[World]) -> None:
     facts = tuple((f"m.{number:05}", "r", "o") for number in range(2 * queries.PAGE + 5))
     world = new_world(facts, tuple((subject, "Springfield") for subject, _, _ in facts))
     kb = make_kb("elasticsearch", world)
@@ -155,7 +174,7 @@ def test_namesakes_beyond_one_page_are_all_found(make_kb, new_world):
     assert near.form == "springfield"
 
 
-def test_an_entity_in_parts_is_whole(make_kb, new_world):
+def test_an_entity_in_parts_is_whole(make_kb: Callable[[str, World], Any], new_world: type[World]) -> None:
     facts = tuple(("giant", f"r.{number % 30_000 % 7}", f"object {number:05}") for number in range(45_000))
     names = (("giant", "Giant"), ("object 00007", "Seven"), ("small", "Giant"))
     aliases = tuple(("giant", f"Giant number {number}") for number in range(21_000))
@@ -176,7 +195,7 @@ def test_an_entity_in_parts_is_whole(make_kb, new_world):
     assert late["giant"][0].entities.tolist() == sorted(rows.tolist())
 
 
-def test_an_id_longer_than_a_term_is_found(make_kb, new_world):
+def test_an_id_longer_than_a_term_is_found(make_kb: Callable[[str, World], Any], new_world: type[World]) -> None:
     literal = '"' + "long " * 9_000 + '"'
     kb = make_kb("elasticsearch", new_world((("a", "r", literal), ("a", "r", literal[:-2] + 'x"')), (("a", "A"),)))
     (row,) = kb.rows([literal])
@@ -187,7 +206,7 @@ def test_an_id_longer_than_a_term_is_found(make_kb, new_world):
 # faults
 
 
-def test_an_index_deleted_under_a_reader_is_a_clear_error(opened, cluster, kb_name):
+def test_an_index_deleted_under_a_reader_is_a_clear_error(opened: ElasticKB, cluster: Cluster, kb_name: str) -> None:
     entities = index_name(kb_name, 1, "entities")
     cluster.ask("DELETE", f"/{entities}", to="delete it")
     for ask in (
@@ -200,7 +219,9 @@ def test_an_index_deleted_under_a_reader_is_a_clear_error(opened, cluster, kb_na
             ask()
 
 
-def test_an_index_of_names_deleted_under_a_reader_is_a_clear_error(opened, cluster, kb_name):
+def test_an_index_of_names_deleted_under_a_reader_is_a_clear_error(
+    opened: ElasticKB, cluster: Cluster, kb_name: str
+) -> None:
     cluster.ask("DELETE", f"/{index_name(kb_name, 1, 'names')}", to="delete it")
     with pytest.raises(KBMissing, match="was deleted while"):
         opened.similar("frankenstien")
@@ -208,7 +229,7 @@ def test_an_index_of_names_deleted_under_a_reader_is_a_clear_error(opened, clust
         opened.lookup(["something new"])
 
 
-def test_a_row_that_is_not_there_is_no_entity(opened):
+def test_a_row_that_is_not_there_is_no_entity(opened: ElasticKB) -> None:
     with pytest.raises(IndexError, match="no entity at row 999999"):
         opened.names(as_rows(999_999))
 
@@ -220,7 +241,13 @@ def test_a_row_that_is_not_there_is_no_entity(opened):
         {"timed_out": False, "_shards": {"failed": 1, "failures": [{"reason": {"type": "x", "reason": "lost"}}]}},
     ],
 )
-def test_an_answer_without_all_shards_is_an_error_and_not_fewer_names(load_sample, proxy, connect, kb_name, answer):
+def test_an_answer_without_all_shards_is_an_error_and_not_fewer_names(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    kb_name: str,
+    answer: dict[str, Any],
+) -> None:
     load_sample()
     server = proxy(lambda number, method, path: (200, {"responses": [answer] * 2}) if "_msearch" in path else None)
     kb = ElasticKB(kb_name, connect(server.url, patience=Patience(total=0)))
@@ -228,12 +255,18 @@ def test_an_answer_without_all_shards_is_an_error_and_not_fewer_names(load_sampl
         kb.lookup(["harry potter"])
 
 
-def test_searches_that_pass_later_are_asked_again_alone(load_sample, proxy, connect, kb_name, impatient):
+def test_searches_that_pass_later_are_asked_again_alone(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    kb_name: str,
+    impatient: Patience,
+) -> None:
     load_sample()
     busy = {"error": {"type": "es_rejected_execution_exception", "reason": "full"}, "status": 429}
     seen = []
 
-    def watch(number, method, path):
+    def watch(number: int, method: str, path: str) -> Any:
         if "_msearch" in path:
             seen.append(path)
             return 200, {"responses": [busy, busy]} if len(seen) == 1 else None
@@ -245,7 +278,13 @@ def test_searches_that_pass_later_are_asked_again_alone(load_sample, proxy, conn
     assert len(seen) == 2
 
 
-def test_a_search_that_cannot_pass_says_why(load_sample, proxy, connect, kb_name, impatient):
+def test_a_search_that_cannot_pass_says_why(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    kb_name: str,
+    impatient: Patience,
+) -> None:
     load_sample()
     wrong = {"error": {"type": "parsing_exception", "reason": "odd"}, "status": 400}
     server = proxy(lambda number, method, path: (200, {"responses": [wrong] * 2}) if "_msearch" in path else None)
@@ -254,7 +293,9 @@ def test_a_search_that_cannot_pass_says_why(load_sample, proxy, connect, kb_name
         kb.lookup(["harry potter"])
 
 
-def test_a_cluster_without_some_shards_is_refused_at_the_door(load_sample, proxy, connect, kb_name):
+def test_a_cluster_without_some_shards_is_refused_at_the_door(
+    load_sample: Callable[..., Loaded], proxy: Callable[..., SmallServer], connect: Callable[..., Cluster], kb_name: str
+) -> None:
     load_sample()
     red = {"status": "red", "unassigned_shards": 1}
     server = proxy(lambda number, method, path: (200, red) if "_cluster/health" in path else None)
@@ -262,7 +303,9 @@ def test_a_cluster_without_some_shards_is_refused_at_the_door(load_sample, proxy
         ElasticKB(kb_name, connect(server.url))
 
 
-def test_a_reader_that_may_not_ask_for_the_health_reads(load_sample, proxy, connect, kb_name):
+def test_a_reader_that_may_not_ask_for_the_health_reads(
+    load_sample: Callable[..., Loaded], proxy: Callable[..., SmallServer], connect: Callable[..., Cluster], kb_name: str
+) -> None:
     load_sample()
     server = proxy(lambda number, method, path: (403, {"error": "no"}) if "_cluster/health" in path else None)
     assert ElasticKB(kb_name, connect(server.url)).lookup(["harry potter"])
@@ -271,7 +314,7 @@ def test_a_reader_that_may_not_ask_for_the_health_reads(load_sample, proxy, conn
 # cache
 
 
-def test_a_cache_forgets_the_longest_unused_and_stays_small():
+def test_a_cache_forgets_the_longest_unused_and_stays_small() -> None:
     cache = Cache(10)
     for number in range(100):
         cache.put(number, str(number))
@@ -281,7 +324,9 @@ def test_a_cache_forgets_the_longest_unused_and_stays_small():
     assert cache.missing([0, 99, 50, 50, 51]) == [50, 51]
 
 
-def test_what_was_forgotten_is_fetched_again(load_sample, cluster, kb_name, sample_kb):
+def test_what_was_forgotten_is_fetched_again(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB
+) -> None:
     load_sample()
     kb = ElasticKB(kb_name, cluster)
     kb.entities.known, kb.objects.known = Cache(2), Cache(2)

@@ -10,8 +10,10 @@ import sys
 import sysconfig
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,14 +30,19 @@ from kbtools.errors import (
 )
 from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Sender, read_largest
 from kbtools.indexers.elastic.claims import LEASE, Owner, read_note, write_note
-from kbtools.indexers.elastic.cluster import Patience
+from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.documents import Document, EntityReader
 from kbtools.indexers.elastic.forms import count_normal_forms, form_documents
 from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.load import Loaded
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, OWNER, Settings, index_body
 from kbtools.indexers.elastic.removal import choose_versions, remove_versions
 from kbtools.indexers.elastic.status import cluster_status
 from kbtools.indexers.elastic.versions import current_version, index_name, list_versions, roll_back
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.kb.contract import KnowledgeBase
+from tests.conftest import World
+from tests.indexers.elastic.conftest import SmallServer
 
 LARGE = 20_000
 SLOW = 0.2
@@ -50,44 +57,52 @@ QUESTIONS = [
 ]
 
 
-def pools(kb):
+def pools(kb: KnowledgeBase) -> list[dict[str, Any]]:
     answerer = Answerer(kb)
     return [answerer.query(text, top=None).to_json() | {"milliseconds": None} for text in QUESTIONS]
 
 
-def states(cluster, name):
+def states(cluster: Cluster, name: str) -> list[tuple[int, str]]:
     return [(version.number, version.state) for version in list_versions(cluster, name)]
 
 
 @pytest.fixture
-def other_kb(make_kb, tiny_world):
+def other_kb(make_kb: Callable[[str, World], Any], tiny_world: World) -> EmbeddedKB:
     return make_kb("embedded", tiny_world)
 
 
 # versions
 
 
-def test_a_loaded_kb_answers_as_the_embedded_one(load_sample, cluster, kb_name, sample_kb):
+def test_a_loaded_kb_answers_as_the_embedded_one(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB
+) -> None:
     loaded = load_sample()
     assert (loaded.version, loaded.fresh, loaded.current) == (1, True, True)
     assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
 
 
-def test_the_same_content_is_not_loaded_twice_unless_forced(load_sample, cluster, kb_name):
+def test_the_same_content_is_not_loaded_twice_unless_forced(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
     load_sample()
     assert load_sample().fresh is False
     assert load_sample(force=True).version == 2
     assert states(cluster, kb_name) == [(1, "older"), (2, "current")]
 
 
-def test_older_versions_stay_as_many_as_asked(load_sample, cluster, kb_name, other_kb, sample_kb):
+def test_older_versions_stay_as_many_as_asked(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, other_kb: EmbeddedKB, sample_kb: EmbeddedKB
+) -> None:
     load_sample(), load_sample(other_kb), load_sample(sample_kb), load_sample(other_kb, keep=2)
     assert states(cluster, kb_name) == [(2, "older"), (3, "older"), (4, "current")]
     load_sample(sample_kb, keep=0)
     assert states(cluster, kb_name) == [(5, "current")]
 
 
-def test_a_kb_can_be_rolled_back_until_nothing_older_is_left(load_sample, cluster, kb_name, other_kb):
+def test_a_kb_can_be_rolled_back_until_nothing_older_is_left(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, other_kb: EmbeddedKB
+) -> None:
     load_sample()
     load_sample(other_kb)
     assert roll_back(cluster, kb_name).number == 1
@@ -97,12 +112,17 @@ def test_a_kb_can_be_rolled_back_until_nothing_older_is_left(load_sample, cluste
 
 
 def test_readers_see_one_version_or_the_other_while_it_is_switched(
-    load_sample, cluster, kb_name, other_kb, url, connect
-):
+    load_sample: Callable[..., Loaded],
+    cluster: Cluster,
+    kb_name: str,
+    other_kb: EmbeddedKB,
+    url: str,
+    connect: Callable[..., Cluster],
+) -> None:
     load_sample()
     seen, ended = [], threading.Event()
 
-    def read():
+    def read() -> None:
         reader = connect(url)
         while not ended.is_set():
             aliased = reader.ask("GET", f"/_alias/{kb_name}", to="look")
@@ -117,14 +137,18 @@ def test_readers_see_one_version_or_the_other_while_it_is_switched(
     assert set(seen) <= set(both)
 
 
-def test_an_open_reader_stays_with_its_version(load_sample, cluster, kb_name, other_kb, sample_kb):
+def test_an_open_reader_stays_with_its_version(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, other_kb: EmbeddedKB, sample_kb: EmbeddedKB
+) -> None:
     load_sample()
     reader = ElasticKB(kb_name, cluster)
     load_sample(other_kb, keep=1)
     assert pools(reader) == pools(sample_kb)
 
 
-def test_the_settings_are_restored_after_the_load(load_sample, cluster, kb_name):
+def test_the_settings_are_restored_after_the_load(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
     load_sample()
     told = cluster.ask("GET", f"/{kb_name}/_settings", to="look", params={"flat_settings": "true"})
     assert {one["settings"]["index.refresh_interval"] for one in told.values()} == {"1s"}
@@ -135,7 +159,9 @@ def test_the_settings_are_restored_after_the_load(load_sample, cluster, kb_name)
 # strangers
 
 
-def test_a_name_that_is_an_index_already_is_refused(load_sample, cluster, kb_name):
+def test_a_name_that_is_an_index_already_is_refused(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
     cluster.ask("PUT", f"/{kb_name}", to="make an index")
     with pytest.raises(NameTaken, match=r"is an index, .* which kbtools did not make"):
         load_sample()
@@ -146,7 +172,9 @@ def test_a_name_that_is_an_index_already_is_refused(load_sample, cluster, kb_nam
     cluster.ask("DELETE", f"/{kb_name}", to="remove it")
 
 
-def test_a_name_that_is_an_alias_of_another_index_is_refused(load_sample, cluster, kb_name):
+def test_a_name_that_is_an_alias_of_another_index_is_refused(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
     stranger = f"stranger-{kb_name}"
     cluster.ask("PUT", f"/{stranger}", {"aliases": {kb_name: {}}}, to="make an index")
     with pytest.raises(NameTaken, match=f"is an alias of {stranger}"):
@@ -154,7 +182,9 @@ def test_a_name_that_is_an_alias_of_another_index_is_refused(load_sample, cluste
     cluster.ask("DELETE", f"/{stranger}", to="remove it")
 
 
-def test_an_index_without_our_mark_is_never_deleted(load_sample, cluster, kb_name):
+def test_an_index_without_our_mark_is_never_deleted(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
     load_sample()
     stranger = f"kbtools-{kb_name}-000009-entities"
     cluster.ask("PUT", f"/{stranger}", {"mappings": {"_meta": {"made by": "someone"}}}, to="make an index")
@@ -167,18 +197,20 @@ def test_an_index_without_our_mark_is_never_deleted(load_sample, cluster, kb_nam
 @pytest.mark.parametrize(
     "name", ["", "A", "-x", "_x", "a b", "a*", "a,b", "é", "x" * 101, "kbtools-x", "a/b", "..", "a\n"]
 )
-def test_a_name_that_no_alias_can_have_is_refused(cluster, name):
+def test_a_name_that_no_alias_can_have_is_refused(cluster: Cluster, name: str) -> None:
     with pytest.raises(WrongFormat, match="no name for a knowledge base"):
         current_version(cluster, name)
 
 
-def test_an_unknown_kb_names_those_that_are_there(load_sample, cluster, kb_name):
+def test_an_unknown_kb_names_those_that_are_there(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
     load_sample()
     with pytest.raises(KBMissing, match=f"no knowledge base 'nowhere'; known: .*{kb_name}"):
         ElasticKB("nowhere", cluster)
 
 
-def test_another_mapping_version_is_refused(load_sample, cluster, kb_name):
+def test_another_mapping_version_is_refused(load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str) -> None:
     load_sample()
     for role in ("entities", "names"):
         mark = {"kb": kb_name, "version": 1, "mapping": MAPPING_VERSION + 1, "complete": True}
@@ -187,7 +219,9 @@ def test_another_mapping_version_is_refused(load_sample, cluster, kb_name):
         ElasticKB(kb_name, cluster)
 
 
-def test_a_stranger_in_the_place_of_a_version_is_passed_by(load_sample, cluster, kb_name):
+def test_a_stranger_in_the_place_of_a_version_is_passed_by(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
     stranger = index_name(kb_name, 1, "names")
     cluster.ask("PUT", f"/{stranger}", to="make an index")
     assert load_sample().version == 2
@@ -198,7 +232,9 @@ def test_a_stranger_in_the_place_of_a_version_is_passed_by(load_sample, cluster,
 # removal
 
 
-def test_the_current_version_is_removed_only_with_the_whole(load_sample, cluster, kb_name, other_kb):
+def test_the_current_version_is_removed_only_with_the_whole(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, other_kb: EmbeddedKB
+) -> None:
     load_sample()
     load_sample(other_kb)
     with pytest.raises(ServerError, match="version 2 is the current one"):
@@ -212,14 +248,22 @@ def test_the_current_version_is_removed_only_with_the_whole(load_sample, cluster
 # faults of a load
 
 
-def stopped_load(load_sample, proxy, connect, at):
+def stopped_load(
+    load_sample: Callable[..., Loaded], proxy: Callable[..., SmallServer], connect: Callable[..., Cluster], at: int
+) -> None:
     """Load through a proxy that refuses everything from one request on."""
     server = proxy(lambda number, method, path: "cut" if number >= at else None)
     with pytest.raises(Unreachable):
         load_sample(on=connect(server.url, patience=Patience(total=0)), patience=Patience(total=0), batch=100)
 
 
-def test_what_a_failed_load_left_is_named_and_can_be_removed(load_sample, proxy, connect, cluster, kb_name):
+def test_what_a_failed_load_left_is_named_and_can_be_removed(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+) -> None:
     stopped_load(load_sample, proxy, connect, at=16)
     status = cluster_status(cluster, kb_name)
     assert [version.state for version in status.versions] == ["unfinished"]
@@ -232,8 +276,14 @@ def test_what_a_failed_load_left_is_named_and_can_be_removed(load_sample, proxy,
 
 
 def test_a_failed_load_leaves_the_old_version_to_readers(
-    load_sample, proxy, connect, cluster, kb_name, other_kb, sample_kb
-):
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+    other_kb: EmbeddedKB,
+    sample_kb: EmbeddedKB,
+) -> None:
     load_sample()
     server = proxy(lambda number, method, path: "cut" if number >= 18 else None)
     with pytest.raises(Unreachable):
@@ -242,10 +292,17 @@ def test_a_failed_load_leaves_the_old_version_to_readers(
     assert states(cluster, kb_name) == [(1, "current"), (2, "unfinished")]
 
 
-def test_a_second_run_goes_on_from_what_is_confirmed(load_sample, proxy, connect, cluster, kb_name, sample_kb):
+def test_a_second_run_goes_on_from_what_is_confirmed(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+    sample_kb: EmbeddedKB,
+) -> None:
     bulks = []
 
-    def watch(number, method, path):
+    def watch(number: int, method: str, path: str) -> Any:
         bulks.append(path) if "_bulk" in path else None
         return "cut" if "_bulk" in path and len(bulks) > 4 else None
 
@@ -264,11 +321,16 @@ def test_a_second_run_goes_on_from_what_is_confirmed(load_sample, proxy, connect
 
 
 def test_cut_connections_and_passing_answers_lose_and_double_nothing(
-    load_sample, proxy, connect, cluster, kb_name, sample_kb
-):
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+    sample_kb: EmbeddedKB,
+) -> None:
     faults = random.Random(6)
 
-    def watch(number, method, path):
+    def watch(number: int, method: str, path: str) -> Any:
         return faults.choice([None, None, None, "cut", "cut after", (429, {}), (503, {}), (502, "<html>"), (504, {})])
 
     patience = Patience(total=60.0, first=0.01, longest=0.05)
@@ -278,10 +340,16 @@ def test_cut_connections_and_passing_answers_lose_and_double_nothing(
     assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
 
 
-def test_documents_that_pass_later_are_sent_again_alone(cluster, kb_name, proxy, connect, load_sample):
+def test_documents_that_pass_later_are_sent_again_alone(
+    cluster: Cluster,
+    kb_name: str,
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    load_sample: Callable[..., Loaded],
+) -> None:
     sizes = []
 
-    def watch(number, method, path):
+    def watch(number: int, method: str, path: str) -> Any:
         if "_bulk" not in path:
             return None
         sizes.append(number)
@@ -299,8 +367,15 @@ def test_documents_that_pass_later_are_sent_again_alone(cluster, kb_name, proxy,
     assert load_sample(batch=100).current
 
 
-def test_rejected_documents_are_kept_counted_and_fail_the_run(proxy, connect, load_sample, cluster, kb_name, tmp_path):
-    def watch(number, method, path):
+def test_rejected_documents_are_kept_counted_and_fail_the_run(
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    load_sample: Callable[..., Loaded],
+    cluster: Cluster,
+    kb_name: str,
+    tmp_path: Path,
+) -> None:
+    def watch(number: int, method: str, path: str) -> Any:
         if "names-loading/_bulk" not in path:  # 738 names in 6 batches of 123
             return None
         odd = {
@@ -326,14 +401,20 @@ def test_rejected_documents_are_kept_counted_and_fail_the_run(proxy, connect, lo
 
 
 def test_documents_beyond_the_field_limit_are_kept_counted_and_fail_the_run(
-    proxy, connect, load_sample, cluster, kb_name, sample_kb, tmp_path
-):
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    load_sample: Callable[..., Loaded],
+    cluster: Cluster,
+    kb_name: str,
+    sample_kb: EmbeddedKB,
+    tmp_path: Path,
+) -> None:
     name, replaced = index_name(kb_name, 1, "names"), []
     body = index_body("names", kb=kb_name, version=1, token="", settings=Settings(replicas=0))
     body["mappings"] = {"_meta": body["mappings"]["_meta"]}  # every field is a new one, and there is room for one
     body["settings"]["index"]["mapping"]["total_fields"]["limit"] = 1
 
-    def watch(number, method, path):
+    def watch(number: int, method: str, path: str) -> None:
         if "names-loading/_bulk" in path and not replaced:
             replaced.append(cluster.ask("DELETE", f"/{name}", to="replace it"))
             cluster.ask("PUT", f"/{name}", body, to="replace it")
@@ -347,10 +428,16 @@ def test_documents_beyond_the_field_limit_are_kept_counted_and_fail_the_run(
     assert load_sample().current
 
 
-def test_two_loaders_of_one_name_do_not_meet(load_sample, proxy, connect, cluster, kb_name):
+def test_two_loaders_of_one_name_do_not_meet(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+) -> None:
     refused = []
 
-    def watch(number, method, path):
+    def watch(number: int, method: str, path: str) -> None:
         if "_bulk" in path and not refused:
             refused.append("")
             with pytest.raises(BuildLocked, match=f"is being loaded by process {os.getpid()} on") as caught:
@@ -363,11 +450,16 @@ def test_two_loaders_of_one_name_do_not_meet(load_sample, proxy, connect, cluste
 
 
 def test_a_name_under_load_cannot_be_removed_nor_loaded_from_elsewhere(
-    load_sample, proxy, connect, cluster, kb_name, other_kb
-):
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+    other_kb: EmbeddedKB,
+) -> None:
     seen = []
 
-    def watch(number, method, path):
+    def watch(number: int, method: str, path: str) -> None:
         if "_bulk" in path and not seen:
             seen.append(path)
             with pytest.raises(BuildLocked):
@@ -379,7 +471,7 @@ def test_a_name_under_load_cannot_be_removed_nor_loaded_from_elsewhere(
     assert seen
 
 
-def test_a_process_that_is_gone_is_told_from_one_that_runs():
+def test_a_process_that_is_gone_is_told_from_one_that_runs() -> None:
     here = Owner.here()
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
@@ -390,12 +482,18 @@ def test_a_process_that_is_gone_is_told_from_one_that_runs():
 
 
 @pytest.fixture
-def left_elsewhere(load_sample, proxy, connect, cluster, kb_name):
+def left_elsewhere(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+) -> Callable[..., None]:
     """Leave a load behind as if another machine had begun it; give a way to show a sign of life."""
     stopped_load(load_sample, proxy, connect, at=16)
     name = f"{kb_name}/1"
 
-    def change(**changes):
+    def change(**changes: object) -> None:
         record, stamp = read_note(cluster, name)
         write_note(cluster, name, kb_name, record | changes, stamp)
 
@@ -404,21 +502,31 @@ def left_elsewhere(load_sample, proxy, connect, cluster, kb_name):
     return change
 
 
-def test_a_loader_of_another_machine_without_a_sign_of_life_is_replaced(left_elsewhere, load_sample, cluster, kb_name):
+def test_a_loader_of_another_machine_without_a_sign_of_life_is_replaced(
+    left_elsewhere: Callable[..., None], load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
     waited = []
     assert load_sample(patience=Patience(sleep=waited.append)).current
     assert waited == [LEASE]
     assert states(cluster, kb_name) == [(1, "current")]
 
 
-def test_a_loader_of_another_machine_that_lives_is_left_alone(left_elsewhere, load_sample):
+def test_a_loader_of_another_machine_that_lives_is_left_alone(
+    left_elsewhere: Callable[..., None], load_sample: Callable[..., Loaded]
+) -> None:
     beats = itertools.count(100)
     with pytest.raises(BuildLocked, match="on elsewhere"):
         load_sample(patience=Patience(sleep=lambda seconds: left_elsewhere(beat=next(beats))))
 
 
-def test_a_loader_that_was_replaced_stops(load_sample, proxy, connect, cluster, kb_name):
-    def watch(number, method, path):
+def test_a_loader_that_was_replaced_stops(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+) -> None:
+    def watch(number: int, method: str, path: str) -> None:
         if "names-loading/_bulk" in path:
             record, stamp = read_note(cluster, f"{kb_name}/1")
             record["owner"] |= {"token": "another"}
@@ -429,7 +537,9 @@ def test_a_loader_that_was_replaced_stops(load_sample, proxy, connect, cluster, 
     assert states(cluster, kb_name) == [(1, "unfinished")]
 
 
-def test_two_machines_load_one_kb(load_sample, cluster, kb_name, sample_kb):
+def test_two_machines_load_one_kb(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB
+) -> None:
     first = load_sample(part=1, parts=2, batch=50)
     assert (first.version, first.current) == (1, False)
     assert states(cluster, kb_name) == [(1, "unfinished")]
@@ -440,9 +550,13 @@ def test_two_machines_load_one_kb(load_sample, cluster, kb_name, sample_kb):
 
 
 def test_an_index_that_takes_no_writes_says_so_and_the_load_goes_on_later(
-    load_sample, proxy, connect, cluster, kb_name
-):
-    def watch(number, method, path):
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+) -> None:
+    def watch(number: int, method: str, path: str) -> None:
         if "names-loading/_bulk" in path:
             name = index_name(kb_name, 1, "names")
             cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only": True}, to="block it")
@@ -454,8 +568,14 @@ def test_an_index_that_takes_no_writes_says_so_and_the_load_goes_on_later(
     assert load_sample().current
 
 
-def test_a_full_disk_is_waited_for_and_then_named(load_sample, proxy, connect, cluster, kb_name):
-    def watch(number, method, path):
+def test_a_full_disk_is_waited_for_and_then_named(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+) -> None:
+    def watch(number: int, method: str, path: str) -> None:
         if "names-loading/_bulk" in path:
             name = index_name(kb_name, 1, "names")
             cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only_allow_delete": True}, to="block it")
@@ -468,10 +588,16 @@ def test_a_full_disk_is_waited_for_and_then_named(load_sample, proxy, connect, c
     assert load_sample().current
 
 
-def test_an_index_deleted_during_the_load_is_an_error_and_not_made_anew(load_sample, proxy, connect, cluster, kb_name):
+def test_an_index_deleted_during_the_load_is_an_error_and_not_made_anew(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+) -> None:
     name = index_name(kb_name, 1, "names")
 
-    def watch(number, method, path):
+    def watch(number: int, method: str, path: str) -> None:
         if "names-loading/_bulk" in path:
             cluster.ask("DELETE", f"/{name}", to="delete it", missing_ok=True)
 
@@ -481,10 +607,12 @@ def test_an_index_deleted_during_the_load_is_an_error_and_not_made_anew(load_sam
     assert load_sample().version == 2
 
 
-def test_a_document_that_is_too_large_is_rejected_and_its_neighbours_stored(small_server, connect):
+def test_a_document_that_is_too_large_is_rejected_and_its_neighbours_stored(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
     stored = []
 
-    def reply(method, path, body):
+    def reply(method: str, path: str, body: bytes) -> tuple[int, object]:
         if len(body) > 1_000:
             return 413, ""
         stored.append(body)
@@ -500,7 +628,7 @@ def test_a_document_that_is_too_large_is_rejected_and_its_neighbours_stored(smal
     assert sum(body.count(b'"_id"') for body in stored) == 7
 
 
-def test_a_document_larger_than_any_request_is_rejected_without_being_sent(cluster, kb_name):
+def test_a_document_larger_than_any_request_is_rejected_without_being_sent(cluster: Cluster, kb_name: str) -> None:
     index = f"kbtools-{kb_name}-000001-names"
     body = index_body("names", kb=kb_name, version=1, token="", settings=Settings(replicas=0))
     cluster.ask("PUT", f"/{index}", body, to="make an index")
@@ -512,8 +640,10 @@ def test_a_document_larger_than_any_request_is_rejected_without_being_sent(clust
     assert "106,000,012 bytes is larger than the cluster takes" in sent[1].rejected[0].reason
 
 
-def test_a_document_that_never_fits_into_memory_is_rejected_and_not_tried_forever(small_server, connect):
-    def reply(method, path, body):
+def test_a_document_that_never_fits_into_memory_is_rejected_and_not_tried_forever(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
+    def reply(method: str, path: str, body: bytes) -> tuple[int, object]:
         if len(body) < 1_000:
             return 200, {"errors": False, "items": []}
         pressure = "rejected execution of coordinating operation [all_bytes=0, coordinating_operation_bytes=2000, "
@@ -527,16 +657,18 @@ def test_a_document_that_never_fits_into_memory_is_rejected_and_not_tried_foreve
     assert len(server.requests) < 6
 
 
-def test_a_slow_cluster_is_never_read_ahead_of(small_server, connect):
+def test_a_slow_cluster_is_never_read_ahead_of(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
     asked, release = [], threading.Semaphore(0)
     read, confirmed, ahead = [], [], []
 
-    def reply(method, path, body):
+    def reply(method: str, path: str, body: bytes) -> tuple[int, object]:
         asked.append(path)
         release.acquire(timeout=10)
         return 200, {"errors": False, "items": []}
 
-    def documents():
+    def documents() -> Iterator[Document]:
         for number in range(1_000):
             read.append(number)
             ahead.append(len(read) - 10 * len(confirmed))
@@ -551,7 +683,7 @@ def test_a_slow_cluster_is_never_read_ahead_of(small_server, connect):
 
 
 @pytest.fixture(scope="module")
-def large_kb(make_kb, new_world):
+def large_kb(make_kb: Callable[[str, World], Any], new_world: type[World]) -> EmbeddedKB:
     """A knowledge base of 20,000 entities with a name each."""
     rows = range(LARGE)
     facts = tuple((f"m.{row:05}", "r", f"m.{(row * 7) % LARGE:05}") for row in rows)
@@ -567,13 +699,19 @@ def large_kb(make_kb, new_world):
     ids=["entities", "names"],
 )
 def test_a_large_kb_is_read_as_slowly_as_a_slow_cluster_stores_it(
-    proxy, connect, cluster, kb_name, large_kb, role, read
-):
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+    large_kb: EmbeddedKB,
+    role: str,
+    read: Callable[..., Any],
+) -> None:
     index, drawn, stored, ahead = index_name(kb_name, 1, role), itertools.count(1), [0], []
     body = index_body(role, kb=kb_name, version=1, token="", settings=Settings(replicas=0))
     cluster.ask("PUT", f"/{index}", body, to="make an index")
 
-    def documents():
+    def documents() -> Iterator[Document]:
         for document in read(large_kb):
             ahead.append(next(drawn) - stored[-1])
             yield document
@@ -586,10 +724,12 @@ def test_a_large_kb_is_read_as_slowly_as_a_slow_cluster_stores_it(
     assert MOST_DOCUMENTS < max(ahead) <= (IN_FLIGHT + 2) * MOST_DOCUMENTS + 1
 
 
-def test_batches_are_confirmed_in_order_whatever_order_they_are_stored_in(small_server, connect):
+def test_batches_are_confirmed_in_order_whatever_order_they_are_stored_in(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
     turn = threading.Event()
 
-    def reply(method, path, body):
+    def reply(method: str, path: str, body: bytes) -> tuple[int, object]:
         if b'"_id":"0"' in body:
             turn.wait(10)
         if b'"_id":"2"' in body:
@@ -607,8 +747,13 @@ def test_batches_are_confirmed_in_order_whatever_order_they_are_stored_in(small_
 
 
 def test_a_load_killed_at_ten_points_and_run_again_is_as_an_unbroken_one(
-    proxy, cluster, kb_name, sample_kb, sample_path, tmp_path
-):
+    proxy: Callable[..., SmallServer],
+    cluster: Cluster,
+    kb_name: str,
+    sample_kb: EmbeddedKB,
+    sample_path: Path,
+    tmp_path: Path,
+) -> None:
     command = [
         KBTOOLS, "index", "--from", str(sample_path), "--kb", kb_name, "--batch", "40",
         "--in-flight", "2", "--replicas", "0", "--quiet", "--rejected", str(tmp_path / "rejected.jsonl"),
@@ -616,7 +761,7 @@ def test_a_load_killed_at_ten_points_and_run_again_is_as_an_unbroken_one(
     points = iter(sorted(random.Random(2026).sample(range(4, 60), 10)))
     state = {"process": None, "at": None, "seen": 0}
 
-    def watch(number, method, path):
+    def watch(number: int, method: str, path: str) -> Any:
         state["seen"] += 1
         if state["seen"] == state["at"]:
             os.kill(state["process"].pid, signal.SIGKILL)

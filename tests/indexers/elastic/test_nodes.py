@@ -5,17 +5,21 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
 from kbtools.answering import Answerer
 from kbtools.indexers.build import Watch
-from kbtools.indexers.elastic.cluster import Patience
+from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load import LoadOptions, load
+from kbtools.indexers.elastic.load import Loaded, LoadOptions, load
 from kbtools.indexers.elastic.mapping import Settings
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.kb.contract import KnowledgeBase
 
 QUESTIONS = [
     "who created the character harry potter",
@@ -27,7 +31,7 @@ PATIENT = Patience(total=180.0, first=0.2, longest=1.0)
 SPREAD = Settings(shards=3, replicas=1)
 
 
-def is_free(port):
+def is_free(port: int) -> bool:
     with socket.socket() as listener:
         return listener.connect_ex(("127.0.0.1", port)) != 0
 
@@ -35,20 +39,20 @@ def is_free(port):
 class Nodes:
     """Three nodes of a cluster of their own."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program: Path, folder: str) -> None:
         self.program, self.folder = program, folder
         ports = range(9500, 9900, 10)
         port = next(port for port in ports if all(is_free(port + at) for at in (0, 1, 2, 100, 101, 102)))
         urls = self.run("start", "--nodes", "3", "--heap", "384m", "--port", str(port))
         self.url = urls.strip().splitlines()[-1]
 
-    def run(self, action, *more):
+    def run(self, action: str, *more: object) -> str:
         command = [sys.executable, str(self.program), action, str(self.folder), *map(str, more)]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
 
 
 @pytest.fixture(scope="module")
-def nodes(cluster_program):
+def nodes(cluster_program: Path) -> Iterator[Nodes]:
     memory = Path("/dev/shm")  # where there is one: a cluster flushes its state to the disk at every change
     with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
         started = Nodes(cluster_program, folder)
@@ -59,20 +63,20 @@ def nodes(cluster_program):
 
 
 @pytest.fixture
-def patient(nodes, connect):
+def patient(nodes: Nodes, connect: Callable[..., Cluster]) -> Cluster:
     return connect(nodes.url, patience=PATIENT, timeout="10")
 
 
-def pools(kb):
+def pools(kb: KnowledgeBase) -> list[dict[str, Any]]:
     return [Answerer(kb).query(text, top=None).to_json() | {"milliseconds": None} for text in QUESTIONS]
 
 
-def load_while(kb, cluster, name, happening, tmp_path):
+def load_while(kb: KnowledgeBase, cluster: Cluster, name: str, happening: Callable[[], None], tmp_path: Path) -> Loaded:
     """Load while something happens to the cluster once a tenth is confirmed; give what the load came to."""
     thread = threading.Thread(target=happening)
     begun = []
 
-    def progress(role, done):
+    def progress(role: str, done: int) -> None:
         if role == "entities" and done > 50 and not begun:
             begun.append(True)
             thread.start()
@@ -85,8 +89,10 @@ def load_while(kb, cluster, name, happening, tmp_path):
     return loaded
 
 
-def test_a_node_killed_during_a_load_loses_nothing(nodes, patient, sample_kb, tmp_path):
-    def happening():
+def test_a_node_killed_during_a_load_loses_nothing(
+    nodes: Nodes, patient: Cluster, sample_kb: EmbeddedKB, tmp_path: Path
+) -> None:
+    def happening() -> None:
         nodes.run("kill", 2)
         nodes.run("restart", 2)
 
@@ -94,8 +100,10 @@ def test_a_node_killed_during_a_load_loses_nothing(nodes, patient, sample_kb, tm
     assert pools(ElasticKB("killed", patient)) == pools(sample_kb)
 
 
-def test_a_cluster_stopped_and_started_during_a_load_loses_nothing(nodes, patient, sample_kb, tmp_path):
-    def happening():
+def test_a_cluster_stopped_and_started_during_a_load_loses_nothing(
+    nodes: Nodes, patient: Cluster, sample_kb: EmbeddedKB, tmp_path: Path
+) -> None:
+    def happening() -> None:
         nodes.run("stop")
         for node in (1, 2, 3):
             nodes.run("restart", node)
@@ -104,13 +112,15 @@ def test_a_cluster_stopped_and_started_during_a_load_loses_nothing(nodes, patien
     assert pools(ElasticKB("stopped", patient)) == pools(sample_kb)
 
 
-def test_queries_answer_while_a_node_is_killed(nodes, patient, sample_kb, tmp_path, connect):
+def test_queries_answer_while_a_node_is_killed(
+    nodes: Nodes, patient: Cluster, sample_kb: EmbeddedKB, tmp_path: Path, connect: Callable[..., Cluster]
+) -> None:
     load_while(sample_kb, patient, "queried", lambda: None, tmp_path)
     patient.ask("GET", "/_cluster/health/queried", to="wait", params={"wait_for_status": "green", "timeout": "60s"})
     expected = pools(sample_kb)
     seen, killed = [], threading.Event()
 
-    def kill():
+    def kill() -> None:
         nodes.run("kill", 3)
         killed.set()
 

@@ -1,10 +1,14 @@
 """Whether vectors belong to a version on the cluster; how they are searched is the contract of all vector indexes."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import pytest
 
 from kbtools.errors import BadVectors, VectorsMissing, WrongFormat
+from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.load import Loaded
 from kbtools.indexers.elastic.mapping import OWNER, Settings, make_mark
 from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.elastic.versions import current_version, list_versions
@@ -14,16 +18,18 @@ ENTITIES = 506
 
 
 @pytest.fixture
-def opened(load_sample, cluster, kb_name):
+def opened(load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str) -> ElasticKB:
     load_sample()
     return ElasticKB(kb_name, cluster)
 
 
-def given(rows, dim=4):
+def given(rows: Sequence[int], dim: int = 4) -> EntityVectors:
     return EntityVectors(np.array(rows, dtype=np.uint32), dim, lambda some: np.ones((len(some), dim), np.float32))
 
 
-def test_vectors_belong_to_their_version_and_go_with_it(opened, cluster, kb_name, load_sample):
+def test_vectors_belong_to_their_version_and_go_with_it(
+    opened: ElasticKB, cluster: Cluster, kb_name: str, load_sample: Callable[..., Loaded]
+) -> None:
     load_vectors(opened, given(range(400)), settings=Settings(replicas=0))
     assert "vectors" in current_version(cluster, kb_name).indexes
     assert len(ElasticKB(kb_name, cluster).vectors()) == 400
@@ -42,19 +48,21 @@ def test_vectors_belong_to_their_version_and_go_with_it(opened, cluster, kb_name
         pytest.param(given([0], dim=0), id="none"),
     ],
 )
-def test_what_the_cluster_would_reject_is_refused(opened, vectors):
+def test_what_the_cluster_would_reject_is_refused(opened: ElasticKB, vectors: EntityVectors) -> None:
     with pytest.raises(WrongFormat):
         load_vectors(opened, vectors)
 
 
-def test_what_a_failed_load_leaves_is_removed(opened, cluster, kb_name):
+def test_what_a_failed_load_leaves_is_removed(opened: ElasticKB, cluster: Cluster, kb_name: str) -> None:
     broken = EntityVectors(np.array([0], dtype=np.uint32), 2, lambda some: np.full((1, 2), np.nan, np.float32))
     with pytest.raises(BadVectors):
         load_vectors(opened, broken)
     assert list(current_version(cluster, kb_name).indexes) == ["entities", "names"]
 
 
-def test_vectors_of_a_killed_loader_are_not_read_and_go_with_their_version(opened, cluster, kb_name):
+def test_vectors_of_a_killed_loader_are_not_read_and_go_with_their_version(
+    opened: ElasticKB, cluster: Cluster, kb_name: str
+) -> None:
     index = load_vectors(opened, given([0, 1])).index
     mark = make_mark(kb_name, opened.version.number, complete=False)
     cluster.ask("PUT", f"/{index}/_mapping", {"_meta": {OWNER: mark}}, to="unmark")

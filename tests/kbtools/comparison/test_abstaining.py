@@ -13,6 +13,7 @@ from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run import Run
 from kbtools.errors import RunMismatch, RunUnusable
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.questions import read_annotated
 from kbtools.ranking.joint import Weights
 from kbtools.ranking.weights import ranking_key
@@ -83,7 +84,7 @@ def test_a_run_without_validation_questions_calibrates_nothing(sample_run: Run, 
         read_calibration(sample_run.folder, sample_memory, pruning="n-gram", scorer="lexical")
 
 
-def test_a_calibration_of_another_knowledge_base_is_refused(calibrated: Run, tiny_memory) -> None:
+def test_a_calibration_of_another_knowledge_base_is_refused(calibrated: Run, tiny_memory: KnowledgeBase) -> None:
     with pytest.raises(RunMismatch, match=r"compared on the knowledge base sample\.kb, not on this one"):
         read_calibration(calibrated.folder, Answerer(tiny_memory), pruning="n-gram+", scorer="lexical")
 

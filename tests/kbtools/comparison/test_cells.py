@@ -56,29 +56,37 @@ def tied(result: Result) -> tuple[Candidate, ...]:
     return result.candidates[: result.tied]
 
 
-def test_accuracy_is_that_of_queries(outcomes, results, gold) -> None:
+def test_accuracy_is_that_of_queries(
+    outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion]
+) -> None:
     assert outcomes["strict"].mean() == pytest.approx(expected_accuracy(results, gold))
 
 
-def test_recall_and_pool_sizes_are_those_of_the_pruner(outcomes, sample_memory, gold, pruning) -> None:
+def test_recall_and_pool_sizes_are_those_of_the_pruner(
+    outcomes: dict[str, np.ndarray], sample_memory: Answerer, gold: list[AnnotatedQuestion], pruning: str
+) -> None:
     figures = pruning_figures(sample_memory, gold, pruning=pruning)
 
     assert outcomes["recalled"].sum() == figures.recalled
     assert outcomes["pool"].mean() == pytest.approx(figures.mean_pool)
 
 
-def test_ties_are_those_of_queries(outcomes, results) -> None:
+def test_ties_are_those_of_queries(outcomes: dict[str, np.ndarray], results: list[Result]) -> None:
     assert outcomes["tied"].tolist() == [result.tied for result in results]
 
 
-def test_ties_are_broken_by_id_at_both_ends(outcomes, results, gold) -> None:
+def test_ties_are_broken_by_id_at_both_ends(
+    outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion]
+) -> None:
     pairs = list(zip(results, gold, strict=True))
 
     assert outcomes["first"].tolist() == [int(is_gold(tied(result)[0], one)) for result, one in pairs]
     assert outcomes["last"].tolist() == [int(is_gold(tied(result)[-1], one)) for result, one in pairs]
 
 
-def test_confidence_is_the_share_of_the_winner_in_the_pool(outcomes, results) -> None:
+def test_confidence_is_the_share_of_the_winner_in_the_pool(
+    outcomes: dict[str, np.ndarray], results: list[Result]
+) -> None:
     expected = [
         1 / math.fsum(math.exp(found.score - result.candidates[0].score) for found in result.candidates)
         for result in results
@@ -87,7 +95,9 @@ def test_confidence_is_the_share_of_the_winner_in_the_pool(outcomes, results) ->
     assert outcomes["confidence"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_confidence_without_the_subject_is_that_of_the_others(outcomes, results, gold) -> None:
+def test_confidence_without_the_subject_is_that_of_the_others(
+    outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion]
+) -> None:
     others = [
         [found.score for found in result.candidates if found.subject != one.subject]
         for result, one in zip(results, gold, strict=True)
@@ -97,7 +107,9 @@ def test_confidence_without_the_subject_is_that_of_the_others(outcomes, results,
     assert outcomes["confidence_without"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_an_object_counts_where_the_winners_lead_to_it(outcomes, results, gold, sample_memory) -> None:
+def test_an_object_counts_where_the_winners_lead_to_it(
+    outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion], sample_memory: Answerer
+) -> None:
     facts = sample_memory.kb.facts
     expected = [
         np.mean([one.object in facts[found.subject][found.relation] for found in tied(result)])
@@ -107,7 +119,7 @@ def test_an_object_counts_where_the_winners_lead_to_it(outcomes, results, gold, 
     assert outcomes["object"] == pytest.approx(expected)
 
 
-def test_the_bound_counts_the_namesakes_of_the_winners(outcomes, results) -> None:
+def test_the_bound_counts_the_namesakes_of_the_winners(outcomes: dict[str, np.ndarray], results: list[Result]) -> None:
     def alike(found: Candidate) -> tuple[object, ...]:
         mention = found.mention
         return (mention.start, mention.end, found.rung, found.parts["similarity"], found.relation)
@@ -121,7 +133,9 @@ def test_the_bound_counts_the_namesakes_of_the_winners(outcomes, results) -> Non
     assert outcomes["bound"] == pytest.approx(expected)
 
 
-def test_the_relation_given_the_subject_is_ranked_among_its_own(outcomes, results, gold) -> None:
+def test_the_relation_given_the_subject_is_ranked_among_its_own(
+    outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion]
+) -> None:
     def given(result: Result, one: AnnotatedQuestion) -> float:
         own = {found.relation: found.parts["relation"] for found in result.candidates if found.subject == one.subject}
         best = [relation for relation, score in own.items() if score == max(own.values())]

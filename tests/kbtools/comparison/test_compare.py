@@ -23,6 +23,7 @@ from kbtools.errors import (
     SourceEmpty,
     UnknownPlugin,
 )  # fmt: skip
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Link
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -141,7 +142,7 @@ def test_other_names_are_added_to_a_run(answerer: Answerer, request_for: Ask) ->
     assert {cell.pruning for cell in run.cells} == {"n-gram", "n-gram+", "n-gram-idf"}
 
 
-def test_another_knowledge_base_is_refused(answerer: Answerer, request_for: Ask, tiny_memory) -> None:
+def test_another_knowledge_base_is_refused(answerer: Answerer, request_for: Ask, tiny_memory: KnowledgeBase) -> None:
     compare(answerer, request_for())
 
     with pytest.raises(RunMismatch, match=r"knowledge base sample\.kb \(\w{12}\), asked for tiny\.kb \(\w{12}\)"):

@@ -22,6 +22,7 @@ from kbtools.comparison.significance import compare_cells, mcnemar
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
 from kbtools.questions import AnnotatedQuestion, read_annotated
+from tests.conftest import World
 
 GRID = Grid(("n-gram", "n-gram+"))
 
@@ -167,7 +168,7 @@ def test_single_and_multi_subject_questions_make_up_the_recalled(sample_run: Run
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_renaming_every_id_changes_no_figure(
     sample_run: Run,
-    sample_world,
+    sample_world: World,
     sample_questions: Path,
     make_kb: Callable[..., KnowledgeBase],
     tmp_path: Path,
@@ -193,7 +194,7 @@ def test_renaming_every_id_changes_no_figure(
     assert values(after) == pytest.approx(values(sample_run))
 
 
-def new_names(world, questions: list[AnnotatedQuestion], seed: int) -> Callable[[str], str]:
+def new_names(world: World, questions: list[AnnotatedQuestion], seed: int) -> Callable[[str], str]:
     """Shuffle the ids of entities among themselves; literals keep their spelling."""
     used = {canonical_id(entity) for s, _, o in world.facts for entity in (s, o)}
     used |= {canonical_id(entity) for pairs in (world.names, world.types, world.aliases) for entity, _ in pairs}

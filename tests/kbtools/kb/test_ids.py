@@ -23,7 +23,7 @@ from kbtools.kb.ids import canonical_id, is_literal, literal_text, unescape
         "<http://rdf.freebase.com/ns/m.01_x>",
     ],
 )
-def test_every_spelling_of_an_id_is_one(spelling):
+def test_every_spelling_of_an_id_is_one(spelling: str) -> None:
     assert canonical_id(spelling) == "m.01_x"
 
 
@@ -45,7 +45,7 @@ def test_every_spelling_of_an_id_is_one(spelling):
         ("", ""),
     ],
 )
-def test_any_other_id_is_kept(spelling, canonical):
+def test_any_other_id_is_kept(spelling: str, canonical: str) -> None:
     assert canonical_id(spelling) == canonical
 
 
@@ -62,24 +62,24 @@ def test_any_other_id_is_kept(spelling, canonical):
         ('""', ""),
     ],
 )
-def test_a_literal_gives_its_words(literal, text):
+def test_a_literal_gives_its_words(literal: str, text: str) -> None:
     assert is_literal(literal)
     assert literal_text(literal) == text
 
 
 @pytest.mark.parametrize("entity_id", ["m.01", "", '"', '"open', '"Weird" Al', 'Al "Weird"', '"a"@en b'])
-def test_what_is_no_whole_literal_is_an_entity(entity_id):
+def test_what_is_no_whole_literal_is_an_entity(entity_id: str) -> None:
     assert not is_literal(entity_id)
     assert literal_text(entity_id) == entity_id
 
 
 @given(st.lists(st.sampled_from(["\\", "u", "U", "d83d", "de00", "0041", "00", '"', "n", "x"])).map("".join))
-def test_no_text_crashes_the_escapes_or_leaves_half_a_pair(text):
+def test_no_text_crashes_the_escapes_or_leaves_half_a_pair(text: str) -> None:
     assert unescape(text).encode().decode() == unescape(text)
 
 
 @given(st.text())
-def test_escaped_text_is_undone(text):
+def test_escaped_text_is_undone(text: str) -> None:
     escaped = "".join(f"\\U{ord(character):08x}" for character in text)
     assert unescape(escaped) == text
     assert unescape(text.replace("\\", "\\\\")) == text

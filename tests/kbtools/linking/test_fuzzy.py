@@ -1,22 +1,28 @@
 """Fuzzy linking: where it is tried, what it finds, and what it leaves alone."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
+from kbtools.answering import Answerer
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling, link_fuzzily, relation_words
 from kbtools.linking.strict import link_strictly
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
+from tests.conftest import World
 
 NOBODY = np.empty(0, dtype=np.uint32)
 
 
-def spans(kb, text):
+def spans(kb: KnowledgeBase, text: str) -> list[str]:
     return [ngram.form for ngram in Misspelling(kb).spans(Question.read(text))]
 
 
-def test_relation_words_are_the_parts_of_relation_names():
+def test_relation_words_are_the_parts_of_relation_names() -> None:
     assert relation_words(["a.b_c/d#e", "film.directed_by"]) == {"a", "b", "c", "d", "e", "film", "directed", "by"}
 
 
@@ -28,7 +34,7 @@ def test_relation_words_are_the_parts_of_relation_names():
         ("where was Sasha Vujacik born", "Sasha Vujacik", "m.07f3jg"),
     ],
 )
-def test_a_misspelt_mention_is_linked_fuzzily(sample, text, mention, subject):
+def test_a_misspelt_mention_is_linked_fuzzily(sample: Answerer, text: str, mention: str, subject: str) -> None:
     links = Misspelling(sample.kb).links(Question.read(text))
     assert {text[link.start : link.end] for link in links} == {mention}
     assert {link.rung for link in links} == {Rung.FUZZY}
@@ -37,36 +43,36 @@ def test_a_misspelt_mention_is_linked_fuzzily(sample, text, mention, subject):
 
 
 @pytest.mark.parametrize("text", ["", "?", "who wrote frankenstein", "who wrote 1986", "what is it", "user1002 topics"])
-def test_nothing_is_misspelt_where_every_word_is_known_short_or_holds_digits(sample, text):
+def test_nothing_is_misspelt_where_every_word_is_known_short_or_holds_digits(sample: Answerer, text: str) -> None:
     assert spans(sample.kb, text) == []
 
 
 @pytest.mark.parametrize("text", ["who directed it", "what was it written by", "name the currency", "is it described"])
-def test_words_that_relations_or_questions_are_made_of_are_not_misspelt(sample, text):
+def test_words_that_relations_or_questions_are_made_of_are_not_misspelt(sample: Answerer, text: str) -> None:
     assert spans(sample.kb, text) == []
 
 
-def test_the_longest_span_comes_first_and_ends_before_function_words(sample):
+def test_the_longest_span_comes_first_and_ends_before_function_words(sample: Answerer) -> None:
     found = spans(sample.kb, "who is the autor of the old carribean")
     assert found[-1] in ("carribean", "autor")
     assert [form.count(" ") for form in found] == sorted((form.count(" ") for form in found), reverse=True)
     assert not any(form.startswith(("the ", "of ", "who ")) or form.endswith((" the", " of")) for form in found)
 
 
-def test_a_span_names_its_characters(sample):
+def test_a_span_names_its_characters(sample: Answerer) -> None:
     text = "who wrote «frankenstien»?"
     (span,) = [ngram for ngram in Misspelling(sample.kb).spans(Question.read(text)) if " " not in ngram.form]
     assert text[span.start : span.end] == span.form == "frankenstien"
 
 
-def test_entities_that_are_linked_strictly_keep_their_link(sample):
+def test_entities_that_are_linked_strictly_keep_their_link(sample: Answerer) -> None:
     question = Question.read("frankenstein or frankenstien")
     strict = link_strictly(sample.kb, question)
     assert strict
     assert Misspelling(sample.kb).links(question, strict=strict) == []
 
 
-def test_a_fuzzy_link_leaves_out_the_entities_told_and_keeps_their_namesakes(tiny):
+def test_a_fuzzy_link_leaves_out_the_entities_told_and_keeps_their_namesakes(tiny: KnowledgeBase) -> None:
     ngram = Ngram("pariss", 0, 0, 0, 6)
     paris = np.array(tiny.rows(["m.01paris"]), dtype=np.uint32)
     everyone = {one for link in link_fuzzily(tiny, ngram, but=NOBODY) for one in tiny.ids(link.entities)}
@@ -75,7 +81,9 @@ def test_a_fuzzy_link_leaves_out_the_entities_told_and_keeps_their_namesakes(tin
     assert others == {"m.02paris"}
 
 
-def test_at_most_twenty_forms_are_linked(make_kb, backend, new_world):
+def test_at_most_twenty_forms_are_linked(
+    make_kb: Callable[[str, World], Any], backend: str, new_world: type[World]
+) -> None:
     named = tuple((f"m.{letter}{other}", f"solaris{letter}{other}") for letter in "abcdef" for other in "abcdef")
     kb = make_kb(backend, new_world(facts=(("m.aa", "r", "o"),), names=named))
     assert len(link_fuzzily(kb, Ngram("solaris", 0, 0, 0, 7), but=NOBODY)) == 20

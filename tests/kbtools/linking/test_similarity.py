@@ -11,7 +11,7 @@ FORM = st.text("abc 01", min_size=1, max_size=8)
 
 
 @given(FORM, st.lists(FORM, max_size=20), st.integers(0, 5), st.sampled_from([0.0, 50.0, 80.0]))
-def test_forms_are_scored_as_a_plain_loop_would(form, recalled, limit, cutoff):
+def test_forms_are_scored_as_a_plain_loop_would(form: str, recalled: list[str], limit: int, cutoff: float) -> None:
     looped = []
     for near in set(recalled):
         digits = ["".join(c if c.isdigit() else " " for c in text).split() for text in (form, near)]
@@ -31,17 +31,17 @@ def test_forms_are_scored_as_a_plain_loop_would(form, recalled, limit, cutoff):
         ("level 42", "42 level"),
     ],
 )
-def test_other_digits_are_no_match_in_either_direction(form, near):
+def test_other_digits_are_no_match_in_either_direction(form: str, near: str) -> None:
     expected = ["42 level"] if form == "level 42" else []
     assert [found.form for found in rescore(form, [near], limit=9, cutoff=0)] == expected
     assert bool(rescore(near, [form], limit=9, cutoff=0)) is bool(expected)
 
 
-def test_forms_of_one_similarity_stand_in_the_order_of_their_letters():
+def test_forms_of_one_similarity_stand_in_the_order_of_their_letters() -> None:
     assert [near.form for near in rescore("aaaa", ["aaac", "aaab"], limit=2, cutoff=0)] == ["aaab", "aaac"]
 
 
-def test_long_forms_are_never_similar():
+def test_long_forms_are_never_similar() -> None:
     long = "a" * LONGEST_NAME
     assert rescore(long, [long[1:]], limit=1, cutoff=80)
     assert rescore(long + "b", [long], limit=1, cutoff=80) == []

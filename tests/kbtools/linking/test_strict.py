@@ -1,17 +1,22 @@
 """Strict linking: which characters a mention covers, and on which rung of the ladder it stands."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung, compare
+from tests.conftest import World
 
 
 @pytest.fixture(scope="session")
-def names(make_kb, new_world):
+def names(make_kb: Callable[[str, World], Any], new_world: type[World]) -> KnowledgeBase:
     """Give a knowledge base in which each of these names has an entity of its own."""
     spelt = [
         "C", "C++", "C#", ".NET", "Who?", "¿Qué?", "Wham!", "!!!", "Red Cloud's War", "The Who", "Paris, Texas",
@@ -21,7 +26,7 @@ def names(make_kb, new_world):
     return make_kb("memory", new_world(facts=facts, names=tuple((f"m.{at}", name) for at, name in enumerate(spelt))))
 
 
-def links(kb, text):
+def links(kb: KnowledgeBase, text: str) -> set[tuple[str, str, Rung]]:
     """List what a question links to: the mention, the name, the rung."""
     return {(text[link.start : link.end], link.name, link.rung) for link in link_strictly(kb, Question.read(text))}
 
@@ -64,21 +69,25 @@ def links(kb, text):
         ("is it in $", "$", "$", Rung.EXACT),
     ],
 )
-def test_a_mention_covers_its_name_and_stands_on_its_rung(names, text, mention, name, rung):
+def test_a_mention_covers_its_name_and_stands_on_its_rung(
+    names: KnowledgeBase, text: str, mention: str, name: str, rung: Rung
+) -> None:
     assert (mention, name, rung) in links(names, text)
 
 
 @pytest.mark.parametrize("text", ["", " ", "zebra", "1984", "te", "cc", "¡"])
-def test_words_that_no_name_is_made_of_link_to_nothing(names, text):
+def test_words_that_no_name_is_made_of_link_to_nothing(names: KnowledgeBase, text: str) -> None:
     assert links(names, text) == set()
 
 
-def test_an_apostrophe_of_the_question_alone_is_told_by_the_rung(make_kb, new_world):
+def test_an_apostrophe_of_the_question_alone_is_told_by_the_rung(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
     kb = make_kb("memory", new_world(facts=(("a", "r", "b"),), names=(("a", "Nadirs"),)))
     assert links(kb, "who is nadir's") == {("nadir's", "Nadirs", Rung.APOSTROPHE)}
 
 
-def test_only_the_n_grams_asked_for_are_linked(names):
+def test_only_the_n_grams_asked_for_are_linked(names: KnowledgeBase) -> None:
     question = Question.read("the who in paris texas")
     asked = [ngram for ngram in ngrams(question, lengths=[2]) if ngram.form == "paris texas"]
     assert [link.name for link in link_strictly(names, question, asked)] == ["Paris, Texas"]
@@ -88,7 +97,7 @@ def test_only_the_n_grams_asked_for_are_linked(names):
 @given(
     st.text(st.sampled_from(list("cC+#.!?¿ '$&*\U0001f600")) | st.characters(exclude_categories=["Cs"]), max_size=20)
 )
-def test_every_mention_is_a_part_of_the_question_that_names_its_entity(names, text):
+def test_every_mention_is_a_part_of_the_question_that_names_its_entity(names: KnowledgeBase, text: str) -> None:
     for link in link_strictly(names, Question.read(text)):
         assert 0 <= link.start < link.end <= len(text)
         assert text[link.start] == text[link.start : link.end].lstrip()[:1]

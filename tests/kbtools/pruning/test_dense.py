@@ -1,5 +1,6 @@
 """Whether dense pruners keep the entities nearest to the question, and whose vectors and questions go together."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,25 +11,27 @@ from kbtools.answering import Answerer
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, VectorsMissing
 from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.vector_index import ExactVectors, Origin
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.vector_index import ExactVectors, Origin, VectorIndex
 from kbtools.linking.candidates import gather_candidates
 from kbtools.pruning.dense import Dense, DenseLast
 from kbtools.ranking.models import RECORD, make_embedder, make_vector_scorer, subject_vectors
-from kbtools.text.question import Question
+from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
+from tests.conftest import World
 
 NAMES = {"m.01paris": [1.0, 0.0], "m.02paris": [0.6, 0.8], "m.09unnamed": [-1.0, 0.0]}
 
 
 @pytest.fixture
-def kb(tiny_world) -> MemoryKB:
+def kb(tiny_world: World) -> MemoryKB:
     made = MemoryKB(tiny_world.facts, tiny_world.names, tiny_world.types, aliases=tiny_world.aliases)
     rows = np.array(made.rows(list(NAMES)), dtype=np.uint32)
     made.vector_index = ExactVectors(rows, np.array(list(NAMES.values()), dtype=np.float32))
     return made
 
 
-def east(asked) -> np.ndarray:
+def east(asked: Sequence[MarkedQuestion]) -> np.ndarray:
     """Embed every question as (1, 0)."""
     return np.array([[2.0, 0.0]] * len(asked), dtype=np.float32)
 
@@ -84,13 +87,13 @@ class Counting:
 
     dim = 2
 
-    def score(self, asked, *, which, subjects) -> np.ndarray:
+    def score(self, asked: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: EntityRows) -> np.ndarray:
         return np.zeros(len(subjects))
 
-    def embed_questions(self, asked) -> np.ndarray:
+    def embed_questions(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
         return east(asked)
 
-    def embed_subjects(self, subjects) -> np.ndarray:
+    def embed_subjects(self, subjects: EntityRows) -> np.ndarray:
         counts = self.kb.fact_counts(subjects).astype(np.float32)
         return np.stack([counts, np.ones_like(counts)], axis=1)
 
@@ -134,5 +137,5 @@ def test_vectors_of_another_training_are_refused(kb: MemoryKB, tmp_path: Path) -
         make_embedder(kb, models=tmp_path)
 
 
-def replace_origin(index, origin: Origin) -> ExactVectors:
+def replace_origin(index: VectorIndex, origin: Origin) -> ExactVectors:
     return ExactVectors(index.rows, index.vectors, origin=replace(origin))

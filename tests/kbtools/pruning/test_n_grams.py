@@ -1,13 +1,18 @@
 """Pruners: what each keeps of what links, and the contract that all share."""
 
 import math
+from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from kbtools.answering import Answerer
 from kbtools.errors import BrokenPlugin, ModelMissing, UnknownPlugin
 from kbtools.evaluation import mention_coverage, pruning_figures
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import gather_candidates
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning import DEFAULT, UNGUIDED, make_pruner
@@ -15,11 +20,12 @@ from kbtools.pruning.n_gram_plus import longest
 from kbtools.questions import read_annotated
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
+from tests.conftest import World
 
 every_pruner = pytest.mark.parametrize("pruning", list(UNGUIDED))
 
 
-def mentions(kb, text, pruning):
+def mentions(kb: KnowledgeBase, text: str, pruning: str) -> set[str]:
     return {text[link.start : link.end] for link in make_pruner(pruning, kb).links(Question.read(text))}
 
 
@@ -38,11 +44,11 @@ def mentions(kb, text, pruning):
         ("?", {"n-gram": {"?"}, "n-gram+": {"?"}, "n-gram-idf": {"?"}}),
     ],
 )
-def test_each_pruner_keeps_its_mentions(sample, text, kept):
+def test_each_pruner_keeps_its_mentions(sample: Answerer, text: str, kept: dict[str, Any]) -> None:
     assert {pruning: mentions(sample.kb, text, pruning) for pruning in kept} == kept
 
 
-def test_the_rarest_mention_weighs_most_and_three_are_kept(sample):
+def test_the_rarest_mention_weighs_most_and_three_are_kept(sample: Answerer) -> None:
     text = "who wrote it or hamlet or a clockwork orange"
     links = make_pruner("n-gram-idf", sample.kb).links(Question.read(text))
     weights = {text[link.start : link.end]: link.weight for link in links}
@@ -52,13 +58,17 @@ def test_the_rarest_mention_weighs_most_and_three_are_kept(sample):
 
 
 @pytest.mark.parametrize("pruning", ["n-gram+", "n-gram-idf"])
-def test_a_longer_name_without_facts_hides_no_shorter_one(make_kb, backend, new_world, pruning):
+def test_a_longer_name_without_facts_hides_no_shorter_one(
+    make_kb: Callable[[str, World], Any], backend: str, new_world: type[World], pruning: str
+) -> None:
     names = (("a", "moon"), ("z", "blue moon"))
     kb = make_kb(backend, new_world(facts=(("a", "r", "z"),), names=names))
     assert mentions(kb, "who sang blue moon", pruning) == {"moon"}
 
 
-def test_the_weight_of_a_mention_is_the_rarity_of_its_words(make_kb, backend, new_world):
+def test_the_weight_of_a_mention_is_the_rarity_of_its_words(
+    make_kb: Callable[[str, World], Any], backend: str, new_world: type[World]
+) -> None:
     names = (("a", "red"), ("b", "red blue"), ("c", "red green"), ("d", "violet"))
     kb = make_kb(backend, new_world(facts=(("a", "r", "z"), ("d", "r", "z")), names=names))
     links = make_pruner("n-gram-idf", kb).links(Question.read("red violet"))
@@ -67,7 +77,7 @@ def test_the_weight_of_a_mention_is_the_rarity_of_its_words(make_kb, backend, ne
 
 
 @every_pruner
-def test_no_pruner_invents_a_strict_link(sample, examples, pruning):
+def test_no_pruner_invents_a_strict_link(sample: Answerer, examples: Path, pruning: str) -> None:
     for gold in read_annotated(examples / "sample.valid.txt"):
         question = Question.read(gold.text)
         strict = {(one.start, one.end, one.name, one.rung) for one in link_strictly(sample.kb, question)}
@@ -77,28 +87,30 @@ def test_no_pruner_invents_a_strict_link(sample, examples, pruning):
 
 
 @every_pruner
-def test_a_pruner_asked_again_answers_the_same_whatever_it_was_asked_between(sample, pruning):
+def test_a_pruner_asked_again_answers_the_same_whatever_it_was_asked_between(sample: Answerer, pruning: str) -> None:
     pruner = make_pruner(pruning, sample.kb)
     texts = ["who wrote frankenstien", "what genre is the who", "where is nizke tatry"]
 
-    def links(text):
+    def links(text: str) -> list[tuple[object, ...]]:
         return [(one.ngram, one.name, one.rung, one.weight) for one in pruner.links(Question.read(text))]
 
     assert [links(text) for text in texts] == [links(text) for text in reversed(texts)][::-1]
 
 
 @every_pruner
-def test_a_question_and_its_context_in_other_case_keep_the_same_subjects(sample, examples, pruning):
+def test_a_question_and_its_context_in_other_case_keep_the_same_subjects(
+    sample: Answerer, examples: Path, pruning: str
+) -> None:
     pruner = make_pruner(pruning, sample.kb)
 
-    def subjects(text):
+    def subjects(text: str) -> list[int]:
         return gather_candidates(sample.kb, pruner.links(Question.read(text))).subjects.tolist()
 
     texts = [gold.text for gold in read_annotated(examples / "sample.valid.txt")]
     assert [subjects(text.lower()) for text in texts] == [subjects(text.upper()) for text in texts]
 
 
-def test_longest_equals_a_plain_loop(sample):
+def test_longest_equals_a_plain_loop(sample: Answerer) -> None:
     links = link_strictly(
         sample.kb, Question.read("harry potter and the philosopher's stone or the who in paris texas")
     )
@@ -115,7 +127,7 @@ def test_longest_equals_a_plain_loop(sample):
     assert len(looped) < len(links)
 
 
-def test_an_unknown_pruner_is_named_with_those_there_are(tiny_memory):
+def test_an_unknown_pruner_is_named_with_those_there_are(tiny_memory: KnowledgeBase) -> None:
     with pytest.raises(UnknownPlugin, match=r"no pruner 'n-grams'; known: dense, .*, n-gram, n-gram\+, n-gram-idf; or"):
         make_pruner("n-grams", tiny_memory)
     assert DEFAULT in UNGUIDED
@@ -125,18 +137,18 @@ class Misguided:
     guide = "a star"
 
 
-def test_what_no_pruner_can_be_guided_by_is_refused(tiny_memory):
+def test_what_no_pruner_can_be_guided_by_is_refused(tiny_memory: KnowledgeBase) -> None:
     with pytest.raises(BrokenPlugin, match="declares the guide 'a star', expected 'tagger', 'vectors' or None"):
         make_pruner(f"{__name__}:Misguided", tiny_memory)
 
 
-def test_a_guided_pruner_needs_its_guide(tiny_memory):
+def test_a_guided_pruner_needs_its_guide(tiny_memory: KnowledgeBase) -> None:
     with pytest.raises(ModelMissing, match="'focused' is guided by a tagger"):
         make_pruner("focused", tiny_memory)
 
 
 @every_pruner
-def test_every_pruner_recalls_the_gold_pairs_of_the_sample(sample, examples, pruning):
+def test_every_pruner_recalls_the_gold_pairs_of_the_sample(sample: Answerer, examples: Path, pruning: str) -> None:
     questions = [
         one for split in ("train", "valid", "test") for one in read_annotated(examples / f"sample.{split}.txt")
     ]
@@ -150,7 +162,7 @@ def test_every_pruner_recalls_the_gold_pairs_of_the_sample(sample, examples, pru
 # FBSQ, where it is at hand
 
 
-def test_fbsq_subjects_are_covered_and_n_gram_plus_halves_the_pool(fbsq, fbsq_folder):
+def test_fbsq_subjects_are_covered_and_n_gram_plus_halves_the_pool(fbsq: Answerer, fbsq_folder: Path) -> None:
     questions = list(islice(read_annotated(fbsq_folder / "annotated_fb_data_valid.txt"), 300))
     coverage = mention_coverage(fbsq.kb, questions)
     figures = {pruning: pruning_figures(fbsq, questions, pruning=pruning) for pruning in UNGUIDED}

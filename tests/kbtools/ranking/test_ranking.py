@@ -1,14 +1,18 @@
 """Ranking: every column against a plain loop, ties and cuts by hand."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kbtools.answering import Answerer
 from kbtools.errors import BrokenPlugin
 from kbtools.indexers.memory import MemoryKB
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Link, gather_candidates
 from kbtools.ranking.joint import POPULARITY, RUNG
 from kbtools.ranking.ranking import DECIMALS, order, rank
@@ -23,14 +27,14 @@ RELATIONS = ["p", "q", "r", "s"]
 class Spoken:
     """Score relations by the place of the mention, coarsely, so that scores tie."""
 
-    def __init__(self, relations):
+    def __init__(self, relations: Sequence[str]) -> None:
         self.count = len(relations)
 
-    def score(self, asked):
+    def score(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
         return np.array([[(one.start * 7 + at * 3) % 4 / 2 for at in range(self.count)] for one in asked])
 
 
-def pools():
+def pools() -> st.SearchStrategy[Any]:
     """Draw a small knowledge base and links into it."""
     entity = st.integers(0, 6).map("m.{}".format)
     facts = st.lists(st.tuples(entity, st.sampled_from(RELATIONS), entity), min_size=1, max_size=25)
@@ -45,7 +49,7 @@ def pools():
     return st.tuples(facts, st.lists(link, max_size=5))
 
 
-def make(drawn):
+def make(drawn: Any) -> tuple[MemoryKB, list[Link]]:
     facts, drawn_links = drawn
     kb = MemoryKB(facts, [(f"m.{at}", f"name {at}") for at in range(7)])
     tokens, links = QUESTION.tokens, []
@@ -59,7 +63,7 @@ def make(drawn):
 
 
 @given(pools())
-def test_gathered_candidates_equal_a_plain_loop(drawn):
+def test_gathered_candidates_equal_a_plain_loop(drawn: Any) -> None:
     kb, links = make(drawn)
     expected = {}
     for link in sorted(links, key=lambda link: link.order):
@@ -79,7 +83,7 @@ def test_gathered_candidates_equal_a_plain_loop(drawn):
 
 @given(pools(), st.none() | st.integers(1, 6))
 @settings(deadline=None)
-def test_ranking_equals_a_plain_loop(drawn, top):
+def test_ranking_equals_a_plain_loop(drawn: Any, top: int | None) -> None:
     kb, links = make(drawn)
     pool = gather_candidates(kb, links)
     scorer = Spoken(kb.relations)
@@ -111,7 +115,7 @@ def test_ranking_equals_a_plain_loop(drawn, top):
 
 
 @given(st.lists(st.sampled_from([0.0, -0.5, -1.0]), min_size=12, max_size=12), st.integers(0, 14))
-def test_a_cut_inside_a_tie_keeps_the_first_ids(scores, top):
+def test_a_cut_inside_a_tie_keeps_the_first_ids(scores: list[float], top: int | None) -> None:
     kb = MemoryKB([(f"m.{at:02}", "r", "o") for at in range(12)], [(f"m.{at:02}", "name") for at in range(12)])
     entities = np.array(kb.rows([f"m.{at:02}" for at in range(12)]), dtype=np.uint32)
     pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
@@ -120,7 +124,7 @@ def test_a_cut_inside_a_tie_keeps_the_first_ids(scores, top):
     assert order(kb, pool, np.array(scores), None) == by_score_then_id
 
 
-def test_of_a_tie_inside_one_subject_the_relation_decides():
+def test_of_a_tie_inside_one_subject_the_relation_decides() -> None:
     kb = MemoryKB([("m.1", relation, "o") for relation in RELATIONS], [("m.1", "name")])
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
     pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
@@ -128,17 +132,17 @@ def test_of_a_tie_inside_one_subject_the_relation_decides():
     assert [kb.relations[int(pool.relation[at])] for at in best] == ["p", "q", "r"]
 
 
-def test_probabilities_of_the_relations_of_a_pool_sum_to_one(sample):
+def test_probabilities_of_the_relations_of_a_pool_sum_to_one(sample: Answerer) -> None:
     result = sample.query("harry potter", pruning="n-gram+", top=None)
     spoken = {one.relation: one.parts["relation"] for one in result.candidates}
     assert sum(math.exp(value) for value in spoken.values()) == pytest.approx(1, abs=1e-5)
 
 
-def test_large_scores_do_not_overflow():
+def test_large_scores_do_not_overflow() -> None:
     kb = MemoryKB([("m.1", "p", "o"), ("m.1", "q", "o")], [("m.1", "name")])
 
     class Loud(Spoken):
-        def score(self, asked):
+        def score(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
             return np.array([[1e6, -1e6]])
 
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
@@ -156,11 +160,11 @@ def test_large_scores_do_not_overflow():
         ([[-math.inf, 0.0]], "no finite number"),
     ],
 )
-def test_a_scorer_that_breaks_its_contract_is_named(scores, message):
+def test_a_scorer_that_breaks_its_contract_is_named(scores: list[Any], message: str) -> None:
     kb = MemoryKB([("m.1", "p", "o"), ("m.1", "q", "o")], [("m.1", "name")])
 
     class Given(Spoken):
-        def score(self, asked):
+        def score(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
             return np.array(scores)
 
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
@@ -169,25 +173,25 @@ def test_a_scorer_that_breaks_its_contract_is_named(scores, message):
         rank(kb, QUESTION, pool, scorer=Given(kb.relations), top=None)
 
 
-def test_an_empty_pool_ranks_nothing(tiny_memory):
+def test_an_empty_pool_ranks_nothing(tiny_memory: KnowledgeBase) -> None:
     ranking = rank(
         tiny_memory, QUESTION, gather_candidates(tiny_memory, []), scorer=Spoken(tiny_memory.relations), top=None
     )
     assert (ranking.parts, ranking.scores.tolist(), ranking.best, ranking.tied) == ({}, [], [], 0)
 
 
-def test_links_to_subjects_without_facts_rank_nothing(sample):
+def test_links_to_subjects_without_facts_rank_nothing(sample: Answerer) -> None:
     question = Question.read("atlantis")
     pool = gather_candidates(sample.kb, sample.pruner("n-gram").links(question))
     assert (len(pool.subjects), len(pool)) == (1, 0)
     assert rank(sample.kb, question, pool, scorer=sample.scorer("lexical"), top=10).tied == 0
 
 
-def test_the_whole_gain_of_popularity_is_less_than_a_rung():
+def test_the_whole_gain_of_popularity_is_less_than_a_rung() -> None:
     assert 0 < POPULARITY < RUNG
 
 
-def test_a_subject_stands_once_with_the_best_of_its_links(sample):
+def test_a_subject_stands_once_with_the_best_of_its_links(sample: Answerer) -> None:
     text = "machine learning and Machine Learning"
     pool = gather_candidates(sample.kb, sample.pruner("n-gram").links(Question.read(text)))
     assert len(np.unique(pool.subjects)) == len(pool.subjects)

@@ -1,5 +1,7 @@
 """Forms: the rewritings under which questions ask for a name."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,12 +42,12 @@ NAME = st.text(st.one_of(st.characters(), st.sampled_from("aB1 '’,()[]&;#u0e4.
         (" \u200b", {}),
     ],
 )
-def test_a_name_is_stored_under_its_forms(name, forms):
+def test_a_name_is_stored_under_its_forms(name: str, forms: dict[str, Any]) -> None:
     assert name_forms(name) == forms
 
 
 @given(NAME)
-def test_forms_are_normal_and_begin_with_that_of_the_name(name):
+def test_forms_are_normal_and_begin_with_that_of_the_name(name: str) -> None:
     forms = name_forms(name)
     assert list(forms)[:1] == [form for form in [normal_form(name)] if form]
     assert all(form and normal_form(form) == form for form in forms)
@@ -66,10 +68,10 @@ def test_forms_are_normal_and_begin_with_that_of_the_name(name):
         ("rock 'n' roll", "rockn' roll"),
     ],
 )
-def test_apostrophes_inside_words_are_joined(text, joined):
+def test_apostrophes_inside_words_are_joined(text: str, joined: str) -> None:
     assert join_apostrophes(text) == joined
 
 
 @pytest.mark.parametrize("name", ["(" * 50_000, "(" + " " * 50_000 + "x", "&" * 50_000, "'" * 50_000, "x, " * 50_000])
-def test_a_long_name_of_awkward_characters_is_no_trap(name):
+def test_a_long_name_of_awkward_characters_is_no_trap(name: str) -> None:
     assert normal_form(name) in name_forms(name)

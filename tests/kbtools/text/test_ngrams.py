@@ -1,5 +1,7 @@
 """N-grams: every run of a question's words, under each form that a name may have."""
 
+from collections.abc import Container, Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,21 +10,22 @@ from kbtools.text.name_forms import APOSTROPHE, join_apostrophes
 from kbtools.text.ngrams import ngrams
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
+from kbtools.text.tokens import Token
 
 TEXT = st.text(st.sampled_from("abÉ1 '’.&?!()…℀\u0301\u200b\ufe0f\U0001f600"), max_size=12)
 LENGTHS = st.sets(st.integers(1, 6))
 FOUND = "form", "first", "last", "start", "end", "joined"
 
 
-def found(text, lengths=range(1, 20)):
+def found(text: str, lengths: Container[int] = range(1, 20)) -> list[tuple[object, ...]]:
     return [tuple(getattr(ngram, name) for name in FOUND) for ngram in ngrams(Question.read(text), lengths=lengths)]
 
 
-def forms(text, lengths=range(1, 20)):
+def forms(text: str, lengths: Container[int] = range(1, 20)) -> set[str]:
     return {ngram.form for ngram in ngrams(Question.read(text), lengths=lengths)}
 
 
-def naive(text, lengths):
+def naive(text: str, lengths: Container[int]) -> set[tuple[object, ...]]:
     """Every pair of words, every run of punctuation and its parts, in no order."""
     question = Question.read(text)
     tokens = question.tokens
@@ -47,7 +50,7 @@ def naive(text, lengths):
     return plain | {run for run in glued if len(run[0].split()) in lengths} | naive_punctuation(tokens, text)
 
 
-def naive_punctuation(tokens, text):
+def naive_punctuation(tokens: Sequence[Token], text: str) -> set[tuple[object, ...]]:
     marks = [
         (character, position, start, end)
         for position, token in enumerate(tokens)
@@ -62,33 +65,33 @@ def naive_punctuation(tokens, text):
     }
 
 
-def naive_marks(token, text):
+def naive_marks(token: Token, text: str) -> list[tuple[str, int, int]]:
     """The characters of a run that can be seen, one by one."""
     apart = [(normal_form(text[at]), at, at + 1) for at in range(token.start, token.end)]
     return [mark for mark in apart if mark[0]]
 
 
 @given(TEXT.filter(lambda text: len(APOSTROPHE.findall(text)) <= 2 and "℀" not in text), LENGTHS)
-def test_ngrams_are_every_run_of_words_and_of_punctuation(text, lengths):
+def test_ngrams_are_every_run_of_words_and_of_punctuation(text: str, lengths: Container[int]) -> None:
     assert set(found(text, lengths)) == naive(text, lengths)
 
 
 @given(TEXT, LENGTHS)
-def test_no_ngram_comes_twice(text, lengths):
+def test_no_ngram_comes_twice(text: str, lengths: Container[int]) -> None:
     assert len(found(text, lengths)) == len(set(found(text, lengths)))
 
 
 @given(TEXT)
-def test_an_ngram_of_words_is_the_normal_form_of_its_span(text):
+def test_an_ngram_of_words_is_the_normal_form_of_its_span(text: str) -> None:
     spans = [ngram for ngram in found(text) if not ngram[5] and "℀" not in text]
     assert all(normal_form(text[start:end]) == form for form, _, _, start, end, _ in spans)
 
 
-def test_ten_words_have_fifty_five_ngrams():
+def test_ten_words_have_fifty_five_ngrams() -> None:
     assert len(found("who was it that wrote the book of the jungle")) == 55
 
 
-def test_only_the_lengths_that_names_have_are_yielded():
+def test_only_the_lengths_that_names_have_are_yielded() -> None:
     assert found("who wrote it", [2]) == [("who wrote", 0, 1, 0, 9, False), ("wrote it", 1, 2, 4, 12, False)]
 
 
@@ -116,23 +119,23 @@ def test_only_the_lengths_that_names_have_are_yielded():
         ("what is m/s", "m/s"),
     ],
 )
-def test_a_name_is_among_the_forms_of_a_question_that_holds_it(text, name):
+def test_a_name_is_among_the_forms_of_a_question_that_holds_it(text: str, name: str) -> None:
     assert normal_form(name) in forms(text)
 
 
-def test_an_apostrophe_is_joined_to_a_name_of_fewer_words_than_the_question_has():
+def test_an_apostrophe_is_joined_to_a_name_of_fewer_words_than_the_question_has() -> None:
     assert ("lakers", 0, 2, 0, 7, True) in found("laker's", [1])
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\u200b"])
-def test_a_question_of_nothing_has_no_ngram(text):
+def test_a_question_of_nothing_has_no_ngram(text: str) -> None:
     assert found(text) == []
 
 
 @pytest.mark.parametrize("text", ["word " * 5_000, "? " * 5_000, "?" * 5_000, "it's " * 5_000, "'s" * 5_000])
-def test_a_long_question_costs_no_more_than_its_length(text):
+def test_a_long_question_costs_no_more_than_its_length(text: str) -> None:
     assert len(found(text, [1, 2, 3])) < 100_000
 
 
-def test_a_run_longer_than_any_name_is_asked_for_in_parts_alone():
+def test_a_run_longer_than_any_name_is_asked_for_in_parts_alone() -> None:
     assert max(map(len, forms("?" * 40))) == 16

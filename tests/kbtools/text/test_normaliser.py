@@ -70,7 +70,7 @@ ANY_TEXT = st.text(
         ("𝔄𝔟𝔠", "abc"),
     ],
 )
-def test_a_name_has_its_normal_form(text, normal):
+def test_a_name_has_its_normal_form(text: str, normal: str) -> None:
     assert normal_form(text) == normal
 
 
@@ -87,7 +87,7 @@ def test_a_name_has_its_normal_form(text, normal):
         ("café", "cafe\u0301\u034f"),
     ],
 )
-def test_what_cannot_be_seen_is_no_part_of_a_name(seen, written):
+def test_what_cannot_be_seen_is_no_part_of_a_name(seen: str, written: str) -> None:
     assert normal_form(seen) == normal_form(written)
 
 
@@ -95,48 +95,48 @@ def test_what_cannot_be_seen_is_no_part_of_a_name(seen, written):
     ("text", "normal"),
     [("?", "?"), ("!!!", "!!!"), (" ! ! ", "!!"), ("…", "..."), ("( )", "()"), ("👨\u200d👩", "👨👩")],
 )
-def test_a_name_without_a_word_keeps_its_punctuation(text, normal):
+def test_a_name_without_a_word_keeps_its_punctuation(text: str, normal: str) -> None:
     assert normal_form(text) == normal
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u00a0", "\u200b", "\ufe0f", "\u0301", "\udc80"])
-def test_a_text_with_nothing_to_see_has_no_normal_form(text):
+def test_a_text_with_nothing_to_see_has_no_normal_form(text: str) -> None:
     assert normal_form(text) == ""
 
 
-def test_the_normal_form_of_a_normal_form_is_itself_for_every_character():
+def test_the_normal_form_of_a_normal_form_is_itself_for_every_character() -> None:
     text = [normal_form(f"a{character}b") for character in CHARACTERS]
     assert list(map(normal_form, text)) == text
 
 
 @given(ANY_TEXT)
-def test_the_normal_form_of_a_normal_form_is_itself(text):
+def test_the_normal_form_of_a_normal_form_is_itself(text: str) -> None:
     assert normal_form(normal_form(text)) == normal_form(text)
 
 
 @given(ANY_TEXT)
-def test_a_normal_form_can_be_stored(text):
+def test_a_normal_form_can_be_stored(text: str) -> None:
     normal = normal_form(text)
     assert normal.encode().decode() == normal
     assert normal == " ".join(normal.split())
 
 
 @given(ANY_TEXT, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
-def test_no_composition_changes_a_normal_form(text, form):
+def test_no_composition_changes_a_normal_form(text: str, form: str) -> None:
     assert normal_form(unicodedata.normalize(form, text)) == normal_form(text)
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_ascii_folds_as_its_characters_do(text):
+def test_ascii_folds_as_its_characters_do(text: str) -> None:
     assert fold(text) == "".join(map(fold_character, text))
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_ascii_splits_as_any_text_does(text):
+def test_ascii_splits_as_any_text_does(text: str) -> None:
     assert normal_form(f"{text} é a") == normal_form(" ".join(filter(None, [text_of_words(text), "e a"])))
 
 
-def text_of_words(text):
+def text_of_words(text: str) -> str:
     """The normal form of an ASCII text, one without a word giving none."""
     return "".join(
         character if character.isalnum() else " and " if character == "&" else " " for character in text.lower()

@@ -21,12 +21,12 @@ from kbtools.text.rungs import Form, Rung, compare
         ("c", "C++", Rung.PUNCTUATION),
     ],
 )
-def test_two_spellings_stand_on_the_strictest_rung_that_holds(surface, name, rung):
+def test_two_spellings_stand_on_the_strictest_rung_that_holds(surface: str, name: str, rung: Rung) -> None:
     assert compare(surface, name) is rung
     assert compare(name, surface) is rung
 
 
-def test_the_ladder_runs_from_strict_to_loose():
+def test_the_ladder_runs_from_strict_to_loose() -> None:
     assert [rung.label for rung in sorted(Rung)] == [
         "exact",
         "case",
@@ -50,5 +50,5 @@ def test_the_ladder_runs_from_strict_to_loose():
         (Form.ESCAPE, Rung.VARIANT),
     ],
 )
-def test_a_form_says_the_strictest_rung_of_its_matches(form, rung):
+def test_a_form_says_the_strictest_rung_of_its_matches(form: Form, rung: Rung) -> None:
     assert form.rung is rung

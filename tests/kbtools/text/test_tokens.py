@@ -28,7 +28,7 @@ ANY_TEXT = st.text(
 )
 
 
-def spelt(text):
+def spelt(text: str) -> list[tuple[str, str, bool]]:
     return [(token.text, text[token.start : token.end], token.is_word) for token in tokenise(text)]
 
 
@@ -53,12 +53,12 @@ def spelt(text):
         (" \t\n", []),
     ],
 )
-def test_a_text_has_its_tokens(text, tokens):
+def test_a_text_has_its_tokens(text: str, tokens: list[tuple[str, str, bool]]) -> None:
     assert spelt(text) == tokens
 
 
 @given(ANY_TEXT)
-def test_tokens_stand_in_order_where_they_say(text):
+def test_tokens_stand_in_order_where_they_say(text: str) -> None:
     found = [(token.start, token.end) for token in tokenise(text)]
     spans = list(dict.fromkeys(found))
     assert found == sorted(found)
@@ -68,30 +68,30 @@ def test_tokens_stand_in_order_where_they_say(text):
 
 
 @given(ANY_TEXT)
-def test_the_words_of_a_text_are_its_normal_form(text):
+def test_the_words_of_a_text_are_its_normal_form(text: str) -> None:
     words = [token.text for token in tokenise(text) if token.is_word]
     marks = [token.text for token in tokenise(text)]
     assert normal_form(text) == (" ".join(words) or "".join(marks))
 
 
 @given(ANY_TEXT)
-def test_every_token_has_the_normal_form_of_its_characters(text):
+def test_every_token_has_the_normal_form_of_its_characters(text: str) -> None:
     spans = groupby(tokenise(text), lambda token: (token.start, token.end))
     assert all(
         normal_form(text[start:end]) == " ".join(token.text for token in tokens) for (start, end), tokens in spans
     )
 
 
-def test_every_character_keeps_words_and_normal_form_together():
+def test_every_character_keeps_words_and_normal_form_together() -> None:
     texts = [f"x{character}y" for character in CHARACTERS]
     words = [" ".join(token.text for token in tokenise(text) if token.is_word) for text in texts]
     assert words == list(map(normal_form, texts))
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_ascii_is_cut_as_any_text_is(text):
+def test_ascii_is_cut_as_any_text_is(text: str) -> None:
     assert ascii_spans(text) == character_spans(text)
 
 
-def test_a_text_of_thousands_of_words_is_read():
+def test_a_text_of_thousands_of_words_is_read() -> None:
     assert len(tokenise("word? " * 5_000)) == 10_000
