@@ -1,35 +1,35 @@
-"""What the stages of a comparison depend on: a stage is computed again when its fingerprint changes, and only then."""
+"""What the stages of a comparison depend on: a stage is computed again when its fingerprint changes, and only then.
 
-import functools
+Code is known by the version that its authors gave it, so that a comment throws nothing away; models are known by
+their files.
+"""
+
+import ast
 import hashlib
 import inspect
 from dataclasses import asdict, dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
-import kbtools
+from kbtools import version
 from kbtools.answering import Answerer
 from kbtools.comparison.columns import digest
 from kbtools.comparison.grid import Cell
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
+from kbtools.plugins import PRUNERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
 from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.joint import Weights
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, plugin_folder
-from kbtools.ranking.ranking import DECIMALS
-from kbtools.text.normaliser import NORMALISER_VERSION
-from kbtools.version import __version__
+from kbtools.text import normaliser
 
-STAGES = 1
-"""Rises when the code of a stage changes what it gives."""
-
-LINKING = ("text", "linking", "pruning")
-"""The packages that decide what a pool holds."""
+DISTRIBUTION = "kbtools"
+"""The distribution whose plugins are known by their own versions alone; a release of it may change none of them."""
 
 
 def kb_digest(kb: KnowledgeBase) -> str:
     """Fingerprint the content of a knowledge base, with the order of its relations."""
-    return digest(kb.manifest.digest, NORMALISER_VERSION, list(kb.relations))
+    return digest(kb.manifest.digest, list(kb.relations))
 
 
 def questions_digest(questions: list[AnnotatedQuestion]) -> str:
@@ -38,7 +38,7 @@ def questions_digest(questions: list[AnnotatedQuestion]) -> str:
 
 
 def scorer_identity(names: str, models: Path | None) -> str:
-    """Fingerprint a relation scorer: the plugins it names, their versions, and the files of their models."""
+    """Fingerprint a relation scorer: the plugins that it averages, with their models."""
     return digest([plugin_identity(SCORERS, name.strip(), part=RELATION, models=models) for name in names.split(",")])
 
 
@@ -49,15 +49,15 @@ def subject_identity(cell: Cell, models: Path | None) -> str:
 
 
 def pruner_identity(answerer: Answerer, name: str) -> str:
-    """Fingerprint a pruner: its name, and the tagger or the vectors that guide it."""
+    """Fingerprint a pruner: its name and version, and the tagger or the vectors that guide it."""
     guide: object = None
-    pruner = answerer.pruner(name)
-    if guide_of(pruner) == "tagger":
+    kind = guide_of(answerer.pruner(name))
+    if kind == "tagger":
         guide = plugin_identity(TAGGERS, answerer.tagger, part=TAGGER, models=answerer.models)
-    if guide_of(pruner) == "vectors":
+    if kind == "vectors":
         vectors = answerer.kb.vectors()
         guide = [asdict(vectors.origin), vectors.dim, len(vectors)]
-    return digest([name, getattr(pruner, "version", 0), guide])
+    return digest([plugin_identity(PRUNERS, name), guide])
 
 
 def tagger_identity(name: str, models: Path | None) -> str:
@@ -65,36 +65,47 @@ def tagger_identity(name: str, models: Path | None) -> str:
     return digest(plugin_identity(TAGGERS, name, part=TAGGER, models=models))
 
 
-def plugin_identity(group: str, name: str, *, part: str, models: Path | None) -> list[object]:
-    """Tell one version of a plugin from another: what offers it, its code, and its model, which may be another's."""
+def plugin_identity(group: str, name: str, *, part: str = "", models: Path | None = None) -> list[object]:
+    """Tell one version of a plugin from another: its own number, what distributes it, and its model if it has one."""
     points = list_plugins(group).get(name, [])
-    offers = [[target(point), point.dist.version if point.dist else ""] for point in points]
     plugin = load_plugin(group, name) if points or ":" in name else None
     folder = plugin_folder(models, part, name, plugin) if models else None
-    return [name, offers, source_digest(plugin), folder_digest(folder) if folder and folder.is_dir() else None]
+    model = folder_digest(folder) if folder and folder.is_dir() else None
+    return [name, version_of(plugin), foreign_version(plugin, points), model]
 
 
-def source_digest(plugin: object) -> str | None:
-    """Fingerprint the file that a plugin is written in, if it is one."""
+def version_of(plugin: object) -> int | str:
+    """Give the number that the author of a plugin raises when it answers otherwise; 1 where it has none."""
+    number = getattr(plugin, "version", 1)
+    return number if isinstance(number, int | str) else 1
+
+
+def foreign_version(plugin: object, points: list[EntryPoint]) -> list[object] | None:
+    """Tell versions of a plugin of somebody else apart, who may not number it: by its distribution and its code."""
+    if any(point.dist and point.dist.name == DISTRIBUTION for point in points):
+        return None
+    offers = [[target(point), point.dist.version if point.dist else ""] for point in points]
+    return [*offers, code_digest(plugin)]
+
+
+def code_digest(plugin: object) -> str | None:
+    """Fingerprint the module that a plugin is written in, but for comments and layout, if it is written in one."""
     try:
         path = Path(inspect.getfile(plugin))  # type: ignore[arg-type]
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except (TypeError, OSError):
+        return digest(ast.dump(ast.parse(path.read_bytes())))
+    except (TypeError, OSError, SyntaxError):
         return None
-
-
-@functools.cache
-def pruning_code() -> str:
-    """Fingerprint the code that decides what pools hold, so that a changed pruner is not mistaken for the old one."""
-    package = Path(kbtools.__file__).parent
-    files = [path for name in LINKING for path in sorted((package / name).glob("*.py"))]
-    return digest([hashlib.sha256(path.read_bytes()).hexdigest() for path in files])
 
 
 def folder_digest(folder: Path) -> str:
     """Fingerprint the files of a folder."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return digest([[str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
+
+
+def step_versions() -> list[int]:
+    """List the versions of the steps that all cells share, in the order in which results depend on them."""
+    return [normaliser.NORMALISER_VERSION, version.LINKING_VERSION, version.POOLS_VERSION, version.SCORE_VERSION]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +119,10 @@ class Fingerprints:
     questions: str
 
     def gold(self) -> str:
-        return digest("gold", STAGES, __version__, self.kb, self.questions)
+        return digest("gold", *step_versions()[:2], self.kb, self.questions)
 
     def pools(self, pruner: str) -> str:
-        return digest("pools", self.gold(), pruning_code(), pruner)
+        return digest("pools", self.gold(), version.POOLS_VERSION, pruner)
 
     def tagger(self, tagger: str) -> str:
         return digest("tagger", self.gold(), tagger)
@@ -121,4 +132,4 @@ class Fingerprints:
 
     def cell(self, pruner: str, scorer: str, subject: str, weights: Weights) -> str:
         scores = self.scores(pruner, scorer), self.scores(pruner, subject)
-        return digest("cell", *scores, DECIMALS, asdict(weights))
+        return digest("cell", version.SCORE_VERSION, *scores, asdict(weights))

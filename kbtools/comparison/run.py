@@ -15,7 +15,7 @@ from kbtools.comparison.grid import Cell
 from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
 from kbtools.storage import read_record, write_record
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 1
+FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 2
 RECORD, GOLD = "run.msgpack", "gold.columns"
 CELLS, VALID = "cells", "valid"
 POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS = "pools", "relation", "subject", "taggers"

@@ -17,6 +17,7 @@ from kbtools.comparison.fingerprints import (
     Fingerprints,
     pruner_identity,
     scorer_identity,
+    step_versions,
     subject_identity,
     tagger_identity,
 )  # fmt: skip
@@ -70,7 +71,7 @@ class Stages:
         return gold
 
     def drop_outdated(self) -> None:
-        """Remove cells of models that have changed since, so that no table shows two of them under one name."""
+        """Remove cells of code or models that have changed since, so that no table shows two of them as one."""
         now = {(axis, cell[axis]): identity[axis] for cell, identity in self.identities.items() for axis in range(3)}
         for path in (self.out / CELLS).glob("*.columns"):
             try:
@@ -79,7 +80,8 @@ class Stages:
                 path.unlink()
                 continue
             before = enumerate(zip(facts["cell"], facts["identity"], strict=True))
-            if any(now.get((axis, name), identity) != identity for axis, (name, identity) in before):
+            renewed = any(now.get((axis, name), identity) != identity for axis, (name, identity) in before)
+            if renewed or facts["versions"] != step_versions():
                 path.unlink()
 
     def fill(self, cells: Sequence[Cell], *, errors: int) -> None:
@@ -122,7 +124,7 @@ class Stages:
         outcomes = join(pools, self.gold, score=score, relation=relation_part, objects=objects, relation_ids=ids)
         seconds = time.perf_counter() - begun + sum(one.facts["seconds"] for one in (relation, subject) if one)
         outcomes["milliseconds"] = 1000 * (pools.column("seconds") + seconds / len(self.gold))
-        facts = {"cell": list(cell), "identity": list(self.identities[cell])}
+        facts = {"cell": list(cell), "identity": list(self.identities[cell]), "versions": step_versions()}
         return Columns(self.fingerprint(cell), outcomes, facts)
 
     def pools(self, cell: Cell) -> Pools:

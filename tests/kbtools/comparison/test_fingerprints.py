@@ -1,26 +1,113 @@
-"""Whether what is computed from something else has another fingerprint."""
+"""Results are computed again where their code, by its version, or their model changed, and nowhere else."""
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kbtools.comparison.fingerprints import pruning_code, scorer_identity
+from kbtools import version
+from kbtools.answering import Answerer
+from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.fingerprints import plugin_identity, scorer_identity
+from kbtools.comparison.grid import Grid
+from kbtools.comparison.run import Run
+from kbtools.plugins import SCORERS
+from kbtools.pruning.n_gram_plus import NGramPlus
+from kbtools.scorers.counts import TypeCount
+from kbtools.scorers.lexical import LexicalScorer
+from kbtools.text import normaliser
 
 MODULE = "class Mine:\n    def __init__(self, relations):\n        self.relations = relations\n"
+
+GRID = Grid(("n-gram", "n-gram+"))
+
+EVERYTHING = {"gold", "pools/n-gram", "pools/n-gram+", "relation/n-gram~lexical", "relation/n-gram+~lexical",
+              "cells/n-gram~lexical~none", "cells/n-gram+~lexical~type-count"}  # fmt: skip
+"""Some files of each stage."""
 
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a module with a scorer on Python's path."""
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "scorer_under_development", raising=False)
     path = tmp_path / "scorer_under_development.py"
     path.write_text(MODULE, encoding="utf-8")
     return path
 
 
-def test_a_plugin_whose_code_changes_is_another(module: Path) -> None:
+def contents(run: Run) -> dict[str, int]:
+    """List the files of a run, by stage and names, with the time each was written."""
+    return {
+        str(path.relative_to(run.folder).with_suffix("")): path.stat().st_mtime_ns
+        for path in run.folder.rglob("*.columns")
+    }
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "renewed"),
+    [
+        (normaliser, "NORMALISER_VERSION", EVERYTHING),
+        (version, "LINKING_VERSION", EVERYTHING),
+        (version, "POOLS_VERSION", EVERYTHING - {"gold"}),
+        (version, "SCORE_VERSION", {name for name in EVERYTHING if "cells" in name}),
+        (NGramPlus, "version", {name for name in EVERYTHING if "n-gram+" in name}),
+        (LexicalScorer, "version", {name for name in EVERYTHING if "lexical" in name}),
+        (TypeCount, "version", {name for name in EVERYTHING if "type-count" in name}),
+    ],
+)
+def test_a_raised_version_computes_again_what_depends_on_it(
+    sample_memory: Answerer,
+    request_for: Callable[..., Request],
+    monkeypatch: pytest.MonkeyPatch,
+    holder: object,
+    name: str,
+    renewed: set[str],
+) -> None:
+    before = contents(compare(Answerer(sample_memory.kb), request_for(grid=GRID)))
+    monkeypatch.setattr(holder, name, getattr(holder, name, 1) + 1, raising=False)
+
+    after = contents(compare(Answerer(sample_memory.kb), request_for(grid=GRID)))
+
+    assert {file for file in EVERYTHING if before[file] != after[file]} == renewed
+
+
+@pytest.mark.parametrize("name", ["LINKING_VERSION", "POOLS_VERSION", "SCORE_VERSION"])
+def test_cells_of_an_earlier_version_are_not_shown_beside_new_ones(
+    sample_memory: Answerer, request_for: Callable[..., Request], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    compare(sample_memory, request_for(grid=Grid(("n-gram",))))
+    monkeypatch.setattr(version, name, 99)
+
+    run = compare(sample_memory, request_for(grid=Grid(("n-gram+",))))
+
+    assert {cell.pruning for cell in run.cells} == {"n-gram+", "n-gram-idf"}
+
+
+def test_a_plugin_of_kbtools_is_known_by_its_version() -> None:
+    assert plugin_identity(SCORERS, "lexical") == ["lexical", 1, None, None]
+
+
+def test_a_release_of_kbtools_alone_computes_nothing_again(
+    sample_memory: Answerer, request_for: Callable[..., Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(compare(sample_memory, request_for(grid=GRID)))
+    monkeypatch.setattr(version, "__version__", "99")
+
+    assert contents(compare(sample_memory, request_for(grid=GRID))) == before
+
+
+def test_a_comment_in_a_module_changes_nothing(module: Path) -> None:
     before = scorer_identity("scorer_under_development:Mine", None)
-    module.write_text(MODULE + "\n# better\n", encoding="utf-8")
+    module.write_text(f"# better\n\n{MODULE}\n\n# by far\n", encoding="utf-8")
+
+    assert scorer_identity("scorer_under_development:Mine", None) == before
+
+
+def test_a_plugin_of_somebody_else_whose_code_changes_is_another(module: Path) -> None:
+    before = scorer_identity("scorer_under_development:Mine", None)
+    module.write_text(MODULE + "        self.relations.reverse()\n", encoding="utf-8")
 
     assert scorer_identity("scorer_under_development:Mine", None) != before
 
@@ -31,9 +118,18 @@ def test_a_plugin_that_stays_is_the_same(module: Path, tmp_path: Path) -> None:
     assert scorer_identity("scorer_under_development:Mine", tmp_path / "models") == before
 
 
+def test_a_release_of_somebody_elses_distribution_is_another_plugin(
+    tmp_path: Path, module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "theirs-1.0.dist-info"
+    folder.mkdir()
+    (folder / "entry_points.txt").write_text("[kbtools.scorers]\ntheirs = scorer_under_development:Mine\n")
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    before = scorer_identity("theirs", None)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.1\n")
+
+    assert scorer_identity("theirs", None) != before
+
+
 def test_averages_differ_from_their_parts() -> None:
     assert len({scorer_identity(names, None) for names in ("lexical", "lexical,lexical")}) == 2
-
-
-def test_the_code_of_pruners_is_known() -> None:
-    assert len(pruning_code()) == 64
