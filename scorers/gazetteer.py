@@ -1,4 +1,4 @@
-"""What a knowledge base says of each word of a question: whether names begin, go on or end there."""
+"""The names of a knowledge base as features of a tagger: for each word, whether names begin, go on or end there."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 
 BITS = 6
-"""Of each word: begins, is in, ends a name that no longer name contains; the same for the rarest name."""
+"""Bits of a word: begins, is in, ends a name that no longer name contains; the same three for the rarest name."""
 
 
 class Gazetteer:
@@ -24,9 +24,11 @@ class Gazetteer:
     def bits(self, question: Question) -> NDArray[np.float32]:
         """Give the bits of each word: (words, BITS) of zeros and ones."""
         word_at = {place: word for word, place in enumerate(word_places(question))}
-        asked = [one for one in ngrams(opening(question), lengths=self.kb.manifest.lengths) if one.first in word_at]
-        known = self.kb.lookup([ngram.form for ngram in asked])
-        linked = [ngram for ngram in asked if ngram.form in known and has_content(ngram.form)]
+        candidates = [
+            ngram for ngram in ngrams(opening(question), lengths=self.kb.manifest.lengths) if ngram.first in word_at
+        ]
+        names = self.kb.lookup([ngram.form for ngram in candidates])
+        linked = [ngram for ngram in candidates if ngram.form in names and has_content(ngram.form)]
         marks = np.zeros((len(word_at), BITS), dtype=np.float32)
         spans = {(word_at[ngram.first], word_at[ngram.last]) for ngram in linked}
         for first, last in spans:
@@ -40,5 +42,6 @@ class Gazetteer:
 
 
 def mark(marks: NDArray[np.float32], first: int, last: int, *, bit: int) -> None:
+    """Set the bits of the words `first` to `last`: begins, is in, ends."""
     marks[first, bit] = marks[last, bit + 2] = 1.0
     marks[first : last + 1, bit + 1] = 1.0

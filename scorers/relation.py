@@ -1,6 +1,5 @@
 """Relation scorers that are trained: v(r, q) = f(q)·E(r) (paper, Eq. 10), with f as an encoder."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,13 +8,13 @@ from numpy.typing import NDArray
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.network import TrainedNetwork
 from kbtools.scorers.vocabulary import UNKNOWN
-from kbtools.text.normaliser import fold, split_words
 from kbtools.text.question import MarkedQuestion
+from kbtools.text.relation_words import relation_words
 
 
 def name_words(relation: str) -> list[str]:
-    """Split the name of a relation into its words: `people.person.place_of_birth` has five."""
-    return split_words(fold(re.sub(r"[_./#]", " ", relation))) or [UNKNOWN]
+    """Split the name of a relation or a type into the words that a network reads, one at least."""
+    return relation_words(relation) or [UNKNOWN]
 
 
 class RelationNetwork(TrainedNetwork):

@@ -1,6 +1,5 @@
-"""Fuzzy linking where a question needs it: around the words that no name of the knowledge base holds."""
+"""Fuzzy linking: from misspelt words of a question to the names that resemble them."""
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -11,8 +10,8 @@ from kbtools.kb.rows import EntityRows
 from kbtools.linking.candidates import Link
 from kbtools.text.function_words import AUXILIARIES, CONTEXT_WORDS, FUNCTION_WORDS, QUESTION_WORDS
 from kbtools.text.ngrams import Ngram
-from kbtools.text.normaliser import fold, split_words
 from kbtools.text.question import Question
+from kbtools.text.relation_words import words_of_all
 from kbtools.text.rungs import Rung
 
 LONGEST_SPAN = 6
@@ -25,21 +24,21 @@ OUTSIDE = QUESTION_WORDS | AUXILIARIES | CONTEXT_WORDS
 """Words that end a misspelt mention rather than stand in it."""
 
 STEM = 5
+"""Letters by which a word is one of the relations' words: `published` is `publisher`."""
+
 SHORTEST_WORD = 4
-
-
-def relation_words(relations: tuple[str, ...] | list[str]) -> frozenset[str]:
-    """List the words that the names of relations are made of."""
-    text = " ".join(relations)
-    return frozenset(split_words(fold(re.sub(r"[_./#]", " ", text))))
+"""Letters of a word that may be misspelt: shorter ones have too many neighbours."""
 
 
 def link_fuzzily(kb: KnowledgeBase, ngram: Ngram, *, but: EntityRows) -> list[Link]:
-    """Link an n-gram to the names most similar to it, at most twenty (paper, section Focused Pruning)."""
-    near = kb.similar(ngram.form)
-    matches = kb.lookup([name.form for name in near])
+    """Link an n-gram to the names most similar to it, at most twenty (paper, section Focused Pruning).
+
+    Entities in `but` are left out: they have a stricter link.
+    """
+    similar = kb.similar(ngram.form)
+    matches = kb.lookup([name.form for name in similar])
     links = []
-    for name in near:
+    for name in similar:
         for match in matches.get(name.form, ()):
             entities = match.entities[np.isin(match.entities, but, invert=True)]
             if len(entities):
@@ -51,7 +50,7 @@ def link_fuzzily(kb: KnowledgeBase, ngram: Ngram, *, but: EntityRows) -> list[Li
 
 
 class Misspelling:
-    """Find the misspelt mentions of a question.
+    """The misspelt mentions of a question.
 
     A word is suspect if no name holds it, it is no number, and the relations do not speak of it either
     (`published` is a verb, not a misspelling).
@@ -59,7 +58,7 @@ class Misspelling:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self.stems = frozenset(word[:STEM] for word in relation_words(list(kb.relations)))
+        self.stems = frozenset(word[:STEM] for word in words_of_all(kb.relations))
 
     def links(self, question: Question, *, strict: Sequence[Link] = ()) -> list[Link]:
         """Link the n-grams around suspect words, the longest first, until one of them is similar to a name.
@@ -77,7 +76,7 @@ class Misspelling:
 
     def spans(self, question: Question) -> Iterator[Ngram]:
         """Yield the n-grams with a suspect word that could be a name, the longest first."""
-        words = [(at, token) for at, token in enumerate(question.tokens) if token.is_word]
+        words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
         candidates = [position for position, (_, token) in enumerate(words) if self.may_be_suspect(token.text)]
         counts = self.kb.name_frequency([words[position][1].text for position in candidates])
         suspects = {position for position, count in zip(candidates, counts, strict=True) if count == 0}
@@ -91,7 +90,7 @@ class Misspelling:
                 if (
                     any(first <= suspect <= last for suspect in suspects)
                     and not OUTSIDE.intersection(inside)
-                    and all(at in suspects or self.may_be_edge(texts[at]) for at in (first, last))
+                    and all(edge in suspects or self.may_be_edge(texts[edge]) for edge in (first, last))
                 ):
                     form = " ".join(inside)
                     yield Ngram(form, words[first][0], words[last][0], words[first][1].start, words[last][1].end)

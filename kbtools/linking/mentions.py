@@ -1,4 +1,4 @@
-"""Where a question names its subject: the mention, linked back from the gold subject (paper, section Dataset)."""
+"""The mention of a gold subject: the words of a question that name it (paper, section Dataset)."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,6 @@ def label_mention(kb: KnowledgeBase, question: Question, *, subject: int) -> Ngr
 def longest_match(question: Question, forms: Iterable[str]) -> Ngram | None:
     """Find the longest n-gram that has one of some forms, the first of several."""
     wanted = set(forms)
-    found = [
-        ngram for ngram in ngrams(question, lengths={form.count(" ") + 1 for form in wanted}) if ngram.form in wanted
-    ]
-    return min(found, key=lambda ngram: (ngram.first - ngram.last, ngram.first, ngram.joined), default=None)
+    lengths = {form.count(" ") + 1 for form in wanted}
+    matches = [ngram for ngram in ngrams(question, lengths=lengths) if ngram.form in wanted]
+    return min(matches, key=lambda ngram: (ngram.first - ngram.last, ngram.first, ngram.joined), default=None)

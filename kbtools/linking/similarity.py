@@ -1,4 +1,4 @@
-"""How close two normal forms are: rapidfuzz's ratio, the one measure of every backend."""
+"""The similarity of two normal forms, rapidfuzz's ratio: the one measure of every backend."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,8 @@ from kbtools.kb.contract import SimilarName
 
 DIGITS = re.compile(r"\d+")
 SHORTEST_FUZZED = 3
-"""Letters up to which a word is looked up as it is."""
+"""Letters up to which a word is looked up as it is: one edit of three letters leaves another word."""
+
 LONGEST_NAME = 200
 """Characters of a normal form; longer names are found exactly, never fuzzily."""
 
@@ -27,5 +28,5 @@ def rescore(form: str, recalled: Iterable[str], *, limit: int, cutoff: float) ->
     short = {near for near in recalled if near != form and len(near) <= LONGEST_NAME}
     kept = sorted(near for near in short if DIGITS.findall(near) == digits)
     best = process.extract(form, kept, scorer=fuzz.ratio, limit=None, score_cutoff=cutoff)
-    ordered = sorted(best, key=lambda found: (-found[1], found[0]))
+    ordered = sorted(best, key=lambda scored: (-scored[1], scored[0]))
     return [SimilarName(near, float(similarity)) for near, similarity, _ in ordered[:limit]]

@@ -1,4 +1,4 @@
-"""Linking: from the n-grams of a question to the entities whose names they are, strictly, then fuzzily."""
+"""Strict linking: from the n-grams of a question to the entities whose names they are."""
 
 import string
 from collections.abc import Iterable, Sequence
@@ -15,11 +15,11 @@ SYMBOLS = "+#*$%@^="
 PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
 
-def link_strictly(kb: KnowledgeBase, question: Question, found: Iterable[Ngram] | None = None) -> list[Link]:
-    """Link n-grams, all of a question unless told which, to every name stored under their form."""
-    asked = ngrams(question, lengths=kb.manifest.lengths) if found is None else list(found)
-    matches = kb.lookup([ngram.form for ngram in asked])
-    return [strict_link(question, ngram, match) for ngram in asked for match in matches.get(ngram.form, ())]
+def link_strictly(kb: KnowledgeBase, question: Question, some: Iterable[Ngram] | None = None) -> list[Link]:
+    """Link some n-grams, by default all of a question, to every name stored under their form."""
+    candidates = ngrams(question, lengths=kb.manifest.lengths) if some is None else list(some)
+    matches = kb.lookup([ngram.form for ngram in candidates])
+    return [strict_link(question, ngram, match) for ngram in candidates for match in matches.get(ngram.form, ())]
 
 
 def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
@@ -27,6 +27,7 @@ def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
     if not links:
         return []
     counts = kb.fact_counts(np.concatenate([link.entities for link in links]))
+    # One call for the bearers of all links, then a sum over the stretch of each: a call a link would do the same.
     starts = np.cumsum([0] + [len(link.entities) for link in links[:-1]])
     return [link for link, facts in zip(links, np.add.reduceat(counts, starts), strict=True) if facts]
 

@@ -5,24 +5,29 @@ from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Link
-from kbtools.linking.fuzzy import Misspelling, relation_words
+from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.text.function_words import FUNCTION_WORDS, has_content, is_spoken
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
+from kbtools.text.relation_words import words_of_all
 from kbtools.text.rungs import Rung
 
+# The next four: 2,000 validation questions of FBSQ, whose gold pair is kept for 97.6 % of those with a named subject.
 KEPT = 3
-"""Mentions that are kept, the weightiest first."""
+"""Mentions kept, the weightiest first: two keep 0.6 points fewer pairs, four 0.2 more in a pool a quarter larger."""
 
 RELATION_WORD, STOP_WORD = 0.5, 0.1
-"""What a word of the relations' names weighs beside its rarity; what a stop word weighs at all."""
+"""Share of its rarity that a word of the relations' names weighs; the weight of a stop word.
 
-REMEMBERED = 100_000
-"""Words whose rarity is kept in memory."""
+Accuracy is 0.5 points lower at 0.25 and 0.1 lower at 1; any weight of a stop word from 0.1 to 1 gives the same.
+"""
 
 TEMPERATURE = 1.0
-"""Log-probability that a unit of weight is worth; chosen on FBSQ's validation split."""
+"""Log-probability that a unit of weight is worth: accuracy is 0.8 points lower at 0.5, the same at 2."""
+
+REMEMBERED = 100_000
+"""Words whose rarity is kept in memory, some 10 MB."""
 
 
 class NGramIdf:
@@ -38,7 +43,7 @@ class NGramIdf:
         self.kb = kb
         self.forms = kb.manifest.statistics["forms"]
         self.misspelling = Misspelling(kb)
-        self.relation_words = relation_words(list(kb.relations))
+        self.relation_words = words_of_all(kb.relations)
         self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
 
     def links(self, question: Question) -> list[Link]:

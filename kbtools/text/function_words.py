@@ -1,4 +1,4 @@
-"""Words that open questions and hold sentences together: alone, they rarely name what a question is about."""
+"""Function words: they open questions and hold sentences together, and rarely name what a question is about."""
 
 QUESTION_WORDS = frozenset("how what whats when where wheres which who whom whos whose why name list tell give".split())
 
@@ -17,7 +17,7 @@ CONTEXT_WORDS = frozenset(
     know known like live lived located made make makes part play played plays produce produced released run runs sang
     sing sings spoken take takes turn used using want went work worked works write writes written wrote""".split()
 )
-"""Verbs that questions are made of: no misspellings of names, even where no name holds them."""
+"""Verbs of the questions of FBSQ's training split: no misspellings of names, even where no name holds them."""
 
 FUNCTION_WORDS = STOP_WORDS | QUESTION_WORDS
 

@@ -10,6 +10,7 @@ APOSTROPHES = r"'\u2018\u2019\u02bb\u02bc\u02be\u02bf\u00b4`"
 APOSTROPHE = re.compile(rf"(?<=\w)\s?[{APOSTROPHES}](?=\w)")
 ARTICLE = re.compile(r"(?:the|an?) (?=.)")
 BRACKET = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
+# Letters of Latin-1 and Latin Extended, Vietnamese letters and dashes: what FBSQ's names lost a `\u` before.
 HEXADECIMAL = r"(?:0[0-9a-f]{3}|1e[0-9a-f]{2}|20[0-9a-f]{2})"
 LOST_ESCAPE = re.compile(rf"(?<=[^\W\d_]){HEXADECIMAL}|{HEXADECIMAL}(?=[^\W\d_])", re.IGNORECASE)
 ENTITY = re.compile(r"&#?\w+;")
@@ -33,26 +34,26 @@ def name_forms(name: str) -> dict[str, Form]:
             if key:
                 forms.setdefault(key, form)
     for key in tuple(forms):
-        bare = ARTICLE.match(key)
-        if bare:
-            forms.setdefault(key[bare.end() :], Form.ARTICLE)
+        article = ARTICLE.match(key)
+        if article:
+            forms.setdefault(key[article.end() :], Form.ARTICLE)
     return forms
 
 
 def rewritings(name: str) -> list[tuple[str, Form]]:
     """Rewrite a name in each way that applies; the strictest first."""
-    found = [(join_apostrophes(name), Form.APOSTROPHE)]
+    rewritten = [(join_apostrophes(name), Form.APOSTROPHE)]
     bracket = BRACKET.search(name)
     if bracket:
         bare = name[: bracket.start()]
-        found += [(bare, Form.BRACKET), (join_apostrophes(bare), Form.BRACKET)]
+        rewritten += [(bare, Form.BRACKET), (join_apostrophes(bare), Form.BRACKET)]
     if name.count(",") == 1:
         last, first = name.split(",")
-        found += [(f"{first} {last}", Form.COMMA), (last, Form.COMMA)]
+        rewritten += [(f"{first} {last}", Form.COMMA), (last, Form.COMMA)]
     decoded = LOST_ESCAPE.sub(decode_escape, html.unescape(name) if ENTITY.search(name) else name)
     if decoded != name:
-        found.append((decoded, Form.ESCAPE))
-    return found
+        rewritten.append((decoded, Form.ESCAPE))
+    return rewritten
 
 
 def decode_escape(match: re.Match[str]) -> str:

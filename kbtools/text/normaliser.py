@@ -1,4 +1,4 @@
-"""The one normaliser, for names and questions alike: what makes two spellings the same.
+"""The one normaliser, for names and questions alike: it decides which spellings are the same.
 
 NFKC, case fold, marks stripped, `&` read as `and`, split on punctuation, single spaces (design, section 4).
 """

@@ -7,7 +7,7 @@ from kbtools.text.normaliser import fold
 
 
 class Rung(IntEnum):
-    """How a mention matched a name; a lower rung is stricter and always outranks a higher one (design, section 4)."""
+    """The way in which a mention matched a name; a lower rung is stricter (design, section 4)."""
 
     EXACT = 1
     CASE = 2
@@ -26,7 +26,7 @@ class Rung(IntEnum):
 
 
 class Form(IntEnum):
-    """Which rewriting of a name led to the form that it is stored under."""
+    """The rewriting of a name that led to the form that it is stored under."""
 
     NORMAL = 0
     APOSTROPHE = 1

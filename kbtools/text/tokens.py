@@ -1,4 +1,4 @@
-"""Where the words of a question are: tokens with offsets into the text as it was given."""
+"""The tokens of a question: its words and runs of punctuation, with offsets into the text as it was given."""
 
 import re
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.fuzzy import Misspelling, link_fuzzily, relation_words
+from kbtools.linking.fuzzy import Misspelling, link_fuzzily
 from kbtools.linking.strict import link_strictly
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
@@ -20,10 +20,6 @@ NOBODY = np.empty(0, dtype=np.uint32)
 
 def spans(kb: KnowledgeBase, text: str) -> list[str]:
     return [ngram.form for ngram in Misspelling(kb).spans(Question.read(text))]
-
-
-def test_relation_words_are_the_parts_of_relation_names() -> None:
-    assert relation_words(["a.b_c/d#e", "film.directed_by"]) == {"a", "b", "c", "d", "e", "film", "directed", "by"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""The words that the name of a relation or a type is made of, for whoever compares them with a question's."""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import unquote
+
+from kbtools.text.normaliser import fold, split_words
+
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+PARTS = re.compile(r"[/.#:]+")
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+"""Where a part has its words, besides at punctuation: `birthPlace`, `HTMLPage`, `place_of_birth`."""
+
+
+def relation_parts(name: str) -> list[list[str]]:
+    """Split a name into its parts, and each into its words; the last part says most.
+
+    `people.person.place_of_birth` has the parts people, person and place of birth. Of a URL only the last part counts:
+    `http://dbpedia.org/ontology/birthPlace` is birth place.
+    """
+    if SCHEME.match(name):
+        name = unquote(re.split(r"[/#]", name.rstrip("/#"))[-1])
+    parts = (split_words(fold(CAMEL.sub(" ", part))) for part in PARTS.split(name))
+    return [part for part in parts if part]
+
+
+def relation_words(name: str) -> list[str]:
+    """Split a name into its words, those of all its parts in order; none where it has no letter or digit."""
+    return [word for part in relation_parts(name) for word in part]
+
+
+def words_of_all(names: Iterable[str]) -> frozenset[str]:
+    """Gather the words of several names."""
+    return frozenset(word for name in names for word in relation_words(name))
