@@ -51,6 +51,22 @@ def open_home(
 
 def elasticsearch_options(command: Command) -> Command:
     """Take `--elasticsearch [URL]` and what belongs to it as one argument, `elasticsearch`, nothing if not given."""
+    return connection_options(
+        command,
+        default=None,
+        help="The knowledge base is on this cluster; without a URL, KBTOOLS_ELASTICSEARCH_URL or localhost:9200.",
+    )
+
+
+def cluster_options(command: Command) -> Command:
+    """Take the same options where a cluster is always meant."""
+    return connection_options(
+        command, default="", help="The cluster; if not given, KBTOOLS_ELASTICSEARCH_URL or localhost:9200."
+    )
+
+
+def connection_options(command: Command, *, default: str | None, help: str) -> Command:
+    """Gather the options of a connection into one argument."""
 
     @wraps(command)
     def gathered(*args: Any, elasticsearch: str | None, **kwargs: Any) -> object:
@@ -76,8 +92,9 @@ def elasticsearch_options(command: Command) -> Command:
             "--elasticsearch",
             is_flag=False,
             flag_value="",
+            default=default,
             metavar="[URL]",
-            help="The knowledge base is on this cluster; without a URL, KBTOOLS_ELASTICSEARCH_URL or localhost:9200.",
+            help=help,
         ),
         click.option("--elasticsearch-user", help="User; the password is KBTOOLS_ELASTICSEARCH_PASSWORD."),
         click.option("--elasticsearch-password-file", type=FILE, help="File that holds the password."),

@@ -1,19 +1,18 @@
 """kbtools index: from a knowledge base's files to a folder that answers questions."""
 
 import re
-import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import click
 
 from kbtools.cli import vectors
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.loading import Loading, check_home, folder_for, load_folder, loading_options
-from kbtools.indexers.build import Phase, Watch, build
+from kbtools.cli.load import check_target, load_folder
+from kbtools.cli.progress import shown, stoppable
+from kbtools.indexers.build import build
 from kbtools.indexers.readers.ntriples import Predicates
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.tables import USUAL
@@ -46,45 +45,24 @@ def added(usual: frozenset[str], given: tuple[str, ...]) -> frozenset[str]:
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """Let a signal that ends the process unwind the build, so that it leaves nothing behind."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def folder_for(out: Path | None) -> Iterator[Path]:
+    """Give the folder to build in: the one that was asked for, else one that is gone afterwards."""
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="kbtools-") as folder:
+        yield Path(folder) / "loaded.kb"
 
 
-@contextmanager
-def shown(sources: list[Source], quiet: bool) -> Iterator[Watch]:
-    """Show phases as lines and the reading of the sources as a progress bar on standard error."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn(),
-        console=console, transient=True, disable=quiet or not console.is_terminal,
-    )  # fmt: skip
-    sizes = {str(source.path): source.path.stat().st_size for source in sources if source.path.is_file()}
-    tasks = {path: bar.add_task(Path(path).name, total=size, visible=False) for path, size in sizes.items()}
-
-    def progress(path: str, done: int) -> None:
-        if path in tasks:
-            bar.update(tasks[path], completed=done, visible=done < sizes[path])
-
-    def phase(done: Phase) -> None:
-        if not quiet:
-            with_bar = f"{done.name}: {done.counts} ({done.seconds:.1f} s)"
-            click.echo(with_bar)
-
-    with bar:
-        yield Watch(phase=phase, progress=progress)
+def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch | None) -> None:
+    """Refuse options that do not go together."""
+    if elasticsearch is None:
+        if name:
+            raise click.UsageError("--kb needs --elasticsearch; for a folder, give --out")
+        if out is None:
+            raise click.UsageError("give --out FOLDER, or --elasticsearch and --kb NAME")
+    elif name is None:
+        raise click.UsageError("--elasticsearch needs --kb NAME")
 
 
 @click.group("index", invoke_without_command=True)
@@ -114,7 +92,7 @@ def shown(sources: list[Source], quiet: bool) -> Iterator[Watch]:
 )
 @click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
 @click.option("--quiet", is_flag=True, help="Print the final counts alone.")
-@loading_options
+@click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base on the cluster.")
 @elasticsearch_options
 def command(
     facts: tuple[Path, ...],
@@ -131,31 +109,25 @@ def command(
     memory: str,
     force: bool,
     quiet: bool,
-    source: Path | None,
     name: str | None,
     elasticsearch: Elasticsearch | None,
-    **loading: Any,
 ) -> None:
     """Build a knowledge base from its files. Every input option may be given several times.
 
     Files may be compressed (.gz, .bz2, .xz, .zst). A second run over unchanged files does nothing.
 
-    With --elasticsearch and --kb NAME it is loaded into a cluster, from files or --from a folder. Readers of NAME see
-    it when it is complete. A killed load goes on where it stopped when the same command is run again.
+    With --elasticsearch and --kb NAME it is loaded into a cluster too, as kbtools load does by default; without --out
+    its folder is gone afterwards.
     """
     if click.get_current_context().invoked_subcommand:
         return
     sources = [Source(path, "facts") for path in facts] + [Source(path, "names") for path in names]
     sources += [Source(path, "types") for path in types] + [Source(path, "any") for path in rdf]
-    check_home(out, source, name, elasticsearch, sources)
-    if elasticsearch and name:
-        elasticsearch.connect().close()
-    if source and elasticsearch and name:
-        with stoppable(), shown([], quiet) as watch:
-            click.echo(load_folder(source, name, elasticsearch, Loading(**loading), watch, force=force))
-        return
+    check_home(out, name, elasticsearch)
     if not facts and not rdf:
         raise click.UsageError("give at least one --facts or --rdf file")
+    if elasticsearch and name:
+        check_target(name, elasticsearch)
     usual = Predicates()
     options = ReadOptions(
         language=lang,
@@ -167,7 +139,8 @@ def command(
         columns=columns_of(column),
         max_bad=max_bad,
     )
-    with stoppable(), folder_for(out) as folder, shown(sources, quiet) as watch:
+    files = [source.path for source in sources]
+    with stoppable(), folder_for(out) as folder, shown(files, quiet) as watch:
         built = build(sources, folder, options=options, watch=watch, force=force, memory=memory)
         if not built.fresh:
             click.echo(f"{out} already holds these sources, nothing to do (--force builds it again)")
@@ -176,7 +149,9 @@ def command(
         if out:
             click.echo(f"{out}: {sum(built.manifest.files.values()):,} bytes, content {built.manifest.digest[:16]}")
         if elasticsearch and name:
-            click.echo(load_folder(folder, name, elasticsearch, Loading(**loading), watch, force=force))
+            from kbtools.indexers.elastic.load import LoadOptions
+
+            click.echo(load_folder(folder, name, elasticsearch, LoadOptions(force=force), watch))
 
 
 command.add_command(vectors.command)

@@ -11,6 +11,7 @@ from kbtools.version import __version__
 
 COMMANDS = {
     "index": "Build a knowledge base from its files.",
+    "load": "Load a knowledge base into a cluster.",
     "query": "Answer a question, or a stream of them.",
     "compare": "Compare pruners and scorers on questions with known answers.",
     "report": "Write tables, pictures and a page of a comparison.",

@@ -176,8 +176,9 @@ def is_too_large(error: BaseException | None) -> bool:
 def reason_of(error: Exception) -> str:
     """Find the innermost reason in an error of the client or the server."""
     if isinstance(error, elasticsearch.ApiError):
-        told = error.body.get("error") if isinstance(error.body, dict) else None
-        return f"{error.meta.status} {root_cause(told)}".strip()
+        body = error.body if isinstance(error.body, dict) else {}
+        failures = (body.get("_shards") or {}).get("failures") or [{}]
+        return f"{error.meta.status} {root_cause(body.get('error') or failures[0].get('reason'))}".strip()
     inner: BaseException = error
     while inner.__cause__ is not None:
         inner = inner.__cause__

@@ -69,7 +69,7 @@ def check_mapping_version(index: str, found: Any) -> None:
     if found != MAPPING_VERSION:
         raise KBUnusable(
             f"{index}: found mapping version {found!r}, this kbtools reads version {MAPPING_VERSION}; load the "
-            "knowledge base again with kbtools index --elasticsearch, or use the version of kbtools that wrote it",
+            "knowledge base again with kbtools load, or use the version of kbtools that wrote it",
             found=found,
             index=index,
         )

@@ -89,7 +89,7 @@ class Searches:
         index = error.get("index") if isinstance(error, dict) else None
         return KBMissing(
             f"{self.cluster.connection.where}: the index {index or 'of ' + self.kb} was deleted while {self.kb!r} was "
-            "open; open it again, or load it again with kbtools index --elasticsearch",
+            "open; open it again, or load it again with kbtools load",
             name=self.kb,
             index=index,
         )

@@ -115,8 +115,8 @@ def current_version(cluster: Cluster, kb: str) -> Version:
     known = f"known: {', '.join(others)}" if others else "there is none yet"
     unfinished = " (a build of it is unfinished)" if versions else ""
     raise KBMissing(
-        f"{cluster.connection.where}: no knowledge base {kb!r}{unfinished}; {known}; load it with kbtools index "
-        f"--elasticsearch --kb {kb}",
+        f"{cluster.connection.where}: no knowledge base {kb!r}{unfinished}; {known}; load it with kbtools load "
+        f"FOLDER --kb {kb}",
         name=kb,
     )
 

@@ -13,9 +13,11 @@ from click.testing import CliRunner
 
 from kbtools.cli.ahead import lines_at_hand
 from kbtools.cli.main import main
+from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.text.question import MarkedQuestion
+from tests.indexers.elastic.conftest import SmallServer
 
 SECRET = "s3cret-and-long"
 
@@ -43,7 +45,7 @@ def on_cluster(
     def call(command: str, *arguments: str, stdin: str | None = None) -> tuple[int, str]:
         return run(command, "--kb", kb_name, *arguments, "--elasticsearch", url=url, stdin=stdin)
 
-    status, output = call("index", "--from", sample_path, "--replicas", "0")
+    status, output = call("load", sample_path, "--replicas", "0")
     assert status == 0, output
     return call
 
@@ -111,7 +113,7 @@ def test_files_are_loaded_through_a_folder_that_stays_or_goes(
     run: Callable[..., tuple[int, str]], url: str, kb_name: str, examples: Path, tmp_path: Path
 ) -> None:
     files = [part for kind in ("facts", "names", "types") for part in (f"--{kind}", examples / f"sample.{kind}.txt")]
-    status, output = run("index", *files, "--elasticsearch", "--kb", kb_name, "--replicas", "0", url=url)
+    status, output = run("index", *files, "--elasticsearch", "--kb", kb_name, url=url)
     assert (status, list(tmp_path.iterdir())) == (0, [])
     assert "version 1, 1,247 documents" in output
     status, output = run("index", *files, "--elasticsearch", "--kb", kb_name, "--out", "kept.kb")
@@ -136,7 +138,7 @@ def test_info_tells_counts_shards_bytes_mapping_and_state(
 def test_an_old_version_comes_back_and_all_of_it_goes(
     on_cluster: Callable[..., tuple[int, str]], sample_path: Path, kb_name: str
 ) -> None:
-    on_cluster("index", "--from", sample_path, "--force", "--replicas", "0")
+    on_cluster("load", sample_path, "--force", "--replicas", "0")
     assert on_cluster("rollback") == (
         0,
         f"{kb_name} is version 1 again; kbtools remove --version deletes the newer one\n",
@@ -160,10 +162,12 @@ def test_an_old_version_comes_back_and_all_of_it_goes(
         (["query", "--kb", "x", "q", "--elasticsearch", f"http://a:{SECRET}@h:1"], "no password on the command line"),
         (["query", "--kb", "x", "q", "--elasticsearch-user", "a"], "need --elasticsearch"),
         (["index", "--elasticsearch"], "--elasticsearch needs --kb NAME"),
-        (["index", "--kb", "x"], "--from and --kb need --elasticsearch"),
+        (["index", "--kb", "x"], "--kb needs --elasticsearch"),
         (["index", "--facts", "f"], "give --out FOLDER, or --elasticsearch and --kb NAME"),
-        (["index", "--from", "a", "--facts", "f", "--elasticsearch", "--kb", "x"], "give --from or files, not both"),
-        (["index", "--from", "a", "--elasticsearch", "--kb", "x", "--shard", "3/2"], "expected k/n such as 1/2"),
+        (["index", "--elasticsearch", "--kb", "x"], "give at least one --facts or --rdf file"),
+        (["load", "--kb", "x"], "Missing argument 'FOLDER'"),
+        (["load", "a"], "Missing option '--kb'"),
+        (["load", "a", "--kb", "x", "--shard", "3/2"], "expected k/n such as 1/2"),
         (["remove", "--kb", "x"], "give --elasticsearch"),
         (["remove", "--kb", "x", "--version", "1", "--unfinished", "--elasticsearch"], "not both"),
         (["rollback", "--kb", "x"], "give --elasticsearch"),
@@ -177,6 +181,64 @@ def test_options_that_do_not_go_together_are_refused(
     status, output = run(*arguments)
     assert (status, says in output) == (2, True), output
     assert SECRET not in output
+
+
+@pytest.mark.parametrize("name", ["My KB", "_kb", "-kb", "+kb", "..", "k" * 256, "kb*", "Films"])
+def test_a_name_that_no_cluster_takes_is_refused_before_the_build(
+    run: Callable[..., tuple[int, str]], examples: Path, tmp_path: Path, name: str
+) -> None:
+    facts, nowhere = examples / "sample.facts.txt", "--elasticsearch=http://127.0.0.1:1"
+    status, output = run("index", "--facts", facts, "--out", "built.kb", f"--kb={name}", nowhere)
+    assert (status, output.count("\n")) == (1, 1)
+    assert output.startswith(f"Error: {name!r}: no name for a knowledge base on Elasticsearch")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_something_else_has_is_refused_before_the_build(
+    run: Callable[..., tuple[int, str]], cluster: Cluster, kb_name: str, url: str, examples: Path, tmp_path: Path
+) -> None:
+    cluster.ask("PUT", f"/{kb_name}", to="make an index")
+    facts = examples / "sample.facts.txt"
+    status, output = run("index", "--facts", facts, "--out", "built.kb", "--kb", kb_name, "--elasticsearch", url=url)
+    cluster.ask("DELETE", f"/{kb_name}", to="remove it")
+    assert (status, "which kbtools did not make" in output) == (1, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_load_sets_is_set_on_the_cluster(
+    run: Callable[..., tuple[int, str]], cluster: Cluster, kb_name: str, url: str, sample_path: Path
+) -> None:
+    chosen = ("--shards", "2", "--replicas", "0", "--refresh", "-1", "--patience", "20")
+    status, output = run("load", sample_path, "--kb", kb_name, *chosen, url=url)
+    assert status == 0, output
+    told = cluster.ask("GET", f"/{kb_name}/_settings", to="look", params={"flat_settings": "true"})
+    names = ("number_of_shards", "number_of_replicas", "refresh_interval", "codec")
+    settings = {tuple(index["settings"][f"index.{name}"] for name in names) for index in told.values()}
+    assert settings == {("2", "0", "-1", "default")}
+
+
+def test_the_codec_of_a_load_is_that_of_its_indexes(
+    run: Callable[..., tuple[int, str]], cluster: Cluster, kb_name: str, url: str, sample_path: Path
+) -> None:
+    # no more than the settings: the server that the tests run on may lack the library that compresses
+    run("load", sample_path, "--kb", kb_name, "--codec", "best_compression", "--patience", "0", url=url)
+    told = cluster.ask("GET", f"/kbtools-{kb_name}-*/_settings", to="look", params={"flat_settings": "true"})
+    assert [index["settings"]["index.codec"] for index in told.values()] == ["best_compression"] * 2
+
+
+def test_the_segments_of_a_load_are_merged(
+    run: Callable[..., tuple[int, str]], proxy: Callable[..., SmallServer], kb_name: str, sample_path: Path
+) -> None:
+    merges: list[str] = []
+
+    def watch(number: int, method: str, path: str) -> None:
+        merges.append(path) if "_forcemerge" in path else None
+
+    server = proxy(watch)
+    status, output = run("load", sample_path, "--kb", kb_name, "--replicas", "0", "--segments", "3", url=server.url)
+    assert status == 0, output
+    assert len(merges) == 1
+    assert "max_num_segments=3" in merges[0]
 
 
 def test_a_cluster_that_is_not_there_is_one_line(run: Callable[..., tuple[int, str]]) -> None:

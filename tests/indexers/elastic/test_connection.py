@@ -184,6 +184,16 @@ def test_an_error_that_will_not_pass_is_not_tried_again(
     assert len(server.requests) == 1
 
 
+def test_the_reason_of_a_shard_is_the_reason_of_the_request(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], impatient: Patience
+) -> None:
+    cause = {"type": "io_exception", "reason": "no such library"}
+    failure = {"shard": 0, "reason": {"type": "refresh_failed", "reason": "failed", "caused_by": cause}}
+    server = small_server(lambda *_: (500, {"_shards": {"total": 1, "failed": 1, "failures": [failure]}}))
+    with pytest.raises(ServerError, match=r"could not refresh \(500 io_exception: no such library\)"):
+        connect(server.url, patience=impatient).ask("POST", "/x/_refresh", to="refresh")
+
+
 def test_the_other_nodes_answer_where_one_is_down(
     small_server: Callable[..., SmallServer],
     connect: Callable[..., Cluster],

@@ -755,7 +755,7 @@ def test_a_load_killed_at_ten_points_and_run_again_is_as_an_unbroken_one(
     tmp_path: Path,
 ) -> None:
     command = [
-        KBTOOLS, "index", "--from", str(sample_path), "--kb", kb_name, "--batch", "40",
+        KBTOOLS, "load", str(sample_path), "--kb", kb_name, "--batch", "40",
         "--in-flight", "2", "--replicas", "0", "--quiet", "--rejected", str(tmp_path / "rejected.jsonl"),
     ]  # fmt: skip
     points = iter(sorted(random.Random(2026).sample(range(4, 60), 10)))
@@ -773,13 +773,11 @@ def test_a_load_killed_at_ten_points_and_run_again_is_as_an_unbroken_one(
     environment = os.environ | {"KBTOOLS_ELASTICSEARCH_URL": server.url}
     for point in points:
         state |= {"at": point % 17 + 4, "seen": 0}
-        state["process"] = subprocess.Popen(
-            [*command, "--elasticsearch"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
+        state["process"] = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         state["process"].communicate(timeout=60)
         killed += state["process"].returncode == -signal.SIGKILL
     state["at"] = None
-    done = subprocess.run([*command, "--elasticsearch"], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert killed == 10
     assert [state for _, state in states(cluster, kb_name)][-1] == "current"

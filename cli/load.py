@@ -1,0 +1,129 @@
+"""kbtools load: from the folder of a knowledge base to a cluster."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kbtools.cli.homes import Elasticsearch, cluster_options
+from kbtools.cli.progress import shown, stoppable
+from kbtools.indexers.build import Watch
+from kbtools.indexers.embedded import EmbeddedKB
+
+if TYPE_CHECKING:
+    from kbtools.indexers.elastic.load import LoadOptions
+
+
+def read_shard(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, int]:
+    """Read `--shard k/n`."""
+    match = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
+    if not match or int(match[1]) > int(match[2]):
+        raise click.BadParameter(f"found {text!r}, expected k/n such as 1/2, k at most n")
+    return int(match[1]), int(match[2])
+
+
+@click.command("load")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--kb", "name", required=True, help="The name that the knowledge base gets on the cluster.")
+@click.option("--shard", default="1/1", show_default=True, callback=read_shard, help="Load only part k of n.")
+@click.option("--keep", default=1, show_default=True, type=click.IntRange(0), help="Older versions that stay.")
+@click.option("--shards", default=1, show_default=True, type=click.IntRange(1), help="Shards of each index.")
+@click.option("--replicas", type=click.IntRange(0, 32), help="Copies of each shard; one if a node can take it.")
+@click.option("--refresh", default="1s", show_default=True, help="Refresh interval once loaded; -1 for never.")
+@click.option(
+    "--codec",
+    default="default",
+    show_default=True,
+    type=click.Choice(["default", "best_compression"]),
+    help="How the cluster compresses documents.",
+)
+@click.option("--batch", default=1000, show_default=True, type=click.IntRange(1), help="Documents a request.")
+@click.option("--in-flight", default=4, show_default=True, type=click.IntRange(1, 64), help="Requests at once.")
+@click.option("--segments", type=click.IntRange(1), help="Merge each shard to so many segments, afterwards.")
+@click.option(
+    "--patience",
+    default=300.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Seconds to go on trying while the cluster refuses or is away.",
+)
+@click.option(
+    "--rejected",
+    type=click.Path(path_type=Path),
+    help="File for rejected documents, NAME.rejected.jsonl if not given.",
+)
+@click.option("--force", is_flag=True, help="Load again even if the cluster has this content.")
+@click.option("--quiet", is_flag=True, help="Print the outcome alone.")
+@cluster_options
+def command(
+    folder: Path,
+    name: str,
+    shard: tuple[int, int],
+    keep: int,
+    shards: int,
+    replicas: int | None,
+    refresh: str,
+    codec: str,
+    batch: int,
+    in_flight: int,
+    segments: int | None,
+    patience: float,
+    rejected: Path | None,
+    force: bool,
+    quiet: bool,
+    elasticsearch: Elasticsearch,
+) -> None:
+    """Load the knowledge base in FOLDER into a cluster, which kbtools index made.
+
+    Readers of its name see it when it is complete. A killed load goes on where it stopped when the same command is run
+    again; a second run with the same content does nothing.
+    """
+    from kbtools.indexers.elastic.cluster import Patience
+    from kbtools.indexers.elastic.load import LoadOptions
+    from kbtools.indexers.elastic.mapping import Settings
+
+    options = LoadOptions(
+        part=shard[0],
+        parts=shard[1],
+        settings=Settings(shards, replicas, refresh, codec),
+        keep=keep,
+        force=force,
+        in_flight=in_flight,
+        batch=batch,
+        segments=segments,
+        rejected=rejected,
+        patience=Patience(total=patience),
+    )
+    with stoppable(), shown([], quiet) as watch:
+        click.echo(load_folder(folder, name, elasticsearch, options, watch))
+
+
+def check_target(name: str, elasticsearch: Elasticsearch) -> None:
+    """Refuse, before any work, a name that the cluster cannot take and a cluster that does not answer."""
+    from kbtools.indexers.elastic.versions import check_alias, check_name
+
+    check_name(name)
+    cluster = elasticsearch.connect()
+    try:
+        check_alias(cluster, name)
+    finally:
+        cluster.close()
+
+
+def load_folder(path: Path, name: str, elasticsearch: Elasticsearch, options: "LoadOptions", watch: Watch) -> str:
+    """Load a folder into a cluster; give the outcome in a sentence."""
+    from kbtools.indexers.elastic.load import load
+
+    cluster = elasticsearch.connect()
+    try:
+        loaded = load(EmbeddedKB(path), cluster, name, options=options, watch=watch)
+    finally:
+        cluster.close()
+    where = f"{name} on {cluster.connection.where}"
+    if not loaded.fresh:
+        return f"{where} already holds this content as version {loaded.version}, nothing to do (--force loads it again)"
+    if not loaded.current:
+        part = f"part {options.part} of {options.parts} of version {loaded.version}"
+        return f"{where}: {part} is loaded; readers see it when all are"
+    return f"{where}: version {loaded.version}, {loaded.documents:,} documents, content {loaded.manifest.digest[:16]}"
