@@ -20,9 +20,9 @@ from kbtools.errors import KBToolsError
 from kbtools.indexers.build import Watch, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.ranking.judging import choose_for, gather_pools
+from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
 from kbtools.ranking.weights import ranking_key
-from kbtools.scorers.checkpoint import read_model_record
 from kbtools.scorers.profile_training import PLANS, train_profile
 from kbtools.scorers.profiles import relation_settings, subject_settings, tagger_settings
 from kbtools.scorers.settings import change_settings
@@ -111,8 +111,8 @@ def paper_rows(at: Measured) -> Iterator[Row]:
 def training_rows(at: Measured) -> Iterator[Row]:
     parts = {"bigru-crf+": TAGGER, "type-vector": SUBJECT}
     for name, most in aims.SECONDS.items():
-        record = read_model_record(model_folder(at.models, parts.get(name, RELATION), name))
-        yield f"training CPU seconds {name} (must be below)", record["figures"]["seconds"] / 100, (most,)
+        stamp = read_model(model_folder(at.models, parts.get(name, RELATION), name)).stamp
+        yield f"training CPU seconds {name} (must be below)", stamp.figures["seconds"] / 100, (most,)
 
 
 PARTS: dict[str, Callable[[Measured], Iterator[Row]]] = {

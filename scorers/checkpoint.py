@@ -1,88 +1,56 @@
-"""A trained model in a folder: what it is, what it knows, its weights; enough to rebuild it with nothing else."""
+"""What a network is rebuilt from: its sizes, its words, the rows of its table and its weights, in a folder."""
 
 import hashlib
-import io
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from kbtools.errors import CheckpointMismatch, KBUnusable, ModelMissing, ModelUnusable
-from kbtools.ranking.models import RECORD
-from kbtools.storage import built_folder, read_record, write_record
+from kbtools.errors import CheckpointMismatch, ModelUnusable
+from kbtools.ranking.model_store import Stamp, read_model, write_model
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 1
 WEIGHTS = "weights.pt"
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model on disk; `rows` are the relations or types that its table has a row for, in order.
+    """A network on disk; `rows` are the relations or types that its table has a row for, in order."""
 
-    `made_of` tells one training from another: a digest of its settings and its questions.
-    """
-
-    kind: str
     config: dict[str, Any]
     vocabulary: tuple[str, ...]
     rows: tuple[str, ...]
     weights: dict[str, Tensor]
-    made_of: str = ""
-    figures: dict[str, float] = field(default_factory=dict)
 
 
-def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a model; the folder appears whole or not at all."""
-    with built_folder(folder) as building:
-        torch.save({name: tensor.detach().cpu() for name, tensor in checkpoint.weights.items()}, building / WEIGHTS)
-        record = {
-            "kind": checkpoint.kind,
-            "config": checkpoint.config,
-            "vocabulary": list(checkpoint.vocabulary),
-            "rows": list(checkpoint.rows),
-            "made_of": checkpoint.made_of,
-            "figures": checkpoint.figures,
-            "weights": hashlib.sha256((building / WEIGHTS).read_bytes()).hexdigest(),
-        }
-        write_record(building / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+def write_checkpoint(folder: Path, checkpoint: Checkpoint, stamp: Stamp) -> None:
+    """Write a network; the folder appears whole or not at all."""
+    contents = {
+        "config": checkpoint.config,
+        "vocabulary": list(checkpoint.vocabulary),
+        "rows": list(checkpoint.rows),
+    }
+    weights = {name: tensor.detach().cpu() for name, tensor in checkpoint.weights.items()}
+    write_model(folder, stamp, contents, file=WEIGHTS, write=lambda path: torch.save(weights, path))
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
-    """Read a model; raise ModelMissing or ModelUnusable."""
-    record = read_model_record(folder)
-    try:
-        data = (folder / WEIGHTS).read_bytes()
-    except OSError as error:
-        raise ModelUnusable(f"{folder / WEIGHTS}: {error.strerror}; train the model again", path=str(folder)) from error
-    if hashlib.sha256(data).hexdigest() != record.get("weights"):
-        raise ModelUnusable(f"{folder / WEIGHTS}: not what training wrote; train the model again", path=str(folder))
-    weights = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    return Checkpoint(
-        record["kind"],
-        record["config"],
-        tuple(record["vocabulary"]),
-        tuple(record["rows"]),
-        weights,
-        record["made_of"],
-        record["figures"],
-    )
+    """Read a network; raise ModelMissing or ModelUnusable."""
+    stored = read_model(folder)
+    weights = torch.load(stored.weights, map_location="cpu", weights_only=True)
+    contents = stored.contents
+    return Checkpoint(contents["config"], tuple(contents["vocabulary"]), tuple(contents["rows"]), weights)
 
 
-def read_model_record(folder: Path) -> dict[str, Any]:
-    """Read what a model says of itself, without its weights."""
-    if not (folder / RECORD).is_file():
-        raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
+def load_weights(network: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
+    """Give a network its weights; raise ModelUnusable where they are those of another network."""
     try:
-        return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION)
-    except KBUnusable as error:
-        found = error.facts.get("found")
-        wrong = f"found format {found}, expected {(FORMAT_NAME, FORMAT_VERSION)}" if found else "damaged"
+        network.load_state_dict(weights)
+    except RuntimeError as error:
         raise ModelUnusable(
-            f"{folder / RECORD}: {wrong}; use the version of kbtools that trained it, or train it again",
-            path=str(folder),
+            f"{folder}: its weights are those of another network; train the model again", path=str(folder)
         ) from error
 
 

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.errors import ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
+from kbtools.ranking.model_store import Stamp, class_path
 from kbtools.scorers.base import group_by_length, moved
 from kbtools.scorers.bigru import BiGRU
-from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from kbtools.scorers.checkpoint import Checkpoint, load_weights, read_checkpoint, write_checkpoint
 from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.transe import check_digest, entity_count
@@ -77,22 +77,17 @@ class RandomVectorScorer:
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
         """Rebuild a trained scorer; raise CheckpointMismatch for another knowledge base."""
         saved = read_checkpoint(folder)
-        if saved.kind != cls.kind():
-            raise ModelUnusable(f"{folder}: trained as {saved.kind}, asked for as {cls.kind()}", path=str(folder))
         check_digest(folder, saved.rows, kb)
         network = EntityNetwork(BiGRU(EncoderConfig(**saved.config), saved.vocabulary), entity_count(kb))
-        network.load_state_dict(saved.weights)
+        load_weights(network, saved.weights, folder)
         return cls(network.to(resolve_device(device)).eval(), kb.manifest.digest)
 
-    def save(self, folder: Path, **told: Any) -> None:
-        """Write the scorer to a folder, with what else its checkpoint is told."""
+    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
+        """Write the scorer to a folder; without a stamp its plugin is known as `module:Class`."""
         encoder, weights = self.network.encoder, self.network.state_dict()
         config = asdict(encoder.config)
-        write_checkpoint(folder, Checkpoint(self.kind(), config, encoder.vocabulary, (self.digest,), weights, **told))
-
-    @classmethod
-    def kind(cls) -> str:
-        return f"{cls.__module__}:{cls.__qualname__}"
+        checkpoint = Checkpoint(config, encoder.vocabulary, (self.digest,), weights)
+        write_checkpoint(folder, checkpoint, stamp or Stamp(class_path(type(self))))
 
     @staticmethod
     def text(asked: MarkedQuestion) -> tuple[str, ...]:

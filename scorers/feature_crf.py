@@ -1,6 +1,5 @@
 """The paper's comparison: a CRF over features made by hand, through python-crfsuite (section Additional Analysis)."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -9,20 +8,15 @@ import numpy as np
 import pycrfsuite
 from numpy.typing import NDArray
 
-from kbtools.errors import ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import words_of
-from kbtools.ranking.models import RECORD
-from kbtools.scorers.checkpoint import FORMAT_NAME, FORMAT_VERSION, read_model_record
-from kbtools.storage import built_folder, write_record
+from kbtools.ranking.model_store import Stamp, class_path, read_model, write_model
 from kbtools.text.question import Question
 
 MODEL = "model.crfsuite"
 OUTSIDE, SUBJECT = "O", "SUB"
 FITTING = {"c1": 0.05, "c2": 0.02, "max_iterations": 120, "feature.possible_transitions": True}
 """L-BFGS with both penalties."""
-
-KIND = "kbtools.scorers.feature_crf:FeatureCRF"
 
 
 def shape(word: str) -> str:
@@ -80,20 +74,12 @@ class FeatureCRF:
     @classmethod
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
         """Rebuild a trained tagger; it serves any knowledge base, and computes on the CPU."""
-        record = read_model_record(folder)
-        if record["kind"] != KIND:
-            raise ModelUnusable(f"{folder}: trained as {record['kind']}, asked for as {KIND}", path=str(folder))
-        model = (folder / MODEL).read_bytes() if (folder / MODEL).is_file() else b""
-        if hashlib.sha256(model).hexdigest() != record["weights"]:
-            raise ModelUnusable(f"{folder / MODEL}: not what training wrote; train the model again", path=str(folder))
-        return cls(model)
+        return cls(read_model(folder).weights.read_bytes())
 
-    def save(self, folder: Path, **told: Any) -> None:
-        """Write the tagger to a folder, with what else its record is told."""
-        with built_folder(folder) as building:
-            (building / MODEL).write_bytes(self.model)
-            record = {"kind": KIND, "weights": hashlib.sha256(self.model).hexdigest(), **told}
-            write_record(building / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
+        """Write the tagger to a folder; without a stamp its plugin is known as `module:Class`."""
+        stamp = stamp or Stamp(class_path(type(self)))
+        write_model(folder, stamp, {}, file=MODEL, write=lambda path: path.write_bytes(self.model))
 
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
         return [self.spans_of(words_of(question)) for question in questions]

@@ -14,9 +14,10 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors
+from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, write_checkpoint
-from kbtools.scorers.transe import KIND, entity_count
+from kbtools.scorers.transe import NAME, entity_count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,5 +95,5 @@ def take_over_vectors(kb: KnowledgeBase, given: GivenVectors, *, models: Path) -
     folder = model_folder(models, ENTITIES, "transe")
     weights = {"entities.weight": torch.from_numpy(entities)}
     config = {"dim": entities.shape[1]}
-    write_checkpoint(folder, Checkpoint(KIND, config, (), (kb.manifest.digest,), weights, made_of=given.digest))
+    write_checkpoint(folder, Checkpoint(config, (), (kb.manifest.digest,), weights), Stamp(NAME, made_of=given.digest))
     return TakenOver(folder, len(given.table), len(given.rows))

@@ -4,16 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kbtools.errors import ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.model_store import Stamp, class_path
 from kbtools.scorers.base import Encoder, group_by_length
-from kbtools.scorers.checkpoint import Checkpoint, match_rows, read_checkpoint, write_checkpoint
+from kbtools.scorers.checkpoint import Checkpoint, load_weights, match_rows, read_checkpoint, write_checkpoint
 from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
 from kbtools.scorers.dot import BY_ROW, DotScorer
 from kbtools.scorers.settings import EncoderConfig
@@ -72,26 +72,20 @@ class TrainedNetwork(ABC):
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
         """Rebuild a trained network, its rows in the order of the knowledge base's; raise ModelError for other rows."""
         saved = read_checkpoint(folder)
-        if saved.kind != cls.kind():
-            raise ModelUnusable(f"{folder}: trained as {saved.kind}, asked for as {cls.kind()}", path=str(folder))
         rows = cls.rows_of(kb)
         order = match_rows(folder, trained=saved.rows, present=rows, what=cls.what)
         weights = saved.weights | {name: saved.weights[name][order] for name in BY_ROW if name in saved.weights}
         encoder = cls.encoder.build(EncoderConfig(**saved.config), saved.vocabulary)
         network = DotScorer(encoder, cls.names_of(rows), biased=cls.biased)
-        network.load_state_dict(weights)
+        load_weights(network, weights, folder)
         return cls(network.to(resolve_device(device)).eval(), rows)
 
-    def save(self, folder: Path, **told: Any) -> None:
-        """Write the network to a folder, with what else its checkpoint is told."""
+    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
+        """Write the network to a folder; without a stamp its plugin is known as `module:Class`."""
         encoder = self.network.encoder
         config, weights = asdict(encoder.config), self.network.state_dict()
-        write_checkpoint(folder, Checkpoint(self.kind(), config, encoder.vocabulary, self.rows, weights, **told))
-
-    @classmethod
-    def kind(cls) -> str:
-        """Name the class in a checkpoint."""
-        return f"{cls.__module__}:{cls.__qualname__}"
+        checkpoint = Checkpoint(config, encoder.vocabulary, self.rows, weights)
+        write_checkpoint(folder, checkpoint, stamp or Stamp(class_path(type(self))))
 
     @classmethod
     def text(cls, asked: MarkedQuestion) -> tuple[str, ...]:

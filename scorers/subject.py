@@ -97,10 +97,6 @@ class TypeCosineScorer(TypeVectorScorer):
         """Divide g(q)·E(s) by the length of E(s), the root of its number of types."""
         return products / np.sqrt(np.maximum(counts, 1))
 
-    @classmethod
-    def kind(cls) -> str:
-        return TypeVectorScorer.kind()
-
 
 class TypeVectorAverageScorer(TypeVectorScorer):
     """The subject scorer `type-vector-avg`: g is an Embed-AVG (paper, section Additional Analysis)."""

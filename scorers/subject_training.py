@@ -44,7 +44,7 @@ def train_subject(
     if not (isinstance(plugin, type) and issubclass(plugin, TypeVectorScorer | RandomVectorScorer)):
         raise BrokenPlugin(f"subject scorer {subject!r} has no network to train", name=subject)
     folder = plugin_folder(models, SUBJECT, subject, plugin)
-    made_of = fingerprint(kb, splits, settings.to_record(), plugin.kind() + digest_rows(kb.types))
+    made_of = fingerprint(kb, splits, settings.to_record(), f"{SUBJECT}/{subject} {digest_rows(kb.types)}")
     figures = finished(folder, made_of)
     if figures is not None:
         return TrainedModel(subject, folder, figures, fresh=False)
@@ -64,7 +64,7 @@ def train_subject(
         made = plugin.new(config, kb=kb, vectors=vectors, **told)
         task = SubjectTask(made, settings.objective, kb=kb, train=splits.train, valid=splits.valid)
     made.network.to(on)
-    figures = fit_model(task, settings.fit, folder, save=made.save, made_of=made_of, report=report)
+    figures = fit_model(task, settings.fit, folder, save=made.save, plugin=subject, made_of=made_of, report=report)
     return TrainedModel(subject, folder, figures, fresh=True)
 
 
@@ -89,5 +89,5 @@ def train_transe(
     network = TransE(entity_count(kb), len(kb.relations), dim=settings.vectors.dim).to(on)
     task = TranslatingTask(network, triples, margin=settings.vectors.margin)
     save = partial(save_vectors, kb=kb, network=network)
-    figures = fit_model(task, settings.fit, folder, save=save, made_of=made_of, report=report)
+    figures = fit_model(task, settings.fit, folder, save=save, plugin="transe", made_of=made_of, report=report)
     return TrainedModel("transe", folder, figures, fresh=True)

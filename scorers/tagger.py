@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.errors import ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import words_of
+from kbtools.ranking.model_store import Stamp, class_path
 from kbtools.scorers.base import group_by_length
-from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from kbtools.scorers.checkpoint import Checkpoint, load_weights, read_checkpoint, write_checkpoint
 from kbtools.scorers.crf import span_log_probabilities
 from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
 from kbtools.scorers.gazetteer import BITS, Gazetteer
@@ -78,22 +78,17 @@ class BiGRUTagger:
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
         """Rebuild a trained tagger; it serves any knowledge base."""
         saved = read_checkpoint(folder)
-        if saved.kind != cls.kind():
-            raise ModelUnusable(f"{folder}: trained as {saved.kind}, asked for as {cls.kind()}", path=str(folder))
         bits = BITS if cls.gazetteer else 0
         network = TaggerNetwork(EncoderConfig(**saved.config), saved.vocabulary, bits=bits)
-        network.load_state_dict(saved.weights)
+        load_weights(network, saved.weights, folder)
         return cls(network.to(resolve_device(device)).eval(), kb)
 
-    def save(self, folder: Path, **told: Any) -> None:
-        """Write the tagger to a folder, with what else its checkpoint is told."""
+    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
+        """Write the tagger to a folder; without a stamp its plugin is known as `module:Class`."""
         network = self.network
         config, weights = asdict(network.config), network.state_dict()
-        write_checkpoint(folder, Checkpoint(self.kind(), config, network.vocabulary, (), weights, **told))
-
-    @classmethod
-    def kind(cls) -> str:
-        return f"{cls.__module__}:{cls.__qualname__}"
+        checkpoint = Checkpoint(config, network.vocabulary, (), weights)
+        write_checkpoint(folder, checkpoint, stamp or Stamp(class_path(type(self))))
 
     def read(self, question: Question) -> tuple[list[str], NDArray[np.float32]]:
         """Read what the network sees of a question: its words, and their bits."""

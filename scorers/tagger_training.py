@@ -9,6 +9,7 @@ from kbtools.errors import BadQuestions, BrokenPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import TAGGERS, load_plugin
 from kbtools.pruning.tagging import words_of
+from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import TAGGER, model_folder
 from kbtools.scorers.devices import resolve_device
 from kbtools.scorers.distributed import once
@@ -38,14 +39,14 @@ def train_tagger(
     """
     plugin = load_plugin(TAGGERS, tagger)
     folder = model_folder(models, TAGGER, tagger)
-    made_of = fingerprint(kb, splits, settings.to_record(), tagger)
+    made_of = fingerprint(kb, splits, settings.to_record(), f"{TAGGER}/{tagger}")
     figures = finished(folder, made_of)
     if figures is not None:
         return TrainedModel(tagger, folder, figures, fresh=False)
     if isinstance(plugin, type) and issubclass(plugin, BiGRUTagger):
-        figures = train_network(plugin, kb, splits, settings, folder, made_of, device, report)
+        figures = train_network(plugin, tagger, kb, splits, settings, folder, made_of, device, report)
     elif isinstance(plugin, type) and hasattr(plugin, "fit"):
-        figures = once(lambda: train_features(plugin, kb, splits, folder, made_of, report)) or {}
+        figures = once(lambda: train_features(plugin, tagger, kb, splits, folder, made_of, report)) or {}
     else:
         raise BrokenPlugin(f"tagger {tagger!r} cannot be trained (it is no BiGRUTagger)", name=tagger)
     return TrainedModel(tagger, folder, figures, fresh=True)
@@ -53,6 +54,7 @@ def train_tagger(
 
 def train_network(
     plugin: type[BiGRUTagger],
+    name: str,
     kb: KnowledgeBase,
     splits: Splits,
     settings: PlainSettings,
@@ -74,11 +76,13 @@ def train_network(
     begun = time.process_time()
     task = TaggingTask(made, train=labelled(made, splits, "train"), valid=labelled(made, splits, "valid"))
     spent = time.process_time() - begun
-    return fit_model(task, settings.fit, folder, save=made.save, made_of=made_of, report=report, spent=spent)
+    return fit_model(
+        task, settings.fit, folder, save=made.save, plugin=name, made_of=made_of, report=report, spent=spent
+    )
 
 
 def train_features(
-    plugin: Any, kb: KnowledgeBase, splits: Splits, folder: Path, made_of: str, report: Report
+    plugin: Any, name: str, kb: KnowledgeBase, splits: Splits, folder: Path, made_of: str, report: Report
 ) -> dict[str, float]:
     """Train the CRF over features, and give its figures; it has no state to go on from."""
     begun = time.process_time()
@@ -93,7 +97,7 @@ def train_features(
         made = plugin.fit(train.texts, train.spans, working=Path(working), report=tell)
     seconds = time.process_time() - begun
     figures = {RIGHT: made.sentence_accuracy(valid.texts, valid.spans), "seconds": seconds}
-    made.save(folder, made_of=made_of, figures=figures)
+    made.save(folder, Stamp(name, made_of, figures))
     return figures
 
 

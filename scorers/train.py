@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from kbtools.errors import NonFiniteLoss
+from kbtools.ranking.model_store import Stamp
 from kbtools.scorers.devices import memory_named
 from kbtools.scorers.distributed import check_agreement, once, rank, share, sum_gradients, summed
 from kbtools.scorers.optimisers import clip_gradients, make_optimisers, set_rate
@@ -61,6 +62,7 @@ def fit_model(
     folder: Path,
     *,
     save: Callable[..., None],
+    plugin: str,
     made_of: str,
     report: Callable[[Epoch], None],
     spent: float = 0.0,
@@ -72,7 +74,7 @@ def fit_model(
     state = folder.with_name(f".{folder.name}.training")
     epochs = fit(task, config, state=state, made_of=made_of, report=report)
     figures = {**epochs[-1].figures, "seconds": spent + sum(epoch.seconds for epoch in epochs)}
-    once(lambda: save(folder, made_of=made_of, figures=figures))
+    once(lambda: save(folder, Stamp(plugin, made_of, figures)))
     once(lambda: shutil.rmtree(state, ignore_errors=True))
     return figures
 

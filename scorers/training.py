@@ -11,8 +11,9 @@ from typing import Any
 from kbtools.errors import BrokenPlugin, ModelError
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import SCORERS, load_plugin
+from kbtools.ranking.model_store import Stamp, read_model
 from kbtools.ranking.models import RELATION, model_folder
-from kbtools.scorers.checkpoint import digest_rows, read_model_record
+from kbtools.scorers.checkpoint import digest_rows
 from kbtools.scorers.devices import resolve_device
 from kbtools.scorers.distributed import check_agreement
 from kbtools.scorers.examples import Examples, check_labels, read_examples
@@ -68,12 +69,12 @@ def fingerprint(kb: KnowledgeBase, splits: Splits, settings: dict[str, Any], kin
 def finished(folder: Path, made_of: str) -> dict[str, float] | None:
     """Give the figures of a model that the same training made before; nothing if there is none."""
     try:
-        record = read_model_record(folder)
-    except ModelError:
-        record = {}
-    made = record.get("made_of") == made_of
+        stamp = read_model(folder).stamp
+    except ModelError:  # missing, damaged or of another version: the training makes it anew
+        stamp = Stamp("")
+    made = stamp.made_of == made_of
     check_agreement(int(made))
-    return dict(record["figures"]) if made else None
+    return stamp.figures if made else None
 
 
 def train_relation(
@@ -95,7 +96,7 @@ def train_relation(
     if not (isinstance(plugin, type) and issubclass(plugin, RelationNetwork)):
         raise BrokenPlugin(f"scorer {scorer!r} has no network to train (it is no RelationNetwork)", name=scorer)
     folder = model_folder(models, RELATION, scorer)
-    made_of = fingerprint(kb, splits, settings.to_record(), plugin.kind())
+    made_of = fingerprint(kb, splits, settings.to_record(), f"{RELATION}/{scorer}")
     figures = finished(folder, made_of)
     if figures is not None:
         return TrainedModel(scorer, folder, figures, fresh=False)
@@ -109,5 +110,5 @@ def train_relation(
     )
     made.network.to(on)
     task = RelationTask(made, settings.objective, kb=kb, train=splits.train, valid=splits.valid)
-    figures = fit_model(task, settings.fit, folder, save=made.save, made_of=made_of, report=report)
+    figures = fit_model(task, settings.fit, folder, save=made.save, plugin=scorer, made_of=made_of, report=report)
     return TrainedModel(scorer, folder, figures, fresh=True)

@@ -12,11 +12,14 @@ from torch import Tensor, nn
 from kbtools.errors import CheckpointMismatch
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors
+from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kbtools.scorers.translation import Translation
 
-KIND = "kbtools.scorers.transe:TransE"
+NAME = "transe"
+"""The name of the model."""
+
 AT_ONCE = 65_536
 """Entities that are read, or compared with, in one piece."""
 
@@ -101,13 +104,10 @@ def nearest_rows(wanted: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count:
     return rows
 
 
-def save_vectors(folder: Path, kb: KnowledgeBase, network: TransE, **told: object) -> None:
+def save_vectors(folder: Path, stamp: Stamp, *, kb: KnowledgeBase, network: TransE) -> None:
     """Write the vectors with the digest of their knowledge base, whose rows they belong to."""
     dim = network.entities.embedding_dim
-    write_checkpoint(
-        folder,
-        Checkpoint(KIND, {"dim": dim}, (), (kb.manifest.digest,), network.state_dict(), **told),  # type: ignore[arg-type]
-    )
+    write_checkpoint(folder, Checkpoint({"dim": dim}, (), (kb.manifest.digest,), network.state_dict()), stamp)
 
 
 def load_vectors(folder: Path, kb: KnowledgeBase) -> Tensor:

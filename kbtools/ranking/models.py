@@ -13,12 +13,10 @@ from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, construct, load_c
 from kbtools.pruning.dense import EmbedQuestions
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranking.contracts import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer
+from kbtools.ranking.model_store import RECORD, check_plugin
 
 RELATION, SUBJECT, TAGGER, ENTITIES = "relation", "subject", "tagger", "entities"
 """Parts of a folder of models, each with a folder per model."""
-
-RECORD = "model.msgpack"
-"""The file of a model that says what it is, a digest of its weights included."""
 
 
 def model_folder(models: Path, part: str, name: str) -> Path:
@@ -129,4 +127,5 @@ def make_plugin(
             name=name,
         )
     folder = plugin_folder(models, part, name, plugin)
+    check_plugin(folder, plugin, name=getattr(plugin, "model", None) or name)
     return construct(name, lambda: plugin.load(folder, kb, device=device))

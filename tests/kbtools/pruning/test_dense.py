@@ -15,7 +15,8 @@ from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import ExactVectors, Origin, VectorIndex
 from kbtools.linking.candidates import gather_candidates
 from kbtools.pruning.dense import Dense, DenseLast
-from kbtools.ranking.models import RECORD, make_embedder, make_vector_scorer, subject_vectors
+from kbtools.ranking.model_store import RECORD
+from kbtools.ranking.models import make_embedder, make_vector_scorer, subject_vectors
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
 from tests.conftest import World

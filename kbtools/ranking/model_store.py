@@ -1,0 +1,134 @@
+"""A trained model in its folder: the plugin that it belongs to, what it knows, and its weights with their digest."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kbtools.errors import KBUnusable, ModelMissing, ModelUnusable
+from kbtools.storage import built_folder, read_record, write_record
+
+RECORD = "model.msgpack"
+"""The file of a model that says what it is."""
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 2
+
+PLUGINS_OF_VERSION_1 = {
+    "kbtools.scorers.embed_avg:EmbedAverageScorer": "embed-avg",
+    "kbtools.scorers.embed_avg:EmbedAveragePlusScorer": "embed-avg+",
+    "kbtools.scorers.ltg_cnn:LetterTrigramScorer": "ltg-cnn",
+    "kbtools.scorers.ltg_cnn:LetterTrigramPlusScorer": "ltg-cnn+",
+    "kbtools.scorers.bigru:BiGRUScorer": "bigru",
+    "kbtools.scorers.bigru:BiGRUPlusScorer": "bigru+",
+    "kbtools.scorers.subject:TypeVectorScorer": "type-vector",
+    "kbtools.scorers.subject:TypeVectorAverageScorer": "type-vector-avg",
+    "kbtools.scorers.entity_vectors:RandomVectorScorer": "random",
+    "kbtools.scorers.entity_vectors:TransEVectorScorer": "transe",
+    "kbtools.scorers.transe:TransE": "transe",
+    "kbtools.scorers.tagger:BiGRUTagger": "bigru-crf",
+    "kbtools.scorers.tagger:GazetteerTagger": "bigru-crf+",
+    "kbtools.scorers.feature_crf:FeatureCRF": "crf",
+}
+"""The classes by which version 1 of the format knew models; those of other distributions stay `module:Class`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The origin of a model: its plugin, a digest of settings and questions, its figures on the validation split."""
+
+    plugin: str
+    made_of: str = ""
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredModel:
+    """A model as it lies in its folder; `contents` is what its plugin rebuilds it from beside the weights."""
+
+    stamp: Stamp
+    contents: dict[str, Any]
+    weights: Path
+
+
+def write_model(
+    folder: Path, stamp: Stamp, contents: dict[str, Any], *, file: str, write: Callable[[Path], object]
+) -> None:
+    """Write a model, its weights to a file of that name; the folder appears whole or not at all."""
+    with built_folder(folder) as building:
+        write(building / file)
+        record = {
+            "plugin": stamp.plugin,
+            "made_of": stamp.made_of,
+            "figures": stamp.figures,
+            "contents": contents,
+            "file": file,
+            "digest": file_digest(building / file),
+        }
+        write_record(building / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+
+
+def read_model(folder: Path) -> StoredModel:
+    """Read a model whose weights are those that training wrote; raise ModelMissing or ModelUnusable."""
+    record = read_model_record(folder)
+    weights = folder / record["file"]
+    try:
+        digest = file_digest(weights)
+    except OSError as error:
+        raise ModelUnusable(f"{weights}: {error.strerror}; train the model again", path=str(folder)) from error
+    if digest != record["digest"]:
+        raise ModelUnusable(f"{weights}: not what training wrote; train the model again", path=str(folder))
+    stamp = Stamp(record["plugin"], record["made_of"], record["figures"])
+    return StoredModel(stamp, record["contents"], weights)
+
+
+def read_model_record(folder: Path) -> dict[str, Any]:
+    """Read what a folder says of its model in the words of the newest version; raise as `read_model` does."""
+    if not (folder / RECORD).is_file():
+        raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
+    try:
+        return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION)
+    except KBUnusable as error:
+        found = error.facts.get("found")
+        if found == (FORMAT_NAME, 1):
+            return from_version_1(read_record(folder / RECORD, name=FORMAT_NAME, version=1))
+        wrong = f"found format {found}, expected {(FORMAT_NAME, FORMAT_VERSION)}" if found else "damaged"
+        raise ModelUnusable(
+            f"{folder / RECORD}: {wrong}; use the version of kbtools that trained it, or train it again",
+            path=str(folder),
+        ) from error
+
+
+def from_version_1(record: dict[str, Any]) -> dict[str, Any]:
+    """Put a record of version 1, which named a class where version 2 names a plugin, into the words of version 2."""
+    plugin = PLUGINS_OF_VERSION_1.get(record["kind"], record["kind"])
+    return {
+        "plugin": plugin,
+        "made_of": record["made_of"],
+        "figures": record["figures"],
+        "contents": {name: record[name] for name in ("config", "vocabulary", "rows") if name in record},
+        "file": "model.crfsuite" if plugin == "crf" else "weights.pt",
+        "digest": record["weights"],
+    }
+
+
+def check_plugin(folder: Path, plugin: object, *, name: str) -> None:
+    """Refuse a model that was trained as another plugin; a folder that holds no record of ours is not judged."""
+    try:
+        trained = read_model_record(folder)["plugin"]
+    except (ModelMissing, ModelUnusable):  # the plugin's own `load` says what is wrong, or reads a format of its own
+        return
+    if trained not in (name, class_path(plugin)):
+        raise ModelUnusable(
+            f"{folder}: trained as {trained!r}, asked for as {name!r}; train {name!r} again", path=str(folder)
+        )
+
+
+def class_path(plugin: object) -> str:
+    """Name a class as `module:Class`, which is how a model is known whose plugin has no other name."""
+    return f"{getattr(plugin, '__module__', '')}:{getattr(plugin, '__qualname__', '')}"
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
