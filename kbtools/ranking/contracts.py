@@ -7,6 +7,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.errors import BrokenPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.text.question import MarkedQuestion
@@ -62,11 +63,16 @@ class Trained(Protocol):
 class Averaged:
     """Several relation scorers as one: the mean of their log-probabilities over all relations."""
 
-    def __init__(self, scorers: Sequence[RelationScorer]) -> None:
+    def __init__(self, scorers: Sequence[RelationScorer], relations: int) -> None:
         self.scorers = scorers
+        self.relations = relations
 
     def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        total = sum(log_softmax(scorer.score(asked)) for scorer in self.scorers)
+        shape = (len(asked), self.relations)
+        total = sum(
+            log_softmax(as_scores(scorer.score(asked), scorer=type(scorer).__name__, shape=shape))
+            for scorer in self.scorers
+        )
         return np.asarray(total) / len(self.scorers)
 
 
@@ -75,3 +81,28 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     peak = scores.max(axis=-1, keepdims=True)
     normalised: NDArray[np.float64] = scores - peak - np.log(np.exp(scores - peak).sum(axis=-1, keepdims=True))
     return normalised
+
+
+def as_scores(scores: object, *, scorer: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Convert what a scorer gave, a list or a tensor included, to an array of a shape.
+
+    Raises BrokenPlugin for what holds other than numbers, for another shape, and for a number that is not finite.
+    """
+    try:
+        if hasattr(scores, "detach"):  # a tensor: of any device and precision, with or without gradients
+            scores = scores.detach().cpu().double()
+        array = np.asarray(scores)
+        numbers = None if scores is None or array.dtype.kind in "USMmc" else array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError):  # lists of unequal lengths, objects that are no numbers
+        numbers = None
+    if numbers is None:
+        raise BrokenPlugin(
+            f"scorer {scorer} gave {type(scores).__name__} that holds other than numbers in rows of one length, "
+            f"expected an array of numbers {shape}",
+            name=scorer,
+        )
+    if numbers.shape != shape:
+        raise BrokenPlugin(f"scorer {scorer} gave scores {numbers.shape}, expected {shape}", name=scorer)
+    if not np.isfinite(numbers).all():
+        raise BrokenPlugin(f"scorer {scorer} gave a score that is no finite number", name=scorer)
+    return numbers

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kbtools.errors import BrokenPlugin, KBToolsError
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.candidates import Candidates
-from kbtools.ranking.contracts import RelationScorer, SubjectScorer, log_softmax
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer, as_scores, log_softmax
 from kbtools.text.question import MarkedQuestion, Question
 
 RUNG = 0.2
@@ -141,10 +141,6 @@ def checked(scorer: object, score: Callable[[], NDArray[np.float64]], *, shape: 
         scores = score()
     except KBToolsError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BrokenPlugin(f"scorer {name} failed: {error!r}", name=name) from error
-    if np.shape(scores) != shape:
-        raise BrokenPlugin(f"scorer {name} gave scores {np.shape(scores)}, expected {shape}", name=name)
-    if not np.isfinite(scores).all():
-        raise BrokenPlugin(f"scorer {name} gave a score that is no finite number", name=name)
-    return scores
+    return as_scores(scores, scorer=name, shape=shape)

@@ -40,7 +40,7 @@ def make_relation_scorer(
         make_plugin(SCORERS, name.strip(), kb, part=RELATION, models=models, device=device, untrained=kb.relations)
         for name in names.split(",")
     ]
-    return made[0] if len(made) == 1 else Averaged(made)
+    return made[0] if len(made) == 1 else Averaged(made, len(kb.relations))
 
 
 def make_subject_scorer(
