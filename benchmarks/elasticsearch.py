@@ -31,7 +31,8 @@ sys.path = [folder for folder in sys.path if Path(folder).resolve() != Path(__fi
 from elasticsearch import Elasticsearch, helpers
 
 from kbtools.answering import Answerer
-from kbtools.indexers.build import Watch
+from kbtools.indexers.build import BuildProgress
+from kbtools.indexers.column_files import release_pages
 from kbtools.indexers.elastic.bulk import Sender
 from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.cluster import Cluster, Patience
@@ -47,7 +48,6 @@ from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.elastic.versions import delete_versions, index_name, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.pages import release_pages
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, recall
 from kbtools.linking.similarity import rescore
 from kbtools.text.ngrams import ngrams
@@ -310,7 +310,7 @@ def main() -> None:
             if not asked.loaded:
                 options = LoadOptions(settings=Settings(replicas=0))
                 begun = time.perf_counter()
-                load(kb, cluster, NAME, options=options, watch=Watch())
+                load(kb, cluster, NAME, options=options, watch=BuildProgress())
                 say("load, whole", f"{time.perf_counter() - begun:.0f} s")
             name = asked.loaded or NAME
             opened = ElasticKB(name, cluster)

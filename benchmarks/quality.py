@@ -17,7 +17,7 @@ from fbsq import questions, sources
 from measured import Measured, object_accuracy, pair_accuracy
 
 from kbtools.errors import KBToolsError
-from kbtools.indexers.build import Watch, build
+from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.ranking.judging import choose_for, gather_pools
 from kbtools.ranking.model_store import read_model
@@ -175,7 +175,7 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if not asked.kb.exists():
-        build(sources(), asked.kb, options=ReadOptions(), watch=Watch())
+        build(sources(), asked.kb, options=ReadOptions(), watch=BuildProgress())
     at = Measured(asked.kb, asked.models)
     print(f"FBSQ test, both layers, {len(at.gold):,} questions; must / target / stretch in brackets")
     if asked.train:

@@ -14,7 +14,7 @@ from fbsq import questions, sources
 
 import kbtools
 from kbtools.evaluation import expected_accuracy, mention_coverage, pruning_figures
-from kbtools.indexers.build import Watch, build
+from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning import UNGUIDED
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
     parser.add_argument("--limit", type=int, default=None, help="take only the first questions")
     asked = parser.parse_args()
-    build(sources(), asked.kb, options=ReadOptions(), watch=Watch())
+    build(sources(), asked.kb, options=ReadOptions(), watch=BuildProgress())
     answerer = kbtools.open(asked.kb)
     gold = list(read_annotated(questions(asked.split)))[: asked.limit]
     print(f"FBSQ {asked.split}, both layers, {len(gold):,} questions; Python {platform.python_version()}")

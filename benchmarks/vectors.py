@@ -18,8 +18,8 @@ from fbsq import questions
 from numpy.typing import NDArray
 
 from kbtools.answering import open_kb
+from kbtools.indexers.faiss_index import FOLDER, KINDS, write_vectors
 from kbtools.indexers.memory import MemoryKB
-from kbtools.indexers.vectors import FOLDER, KINDS, write_vectors
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, Neighbours, VectorIndex, recall
 from kbtools.pruning.dense import NEAREST
 from kbtools.questions import read_annotated

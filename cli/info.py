@@ -11,7 +11,7 @@ from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.options import json_option
 from kbtools.errors import VectorsMissing
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.vectors import read_vectors_record
+from kbtools.indexers.faiss_index import read_vectors_record
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.manifest_report import counts_report, size_text, skipped_report, statistics_report
 from kbtools.results import JSON_VERSION

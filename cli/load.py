@@ -8,7 +8,7 @@ import click
 
 from kbtools.cli.homes import Elasticsearch, cluster_options
 from kbtools.cli.progress import shown, stoppable
-from kbtools.indexers.build import Watch
+from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.embedded import EmbeddedKB
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ def check_target(name: str, elasticsearch: Elasticsearch) -> None:
         cluster.close()
 
 
-def load_folder(path: Path, name: str, elasticsearch: Elasticsearch, options: "LoadOptions", watch: Watch) -> str:
+def load_folder(
+    path: Path, name: str, elasticsearch: Elasticsearch, options: "LoadOptions", watch: BuildProgress
+) -> str:
     """Load a folder into a cluster; give the outcome in a sentence."""
     from kbtools.indexers.elastic.load import load
 

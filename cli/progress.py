@@ -8,7 +8,7 @@ from types import FrameType
 
 import click
 
-from kbtools.indexers.build import Phase, Watch
+from kbtools.indexers.build import BuildProgress, Phase
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def stoppable() -> Iterator[None]:
 
 
 @contextmanager
-def shown(files: Iterable[Path], quiet: bool) -> Iterator[Watch]:
+def shown(files: Iterable[Path], quiet: bool) -> Iterator[BuildProgress]:
     """Show phases as lines and the reading of files as a progress bar on standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -49,4 +49,4 @@ def shown(files: Iterable[Path], quiet: bool) -> Iterator[Watch]:
             click.echo(f"{done.name}: {done.counts} ({done.seconds:.1f} s)")
 
     with bar:
-        yield Watch(phase=phase, progress=progress)
+        yield BuildProgress(phase=phase, progress=progress)

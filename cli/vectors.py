@@ -57,7 +57,7 @@ def command(
         assert isinstance(kb, ElasticKB)
         index = load_vectors(kb, vectors, settings=Settings(shards=shards, replicas=replicas))
     else:
-        from kbtools.indexers.vectors import write_vectors
+        from kbtools.indexers.faiss_index import write_vectors
 
         index = write_vectors(path, kb, vectors, kind=kind)
     click.echo(f"{path}: {len(index):,} vectors of {index.dim} dimensions")

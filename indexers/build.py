@@ -35,7 +35,7 @@ class Phase:
 
 
 @dataclass(slots=True)
-class Watch:
+class BuildProgress:
     """Who is told of a build: `phase` at the end of each step, `progress` with the bytes and lines of a source."""
 
     phase: Callable[[Phase], None] = lambda phase: None
@@ -63,7 +63,7 @@ def build(
     out: Path,
     *,
     options: ReadOptions,
-    watch: Watch,
+    watch: BuildProgress,
     force: bool = False,
     memory: str = MEMORY,
 ) -> Built:
@@ -137,7 +137,7 @@ def versions() -> dict[str, str]:
 
 
 def write_knowledge(
-    sources: Sequence[Source], folder: Path, *, options: ReadOptions, watch: Watch, memory: str
+    sources: Sequence[Source], folder: Path, *, options: ReadOptions, watch: BuildProgress, memory: str
 ) -> Manifest:
     """Write every file of a knowledge base but its manifest, which is given back."""
     work = folder / "work"
@@ -203,7 +203,7 @@ def require(count: int, problem: str, sources: Sequence[Source]) -> None:
         raise NothingBuilt(f"{problem}; check that {paths} belong together and are given to the right options")
 
 
-def stage(tables: Staging, source: Source, options: ReadOptions, watch: Watch) -> SourceFile:
+def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
     """Read one source into the work tables."""
     name = source.path.name
     reading = Reading(source, options, progress=lambda done: watch.progress(str(source.path), done))

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import KBMissing, KBUnusable
-from kbtools.indexers.arrays import StringTable, read_column
+from kbtools.indexers.column_files import StringTable, read_column
+from kbtools.indexers.faiss_index import FOLDER, FaissVectors
 from kbtools.indexers.form_store import FormStore
-from kbtools.indexers.one_edit import open_recall
-from kbtools.indexers.vectors import FOLDER, FaissVectors
+from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
 from kbtools.kb.rows import EntityRows, Grouped
@@ -61,7 +61,7 @@ def read_manifest(path: Path) -> Manifest:
             f"{path}: not a knowledge base (it has no {MANIFEST}); name the folder that kbtools index --out made",
             path=str(path),
         )
-    record = read_record(path / MANIFEST, name=FORMAT_NAME, version=FORMAT_VERSION)
+    record = read_record(path / MANIFEST, name=FORMAT_NAME, version=FORMAT_VERSION, cure="index again")
     try:
         return Manifest.from_record(record)
     except KBUnusable as error:
@@ -134,7 +134,7 @@ class EmbeddedKB(BackendDefaults):
         self.type_ids = StringTable(self.path / "type.id")
         self.alias_texts = StringTable(self.path / "alias.text")
         self.forms = FormStore.open(self.path / FORMS)
-        self.fuzzy = open_recall(self.path / FUZZY, forms=self.forms, texts=self.alias_texts)
+        self.fuzzy = FuzzyIndex(self.path / FUZZY, texts=self.alias_texts)
 
     @cached_property
     def relations(self) -> Sequence[str]:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from kbtools.errors import KBUnusable
-from kbtools.indexers.arrays import StringTable
+from kbtools.indexers.column_files import StringTable
 from kbtools.kb.contract import NameMatch
 from kbtools.text.rungs import Form
 
@@ -193,12 +193,6 @@ class FormStore:
             if value is not None:
                 found[form] = read_groups(value, texts)
         return found
-
-    def normal_forms(self, forms: Iterable[str]) -> set[str]:
-        """Keep the forms that are the normal form of some name."""
-        get = self.transaction.get
-        values = ((form, get(form_key(form))) for form in filter(None, forms))
-        return {form for form, value in values if value is not None and is_normal(value)}
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         """Count the names that hold each word."""

@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 import tantivy
 
 from kbtools.errors import KBUnusable
-from kbtools.indexers.arrays import StringTable
+from kbtools.indexers.column_files import StringTable
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.normaliser import normal_form
 

@@ -6,7 +6,6 @@ For tests and for knowledge bases of some thousand facts; nothing is written to 
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,20 +132,3 @@ class MemoryKB(BackendDefaults):
 
 def as_rows(rows: Iterable[int]) -> EntityRows:
     return np.array(sorted(rows), dtype=np.uint32)
-
-
-def read_memory_kb(*, facts: Path, names: Path, types: Path) -> MemoryKB:
-    """Read a knowledge base's files into memory, through the readers that the embedded build uses."""
-    from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
-
-    def rows(source: Source) -> list[tuple[str, ...]]:
-        batches = Reading(source, ReadOptions()).batches()
-        return [tuple(row.values()) for batch in batches for row in batch.table.to_pylist()]
-
-    named = rows(Source(names, "names"))
-    return MemoryKB(
-        [(s, r, o) for s, r, o in rows(Source(facts, "facts"))],
-        [(entity, text) for entity, alias, text in named if not alias],
-        [(entity, kind) for entity, kind in rows(Source(types, "types"))],
-        aliases=[(entity, text) for entity, alias, text in named if alias],
-    )

@@ -1,27 +1,21 @@
 """Write the files of a knowledge base from the sorted work tables of its build."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from kbtools.indexers import staging
-from kbtools.indexers.arrays import ColumnWriter, StringWriter
+from kbtools.indexers.column_files import ColumnWriter, StringWriter
 from kbtools.indexers.embedded import COLUMNS, FORMS, FUZZY
 from kbtools.indexers.form_store import KIND_SHIFT, FormWriter, group_forms
+from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.staging import Staging
 from kbtools.text.name_forms import name_forms
 from kbtools.text.rungs import Form
-
-if TYPE_CHECKING:
-    from kbtools.indexers.fuzzy_index import FuzzyWriter
-
-logger = logging.getLogger(__name__)
 
 
 class Writer:
@@ -124,30 +118,20 @@ class Writer:
     def write_forms(self, *, threads: int) -> tuple[set[int], int]:
         """Write the exact and the fuzzy index; give the lengths of the forms in words, and their number."""
         exact = self.files.enter_context(FormWriter(self.folder / FORMS))
-        fuzzy = self.fuzzy_writer(threads)
+        fuzzy = self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
 
         def groups() -> Iterator[tuple[str, bytes]]:
             for form, value in group_forms(self.tables.stream(staging.FORMS)):
                 header, alias = np.frombuffer(value, dtype="<u4", count=2).tolist()
-                if fuzzy and header >> KIND_SHIFT == Form.NORMAL:
+                if header >> KIND_SHIFT == Form.NORMAL:
                     fuzzy.add(form, alias)
                 yield form, value
 
         exact.write_forms(groups())
-        if fuzzy:
-            fuzzy.close()
+        fuzzy.close()
         exact.write_words(self.tables.stream(staging.WORDS))
         exact.close()
         return exact.lengths, exact.forms
-
-    def fuzzy_writer(self, threads: int) -> "FuzzyWriter | None":
-        """Open the fuzzy index for writing; there is none where tantivy cannot be imported."""
-        try:
-            from kbtools.indexers.fuzzy_index import FuzzyWriter
-        except ImportError as error:
-            logger.warning("tantivy cannot be imported (%s): built without a fuzzy index", error)
-            return None
-        return self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
 
 
 def form_rows(texts: list[str], entities: pa.Array, *, first: int) -> pa.Table:

@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -21,17 +22,26 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
 def write_record(path: Path, record: dict[str, Any], *, name: str, version: int) -> None:
-    """Write a record under a temporary name, flush it to the disk, rename it."""
+    """Write a record with its checksum under a temporary name, flush it to the disk, rename it."""
+    wrapped = {"format": name, "version": version, "record": record, "checksum": record_checksum(record)}
     temporary = path.with_name(path.name + ".new")
     with temporary.open("wb") as file:
-        file.write(msgpack.packb({"format": name, "version": version, "record": record}))
+        file.write(msgpack.packb(wrapped))
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
 
 
-def read_record(path: Path, *, name: str, version: int) -> dict[str, Any]:
-    """Read a record; raise KBUnusable where it is damaged or of another format or version."""
+def record_checksum(record: dict[str, Any]) -> bytes:
+    """Hash a record; what was unpacked is packed to the same bytes."""
+    return hashlib.sha256(msgpack.packb(record)).digest()
+
+
+def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, Any]:
+    """Read a record; `cure` says what makes it anew, such as "index again".
+
+    Raises KBUnusable where the record is damaged or of another format or version. Older records have no checksum.
+    """
     try:
         packed = path.read_bytes()
     except OSError as error:
@@ -39,15 +49,18 @@ def read_record(path: Path, *, name: str, version: int) -> dict[str, Any]:
     try:
         wrapped = msgpack.unpackb(packed)
         found, record = (wrapped["format"], wrapped["version"]), dict(wrapped["record"])
-    except (ValueError, KeyError, TypeError, msgpack.UnpackException) as error:
-        raise KBUnusable(f"{path}: damaged ({error!r}); index again", path=str(path)) from error
+        changed = wrapped.get("checksum", record_checksum(record)) != record_checksum(record)
+    except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException) as error:
+        raise KBUnusable(f"{path}: damaged ({error!r}); {cure}", path=str(path)) from error
     if found != (name, version):
         raise KBUnusable(
             f"{path}: found format {found[0]!r} version {found[1]!r}, expected {name!r} version {version}; "
-            "index again with this version of kbtools, or use the version that wrote it",
+            f"{cure} with this version of kbtools, or use the version that wrote it",
             path=str(path),
             found=found,
         )
+    if changed:
+        raise KBUnusable(f"{path}: damaged (its checksum is another); {cure}", path=str(path))
     return record
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kbtools.answering import Answerer, open_kb
-from kbtools.indexers.build import Watch, build
+from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.knowledge import ElasticKB
@@ -114,7 +114,7 @@ def make_memory(world: World, folder: Path) -> MemoryKB:
 
 
 def make_embedded(world: World, folder: Path) -> EmbeddedKB:
-    build(write_world(world, folder), folder / "world.kb", options=ReadOptions(), watch=Watch())
+    build(write_world(world, folder), folder / "world.kb", options=ReadOptions(), watch=BuildProgress())
     return EmbeddedKB(folder / "world.kb")
 
 
@@ -122,7 +122,7 @@ def make_elasticsearch(world: World, folder: Path) -> ElasticKB:
     kb = make_embedded(world, folder)
     cluster = Cluster(read_connection({"url": elasticsearch_url()}))
     name = f"test-{folder.name.lower()}-{os.getpid()}"
-    load(kb, cluster, name, options=LoadOptions(settings=Settings(replicas=0)), watch=Watch())
+    load(kb, cluster, name, options=LoadOptions(settings=Settings(replicas=0)), watch=BuildProgress())
     LOADED.append((cluster, name))
     return ElasticKB(name, cluster)
 
@@ -266,7 +266,7 @@ def sample_world() -> World:
 def sample_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the sample from its files as `make demo` does; give the folder."""
     folder = tmp_path_factory.mktemp("sample") / "sample.kb"
-    build(sample_sources(), folder, options=ReadOptions(), watch=Watch())
+    build(sample_sources(), folder, options=ReadOptions(), watch=BuildProgress())
     return folder
 
 
@@ -304,5 +304,5 @@ def fbsq(fbsq_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Answere
         sources.append(Source(fbsq_folder / f"{facts}.txt.gz", "facts"))
         sources += [Source(fbsq_folder / f"{others}.{kind[:-1]}.txt.gz", kind) for kind in ("names", "types")]
     folder = tmp_path_factory.mktemp("fbsq") / "fbsq.kb"
-    build(sources, folder, options=ReadOptions(), watch=Watch())
+    build(sources, folder, options=ReadOptions(), watch=BuildProgress())
     return open_kb(folder)

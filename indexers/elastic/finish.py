@@ -3,7 +3,7 @@
 import logging
 
 from kbtools.errors import BulkFailed
-from kbtools.indexers.build import Watch
+from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.elastic.claims import Build, drop_notes
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.forms import count_normal_forms
@@ -22,7 +22,7 @@ from kbtools.indexers.embedded import EmbeddedKB
 logger = logging.getLogger(__name__)
 
 
-def finish(kb: EmbeddedKB, cluster: Cluster, build: Build, options: LoadOptions, watch: Watch) -> None:
+def finish(kb: EmbeddedKB, cluster: Cluster, build: Build, options: LoadOptions, watch: BuildProgress) -> None:
     """Check a loaded version, restore its settings, switch to it, remove what is beyond `keep`."""
     indexes = {role: index_name(build.kb, build.version, role) for role in ROLES}
     both = ",".join(indexes.values())

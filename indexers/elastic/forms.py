@@ -12,10 +12,10 @@ from typing import Any
 import msgpack
 import numpy as np
 
+from kbtools.indexers.column_files import release_pages
 from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, encode
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.form_store import form_key, is_normal, read_group_lists
-from kbtools.indexers.pages import release_pages
 from kbtools.kb.rows import Grouped
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.name_forms import name_forms

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.build import Watch
+from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.elastic.builds import begin
 from kbtools.indexers.elastic.claims import claim, ensure_control, read_note, read_parts
 from kbtools.indexers.elastic.cluster import Cluster
@@ -30,7 +30,7 @@ class Loaded:
     documents: int = 0
 
 
-def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, watch: Watch) -> Loaded:
+def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, watch: BuildProgress) -> Loaded:
     """Load a knowledge base under a name; go on where a killed load of the same content stopped.
 
     Readers of the name see the version before until this one is complete and its counts match. Raises BuildLocked

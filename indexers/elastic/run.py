@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kbtools.errors import BulkFailed
-from kbtools.indexers.build import Watch
+from kbtools.indexers.build import BuildProgress
+from kbtools.indexers.column_files import release_pages
 from kbtools.indexers.elastic.bulk import Rejected, Sender, Sent, read_largest
 from kbtools.indexers.elastic.claims import Build, Claim, Progress
 from kbtools.indexers.elastic.cluster import Cluster
@@ -18,7 +19,6 @@ from kbtools.indexers.elastic.mapping import ENTITIES, NAMES
 from kbtools.indexers.elastic.options import LoadOptions
 from kbtools.indexers.elastic.versions import index_name
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.pages import release_pages
 
 NOTED = 1.0
 """Seconds between two notes of progress: what a killed load does again."""
@@ -31,7 +31,7 @@ class Run:
     """One run of a loader over its part."""
 
     def __init__(
-        self, kb: EmbeddedKB, cluster: Cluster, build: Build, held: Claim, options: LoadOptions, watch: Watch
+        self, kb: EmbeddedKB, cluster: Cluster, build: Build, held: Claim, options: LoadOptions, watch: BuildProgress
     ) -> None:
         self.kb, self.cluster, self.build, self.held = kb, cluster, build, held
         self.options, self.watch = options, watch

@@ -7,7 +7,7 @@ from kbtools.errors import VectorsMissing
 from kbtools.indexers.elastic.mapping import OWNER, VECTORS
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.versions import Version
-from kbtools.kb.vector_index import Neighbours, Origin, check_dim, normalised
+from kbtools.kb.vector_index import Neighbours, VectorOrigin, check_dim, normalised
 
 CANDIDATES = 10
 """Entities that a shard looks at for each one asked for: more of them find more of the true ones, and cost more."""
@@ -34,7 +34,7 @@ class ElasticVectors:
         self.index, self.searches = index, searches
         mapping = searches.ask("GET", f"/{index}/_mapping")[index]["mappings"]
         self.size = int(mapping["properties"]["vector"]["dims"])
-        self.origin = Origin(**mapping["_meta"][OWNER].get("origin", {}))
+        self.origin = VectorOrigin(**mapping["_meta"][OWNER].get("origin", {}))
         self.count = int(searches.ask("GET", f"/{index}/_count")["count"])
 
     @property

@@ -44,7 +44,7 @@ def write_columns(path: Path, columns: Columns) -> None:
 def read_columns(path: Path) -> Columns:
     """Read columns; raise RunUnusable where the file is damaged or of another version."""
     try:
-        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION)
+        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="delete it and compare again")
         arrays = {
             name: np.frombuffer(zlib.decompress(packed), dtype=np.dtype(kind))
             for name, (kind, packed) in record["columns"].items()

@@ -98,7 +98,7 @@ def read_origin(folder: Path) -> tuple[Origin, list[Cell]]:
             path=str(folder),
         )
     try:
-        record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION)
+        record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure="give another --out")
         origin = Origin(Source(**record["kb"]), Source(**record["questions"]), record["version"])
         return origin, [Cell(*cell) for cell in record["cells"]]
     except (KBUnusable, KeyError, TypeError) as error:

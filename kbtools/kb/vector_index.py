@@ -17,7 +17,7 @@ AT_ONCE = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class VectorOrigin:
     """Where vectors come from: a subject scorer, whose g(q) lies among them, or nothing that embeds questions.
 
     `model` tells one training of the subject scorer from another.
@@ -34,7 +34,7 @@ class EntityVectors:
     rows: EntityRows
     dim: int
     read: Reader
-    origin: Origin = Origin()
+    origin: VectorOrigin = VectorOrigin()
 
     def chunks(self) -> Iterator[tuple[EntityRows, NDArray[np.float32]]]:
         """Yield rows and their vectors; those of length zero have no direction and are left out.
@@ -65,7 +65,7 @@ class VectorIndex(Protocol):
     """Entities by the direction of their vectors; entities without a vector are never found."""
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> VectorOrigin:
         """Say where the vectors come from."""
         ...
 
@@ -94,7 +94,9 @@ class VectorIndex(Protocol):
 class ExactVectors:
     """Compare with every vector: right, and slow for millions."""
 
-    def __init__(self, rows: EntityRows, vectors: NDArray[np.float32], *, origin: Origin = Origin()) -> None:
+    def __init__(
+        self, rows: EntityRows, vectors: NDArray[np.float32], *, origin: VectorOrigin = VectorOrigin()
+    ) -> None:
         order = np.argsort(rows)
         self.rows, self.vectors, self.origin = rows[order], normalised(vectors[order]), origin
 

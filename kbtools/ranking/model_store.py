@@ -87,11 +87,13 @@ def read_model_record(folder: Path) -> dict[str, Any]:
     if not (folder / RECORD).is_file():
         raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
     try:
-        return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION)
+        return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure="train the model again")
     except KBUnusable as error:
         found = error.facts.get("found")
         if found == (FORMAT_NAME, 1):
-            return from_version_1(read_record(folder / RECORD, name=FORMAT_NAME, version=1))
+            return from_version_1(
+                read_record(folder / RECORD, name=FORMAT_NAME, version=1, cure="train the model again")
+            )
         wrong = f"found format {found}, expected {(FORMAT_NAME, FORMAT_VERSION)}" if found else "damaged"
         raise ModelUnusable(
             f"{folder / RECORD}: {wrong}; use the version of kbtools that trained it, or train it again",

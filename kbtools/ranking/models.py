@@ -8,7 +8,7 @@ import numpy as np
 
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.vector_index import EntityVectors, Origin
+from kbtools.kb.vector_index import EntityVectors, VectorOrigin
 from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, construct, load_class, load_plugin
 from kbtools.pruning.dense import EmbedQuestions
 from kbtools.pruning.tagging import Tagger
@@ -61,13 +61,13 @@ def make_tagger(name: str, kb: KnowledgeBase, *, models: Path | None = None, dev
 
 def make_vector_scorer(
     name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
-) -> tuple[VectorScorer, Origin]:
+) -> tuple[VectorScorer, VectorOrigin]:
     """Make a subject scorer that tells its vectors, and say where they come from; raise as `make_subject_scorer`."""
     scorer = make_subject_scorer(name, kb, models=models, device=device)
     if not isinstance(scorer, VectorScorer):
         raise BrokenPlugin(f"subject scorer {name!r} has no vectors of questions and entities", name=name)
     folder = plugin_folder(models, SUBJECT, name, load_plugin(SUBJECT_SCORERS, name)) if models else None
-    return scorer, Origin(name, model_digest(folder) if folder else "")
+    return scorer, VectorOrigin(name, model_digest(folder) if folder else "")
 
 
 def subject_vectors(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> EntityVectors:

@@ -86,7 +86,7 @@ def read_weights(models: Path | None) -> dict[str, Weights]:
     if models is None or not (models / FILE).is_file():
         return {}
     try:
-        record = read_record(models / FILE, name=FORMAT_NAME, version=FORMAT_VERSION)
+        record = read_record(models / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure="train ranking again")
         return {key: Weights(**weights) for key, weights in record.items()}
     except (KBUnusable, TypeError) as error:
         raise ModelUnusable(

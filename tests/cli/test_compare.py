@@ -67,7 +67,7 @@ def test_a_knowledge_base_of_another_normaliser_is_one_sentence(
 ) -> None:
     other = tmp_path / "other.kb"
     shutil.copytree(sample_path, other)
-    record = read_record(other / MANIFEST, name=manifest.FORMAT_NAME, version=manifest.FORMAT_VERSION)
+    record = read_record(other / MANIFEST, name=manifest.FORMAT_NAME, version=manifest.FORMAT_VERSION, cure="again")
     record["normaliser"] = 99
     write_record(other / MANIFEST, record, name=manifest.FORMAT_NAME, version=manifest.FORMAT_VERSION)
 

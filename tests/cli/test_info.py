@@ -19,9 +19,10 @@ def info(*args: object) -> Invocation:
 
 
 def pack(path: Path, **changes: Any) -> None:
-    """Change the envelope of a manifest, or what the `record` in it says."""
+    """Change the envelope of a manifest, which has no checksum then, or what the `record` in it says."""
     manifest = path / "manifest.msgpack"
     wrapped = msgpack.unpackb(manifest.read_bytes())
+    del wrapped["checksum"]
     record = wrapped["record"] | changes.pop("record", {})
     manifest.write_bytes(msgpack.packb(wrapped | {"record": record} | changes))
 
@@ -109,6 +110,17 @@ def test_a_damaged_manifest_is_refused(copy: Path, content: bytes) -> None:
     result = info(copy)
     assert result.exit_code == 1
     assert f"Error: {copy / 'manifest.msgpack'}: damaged" in result.stderr
+
+
+def test_damaged_vectors_are_cured_by_making_vectors(copy: Path) -> None:
+    (copy / "vectors").mkdir()
+    (copy / "vectors" / "vectors.msgpack").write_bytes(b"garbage")
+
+    result = info(copy)
+
+    assert result.exit_code == 1
+    assert "vectors.msgpack: damaged" in result.stderr
+    assert result.stderr.endswith(f"make the vectors again with kbtools index vectors --kb {copy}\n")
 
 
 def test_a_truncated_manifest_is_refused(copy: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from kbtools.answering import open_kb
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt
-from kbtools.indexers.build import Watch, build
+from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.form_store import FormStore, FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.readers.reading import ReadOptions, Source
@@ -32,11 +32,15 @@ def sources(examples: Path, tmp_path: Path) -> list[Source]:
 def make(sources: list[Source], tmp_path: Path) -> Callable[..., bool]:
     """Build the copied sample, or other sources, into a folder of its own."""
 
-    def run(*given: Source, watch: Watch | None = None, **options: Any) -> bool:
+    def run(*given: Source, watch: BuildProgress | None = None, **options: Any) -> bool:
         force = options.pop("force", False)
         chosen = given or sources
         return build(
-            chosen, tmp_path / "kbs" / "x.kb", options=ReadOptions(**options), watch=watch or Watch(), force=force
+            chosen,
+            tmp_path / "kbs" / "x.kb",
+            options=ReadOptions(**options),
+            watch=watch or BuildProgress(),
+            force=force,
         )
 
     return run
@@ -47,9 +51,9 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "kbs" / "x.kb"
 
 
-def at(phase: str, act: Callable[[], None]) -> Watch:
-    """Watch a build, and act at the end of one of its phases."""
-    return Watch(phase=lambda done: act() if done.name == phase else None)
+def at(phase: str, act: Callable[[], None]) -> BuildProgress:
+    """BuildProgress a build, and act at the end of one of its phases."""
+    return BuildProgress(phase=lambda done: act() if done.name == phase else None)
 
 
 def fail(error: BaseException) -> None:
@@ -141,7 +145,7 @@ def test_repeated_lines_are_counted_and_change_no_content(make: Callable[..., bo
 
 def test_progress_tells_the_bytes_of_each_source(make: Callable[..., bool], sources: list[Source]) -> None:
     told = {}
-    make(watch=Watch(progress=told.__setitem__))
+    make(watch=BuildProgress(progress=told.__setitem__))
     assert told == {str(source.path): source.path.stat().st_size for source in sources}
 
 
@@ -230,9 +234,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_small_disk_keeps_the_old_one(small_disk: Path, sources: list[Source]) -> None:
     out = small_disk / "x.kb"
-    build(sources, out, options=ReadOptions(), watch=Watch())
+    build(sources, out, options=ReadOptions(), watch=BuildProgress())
     with pytest.raises(DiskFull, match=r"x\.kb: no space left"):
-        build(sources, out, options=ReadOptions(), watch=Watch(), force=True)
+        build(sources, out, options=ReadOptions(), watch=BuildProgress(), force=True)
     assert os.listdir(small_disk) == ["x.kb"]
     assert winner(out) == "m.078ffw"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kbtools.answering import Answerer, open_kb
-from kbtools.indexers.build import Watch, build
+from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.results import Candidate
 
@@ -69,7 +69,7 @@ def other_sources(tmp_path: Path) -> list[Source]:
 
 
 def put(sources: list[Source], out: Path) -> None:
-    build(sources, out, options=ReadOptions(), watch=Watch())
+    build(sources, out, options=ReadOptions(), watch=BuildProgress())
 
 
 def answers(kb: Answerer) -> list[tuple[Candidate, ...]]:

@@ -32,7 +32,7 @@ def target(tmp_path: Path) -> Path:
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     record = {"a": [1, "Łódź", None], "b": {"c": 1.5}}
     write_record(tmp_path / "r", record, name="f", version=1)
-    assert read_record(tmp_path / "r", name="f", version=1) == record
+    assert read_record(tmp_path / "r", name="f", version=1, cure="index again") == record
     assert os.listdir(tmp_path) == ["r"]
 
 
@@ -40,7 +40,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_record_of_another_format_is_refused(tmp_path: Path, name: str, version: int) -> None:
     write_record(tmp_path / "r", {}, name="f", version=1)
     with pytest.raises(KBUnusable, match=f"found format 'f' version 1, expected '{name}' version {version}") as caught:
-        read_record(tmp_path / "r", name=name, version=version)
+        read_record(tmp_path / "r", name=name, version=version, cure="index again")
     assert caught.value.facts["found"] == ("f", 1)
 
 
@@ -51,12 +51,26 @@ def test_a_record_of_another_format_is_refused(tmp_path: Path, name: str, versio
 def test_a_damaged_record_is_named(tmp_path: Path, written: bytes) -> None:
     (tmp_path / "r").write_bytes(written)
     with pytest.raises(KBUnusable, match=r"/r: damaged"):
-        read_record(tmp_path / "r", name="f", version=1)
+        read_record(tmp_path / "r", name="f", version=1, cure="index again")
+
+
+def test_a_changed_value_is_damage_and_the_caller_names_the_cure(tmp_path):
+    write_record(tmp_path / "r", {"count": 7}, name="f", version=1)
+    (tmp_path / "r").write_bytes((tmp_path / "r").read_bytes().replace(b"count\x07", b"count\x06"))
+
+    with pytest.raises(KBUnusable, match=r"/r: damaged \(its checksum is another\); make the vectors again$"):
+        read_record(tmp_path / "r", name="f", version=1, cure="make the vectors again")
+
+
+def test_a_record_without_a_checksum_is_read(tmp_path):
+    (tmp_path / "r").write_bytes(msgpack.packb({"format": "f", "version": 1, "record": {"count": 7}}))
+
+    assert read_record(tmp_path / "r", name="f", version=1, cure="index again") == {"count": 7}
 
 
 def test_an_absent_record_is_named(tmp_path: Path) -> None:
     with pytest.raises(KBUnusable, match=r"/r: cannot be read \(No such file"):
-        read_record(tmp_path / "r", name="f", version=1)
+        read_record(tmp_path / "r", name="f", version=1, cure="index again")
 
 
 def test_a_folder_appears_when_the_block_ends(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.evaluation import expected_accuracy, pruning_figures
-from kbtools.indexers.build import Watch, build
+from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.embedded import read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.questions import AnnotatedQuestion, read_annotated
@@ -405,7 +405,7 @@ def test_the_digest_is_that_of_the_content_whatever_the_order_files_and_packing(
     for kind in ("types", "names", "facts"):
         lines = (examples / f"sample.{kind}.txt").read_text(encoding="utf-8").splitlines(keepends=True)
         sources += [Source(path, kind) for path in shuffled(lines, tmp_path, kind)]
-    mixed = build(sources, tmp_path / "mixed.kb", options=ReadOptions(), watch=Watch()).manifest
+    mixed = build(sources, tmp_path / "mixed.kb", options=ReadOptions(), watch=BuildProgress()).manifest
     kept = read_manifest(sample_path)
     assert mixed.digest == kept.digest
     assert {kind: count.unique for kind, count in mixed.counts.items()} == {
@@ -423,7 +423,7 @@ def test_the_digest_tells_any_line_that_is_missing(
         path = tmp_path / f"{one}.txt"
         path.write_text("".join(lines[: -20 if one == kind else None]), encoding="utf-8")
         sources.append(Source(path, one))
-    shorter = build(sources, tmp_path / "shorter.kb", options=ReadOptions(), watch=Watch()).manifest
+    shorter = build(sources, tmp_path / "shorter.kb", options=ReadOptions(), watch=BuildProgress()).manifest
     assert shorter.digest != read_manifest(sample_path).digest
 
 

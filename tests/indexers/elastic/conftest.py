@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kbtools.indexers.build import Watch
+from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.elastic.claims import drop_notes
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
@@ -60,7 +60,7 @@ def load_sample(cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB, tmp_path:
 
     def run(kb: EmbeddedKB = sample_kb, on: Cluster = cluster, **options: Any) -> Loaded:
         options = {"settings": SINGLE, "rejected": tmp_path / "rejected.jsonl"} | options
-        return load(kb, on, kb_name, options=LoadOptions(**options), watch=Watch())
+        return load(kb, on, kb_name, options=LoadOptions(**options), watch=BuildProgress())
 
     return run
 

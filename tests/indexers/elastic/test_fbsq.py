@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.indexers.build import Watch
+from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.knowledge import ElasticKB
@@ -28,7 +28,7 @@ FUZZY = 0.95
 @pytest.fixture(scope="module")
 def both(url: str, fbsq: Answerer) -> Iterator[tuple[Answerer, Answerer]]:
     cluster = Cluster(read_connection({"url": url}, {}))
-    load(fbsq.kb, cluster, NAME, options=LoadOptions(settings=Settings(replicas=0)), watch=Watch())
+    load(fbsq.kb, cluster, NAME, options=LoadOptions(settings=Settings(replicas=0)), watch=BuildProgress())
     yield fbsq, Answerer(ElasticKB(NAME, cluster))
     delete_versions(cluster, list_versions(cluster, NAME))
     cluster.close()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.indexers.build import Watch
+from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load import Loaded, LoadOptions, load
@@ -84,7 +84,7 @@ def load_while(kb: KnowledgeBase, cluster: Cluster, name: str, happening: Callab
     options = LoadOptions(
         settings=SPREAD, batch=10, in_flight=2, patience=PATIENT, force=True, rejected=tmp_path / "rejected.jsonl"
     )
-    loaded = load(kb, cluster, name, options=options, watch=Watch(progress=progress))
+    loaded = load(kb, cluster, name, options=options, watch=BuildProgress(progress=progress))
     thread.join()
     return loaded
 

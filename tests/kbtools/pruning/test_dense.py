@@ -12,7 +12,7 @@ from kbtools.errors import BrokenPlugin, CheckpointMismatch, VectorsMissing
 from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
-from kbtools.kb.vector_index import ExactVectors, Origin, VectorIndex
+from kbtools.kb.vector_index import ExactVectors, VectorIndex, VectorOrigin
 from kbtools.linking.candidates import gather_candidates
 from kbtools.pruning.dense import Dense, DenseLast
 from kbtools.ranking.model_store import RECORD
@@ -105,7 +105,7 @@ def test_a_subject_scorer_of_somebody_elses_can_be_indexed_and_searched(kb: Memo
 
     result = Answerer(kb).query("what is it", pruning="dense", subject=f"{__name__}:Counting")
 
-    assert vectors.origin == Origin(f"{__name__}:Counting", "")
+    assert vectors.origin == VectorOrigin(f"{__name__}:Counting", "")
     assert result.candidates[0].rung == "near"
     assert "m.08acdc" in {candidate.subject for candidate in result.candidates}
 
@@ -138,5 +138,5 @@ def test_vectors_of_another_training_are_refused(kb: MemoryKB, tmp_path: Path) -
         make_embedder(kb, models=tmp_path)
 
 
-def replace_origin(index: VectorIndex, origin: Origin) -> ExactVectors:
+def replace_origin(index: VectorIndex, origin: VectorOrigin) -> ExactVectors:
     return ExactVectors(index.rows, index.vectors, origin=replace(origin))

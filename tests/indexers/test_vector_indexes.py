@@ -11,17 +11,17 @@ from kbtools.errors import BadSetting, BadVectors, KBToolsError, KBUnusable, Vec
 from kbtools.indexers.elastic.mapping import Settings
 from kbtools.indexers.elastic.vector_load import load_vectors
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.vectors import FOLDER, INDEX, RECORD, write_vectors
+from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, write_vectors
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.vector_index import EntityVectors, ExactVectors, Origin, VectorIndex, normalised, recall
+from kbtools.kb.vector_index import EntityVectors, ExactVectors, VectorIndex, VectorOrigin, normalised, recall
 from tests.conftest import World
 
 ENTITIES, DIM = 506, 16
-ORIGIN = Origin("transe", "abc")
+ORIGIN = VectorOrigin("transe", "abc")
 INDEXES = ["exact", "flat", "ivf", "hnsw", "elasticsearch"]
 
 
-def given(rows: Sequence[int] | np.ndarray, vectors: np.ndarray, *, origin: Origin = ORIGIN) -> EntityVectors:
+def given(rows: Sequence[int] | np.ndarray, vectors: np.ndarray, *, origin: VectorOrigin = ORIGIN) -> EntityVectors:
     """Give vectors by row, as a table is read."""
     places = {int(row): place for place, row in enumerate(rows)}
     read = lambda some: vectors[[places[row] for row in some.tolist()]]  # noqa: E731

@@ -1,6 +1,7 @@
 """Columns and string tables: what is written is read back, row by row."""
 
 import hashlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.errors import KBUnusable
-from kbtools.indexers.arrays import ColumnWriter, StringTable, StringWriter, read_column
+from kbtools.indexers.column_files import ColumnWriter, StringTable, StringWriter, read_column, release_pages
+from kbtools.indexers.embedded import EmbeddedKB
 
 AWKWARD = ["", "a", "Łódź", "", "\N{GRINNING FACE}", "line\nbreak", "x" * 10_000, "\0"]
 
@@ -103,3 +105,35 @@ def test_find_agrees_with_a_plain_search(
     table = StringTable(path)
     assert [table.find(string) for string in ordered] == list(range(len(ordered)))
     assert table.find(wanted) == (ordered.index(wanted) if wanted in strings else None)
+
+
+def resident() -> int:
+    with open("/proc/self/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssFile"))
+
+
+def test_a_knowledge_base_reads_the_same_after_its_pages_are_given_back(sample_path: Path) -> None:
+    kb = EmbeddedKB(sample_path)
+    before = (list(kb.entity_ids), list(kb.alias_texts), kb.lookup(["harry potter"]).keys(), list(kb.forms.entries()))
+
+    release_pages(sample_path)
+
+    assert (
+        list(kb.entity_ids),
+        list(kb.alias_texts),
+        kb.lookup(["harry potter"]).keys(),
+        list(kb.forms.entries()),
+    ) == before
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells what is mapped")
+def test_pages_that_were_read_are_given_back(tmp_path: Path) -> None:
+    (tmp_path / "big.starts").write_bytes(b"\0" * 8 * 4_000_000)
+    (tmp_path / "big.utf8").write_bytes(b"")
+    table = StringTable(tmp_path / "big")
+    assert sum(table.starts) == 0
+    before = resident()
+
+    release_pages(tmp_path)
+
+    assert before - resident() > 20_000  # kilobytes of the 32 MB

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kbtools.errors import BadSetting, KBUnusable, MissingDependency, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
-from kbtools.kb.vector_index import EntityVectors, Neighbours, Origin, check_dim, normalised
+from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
 from kbtools.storage import built_folder, read_record, write_record
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,8 @@ def read_vectors_record(path: Path, kb: KnowledgeBase) -> dict[str, Any]:
             "that needs none",
             path=str(path),
         )
-    record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION)
+    cure = f"make the vectors again with kbtools index vectors --kb {path}"
+    record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=cure)
     if record["kb"] != kb.manifest.digest:
         raise KBUnusable(
             f"{folder}: its vectors belong to a knowledge base with digest {record['kb'][:12]}, this one has "
@@ -142,7 +143,7 @@ class FaissVectors:
         self.index = faiss.read_index(os.fspath(folder / INDEX), faiss.IO_FLAG_MMAP_IFC)
         self.rows: EntityRows = np.load(folder / ROWS, allow_pickle=False)
         self.kind = str(record["kind"])
-        self.origin = Origin(record["subject"], record["model"])
+        self.origin = VectorOrigin(record["subject"], record["model"])
 
     @property
     def dim(self) -> int:

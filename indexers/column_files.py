@@ -1,7 +1,9 @@
 """Columns and string tables as plain files: written in one pass, opened without reading them."""
 
+import ctypes
 import hashlib
 import mmap
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -10,6 +12,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from kbtools.errors import KBUnusable
+
+DONTNEED = 4
+"""MADV_DONTNEED of Linux."""
+
+MAPS = Path("/proc/self/maps")
 
 
 class ColumnWriter:
@@ -92,3 +99,20 @@ class StringTable:
                 high = middle
         found = low < len(self) and self.bytes[self.starts[low] : self.starts[low + 1]] == wanted
         return low if found else None
+
+
+def release_pages(folder: Path) -> None:
+    """Drop the pages of every mapped file in a folder from this process; they come back when they are read again.
+
+    Linux tells the mappings; elsewhere nothing happens, and the system takes pages back when it needs them.
+    """
+    if not MAPS.exists():
+        return
+    advise = ctypes.CDLL(None, use_errno=True).madvise
+    advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    inside = os.path.realpath(folder) + os.sep
+    for line in MAPS.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        fields = line.split(maxsplit=5)
+        if len(fields) == 6 and fields[1].startswith("r--s") and fields[5].startswith(inside):
+            start, end = (int(edge, 16) for edge in fields[0].split("-"))
+            advise(start, end - start, DONTNEED)
