@@ -13,6 +13,7 @@ RECORD = "model.msgpack"
 """The file of a model that says what it is."""
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 2
+CURE = "train the model again"
 
 PLUGINS_OF_VERSION_1 = {
     "kbtools.scorers.embed_avg:EmbedAverageScorer": "embed-avg",
@@ -75,9 +76,9 @@ def read_model(folder: Path) -> StoredModel:
     try:
         digest = file_digest(weights)
     except OSError as error:
-        raise ModelUnusable(f"{weights}: {error.strerror}; train the model again", path=str(folder)) from error
+        raise ModelUnusable(f"{weights}: {error.strerror}; {CURE}", path=str(folder)) from error
     if digest != record["digest"]:
-        raise ModelUnusable(f"{weights}: not what training wrote; train the model again", path=str(folder))
+        raise ModelUnusable(f"{weights}: not what training wrote; {CURE}", path=str(folder))
     stamp = Stamp(record["plugin"], record["made_of"], record["figures"])
     return StoredModel(stamp, record["contents"], weights)
 
@@ -87,13 +88,11 @@ def read_model_record(folder: Path) -> dict[str, Any]:
     if not (folder / RECORD).is_file():
         raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
     try:
-        return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure="train the model again")
+        return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
     except KBUnusable as error:
         found = error.facts.get("found")
         if found == (FORMAT_NAME, 1):
-            return from_version_1(
-                read_record(folder / RECORD, name=FORMAT_NAME, version=1, cure="train the model again")
-            )
+            return from_version_1(read_record(folder / RECORD, name=FORMAT_NAME, version=1, cure=CURE))
         wrong = f"found format {found}, expected {(FORMAT_NAME, FORMAT_VERSION)}" if found else "damaged"
         raise ModelUnusable(
             f"{folder / RECORD}: {wrong}; use the version of kbtools that trained it, or train it again",
