@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
-from kbtools.kb.ids import canonical_id
+from kbtools.kb.ids import canonical_id, canonical_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +53,5 @@ def read_annotated(path: Path) -> Iterator[AnnotatedQuestion]:
                 path=str(path),
                 line=number,
             )
-        subject, relation, target = (canonical_id(column.strip()) for column in columns[:3])
-        yield AnnotatedQuestion(subject, relation, target, columns[3])
+        subject, target = canonical_id(columns[0].strip()), canonical_id(columns[2].strip())
+        yield AnnotatedQuestion(subject, canonical_property(columns[1].strip(), beside=subject), target, columns[3])

@@ -11,7 +11,7 @@ from kbtools.indexers.readers.records import Kind, Rows, flaw
 from kbtools.indexers.readers.release import read_lines
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import Block
-from kbtools.kb.ids import canonical_id
+from kbtools.kb.ids import canonical_id, canonical_property
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
     "facts": ("subject", "relation", "object"),
@@ -116,7 +116,11 @@ class TableReader:
             if values is None:
                 skips.add(f"neither text nor number under {column}", line=number, text=line)
                 return
-            found[column] = values if column in ("name", "alias") else [canonical_id(value) for value in values]
+            if column in ("relation", "type"):
+                beside = next(iter(found.get("subject") or found.get("entity") or ()), "")
+                found[column] = [canonical_property(value, beside=beside) for value in values]
+            else:
+                found[column] = values if column in ("name", "alias") else [canonical_id(value) for value in values]
         fault = self.fault(found)
         if fault:
             skips.add(fault, line=number, text=line)

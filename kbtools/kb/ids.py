@@ -1,17 +1,24 @@
-"""How ids are spelt: one canonical form for every way that Freebase's files write an id.
+"""Spellings of ids: one canonical form for Freebase's, all others kept as they are.
 
-`www.freebase.com/m/0abc`, `<fb:m.0abc>`, `/m/0abc` and `http://rdf.freebase.com/ns/m.0abc` are all
-`m.0abc`; relations and types follow the same rule (`/people/person/gender` is `people.person.gender`). Any other
-id is kept as it is. An object may be a literal instead, spelt as in N-Triples: `"1984"@en`.
+These are Freebase's, for the topic `m.0abc` and the relation `film.film.genre`:
+
+- its addresses, whatever follows: `www.freebase.com/m/0abc`, `http://rdf.freebase.com/ns/m.0abc`, `<fb:m.0abc>`;
+- its topics: `/m/0abc`, `m/0abc`, `/g/1abc`, `fb:m.0abc`, `ns:m.0abc`;
+- its relations and types: `fb:film.film.genre`, `ns:film.film.genre`, and `/film/film/genre` beside the id of a topic
+  (`canonical_property`), since alone it may be anybody's path.
+
+An object may be a literal instead, spelt as in N-Triples: `"1984"@en`.
 """
 
 import re
 
 FREEBASE_NAMESPACE = "http://rdf.freebase.com/ns/"
-SLASHED_PREFIX = re.compile(r"^(?:https?://)?(?:www\.)?freebase\.com/")
-DOTTED_PREFIXES = (FREEBASE_NAMESPACE, "fb:", "ns:")
-BARE_MID = re.compile(r"(?:/[mg]/|m/0|g/1)[0-9a-z_]+")
+SITE = re.compile(r"(?:https?://)?(?:www\.)?freebase\.com/")
+TOPIC = re.compile(r"[mg]\.[01][0-9a-z_]+")
+SLASHED_TOPIC = re.compile(r"/?(m/0|g/1)[0-9a-z_]+")
+PREFIXED = re.compile(rf"(?:fb|ns):({TOPIC.pattern}|[a-z0-9_]+(?:\.[a-z0-9_]+){{2,}})|fb:([a-z0-9_]+\.[a-z0-9_]+)")
 PROPERTY = re.compile(r"/[a-z0-9_]+(?:/[a-z0-9_]+)+(?:\./[a-z0-9_]+(?:/[a-z0-9_]+)+)*")
+ANGLED = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:.*)?>", re.DOTALL)
 TAIL = re.compile(r"(?:@([A-Za-z0-9-]+)|\^\^\S+)?")
 ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))",
@@ -21,18 +28,27 @@ ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'":
 
 
 def canonical_id(spelling: str) -> str:
-    """Reduce any Freebase spelling of an id to its dotted form; leave other ids alone."""
-    if spelling.startswith("<") and spelling.endswith(">"):
+    """Reduce any of Freebase's spellings of an id to its dotted form; leave other ids alone."""
+    if spelling.startswith("<fb:") and spelling.endswith(">"):
+        return spelling[4:-1]
+    if ANGLED.fullmatch(spelling):
         spelling = spelling[1:-1]
-    slashed = SLASHED_PREFIX.match(spelling)
-    if slashed:
-        return spelling[slashed.end() :].replace("/", ".")
-    for prefix in DOTTED_PREFIXES:
-        if spelling.startswith(prefix):
-            return spelling[len(prefix) :]
-    if BARE_MID.fullmatch(spelling) or PROPERTY.fullmatch(spelling):
-        return spelling.strip("/").replace("/", ".")
+    if spelling.startswith(FREEBASE_NAMESPACE):
+        return spelling[len(FREEBASE_NAMESPACE) :]
+    if site := SITE.match(spelling):
+        return spelling[site.end() :].replace("/", ".")
+    if SLASHED_TOPIC.fullmatch(spelling):
+        return spelling.removeprefix("/").replace("/", ".")
+    if prefixed := PREFIXED.fullmatch(spelling):
+        return prefixed[1] or prefixed[2]
     return spelling
+
+
+def canonical_property(spelling: str, *, beside: str) -> str:
+    """Reduce the id of a relation or a type: beside the canonical id of a topic, `/film/film/genre` is Freebase's."""
+    if TOPIC.fullmatch(beside) and PROPERTY.fullmatch(spelling):
+        return spelling.removeprefix("/").replace("/", ".")
+    return canonical_id(spelling)
 
 
 def split_literal(spelling: str) -> tuple[str, str | None] | None:

@@ -59,6 +59,45 @@ def test_all_members_of_a_file_are_read(tmp_path: Path, suffix: str) -> None:
     assert text_of(path) == b"one\ntwo\n"
 
 
+@pytest.mark.parametrize("suffix", COMPRESSED)
+@pytest.mark.parametrize("flipped", range(4))
+def test_a_second_member_that_is_damaged_at_its_first_bytes_is_not_the_end_of_the_file(
+    tmp_path: Path, suffix: str, flipped: int
+) -> None:
+    first, second = PACKERS[suffix](numbered(1000)), bytearray(PACKERS[suffix](numbered(999)))
+    second[flipped] ^= 0xFF
+    path = write(tmp_path / f"facts.txt{suffix}", first + bytes(second))
+
+    with pytest.raises(SourceDamaged, match=r"facts\.txt\.\w+:\d+: cannot be unpacked from here on"):
+        text_of(path)
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+@pytest.mark.parametrize("rest", [b"junk", b"\xff", b"one fact more\n" * 9000])
+def test_junk_after_the_last_member_is_damage(tmp_path: Path, suffix: str, rest: bytes) -> None:
+    path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b"one\n") + rest)
+
+    with pytest.raises(SourceDamaged, match="cut short or damaged"):
+        text_of(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+@pytest.mark.parametrize("zeros", [4, 200_000])
+def test_zeros_between_and_after_members_are_padding(tmp_path: Path, suffix: str, zeros: int) -> None:
+    packed = PACKERS[suffix](b"one\n") + b"\0" * zeros
+    path = write(tmp_path / f"facts.txt{suffix}", packed + packed)
+
+    assert text_of(path) == b"one\none\n"
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b"x" * (80 << 20)))
+
+    with pytest.raises(WrongFormat, match=r"facts.*:1: a line of over 64 MiB; this is no text"):
+        text_of(path)
+
+
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_the_digest_of_a_reading_is_that_of_the_file(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](numbered(3000)))

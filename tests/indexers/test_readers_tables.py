@@ -45,6 +45,11 @@ def test_ids_of_freebase_are_one_whatever_their_spelling() -> None:
     assert rows.facts == [("m.01", "film.film.genre", "m.02")]
 
 
+def test_a_slashed_relation_is_freebases_beside_a_topic_alone() -> None:
+    rows, _ = read("subject,relation,object\n/m/01,/film/film/genre,/m/02\n/films/one,/r/of/x,ns:1\n")
+    assert rows.facts == [("m.01", "film.film.genre", "m.02"), ("/films/one", "/r/of/x", "ns:1")]
+
+
 @pytest.mark.parametrize(
     ("cell", "name"),
     [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.kb.ids import canonical_id, is_literal, literal_text, unescape
+from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, unescape
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,36 @@ def test_every_spelling_of_an_id_is_one(spelling: str) -> None:
         ("<>", ""),
         ("<", "<"),
         ("", ""),
+        ("ns:films.genre.of", "films.genre.of"),
+        ("fb:film.film", "film.film"),
+        *(
+            (own, own)
+            for own in (
+                "/usr/bin/ls", "/films/one", "films.one", "/c/en/dog", "/r/IsA", "/m/data", "m/16", "/g/cm",
+                "ns:1", "ns:films.one", "ns:Film.Film.Genre", "fb:1", "fb:FBgn0000001", "FB:film.film.genre",
+                "<b>", "<not an iri>", "freebase.community/x", "http://freebase.org/m/01", "/people/person/gender",
+            )
+        ),
     ],
-)
+)  # fmt: skip
 def test_any_other_id_is_kept(spelling: str, canonical: str) -> None:
     assert canonical_id(spelling) == canonical
+
+
+@pytest.mark.parametrize(
+    ("spelling", "beside", "canonical"),
+    [
+        ("/people/person/gender", "m.0abc", "people.person.gender"),
+        ("/film/film", "g.1abc", "film.film"),
+        ("/a/b/c./d/e/f", "m.0abc", "a.b.c..d.e.f"),
+        ("www.freebase.com/film/film/genre", "Q42", "film.film.genre"),
+        ("/people/person/gender", "Q42", "/people/person/gender"),
+        ("/usr/bin/ls", "m.data", "/usr/bin/ls"),
+        ("/r/IsA", "m.0abc", "/r/IsA"),
+    ],
+)
+def test_a_path_is_a_property_beside_a_topic_of_freebase_alone(spelling: str, beside: str, canonical: str) -> None:
+    assert canonical_property(spelling, beside=beside) == canonical
 
 
 @pytest.mark.parametrize(
