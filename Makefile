@@ -50,8 +50,9 @@ lint: $(READY)
 types: $(READY)
 	@rm -rf build/view && mkdir -p build/view/kbtools
 	@ln -s $(CURDIR)/kbtools/* $(ROOMS:%=$(CURDIR)/%) build/view/kbtools/
+	@ln -s $(CURDIR)/tests build/view/
 	@cd build/view && $(AT)/mypy --strict --no-error-summary \
-		--config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p kbtools
+		--config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p kbtools -p tests
 
 # Without a cluster the modules that speak to one cannot be covered.
 coverage: export KBTOOLS_COVERAGE_OMIT = $(if $(KBTOOLS_TEST_ELASTICSEARCH_URL),,indexers/elastic/*)

@@ -46,6 +46,7 @@ KBToolsError
 """
 
 from collections.abc import Callable
+from typing import Any
 
 
 class KBToolsError(Exception):
@@ -53,7 +54,7 @@ class KBToolsError(Exception):
 
     def __init__(self, message: str, **facts: object) -> None:
         super().__init__(message)
-        self.facts = facts
+        self.facts: dict[str, Any] = facts
 
     def __reduce__(self) -> tuple[Callable[..., "KBToolsError"], tuple[object, ...]]:
         return _rebuild, (type(self), str(self), self.facts)

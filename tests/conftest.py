@@ -200,7 +200,7 @@ def write_lines(path: Path, records: Iterable[dict[str, str]]) -> None:
 
 def read_world(sources: Iterable[Source]) -> World:
     """Read sources into plain data, through the readers of the build."""
-    rows: dict[str, list[tuple[str, ...]]] = {"facts": [], "names": [], "types": []}
+    rows: dict[str, list[Any]] = {"facts": [], "names": [], "types": []}
     for source in sources:
         for batch in Reading(source, ReadOptions()).batches():
             rows[batch.kind].extend(tuple(row.values()) for row in batch.table.to_pylist())

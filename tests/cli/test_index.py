@@ -316,7 +316,17 @@ def test_a_stopped_build_leaves_the_old_one_and_nothing_else(
 ) -> None:
     out = tmp_path / "kbs" / "s.kb"
     run("index", *own, "--out", out)
-    command = [sys.executable, "-c", SIGNALLED, str(int(number)), phase, "index", *sample_options, "--out", out]
+    command: list[str | Path] = [
+        sys.executable,
+        "-c",
+        SIGNALLED,
+        str(int(number)),
+        phase,
+        "index",
+        *sample_options,
+        "--out",
+        out,
+    ]
     stopped = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (stopped.returncode, stopped.stderr.strip()) == (1, "Aborted!")
     assert os.listdir(out.parent) == ["s.kb"]
@@ -329,7 +339,17 @@ def test_a_killed_build_leaves_the_old_one_and_the_next_run_cleans_up(
 ) -> None:
     out = tmp_path / "kbs" / "s.kb"
     run("index", *own, "--out", out)
-    command = [sys.executable, "-c", SIGNALLED, str(int(signal.SIGKILL)), phase, "index", *sample_options, "--out", out]
+    command: list[str | Path] = [
+        sys.executable,
+        "-c",
+        SIGNALLED,
+        str(int(signal.SIGKILL)),
+        phase,
+        "index",
+        *sample_options,
+        "--out",
+        out,
+    ]
     killed = subprocess.run(command, capture_output=True, check=False)
     left = set(os.listdir(out.parent))
     old = run("query", "--kb", out, "alpha")
@@ -342,7 +362,15 @@ def test_a_killed_build_leaves_the_old_one_and_the_next_run_cleans_up(
 
 
 def test_what_a_killed_build_leaves_is_no_knowledge_base(sample_options: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-c", SIGNALLED, str(int(signal.SIGKILL)), "forms", "index", *sample_options]
+    command: list[str | Path] = [
+        sys.executable,
+        "-c",
+        SIGNALLED,
+        str(int(signal.SIGKILL)),
+        "forms",
+        "index",
+        *sample_options,
+    ]
     subprocess.run([*command, "--out", tmp_path / "s.kb"], capture_output=True, check=False)
     results = [run("info", path) for path in (tmp_path / "s.kb", tmp_path / ".s.kb.building")]
     assert [result.exit_code for result in results] == [1, 1]
@@ -357,7 +385,7 @@ def test_a_limit_on_file_size_is_one_line(
     out = tmp_path / "kbs" / "s.kb"
     run("index", *own, "--out", out)
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
-    command = [sys.executable, "-c", limit + KBTOOLS[2], "index", *sample_options, "--out", out]
+    command: list[str | Path] = [sys.executable, "-c", limit + KBTOOLS[2], "index", *sample_options, "--out", out]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.stderr == (
         f"Error: {out}: no space left on the disk; nothing was changed, free some space and run it again\n"

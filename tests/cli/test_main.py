@@ -57,7 +57,14 @@ def test_debug_shows_the_traceback(run: Callable[..., Invocation], tmp_path: Pat
 
 
 def test_verbose_logs_the_phases(sample_path: Path, tmp_path: Path, examples: Path) -> None:
-    sources = ["--facts", examples / "sample.facts.txt", "--names", examples / "sample.names.txt"]
-    command = [sys.executable, "-c", "from kbtools.cli.main import main; main()", "-v", "index", *sources]
+    sources: list[str | Path] = ["--facts", examples / "sample.facts.txt", "--names", examples / "sample.names.txt"]
+    command: list[str | Path] = [
+        sys.executable,
+        "-c",
+        "from kbtools.cli.main import main; main()",
+        "-v",
+        "index",
+        *sources,
+    ]
     result = subprocess.run([*command, "--quiet", "--out", tmp_path / "v.kb"], capture_output=True, check=True)
     assert b"INFO kbtools.indexers.build: read sample.facts.txt: 487 lines" in result.stderr

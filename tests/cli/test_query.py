@@ -46,8 +46,7 @@ def records(query: Callable[..., Invocation]) -> Callable[..., list[dict[str, An
 def started(sample_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Start kbtools query --json - in a process of its own, with pipes."""
     command = [*KBTOOLS, "query", "--kb", str(sample_path), "--json", "-"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         yield process
         process.kill()
 

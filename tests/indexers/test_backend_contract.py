@@ -12,6 +12,7 @@ from rapidfuzz import fuzz
 
 from kbtools.answering import Answerer
 from kbtools.indexers.embedded import gather
+from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.pruning import UNGUIDED
@@ -188,6 +189,7 @@ def test_the_frequency_of_a_word_counts_distinct_normal_forms(tiny: KnowledgeBas
 
 
 def test_every_backend_counts_the_same_words(sample: Answerer, sample_memory: Answerer) -> None:
+    assert isinstance(sample_memory.kb, MemoryKB)
     words = sorted({word for form in sample_memory.kb.normal_forms for word in form.split(" ")})
     assert sample.kb.name_frequency(words) == sample_memory.kb.name_frequency(words)
 

@@ -13,12 +13,13 @@ import pytest
 
 from kbtools.answering import open_kb
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.build import BuildProgress, Built, build
 from kbtools.indexers.form_store import FormStore, FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.records import Kind
 
-KINDS = ("facts", "names", "types")
+KINDS: tuple[Kind, ...] = ("facts", "names", "types")
 
 
 @pytest.fixture
@@ -29,10 +30,10 @@ def sources(examples: Path, tmp_path: Path) -> list[Source]:
 
 
 @pytest.fixture
-def make(sources: list[Source], tmp_path: Path) -> Callable[..., bool]:
+def make(sources: list[Source], tmp_path: Path) -> Callable[..., Built]:
     """Build the copied sample, or other sources, into a folder of its own."""
 
-    def run(*given: Source, watch: BuildProgress | None = None, **options: Any) -> bool:
+    def run(*given: Source, watch: BuildProgress | None = None, **options: Any) -> Built:
         force = options.pop("force", False)
         chosen = given or sources
         return build(
@@ -69,27 +70,27 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix not in (".msgpack", "")}
 
 
-def test_the_same_sources_are_built_once(make: Callable[..., bool]) -> None:
+def test_the_same_sources_are_built_once(make: Callable[..., Built]) -> None:
     first, second = make(), make()
     assert (first.fresh, second.fresh) == (True, False)
     assert second.manifest == first.manifest
 
 
-def test_a_touched_file_is_not_built_again(make: Callable[..., bool], sources: list[Source]) -> None:
+def test_a_touched_file_is_not_built_again(make: Callable[..., Built], sources: list[Source]) -> None:
     make()
     os.utime(sources[0].path, (0, 0))
     assert not make().fresh
 
 
 def test_sources_elsewhere_and_in_another_order_are_not_built_again(
-    make: Callable[..., bool], sources: list[Source], tmp_path: Path
+    make: Callable[..., Built], sources: list[Source], tmp_path: Path
 ) -> None:
     make()
     moved = [Source(source.path.rename(tmp_path / f"moved-{source.kind}"), source.kind) for source in sources]
     assert not make(*moved[::-1]).fresh
 
 
-def test_a_changed_byte_is_built_again(make: Callable[..., bool], sources: list[Source]) -> None:
+def test_a_changed_byte_is_built_again(make: Callable[..., Built], sources: list[Source]) -> None:
     old = make().manifest.digest
     text = sources[1].path.read_text(encoding="utf-8")
     sources[1].path.write_text(text.replace("French Republic", "French Republik"), encoding="utf-8")
@@ -98,26 +99,26 @@ def test_a_changed_byte_is_built_again(make: Callable[..., bool], sources: list[
     assert built.manifest.digest != old
 
 
-def test_another_kind_of_the_same_file_is_built_again(make: Callable[..., bool], sources: list[Source]) -> None:
+def test_another_kind_of_the_same_file_is_built_again(make: Callable[..., Built], sources: list[Source]) -> None:
     make()
     again = make(sources[0], sources[1], Source(sources[2].path, "any"), max_bad=1.0)
     assert again.fresh
 
 
 @pytest.mark.parametrize("options", [{"language": ""}, {"max_bad": 0.5}])
-def test_other_options_are_built_again(make: Callable[..., bool], options: dict[str, float | str]) -> None:
+def test_other_options_are_built_again(make: Callable[..., Built], options: dict[str, float | str]) -> None:
     make()
     assert make(**options).fresh
 
 
-def test_a_damaged_knowledge_base_is_built_again(make: Callable[..., bool], out: Path) -> None:
+def test_a_damaged_knowledge_base_is_built_again(make: Callable[..., Built], out: Path) -> None:
     make()
     (out / "fact.object").write_bytes(b"")
     assert make().fresh
 
 
 def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(
-    make: Callable[..., bool], sources: list[Source], tmp_path: Path, out: Path
+    make: Callable[..., Built], sources: list[Source], tmp_path: Path, out: Path
 ) -> None:
     make()
     before = contents(out)
@@ -133,7 +134,7 @@ def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(
     assert contents(out) == before
 
 
-def test_repeated_lines_are_counted_and_change_no_content(make: Callable[..., bool], sources: list[Source]) -> None:
+def test_repeated_lines_are_counted_and_change_no_content(make: Callable[..., Built], sources: list[Source]) -> None:
     once = make().manifest
     twice = make(*sources, *sources).manifest
     assert twice.digest == once.digest
@@ -143,13 +144,13 @@ def test_repeated_lines_are_counted_and_change_no_content(make: Callable[..., bo
     assert twice.counts["names"].duplicate == once.counts["names"].raw
 
 
-def test_progress_tells_the_bytes_of_each_source(make: Callable[..., bool], sources: list[Source]) -> None:
+def test_progress_tells_the_bytes_of_each_source(make: Callable[..., Built], sources: list[Source]) -> None:
     told = {}
     make(watch=BuildProgress(progress=told.__setitem__))
     assert told == {str(source.path): source.path.stat().st_size for source in sources}
 
 
-def test_every_file_is_readable_to_whoever_may_read_the_folder(make: Callable[..., bool], out: Path) -> None:
+def test_every_file_is_readable_to_whoever_may_read_the_folder(make: Callable[..., Built], out: Path) -> None:
     make()
     allowed = out.stat().st_mode & 0o444
     assert all(path.stat().st_mode & 0o444 == allowed for path in out.rglob("*"))
@@ -157,7 +158,7 @@ def test_every_file_is_readable_to_whoever_may_read_the_folder(make: Callable[..
 
 @pytest.mark.parametrize("phase", ["read sample.names.txt", "facts", "check"])
 def test_a_disk_that_fills_up_in_a_phase_leaves_the_old_one(
-    make: Callable[..., bool], sources: list[Source], out: Path, phase: str
+    make: Callable[..., Built], sources: list[Source], out: Path, phase: str
 ) -> None:
     make()
     full = at(phase, lambda: fail(OSError(errno.ENOSPC, "No space left on device")))
@@ -167,7 +168,7 @@ def test_a_disk_that_fills_up_in_a_phase_leaves_the_old_one(
     assert winner(out) == "m.078ffw"
 
 
-def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make: Callable[..., bool], out: Path) -> None:
+def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make: Callable[..., Built], out: Path) -> None:
     with pytest.raises(RuntimeError) as kept:
         make(watch=at("types", lambda: fail(RuntimeError("stop"))))
     assert make().fresh
@@ -178,13 +179,13 @@ def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make: Callab
 @pytest.mark.parametrize(
     "error", [RuntimeError("Query interrupted"), KeyboardInterrupt()], ids=["in the database", "elsewhere"]
 )
-def test_an_interrupt_stays_one(make: Callable[..., bool], out: Path, error: BaseException) -> None:
+def test_an_interrupt_stays_one(make: Callable[..., Built], out: Path, error: BaseException) -> None:
     with pytest.raises(KeyboardInterrupt):
         make(watch=at("facts", lambda: fail(error)))
     assert not out.parent.exists()
 
 
-def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make: Callable[..., bool], out: Path) -> None:
+def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make: Callable[..., Built], out: Path) -> None:
     def build_too() -> None:
         with pytest.raises(BuildLocked, match=r"x\.kb: another process is building it"):
             make(force=True)
@@ -193,7 +194,7 @@ def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make: Cal
     assert os.listdir(out.parent) == ["x.kb"]
 
 
-def test_a_folder_that_is_being_built_is_said_to_be(make: Callable[..., bool], out: Path) -> None:
+def test_a_folder_that_is_being_built_is_said_to_be(make: Callable[..., Built], out: Path) -> None:
     def open_too() -> None:
         with pytest.raises(KBMissing, match=r"x\.kb: no such knowledge base; another process is building it"):
             open_kb(out)
@@ -203,7 +204,7 @@ def test_a_folder_that_is_being_built_is_said_to_be(make: Callable[..., bool], o
 
 
 def test_the_old_one_answers_until_the_new_one_stands(
-    make: Callable[..., bool], sources: list[Source], out: Path
+    make: Callable[..., Built], sources: list[Source], out: Path
 ) -> None:
     make()
     seen = []
@@ -213,7 +214,7 @@ def test_the_old_one_answers_until_the_new_one_stands(
 
 @pytest.mark.parametrize(("chosen", "told"), [([0], "no name belongs"), ([0, 2], "no name belongs")])
 def test_facts_without_names_are_a_failure(
-    make: Callable[..., bool], sources: list[Source], out: Path, chosen: list[int], told: str
+    make: Callable[..., Built], sources: list[Source], out: Path, chosen: list[int], told: str
 ) -> None:
     with pytest.raises(NothingBuilt, match=told):
         make(*(sources[at] for at in chosen))

@@ -126,7 +126,7 @@ def test_threads_are_answered_as_one_is(sample_path: Path, shared: bool) -> None
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_are_answered_as_one_is(sample_path: Path, tmp_path: Path, method: str) -> None:
     (tmp_path / "ask.py").write_text(IN_PROCESSES)
-    command = [sys.executable, tmp_path / "ask.py", method, sample_path, *QUESTIONS]
+    command: list[str | Path] = [sys.executable, tmp_path / "ask.py", method, sample_path, *QUESTIONS]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.stdout, result.stderr) == ("True\nTrue\n", "")
 
@@ -142,7 +142,7 @@ def open_folder() -> Iterator[Path]:
 
 
 def as_nobody(sample_path: Path, path: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", AS_NOBODY, sample_path, path]
+    command: list[str | Path] = [sys.executable, "-c", AS_NOBODY, sample_path, path]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

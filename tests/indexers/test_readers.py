@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ FACT = f"{FB}m/01\t{FB}film/film/genre\t{FB}m/02\n"
 NAME = '<fb:m.01>\t<fb:type.object.name>\t"Jaws"@en\t.\n'
 TYPE = "<fb:m.01>\t<fb:type.object.type>\t<fb:film.film>\t.\n"
 TRIPLE = "<http://a/s> <http://a/p> <http://a/o> .\n"
-PACKERS = {
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".gz": gzip.compress,
     ".bz2": bz2.compress,

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import hashlib
 import lzma
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from kbtools.errors import KBToolsError, SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.indexers.readers.sources import Block, file_digest, lines_of, read_blocks
 
-PACKERS = {
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
@@ -169,7 +170,7 @@ def test_a_small_truncated_gzip_names_the_line_it_ends_at(tmp_path: Path) -> Non
 @pytest.mark.parametrize("kept", [1, 3, 0.5, -1])
 def test_a_file_cut_anywhere_is_damaged(tmp_path: Path, suffix: str, kept: float) -> None:
     whole = PACKERS[suffix](numbered(5000))
-    path = write(tmp_path / f"facts.txt{suffix}", whole[: int(len(whole) * kept) if kept == 0.5 else kept])
+    path = write(tmp_path / f"facts.txt{suffix}", whole[: int(len(whole) * kept) if kept == 0.5 else int(kept)])
     with pytest.raises(SourceDamaged, match=r"facts\.txt\.\w+:\d+: "):
         text_of(path)
 

@@ -54,7 +54,7 @@ def test_a_damaged_record_is_named(tmp_path: Path, written: bytes) -> None:
         read_record(tmp_path / "r", name="f", version=1, cure="index again")
 
 
-def test_a_changed_value_is_damage_and_the_caller_names_the_cure(tmp_path):
+def test_a_changed_value_is_damage_and_the_caller_names_the_cure(tmp_path: Path) -> None:
     write_record(tmp_path / "r", {"count": 7}, name="f", version=1)
     (tmp_path / "r").write_bytes((tmp_path / "r").read_bytes().replace(b"count\x07", b"count\x06"))
 
@@ -62,7 +62,7 @@ def test_a_changed_value_is_damage_and_the_caller_names_the_cure(tmp_path):
         read_record(tmp_path / "r", name="f", version=1, cure="make the vectors again")
 
 
-def test_a_record_without_a_checksum_is_read(tmp_path):
+def test_a_record_without_a_checksum_is_read(tmp_path: Path) -> None:
     (tmp_path / "r").write_bytes(msgpack.packb({"format": "f", "version": 1, "record": {"count": 7}}))
 
     assert read_record(tmp_path / "r", name="f", version=1, cure="index again") == {"count": 7}

@@ -81,7 +81,7 @@ def test_a_result_tells_its_time_in_milliseconds(sample: Answerer) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"), [({"pruning": "no-pruner"}, "'no-pruner'"), ({"scorer": "no-such"}, "'no-such'")]
 )
-def test_an_unknown_pruner_or_scorer_is_named(sample: Answerer, asked: dict[str, str], message: str) -> None:
+def test_an_unknown_pruner_or_scorer_is_named(sample: Answerer, asked: dict[str, Any], message: str) -> None:
     with pytest.raises(UnknownPlugin, match=message):
         sample.query("who wrote it", **asked)
 

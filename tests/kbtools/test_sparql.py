@@ -70,7 +70,9 @@ def test_a_query_fetches_the_objects_of_its_pair_alone() -> None:
         store.add(pyoxigraph.Quad(node(FREEBASE + subject), node(FREEBASE + relation), node(FREEBASE + target)))
 
     def objects(subject: str, relation: str) -> list[str]:
-        return [solution["object"].value for solution in store.query(object_query(subject, relation))]
+        solutions = store.query(object_query(subject, relation))
+        assert isinstance(solutions, pyoxigraph.QuerySolutions)
+        return [solution["object"].value for solution in solutions]
 
     assert objects("a b", "r") == [FREEBASE + "o"]
     assert objects("a b", "r..t") == [FREEBASE + "z"]

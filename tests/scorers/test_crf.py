@@ -2,12 +2,15 @@
 
 import itertools
 import math
+from functools import partial
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.crf import (  # noqa: E402
+import torch
+
+from kbtools.scorers.crf import (
     best_sequence,
     log_partition,
     sequence_score,
@@ -56,7 +59,7 @@ def test_the_partition_sums_over_every_tagging(emissions: torch.Tensor, transiti
 def test_the_best_sequence_is_the_greatest_of_all(emissions: torch.Tensor, transitions: torch.Tensor) -> None:
     best = best_sequence(emissions, transitions)
 
-    expected = [max(taggings(), key=lambda tags, one=one: score(one, transitions, tags)) for one in emissions]
+    expected = [max(taggings(), key=partial(score, one, transitions)) for one in emissions]
     assert [tuple(row) for row in best.tolist()] == expected
 
 

@@ -10,12 +10,14 @@ import pytest
 
 from kbtools.errors import UnknownDevice
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.cli.main import main  # noqa: E402
-from kbtools.scorers.checkpoint import read_checkpoint  # noqa: E402
-from kbtools.scorers.devices import resolve_device  # noqa: E402
-from kbtools.scorers.distributed import processes, rank, share  # noqa: E402
+import torch
+
+from kbtools.cli.main import main
+from kbtools.scorers.checkpoint import read_checkpoint
+from kbtools.scorers.devices import resolve_device
+from kbtools.scorers.distributed import processes, rank, share
 
 LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
 KBTOOLS = [sys.executable, "-c", "from kbtools.cli.main import main; main()"]

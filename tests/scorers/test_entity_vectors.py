@@ -13,23 +13,25 @@ from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.ranking.models import make_subject_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.entity_vectors import RandomVectorScorer  # noqa: E402
-from kbtools.scorers.profiles import subject_settings  # noqa: E402
-from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings  # noqa: E402
-from kbtools.scorers.subject_task import ALPHA, SubjectTask  # noqa: E402
-from kbtools.scorers.subject_training import train_subject, train_transe  # noqa: E402
-from kbtools.scorers.training import Splits  # noqa: E402
-from kbtools.scorers.transe import (  # noqa: E402
+import torch
+
+from kbtools.scorers.entity_vectors import RandomVectorScorer
+from kbtools.scorers.profiles import subject_settings
+from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings
+from kbtools.scorers.subject_task import ALPHA, SubjectTask
+from kbtools.scorers.subject_training import train_subject, train_transe
+from kbtools.scorers.training import Splits
+from kbtools.scorers.transe import (
     TransE,
     TranslatingTask,
     entity_count,
     nearest_rows,
     read_triples,
 )
-from kbtools.scorers.translation import Translation  # noqa: E402
-from kbtools.scorers.words import load_words  # noqa: E402
+from kbtools.scorers.translation import Translation
+from kbtools.scorers.words import load_words
 
 SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
 ASKED = [MarkedQuestion(Question.read("who wrote dune"), 10, 14), MarkedQuestion(Question.read(""), 0, 0)]
@@ -39,8 +41,9 @@ ASKED = [MarkedQuestion(Question.read("who wrote dune"), 10, 14), MarkedQuestion
 def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train TransE and both subject scorers on the sample."""
     folder = tmp_path_factory.mktemp("models")
-    settings = change_settings(TransESettings(), {"dim": 6, "epochs": 3, "batch": 64})
-    train_transe(sample_kb, settings=settings, models=folder)
+    train_transe(
+        sample_kb, settings=change_settings(TransESettings(), {"dim": 6, "epochs": 3, "batch": 64}), models=folder
+    )
     for name in ("random", "transe"):
         settings = change_settings(subject_settings("best", name), SMALL)
         train_subject(sample_kb, splits, subject=name, settings=settings, models=folder)

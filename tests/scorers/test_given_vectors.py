@@ -10,12 +10,14 @@ import pytest
 from kbtools.errors import BadVectors, SourceMissing, UnknownEntity
 from kbtools.kb.contract import KnowledgeBase
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.given_vectors import read_array, take_over_vectors  # noqa: E402
-from kbtools.scorers.pykeen import IDS as PYKEEN_IDS  # noqa: E402
-from kbtools.scorers.pykeen import MODEL, read_pykeen  # noqa: E402
-from kbtools.scorers.similar import find_entity, nearest  # noqa: E402
+import torch
+
+from kbtools.scorers.given_vectors import read_array, take_over_vectors
+from kbtools.scorers.pykeen import IDS as PYKEEN_IDS
+from kbtools.scorers.pykeen import MODEL, read_pykeen
+from kbtools.scorers.similar import find_entity, nearest
 
 IDS = ("m.01paris", "m.02paris", "/m/02texas")
 

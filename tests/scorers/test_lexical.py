@@ -93,7 +93,7 @@ def test_batch_size_and_order_of_questions_change_no_score(texts: list[str], ran
 
 
 @given(TEXT, st.permutations(range(len(RELATIONS))))
-def test_the_order_of_relations_changes_no_score(text: str, order: list[str]) -> None:
+def test_the_order_of_relations_changes_no_score(text: str, order: list[int]) -> None:
     scores = LexicalScorer(RELATIONS).score([ask(text)])[0]
     permuted = LexicalScorer([RELATIONS[at] for at in order]).score([ask(text)])[0]
     assert np.allclose(permuted, scores[list(order)])

@@ -4,11 +4,13 @@ import math
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.losses import cross_entropy, hinge, type_wise_cross_entropy  # noqa: E402
-from kbtools.scorers.negatives import sample_negatives  # noqa: E402
-from kbtools.scorers.optimisers import clip_gradients, make_optimisers  # noqa: E402
+import torch
+
+from kbtools.scorers.losses import cross_entropy, hinge, type_wise_cross_entropy
+from kbtools.scorers.negatives import sample_negatives
+from kbtools.scorers.optimisers import clip_gradients, make_optimisers
 
 
 def test_hinge_sums_over_the_negatives() -> None:
@@ -84,15 +86,16 @@ def test_adagrad_moves_words_as_it_moves_all_else() -> None:
 
 
 def test_adam_leaves_words_alone_that_are_not_in_the_batch() -> None:
-    network = torch.nn.Sequential(torch.nn.Embedding(3, 2), torch.nn.Linear(2, 1))
-    before = network[0].weight.detach().clone()
+    words = torch.nn.Embedding(3, 2)
+    network = torch.nn.Sequential(words, torch.nn.Linear(2, 1))
+    before = words.weight.detach().clone()
     optimisers = make_optimisers(network, name="adam", lr=0.1, momentum=0.9)
 
     network(torch.tensor([1])).sum().backward()
     for optimiser in optimisers:
         optimiser.step()
 
-    changed = (network[0].weight != before).any(dim=1)
+    changed = (words.weight != before).any(dim=1)
     assert changed.tolist() == [False, True, False]
 
 

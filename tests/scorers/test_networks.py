@@ -4,18 +4,19 @@ from collections import Counter
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.ranking.contracts import MarkedQuestion  # noqa: E402
-from kbtools.scorers.bigru import BiGRU  # noqa: E402
-from kbtools.scorers.dot import DotScorer  # noqa: E402
-from kbtools.scorers.embed_avg import EmbedAverage, EmbedAveragePlusScorer, EmbedAverageScorer  # noqa: E402
-from kbtools.scorers.ltg_cnn import LetterTrigramCNN, LetterTrigramScorer, letter_trigrams  # noqa: E402
-from kbtools.scorers.relation import name_words  # noqa: E402
-from kbtools.scorers.settings import EncoderConfig  # noqa: E402
-from kbtools.scorers.vocabulary import SPECIAL, SYMBOL, initialise  # noqa: E402
-from kbtools.scorers.words import load_words  # noqa: E402
-from kbtools.text.ngrams import Question  # noqa: E402
+import torch
+
+from kbtools.scorers.bigru import BiGRU
+from kbtools.scorers.dot import DotScorer
+from kbtools.scorers.embed_avg import EmbedAverage, EmbedAveragePlusScorer, EmbedAverageScorer
+from kbtools.scorers.ltg_cnn import LetterTrigramCNN, LetterTrigramScorer, letter_trigrams
+from kbtools.scorers.relation import name_words
+from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.vocabulary import SPECIAL, SYMBOL, initialise
+from kbtools.scorers.words import load_words
+from kbtools.text.question import MarkedQuestion, Question
 
 CONFIG = EncoderConfig(dim=5, words_dim=4, hidden=3, dropout=0.0, word_dropout=0.0)
 WORDS = [*SPECIAL, "who", "wrote", "dune"]

@@ -1,6 +1,7 @@
 """Whether training in bfloat16 keeps what must be exact: losses and gradients in float32, close to those without."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,26 +10,28 @@ import pytest
 
 from kbtools.kb.contract import KnowledgeBase
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.bigru import BiGRUScorer  # noqa: E402
-from kbtools.scorers.embed_avg import EmbedAverageScorer  # noqa: E402
-from kbtools.scorers.entity_vectors import RandomVectorScorer  # noqa: E402
-from kbtools.scorers.ltg_cnn import LetterTrigramScorer  # noqa: E402
-from kbtools.scorers.optimisers import make_optimisers  # noqa: E402
-from kbtools.scorers.profiles import relation_settings  # noqa: E402
-from kbtools.scorers.relation import RelationNetwork  # noqa: E402
-from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, change_settings  # noqa: E402
-from kbtools.scorers.subject import TypeVectorScorer  # noqa: E402
-from kbtools.scorers.subject_task import SubjectTask  # noqa: E402
-from kbtools.scorers.tagger import BiGRUTagger  # noqa: E402
-from kbtools.scorers.tagging import TaggingTask, label_questions  # noqa: E402
-from kbtools.scorers.tasks import RelationTask  # noqa: E402
-from kbtools.scorers.train import Task  # noqa: E402
-from kbtools.scorers.training import Splits, train_relation  # noqa: E402
-from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, read_triples  # noqa: E402
-from kbtools.scorers.type_task import TypeTask  # noqa: E402
-from kbtools.scorers.words import load_words  # noqa: E402
+import torch
+
+from kbtools.scorers.bigru import BiGRUScorer
+from kbtools.scorers.embed_avg import EmbedAverageScorer
+from kbtools.scorers.entity_vectors import RandomVectorScorer
+from kbtools.scorers.ltg_cnn import LetterTrigramScorer
+from kbtools.scorers.optimisers import make_optimisers
+from kbtools.scorers.profiles import relation_settings
+from kbtools.scorers.relation import RelationNetwork
+from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, change_settings
+from kbtools.scorers.subject import TypeVectorScorer
+from kbtools.scorers.subject_task import SubjectTask
+from kbtools.scorers.tagger import BiGRUTagger
+from kbtools.scorers.tagging import TaggingTask, label_questions
+from kbtools.scorers.tasks import RelationTask
+from kbtools.scorers.train import Task
+from kbtools.scorers.training import Splits, train_relation
+from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, read_triples
+from kbtools.scorers.type_task import TypeTask
+from kbtools.scorers.words import load_words
 
 CONFIG = EncoderConfig(dim=16, words_dim=16, hidden=16, dropout=0.0, word_dropout=0.0)
 
@@ -38,7 +41,7 @@ def told(splits: Splits) -> dict[str, Any]:
     return {"texts": texts, "words": load_words("random"), "seed": 1}
 
 
-def relation_task(kb: KnowledgeBase, splits: Splits, scorer: type[RelationNetwork], objective: str) -> Task:
+def relation_task(scorer: type[RelationNetwork], objective: str, kb: KnowledgeBase, splits: Splits) -> Task:
     made = scorer.new(CONFIG, rows=kb.relations, **told(splits))
     config = ObjectiveConfig(objective=objective, negatives=64)
     return RelationTask(made, config, kb=kb, train=splits.train, valid=splits.valid)
@@ -65,9 +68,9 @@ def translating_task(kb: KnowledgeBase, splits: Splits) -> Task:
 
 
 TASKS = {
-    "embed-avg": lambda *world: relation_task(*world, EmbedAverageScorer, "hinge"),
-    "ltg-cnn": lambda *world: relation_task(*world, LetterTrigramScorer, "cross-entropy"),
-    "bigru": lambda *world: relation_task(*world, BiGRUScorer, "cross-entropy"),
+    "embed-avg": partial(relation_task, EmbedAverageScorer, "hinge"),
+    "ltg-cnn": partial(relation_task, LetterTrigramScorer, "cross-entropy"),
+    "bigru": partial(relation_task, BiGRUScorer, "cross-entropy"),
     "types": type_task,
     "subjects": subject_task,
     "tags": tagging_task,
@@ -104,7 +107,7 @@ def test_mixed_precision_learns_what_full_precision_does(
     small = {"words": "random", "dim": 16, "words_dim": 16, "hidden": 16, "epochs": 6, "batch": 16, "amp": True}
     settings = change_settings(relation_settings("best", "bigru"), small | {"learning_rate": 0.02})
     exact = change_settings(settings, {"amp": False})
-    told = {"scorer": "bigru", "models": tmp_path}
+    told: dict[str, Any] = {"scorer": "bigru", "models": tmp_path}
     losses: list[float] = []
 
     train_relation(sample_kb, splits, settings=settings, report=lambda epoch: losses.append(epoch.loss), **told)

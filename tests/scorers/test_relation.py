@@ -82,7 +82,7 @@ def test_same_seed_same_weights(sample_kb: KnowledgeBase, splits: Splits, tmp_pa
         train_relation(sample_kb, splits, scorer="bigru", settings=settings, models=folder)
         scores.append(make_relation_scorer("bigru", sample_kb, models=folder).score(AUTHOR))
 
-    assert np.array_equal(*scores)
+    assert np.array_equal(scores[0], scores[1])
 
 
 def test_a_training_that_is_done_is_not_done_again(sample_kb: KnowledgeBase, splits: Splits, models: Path) -> None:

@@ -2,15 +2,17 @@
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.row_adagrad import RowAdaGrad  # noqa: E402
+import torch
+
+from kbtools.scorers.row_adagrad import RowAdaGrad
 
 
 def test_a_row_keeps_one_number_for_its_past() -> None:
     table = torch.nn.Parameter(torch.zeros(3, 2))
     optimiser = RowAdaGrad([table], lr=1.0)
-    gradient = torch.sparse_coo_tensor([[1, 1]], [[1.0, 3.0], [2.0, 1.0]], (3, 2), check_invariants=True)
+    gradient = torch.sparse_coo_tensor(torch.tensor([[1, 1]]), [[1.0, 3.0], [2.0, 1.0]], (3, 2), check_invariants=True)
 
     for _ in range(2):
         table.grad = gradient

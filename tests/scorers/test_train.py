@@ -7,12 +7,14 @@ import pytest
 
 from kbtools.errors import BadSetting, DeviceFull, NonFiniteLoss
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.base import group_by_length  # noqa: E402
-from kbtools.scorers.devices import memory_named, scoring  # noqa: E402
-from kbtools.scorers.settings import FitConfig, Settings, change_settings  # noqa: E402
-from kbtools.scorers.train import fit, make_batches  # noqa: E402
+import torch
+
+from kbtools.scorers.base import group_by_length
+from kbtools.scorers.devices import memory_named, scoring
+from kbtools.scorers.settings import FitConfig, Settings, change_settings
+from kbtools.scorers.train import fit, make_batches
 
 
 class Line:

@@ -8,9 +8,11 @@ import pytest
 from kbtools.errors import BadVectors, SourceMissing
 from kbtools.scorers.words import PACKAGE, WordVectors, load_words
 
-torch = pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.vocabulary import SYMBOL, WordEmbedding, collect_words  # noqa: E402
+import torch
+
+from kbtools.scorers.vocabulary import SYMBOL, WordEmbedding, collect_words
 
 
 def write(folder: Path, text: str) -> str:

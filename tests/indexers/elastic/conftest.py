@@ -59,8 +59,8 @@ def load_sample(cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB, tmp_path:
     """Load the sample under the test's name."""
 
     def run(kb: EmbeddedKB = sample_kb, on: Cluster = cluster, **options: Any) -> Loaded:
-        options = {"settings": SINGLE, "rejected": tmp_path / "rejected.jsonl"} | options
-        return load(kb, on, kb_name, options=LoadOptions(**options), watch=BuildProgress())
+        usual: dict[str, Any] = {"settings": SINGLE, "rejected": tmp_path / "rejected.jsonl"}
+        return load(kb, on, kb_name, options=LoadOptions(**(usual | options)), watch=BuildProgress())
 
     return run
 
@@ -121,6 +121,10 @@ class SmallServer:
     def speak_tls(self, context: ssl.SSLContext) -> None:
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.scheme = "https"
+
+    def paths(self) -> list[str]:
+        """List the paths of all requests, without their parameters."""
+        return [path.split("?")[0] for _, path in self.requests]
 
     @property
     def url(self) -> str:

@@ -42,7 +42,7 @@ def on_cluster(
 ) -> Callable[..., tuple[int, str]]:
     """Load the sample with the command; give a way to run commands on it."""
 
-    def call(command: str, *arguments: str, stdin: str | None = None) -> tuple[int, str]:
+    def call(command: str, *arguments: str | Path, stdin: str | None = None) -> tuple[int, str]:
         return run(command, "--kb", kb_name, *arguments, "--elasticsearch", url=url, stdin=stdin)
 
     status, output = call("load", sample_path, "--replicas", "0")

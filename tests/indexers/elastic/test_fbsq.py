@@ -15,6 +15,7 @@ from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load import LoadOptions, load
 from kbtools.indexers.elastic.mapping import Settings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
+from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.linking.fuzzy import TRIED, Misspelling
 from kbtools.text.question import Question
 
@@ -28,6 +29,7 @@ FUZZY = 0.95
 @pytest.fixture(scope="module")
 def both(url: str, fbsq: Answerer) -> Iterator[tuple[Answerer, Answerer]]:
     cluster = Cluster(read_connection({"url": url}, {}))
+    assert isinstance(fbsq.kb, EmbeddedKB)
     load(fbsq.kb, cluster, NAME, options=LoadOptions(settings=Settings(replicas=0)), watch=BuildProgress())
     yield fbsq, Answerer(ElasticKB(NAME, cluster))
     delete_versions(cluster, list_versions(cluster, NAME))

@@ -672,11 +672,12 @@ def test_a_slow_cluster_is_never_read_ahead_of(
         for number in range(1_000):
             read.append(number)
             ahead.append(len(read) - 10 * len(confirmed))
-            release.release() if number % 10 == 0 else None
+            if number % 10 == 0:
+                release.release()
             yield Document(str(number), b"{}", number + 1)
 
     sender = Sender(connect(small_server(reply).url), patience=Patience(total=0), in_flight=2, most=10)
-    threading.Timer(0, lambda: [release.release() for _ in range(200)]).start()
+    threading.Timer(0, release.release, [200]).start()
     sender.send_all("some", documents(), confirmed.append)
     assert len(confirmed) == 100
     assert max(ahead) <= 10 * (2 + 2) + 1
@@ -759,7 +760,7 @@ def test_a_load_killed_at_ten_points_and_run_again_is_as_an_unbroken_one(
         "--in-flight", "2", "--replicas", "0", "--quiet", "--rejected", str(tmp_path / "rejected.jsonl"),
     ]  # fmt: skip
     points = iter(sorted(random.Random(2026).sample(range(4, 60), 10)))
-    state = {"process": None, "at": None, "seen": 0}
+    state: dict[str, Any] = {"process": None, "at": None, "seen": 0}
 
     def watch(number: int, method: str, path: str) -> Any:
         state["seen"] += 1

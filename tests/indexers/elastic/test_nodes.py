@@ -71,7 +71,7 @@ def pools(kb: KnowledgeBase) -> list[dict[str, Any]]:
     return [Answerer(kb).query(text, top=None).to_json() | {"milliseconds": None} for text in QUESTIONS]
 
 
-def load_while(kb: KnowledgeBase, cluster: Cluster, name: str, happening: Callable[[], None], tmp_path: Path) -> Loaded:
+def load_while(kb: EmbeddedKB, cluster: Cluster, name: str, happening: Callable[[], None], tmp_path: Path) -> Loaded:
     """Load while something happens to the cluster once a tenth is confirmed; give what the load came to."""
     thread = threading.Thread(target=happening)
     begun = []

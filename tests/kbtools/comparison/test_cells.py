@@ -12,6 +12,7 @@ from kbtools.comparison.compare import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run import Run
 from kbtools.evaluation import expected_accuracy, pruning_figures
+from kbtools.indexers.memory import MemoryKB
 from kbtools.questions import AnnotatedQuestion, read_annotated
 from kbtools.results import Candidate, Result
 
@@ -110,6 +111,7 @@ def test_confidence_without_the_subject_is_that_of_the_others(
 def test_an_object_counts_where_the_winners_lead_to_it(
     outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion], sample_memory: Answerer
 ) -> None:
+    assert isinstance(sample_memory.kb, MemoryKB)
     facts = sample_memory.kb.facts
     expected = [
         np.mean([one.object in facts[found.subject][found.relation] for found in tied(result)])

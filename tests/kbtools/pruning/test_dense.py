@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from kbtools.errors import BrokenPlugin, CheckpointMismatch, VectorsMissing
 from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
-from kbtools.kb.vector_index import ExactVectors, VectorIndex, VectorOrigin
+from kbtools.kb.vector_index import ExactVectors, VectorOrigin
 from kbtools.linking.candidates import gather_candidates
 from kbtools.pruning.dense import Dense, DenseLast
 from kbtools.ranking.model_store import RECORD
@@ -138,5 +139,5 @@ def test_vectors_of_another_training_are_refused(kb: MemoryKB, tmp_path: Path) -
         make_embedder(kb, models=tmp_path)
 
 
-def replace_origin(index: VectorIndex, origin: VectorOrigin) -> ExactVectors:
+def replace_origin(index: Any, origin: VectorOrigin) -> ExactVectors:
     return ExactVectors(index.rows, index.vectors, origin=replace(origin))

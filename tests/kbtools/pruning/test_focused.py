@@ -1,9 +1,12 @@
 """Whether focused pruners follow their tagger, and what they do where its first choice links to nothing."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.candidates import Link
 from kbtools.pruning.focused import MARGIN, Focused, FocusedK, FocusedKB
 from kbtools.pruning.tagging import words_of
 from kbtools.scorers.gazetteer import BITS, Gazetteer
@@ -17,7 +20,7 @@ class Oracle:
     def __init__(self, **weights: float) -> None:
         self.weights = {name.replace("_", " "): weight for name, weight in weights.items()}
 
-    def spans(self, questions: list[Question]) -> list[np.ndarray]:
+    def spans(self, questions: Sequence[Question]) -> list[np.ndarray]:
         found = []
         for question in questions:
             words = words_of(question)
@@ -29,7 +32,7 @@ class Oracle:
         return found
 
 
-def mentions(links: list) -> set[str]:
+def mentions(links: list[Link]) -> set[str]:
     return {link.ngram.form for link in links}
 
 

@@ -1,5 +1,7 @@
 """Scores of any plugin: converted where they are numbers, else refused in one true sentence."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -84,7 +86,8 @@ def test_a_scorer_that_ends_the_program_is_named(sample_memory: Answerer) -> Non
 
 
 def test_scorers_that_are_averaged_are_each_held_to_the_contract() -> None:
-    averaged = Averaged([Plain(["a", "b"]), Plain(["a"])], 2)
+    lists: list[Any] = [Plain(["a", "b"]), Plain(["a"])]
+    averaged = Averaged(lists, 2)
 
     with pytest.raises(BrokenPlugin, match=r"scorer Plain gave scores \(1, 1\), expected \(1, 2\)"):
         averaged.score([MarkedQuestion(Question.read("who"), 0, 3)])

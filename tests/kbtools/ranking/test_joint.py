@@ -1,8 +1,10 @@
 """Whether the joint score is the paper's factorisation over the pool, and weights are chosen and kept."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from kbtools.ranking.ranking import rank
 from kbtools.ranking.weights import FILE, Judged, accuracy, choose_weights, keep_weights, ranking_key, read_weights
 from kbtools.scorers.counts import FactCount, TypeCount
 from kbtools.scorers.lexical import LexicalScorer
-from kbtools.text.question import Question
+from kbtools.text.question import MarkedQuestion, Question
 
 
 class Known:
@@ -28,7 +30,7 @@ class Known:
     def __init__(self, scores: dict[int, float]) -> None:
         self.scores = scores
 
-    def score(self, asked: list, *, which: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+    def score(self, asked: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: np.ndarray) -> np.ndarray:
         return np.array([self.scores[int(row)] for row in subjects])
 
 
@@ -115,7 +117,7 @@ def test_a_tie_counts_as_its_expected_value(tiny_memory: KnowledgeBase, pool: Ca
 
 def test_chosen_weights_are_no_worse_and_are_used(sample_memory: Answerer, examples: Path, tmp_path: Path) -> None:
     answerer = Answerer(sample_memory.kb)
-    told = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
+    told: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
 
     chosen = choose_for(answerer, examples / "sample.valid.txt", models=tmp_path, **told)
     reopened = Answerer(sample_memory.kb, models=tmp_path)

@@ -1,6 +1,7 @@
 """N-grams: every run of a question's words, under each form that a name may have."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,15 +18,15 @@ LENGTHS = st.sets(st.integers(1, 6))
 FOUND = "form", "first", "last", "start", "end", "joined"
 
 
-def found(text: str, lengths: Container[int] = range(1, 20)) -> list[tuple[object, ...]]:
+def found(text: str, lengths: Collection[int] = range(1, 20)) -> list[tuple[Any, ...]]:
     return [tuple(getattr(ngram, name) for name in FOUND) for ngram in ngrams(Question.read(text), lengths=lengths)]
 
 
-def forms(text: str, lengths: Container[int] = range(1, 20)) -> set[str]:
+def forms(text: str, lengths: Collection[int] = range(1, 20)) -> set[str]:
     return {ngram.form for ngram in ngrams(Question.read(text), lengths=lengths)}
 
 
-def naive(text: str, lengths: Container[int]) -> set[tuple[object, ...]]:
+def naive(text: str, lengths: Collection[int]) -> set[tuple[object, ...]]:
     """Every pair of words, every run of punctuation and its parts, in no order."""
     question = Question.read(text)
     tokens = question.tokens
@@ -72,12 +73,12 @@ def naive_marks(token: Token, text: str) -> list[tuple[str, int, int]]:
 
 
 @given(TEXT.filter(lambda text: len(APOSTROPHE.findall(text)) <= 2 and "℀" not in text), LENGTHS)
-def test_ngrams_are_every_run_of_words_and_of_punctuation(text: str, lengths: Container[int]) -> None:
+def test_ngrams_are_every_run_of_words_and_of_punctuation(text: str, lengths: Collection[int]) -> None:
     assert set(found(text, lengths)) == naive(text, lengths)
 
 
 @given(TEXT, LENGTHS)
-def test_no_ngram_comes_twice(text: str, lengths: Container[int]) -> None:
+def test_no_ngram_comes_twice(text: str, lengths: Collection[int]) -> None:
     assert len(found(text, lengths)) == len(set(found(text, lengths)))
 
 
