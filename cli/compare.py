@@ -8,27 +8,25 @@ import click
 from kbtools.answering import SCORER, TAGGER
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import POPULARITY, Grid, split_names
-from kbtools.comparison.report.files import write_tables
-from kbtools.comparison.report.records import report_json
-from kbtools.comparison.report.summary import make_report
-from kbtools.comparison.report.tables import terminal_table
-from kbtools.comparison.stages import Watch
+from kbtools.comparison.report.report_files import report_json, write_tables
+from kbtools.comparison.report.summary import make_report, terminal_table
+from kbtools.comparison.stages import StageProgress
 from kbtools.pruning import UNGUIDED
 
 
-def shown(quiet: bool) -> Watch:
-    """Tell on standard error which stage is computed, and how far it is where that is a terminal."""
-    told: set[str] = set()
+def shown(quiet: bool) -> StageProgress:
+    """Show on standard error which stage is computed, and how far it is where that is a terminal."""
+    begun: set[str] = set()
 
     def watch(stage: str, done: int, total: int) -> None:
         if quiet:
             return
         if sys.stderr.isatty():
             click.echo(f"\r{stage}: {done:,} of {total:,}\033[K", err=True, nl=done >= total)
-        elif stage not in told:
-            told.add(stage)
+        elif stage not in begun:
+            begun.add(stage)
             click.echo(f"{stage}: {total:,} questions", err=True)
 
     return watch
@@ -36,10 +34,10 @@ def shown(quiet: bool) -> Watch:
 
 def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """Read names with commas between."""
-    found = split_names(value)
-    if not found:
+    listed = split_names(value)
+    if not listed:
         raise click.BadParameter("expected at least one name, several with commas between")
-    return found
+    return listed
 
 
 @click.command("compare")

@@ -13,7 +13,7 @@ from kbtools.answering import SCORER, TAGGER, TOP
 from kbtools.cli.ahead import lines_at_hand
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option, pruning_option
-from kbtools.comparison.abstaining import Abstainer, Judged, read_calibration
+from kbtools.comparison.abstention import Abstainer, Verdict, read_calibration
 from kbtools.explaining import explain_candidate, explain_result
 from kbtools.questions import read_questions
 from kbtools.results import Result
@@ -44,12 +44,12 @@ def visible(text: str) -> str:
     return CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
 
 
-def table(result: Result, explain: bool, judged: Judged | None = None) -> str:
+def table(result: Result, explain: bool, judged: Verdict | None = None) -> str:
     """Lay out a result for people."""
     return "\n".join(visible(line) for line in rows(result, explain, judged))
 
 
-def rows(result: Result, explain: bool, judged: Judged | None) -> list[str]:
+def rows(result: Result, explain: bool, judged: Verdict | None) -> list[str]:
     if not result.candidates:
         return [result.question, "  no candidates: no name of the knowledge base is in the question"]
     lines = [result.question]
@@ -67,16 +67,16 @@ def rows(result: Result, explain: bool, judged: Judged | None) -> list[str]:
     more = len(result.answers) - len(shown)
     if judged is None or judged.answered:
         lines.append("  answers: " + ", ".join(shown) + (f" and {more:,} more" if more > 0 else ""))
-    lines += [f"  {judged.verdict}"] if judged else []
+    lines += [f"  {judged.sentence}"] if judged else []
     return lines
 
 
-def sparql_query(result: Result, judged: Judged | None) -> str:
+def sparql_query(result: Result, judged: Verdict | None) -> str:
     """Write the query of the winning pair, or a comment where there is none to trust."""
     if not result.candidates:
         return "# no candidates"
     if judged and not judged.answered:
-        return f"# {judged.verdict}"
+        return f"# {judged.sentence}"
     return object_query(result.candidates[0].subject, result.candidates[0].relation)
 
 

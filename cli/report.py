@@ -5,12 +5,9 @@ from pathlib import Path
 import click
 
 from kbtools.cli.options import json_option
-from kbtools.comparison.report.files import write_tables
-from kbtools.comparison.report.records import report_json
-from kbtools.comparison.report.summary import make_report
-from kbtools.comparison.report.tables import terminal_table
-from kbtools.comparison.report.writing import write_page, write_page_with_pictures
-from kbtools.comparison.run import open_run
+from kbtools.comparison.report.report_files import report_json, write_page, write_page_with_pictures, write_tables
+from kbtools.comparison.report.summary import make_report, terminal_table
+from kbtools.comparison.run_folder import open_run
 from kbtools.errors import MissingDependency
 
 

@@ -1,4 +1,4 @@
-"""Whether confidence means what it says, and a map that makes it so: isotonic, fitted on validation questions."""
+"""Calibration of confidence: how far it is from the share that is right, and an isotonic map that mends it."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from kbtools.comparison.gold import Fault
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.run import Run
+from kbtools.comparison.run_folder import Run
 
 BINS = 10
+"""One for each tenth of confidence, so that the picture can be read off."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,8 +22,8 @@ class Calibration:
 
     def apply(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
         """Calibrate confidences; 0, which is no candidate at all, stays 0."""
-        found = np.interp(confidence, self.confidence, self.correct)
-        return np.where(confidence > 0, found, 0.0)
+        calibrated = np.interp(confidence, self.confidence, self.correct)
+        return np.where(confidence > 0, calibrated, 0.0)
 
 
 def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> Calibration:
@@ -36,6 +37,8 @@ def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64
     levels, inverse = np.unique(confidence[answered][order], return_inverse=True)
     counts = np.bincount(inverse, minlength=len(levels)).astype(np.float64)
     sums = np.bincount(inverse, weights=correct[answered][order], minlength=len(levels))
+    # A step is the sums of confidence and correctness and the count of its answers; one that does not rise above the
+    # step before it is merged into that.
     pooled: list[tuple[float, float, float]] = []
     for level, total, count in zip(levels * counts, sums, counts, strict=True):
         pooled.append((float(level), float(total), float(count)))
@@ -50,7 +53,7 @@ def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Questions of like confidence: how many, what they claim, what they keep."""
+    """Answers of like confidence: their number, mean confidence and share that is right."""
 
     count: int
     confidence: float
@@ -62,15 +65,15 @@ def reliability(confidence: NDArray[np.float64], correct: NDArray[np.float64], *
     answered = confidence > 0
     claimed, kept = confidence[answered], correct[answered]
     place = np.minimum((claimed * bins).astype(np.int64), bins - 1)
-    found = [np.flatnonzero(place == at) for at in range(bins)]
-    return [Bin(len(at), float(claimed[at].mean()), float(kept[at].mean())) for at in found if len(at)]
+    members = [np.flatnonzero(place == at) for at in range(bins)]
+    return [Bin(len(at), float(claimed[at].mean()), float(kept[at].mean())) for at in members if len(at)]
 
 
 def calibration_error(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
     """Give the expected calibration error of the answered questions: the mean gap between claimed and kept."""
     bins = reliability(confidence, correct)
-    total = sum(one.count for one in bins)
-    return sum(one.count * abs(one.confidence - one.correct) for one in bins) / total if total else 0.0
+    total = sum(bar.count for bar in bins)
+    return sum(bar.count * abs(bar.confidence - bar.correct) for bar in bins) / total if total else 0.0
 
 
 def risk_coverage(
@@ -86,7 +89,10 @@ def risk_coverage(
 
 @dataclass(frozen=True, slots=True)
 class CalibrationFigures:
-    """How honest the confidence of a cell is; `calibrated_error` where validation questions were compared as well."""
+    """Calibration of a cell; `calibrated_error` is that after the map, where validation questions were compared.
+
+    `outside` is the mean confidence once the gold subject is out of the pool, when any answer would be wrong.
+    """
 
     cell: Cell
     error: float

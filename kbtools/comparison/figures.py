@@ -1,4 +1,4 @@
-"""The figures of a cell, each with the counts it is made of and a bootstrap interval; denominators stay full."""
+"""Figures of a cell, each with the counts it is made of and a bootstrap interval, over all questions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.comparison.bootstrap import Resamples, interval
-from kbtools.comparison.causes import Cause
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.run import Run
+from kbtools.comparison.lost_questions import Cause
+from kbtools.comparison.run_folder import Run
+from kbtools.comparison.significance import Resamples, interval
 
 Outcomes = Mapping[str, NDArray[Any]]
 Share = tuple[NDArray[Any], NDArray[Any]]
@@ -29,7 +29,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class CellFigures:
-    """What is known of a cell; `questions` is the denominator of every share that names no other."""
+    """Figures of a cell and what it lost by cause; `questions` divides every share that names no other whole."""
 
     cell: Cell
     questions: int

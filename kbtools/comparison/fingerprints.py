@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kbtools import version
 from kbtools.answering import Answerer
-from kbtools.comparison.columns import digest
+from kbtools.comparison.column_store import digest
 from kbtools.comparison.grid import Cell
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import PRUNERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.comparison.columns import Columns
+from kbtools.comparison.column_store import Columns
 from kbtools.comparison.gold import ABSENT, Gold, expected
 from kbtools.comparison.pools import KINDS, Pools
 from kbtools.kb.contract import KnowledgeBase

@@ -39,18 +39,18 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The axes as asked for; a name given twice counts once."""
+    """The axes of a comparison; a name that is repeated counts once."""
 
     pruning: tuple[str, ...]
     scorer: tuple[str, ...] = (CONTROL_SCORER,)
     subject: tuple[str, ...] = (POPULARITY,)
 
     def cells(self) -> list[Cell]:
-        """List the cells: those asked for and the controls, each once, in the order asked."""
+        """List the cells of the axes in their order, then the controls that are not among them."""
         subjects = (*self.subject, *CONTROL_SUBJECTS)
-        asked = product(self.pruning, self.scorer, subjects)
+        cells = product(self.pruning, self.scorer, subjects)
         controls = product([CONTROL_PRUNER], [*self.scorer, CONTROL_SCORER], subjects)
-        return list(dict.fromkeys(Cell(*names) for names in [*asked, *controls]))
+        return list(dict.fromkeys(Cell(*names) for names in [*cells, *controls]))
 
 
 def file_name(*names: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.comparison.columns import Columns
+from kbtools.comparison.column_store import Columns
 
 KINDS = ("links", "mentions", "entries", "relations", "pairs")
 """What a question has several of; of each there is a column that counts them by question."""

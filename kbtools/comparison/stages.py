@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
 from kbtools.comparison.adding import joint_scores
-from kbtools.comparison.columns import Columns, find_columns, read_columns, write_columns
-from kbtools.comparison.examples import write_examples
+from kbtools.comparison.column_store import Columns, find_columns, read_columns, write_columns
 from kbtools.comparison.fingerprints import (
     Fingerprints,
     pruner_identity,
@@ -25,16 +24,17 @@ from kbtools.comparison.gathering import gather_pools
 from kbtools.comparison.gold import Gold, find_gold
 from kbtools.comparison.grid import NO_SUBJECT, Cell, file_name
 from kbtools.comparison.joining import join
+from kbtools.comparison.lost_questions import write_examples
 from kbtools.comparison.objects import ObjectCheck
 from kbtools.comparison.pools import Pools
-from kbtools.comparison.run import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS
+from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS
 from kbtools.comparison.scores import Progress, score_relations, score_subjects
 from kbtools.comparison.taggers import judge_tagger
 from kbtools.errors import RunUnusable
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.joint import Weights
 
-Watch = Callable[[str, int, int], None]
+StageProgress = Callable[[str, int, int], None]
 """Hears of a stage, of how many questions it is through with, and of how many there are."""
 
 Identity = tuple[str, str, str]
@@ -51,7 +51,7 @@ class Stages:
         questions: Sequence[AnnotatedQuestion],
         fingerprints: Fingerprints,
         cells: Iterable[Cell],
-        watch: Watch,
+        watch: StageProgress,
     ) -> None:
         self.answerer, self.out, self.prints, self.watch = answerer, out, fingerprints, watch
         self.identities = identify(answerer, cells)

@@ -1,4 +1,4 @@
-"""How often a tagger marks just the words that name the subject: sentence accuracy (paper, Alternative focus)."""
+"""How often the most probable mention of a tagger is just the words that name the subject."""
 
 from collections.abc import Callable
 

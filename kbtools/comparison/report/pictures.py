@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FREQUENCIES = ((1, 1), (2, 3), (4, 10), (11, 30), (31, 100), (101, None))
-"""Ranges of how many questions share a gold relation."""
+"""Ranges of how many questions share a gold relation, each some three times the one before."""
 
 LINES = 6
-"""Cells that are drawn as lines, the most accurate first."""
+"""Cells that are drawn as lines, the most accurate first: as many as colours tell apart."""
+
+ROOM = 60
+"""Characters of 8 points that fit below a picture 7.5 inches wide beside the labels of its rows."""
 
 
 def draw_pictures(report: Report) -> dict[str, "Figure"]:
@@ -43,15 +46,20 @@ def draw_one(draw: Callable[[Report, "Axes"], None], report: Report) -> "Figure"
 
 def draw_recall(report: Report, axes: "Axes") -> None:
     """Draw recall against pool size, a point per pruner."""
-    sizes = [found.figures["pool_mean"].value for found in report.cells]
-    for pruning in dict.fromkeys(found.cell.pruning for found in report.cells):
-        figures = next(found.figures for found in report.cells if found.cell.pruning == pruning)
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    sizes = [cell.figures["pool_mean"].value for cell in report.cells]
+    for pruning in dict.fromkeys(cell.cell.pruning for cell in report.cells):
+        figures = next(cell.figures for cell in report.cells if cell.cell.pruning == pruning)
         pool, recall = figures["pool_mean"], figures["recall"]
         bars = ([100 * (recall.value - recall.low)], [100 * (recall.high - recall.value)])
         axes.errorbar([pool.value], [100 * recall.value], yerr=bars, fmt="o", capsize=3, label=pruning)
     axes.set(xscale="log" if min(sizes) > 0 else "linear")
+    if min(sizes) > 0:
+        # Ticks at 1, 2, 5, 10, 20, 50 ... alone are labelled: those of every digit run into each other.
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("{x:g}")
     axes.set_ylim(top=min(axes.get_ylim()[1], 100.5))
     axes.set(xlabel="candidate pairs per question, mean", ylabel="gold pair in the pool, per cent")
     axes.set_title("Recall against pool size")
@@ -59,15 +67,17 @@ def draw_recall(report: Report, axes: "Axes") -> None:
 
 
 def draw_heat_map(report: Report, axes: "Axes") -> None:
-    """Draw accuracy as colour: pruners down, scorers across."""
-    rows = list(dict.fromkeys(found.cell.pruning for found in report.cells))
-    columns = list(dict.fromkeys(found.cell[1:] for found in report.cells))
+    """Draw accuracy as colour: scorers down, whose long names stand beside their rows, pruners across."""
+    rows = list(dict.fromkeys(cell.cell[1:] for cell in report.cells))
+    columns = list(dict.fromkeys(cell.cell.pruning for cell in report.cells))
     grid = np.full((len(rows), len(columns)), np.nan)
-    for found in report.cells:
-        grid[rows.index(found.cell.pruning), columns.index(found.cell[1:])] = 100 * found.figures["accuracy"].value
+    for cell in report.cells:
+        grid[rows.index(cell.cell[1:]), columns.index(cell.cell.pruning)] = 100 * cell.figures["accuracy"].value
+    axes.get_figure(root=True).set_figheight(max(5.0, 1.5 + 0.25 * len(rows)))  # type: ignore[union-attr]
     image = axes.imshow(grid, aspect="auto", cmap="viridis")
-    axes.set_xticks(range(len(columns)), ["\n".join(column) for column in columns], fontsize=7)
-    axes.set_yticks(range(len(rows)), rows)
+    upright = max(map(len, columns)) * len(columns) > ROOM
+    axes.set_xticks(range(len(columns)), columns, fontsize=8, rotation=90 if upright else 0)
+    axes.set_yticks(range(len(rows)), [" / ".join(row) for row in rows], fontsize=8)
     middle = (np.nanmin(grid) + np.nanmax(grid)) / 2
     for (row, column), value in np.ndenumerate(grid):
         if not np.isnan(value):
@@ -87,7 +97,7 @@ def draw_calibration(report: Report, axes: "Axes") -> None:
     axes.plot([0, 1], [0, 1], color="grey", linestyle=":", label="honest")
     for label, confidence in lines.items():
         bins = reliability(confidence, outcomes["strict"])
-        axes.plot([one.confidence for one in bins], [one.correct for one in bins], marker="o", label=label)
+        axes.plot([bar.confidence for bar in bins], [bar.correct for bar in bins], marker="o", label=label)
     axes.set(xlabel="confidence", ylabel="share that is right", xlim=(0, 1), ylim=(0, 1))
     axes.set_title(f"Calibration of {cell.label}")
     axes.legend()
@@ -101,7 +111,7 @@ def draw_risk(report: Report, axes: "Axes") -> None:
         axes.plot(100 * coverage, 100 * risk, label=cell.label)
     axes.set(xlabel="questions answered, per cent", ylabel="of them wrong, per cent", xlim=(0, 100), ylim=(0, 100))
     axes.set_title("Risk and coverage")
-    axes.legend(fontsize=7)
+    legend_below(axes)
 
 
 def draw_frequency(report: Report, axes: "Axes") -> None:
@@ -116,13 +126,19 @@ def draw_frequency(report: Report, axes: "Axes") -> None:
     axes.set_xticks(shown, [f"{names[at]}\nn = {groups[at].sum():,}" for at in shown])
     axes.set(xlabel="questions with the same gold relation", ylabel="right, per cent")
     axes.set_title("Accuracy by relation frequency")
-    axes.legend(fontsize=7)
+    legend_below(axes)
+
+
+def legend_below(axes: "Axes") -> None:
+    """Put the names of the lines under the picture, where they cover none of them."""
+    figure = axes.get_figure(root=True)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=7)  # type: ignore[union-attr]
 
 
 def best_cells(report: Report) -> list[Cell]:
     """List the most accurate cells, the best first."""
-    ranked = sorted(report.cells, key=lambda found: -found.figures["accuracy"].value)
-    return [found.cell for found in ranked[:LINES]]
+    ranked = sorted(report.cells, key=lambda cell: -cell.figures["accuracy"].value)
+    return [cell.cell for cell in ranked[:LINES]]
 
 
 PICTURES: dict[str, Callable[[Report, "Axes"], None]] = {
@@ -136,10 +152,10 @@ PICTURES: dict[str, Callable[[Report, "Axes"], None]] = {
 
 def picture_bytes(figure: "Figure", kind: str) -> bytes:
     """Render a figure as png or svg; the same figure gives the same bytes."""
-    held = io.BytesIO()
+    content = io.BytesIO()
     with repeatable():
-        figure.savefig(held, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
-    return held.getvalue()
+        figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+    return content.getvalue()
 
 
 @contextmanager

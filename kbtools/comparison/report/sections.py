@@ -1,18 +1,17 @@
-"""What a report says, table by table, before it is Markdown or HTML."""
+"""The sections of a report, table by table, before they are Markdown or HTML."""
 
 from collections.abc import Sequence
 
-from kbtools.comparison.calibration import CalibrationFigures, calibration_figures, run_calibration
-from kbtools.comparison.causes import Cause
+from kbtools.comparison.calibration import calibration_figures, run_calibration
 from kbtools.comparison.figures import MEANINGS
-from kbtools.comparison.report.paper import paper_sections
-from kbtools.comparison.report.section import Section
-from kbtools.comparison.report.summary import Report, is_control
-from kbtools.comparison.report.tables import COLUMNS, show, show_interval
+from kbtools.comparison.lost_questions import Cause
+from kbtools.comparison.report.markup import Section
+from kbtools.comparison.report.paper_tables import paper_sections
+from kbtools.comparison.report.summary import COLUMNS, Report, cell_names, show, show_interval
 from kbtools.comparison.significance import Difference
 
 LEAST = (0.0, 0.3, 0.5, 0.7, 0.9)
-"""Confidences below which no answer is given."""
+"""Confidences below which no answer is given: from answering everything to answering what is all but certain."""
 
 
 def make_sections(report: Report) -> list[Section]:
@@ -21,7 +20,7 @@ def make_sections(report: Report) -> list[Section]:
         figures_section(report),
         significance_section(report.against_best),
         causes_section(report),
-        calibration_section(calibration_figures(report.run)),
+        calibration_section(report),
         abstention_section(report),
         *paper_sections(report),
     ]
@@ -33,11 +32,12 @@ def figures_section(report: Report) -> Section:
         "Shares in per cent with 95 % bootstrap intervals; a star marks a control.",
         ["pruning", "scorer", "subject", *COLUMNS.values()],
         [
-            [*found.cell[:2], found.cell.subject + (" *" if is_control(found.cell) else "")]
-            + [f"{show(name, found.figures[name])} ({show_interval(name, found.figures[name])})" for name in COLUMNS]
-            for found in report.cells
+            cell_names(cell.cell)
+            + [f"{show(name, cell.figures[name])} ({show_interval(name, cell.figures[name])})" for name in COLUMNS]
+            for cell in report.cells
         ],
         words=3,
+        best=best_rows(report),
         notes=[f"{COLUMNS[name]}: {meaning}" for name, meaning in MEANINGS.items()],
     )
 
@@ -50,19 +50,24 @@ def significance_section(differences: Sequence[Difference]) -> Section:
         ["cell", "against", "points", "95 %", "won", "lost", "McNemar p", "bootstrap p"],
         [
             [
-                one.one.label,
-                one.other.label,
-                f"{100 * one.difference:+.2f}",
-                f"{100 * one.low:+.2f} to {100 * one.high:+.2f}",
-                f"{one.won:,.1f}",
-                f"{one.lost:,.1f}",
-                show_probability(one.mcnemar),
-                show_probability(one.bootstrap),
+                pair.one.label,
+                pair.other.label,
+                f"{100 * pair.difference:+.2f}",
+                f"{100 * pair.low:+.2f} to {100 * pair.high:+.2f}",
+                f"{pair.won:,.1f}",
+                f"{pair.lost:,.1f}",
+                show_probability(pair.mcnemar),
+                show_probability(pair.bootstrap),
             ]
-            for one in differences
+            for pair in differences
         ],
         words=2,
     )
+
+
+def best_rows(report: Report) -> list[int]:
+    """List the places of the best cells, several where they tie exactly."""
+    return [at for at, cell in enumerate(report.cells) if cell in report.tied_best]
 
 
 def show_probability(probability: float) -> str:
@@ -76,14 +81,15 @@ def causes_section(report: Report) -> Section:
         "How many questions, and how many answers they cost: of a tie, the share that chance would lose.",
         ["cell", *(cause.label for cause in causes)],
         [
-            [found.cell.label, *(f"{found.causes[cause][0]:,} ({found.causes[cause][1]:,.1f})" for cause in causes)]
-            for found in report.cells
+            [cell.cell.label, *(f"{cell.causes[cause][0]:,} ({cell.causes[cause][1]:,.1f})" for cause in causes)]
+            for cell in report.cells
         ],
+        best=best_rows(report),
         notes=[f"{cause.label}: {cause.meaning}" for cause in causes],
     )
 
 
-def calibration_section(found: Sequence[CalibrationFigures]) -> Section:
+def calibration_section(report: Report) -> Section:
     return Section(
         "Calibration",
         "Confidence is the winner's share of the pool; calibrated on the validation questions that the knowledge base "
@@ -91,16 +97,17 @@ def calibration_section(found: Sequence[CalibrationFigures]) -> Section:
         ["cell", "ECE", "calibrated", "confidence when right", "when wrong", "outside the knowledge base", "AUROC"],
         [
             [
-                one.cell.label,
-                f"{one.error:.3f}",
-                "-" if one.calibrated_error is None else f"{one.calibrated_error:.3f}",
-                f"{one.when_right:.2f}",
-                f"{one.when_wrong:.2f}",
-                f"{one.outside:.2f}",
-                f"{one.auroc:.3f}",
+                figures.cell.label,
+                f"{figures.error:.3f}",
+                "-" if figures.calibrated_error is None else f"{figures.calibrated_error:.3f}",
+                f"{figures.when_right:.2f}",
+                f"{figures.when_wrong:.2f}",
+                f"{figures.outside:.2f}",
+                f"{figures.auroc:.3f}",
             ]
-            for one in found
+            for figures in calibration_figures(report.run)
         ],
+        best=best_rows(report),
         notes=[
             "ECE: expected calibration error in ten bins, lower is better",
             "outside the knowledge base: mean confidence when the gold subject is taken out of the pool, "

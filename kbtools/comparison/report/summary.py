@@ -1,18 +1,37 @@
-"""A run with everything that is said about it: figures of every cell, and the best against every other."""
+"""A run summed up: figures of every cell, the best against every other, and the table for a terminal."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kbtools.comparison.bootstrap import Resamples
-from kbtools.comparison.figures import CellFigures, run_figures
+from kbtools.comparison.figures import CellFigures, Figure, run_figures
 from kbtools.comparison.grid import CONTROL_PRUNER, CONTROL_SCORER, CONTROL_SUBJECTS, POPULARITY, Cell
-from kbtools.comparison.run import Run
-from kbtools.comparison.significance import Difference, compare_cells
+from kbtools.comparison.run_folder import Run
+from kbtools.comparison.significance import Difference, Resamples, compare_cells
+
+PER_CENT = {
+    "accuracy": "accuracy",
+    "object_accuracy": "object",
+    "recall": "recall",
+    "single_subject": "single",
+    "multi_subject": "multi",
+    "relation_given_subject": "rel|subj",
+    "ambiguity_bound": "bound",
+    "oracle": "oracle",
+    "ties_first_by_id": "id first",
+    "ties_last_by_id": "id last",
+}
+PLAIN = {"pool_mean": "pool", "pool_median": "median", "pool_p95": "p95", "milliseconds": "ms"}
+COLUMNS = PER_CENT | PLAIN
+"""The figures by the heads of their columns; those of PER_CENT are shares."""
+
+SAME = 1e-9
+"""Accuracies nearer than this are equal: far less than the share of one answer, far more than sums of floats err."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run with everything that is said about it."""
+    """A run with everything that is said about it; `against_best` compares the best cell with every other."""
 
     run: Run
     cells: Sequence[CellFigures]
@@ -20,6 +39,11 @@ class Report:
 
     @property
     def best(self) -> CellFigures:
+        """Give the most accurate cell, the first of those that tie."""
+        return self.tied_best[0]
+
+    @property
+    def tied_best(self) -> list[CellFigures]:
         return find_best(self.cells)
 
 
@@ -27,16 +51,87 @@ def make_report(run: Run) -> Report:
     """Compute the figures of a run, and compare its most accurate cell with every other."""
     resamples = Resamples(len(run))
     cells = run_figures(run, resamples)
-    best = find_best(cells).cell
+    best = find_best(cells)[0].cell
     pairs = [(best, cell) for cell in run.cells if cell != best]
     return Report(run, cells, compare_cells({cell: run.strict(cell) for cell in run.cells}, resamples, pairs))
 
 
-def find_best(cells: Sequence[CellFigures]) -> CellFigures:
-    """Find the most accurate cell, the first of several."""
-    return max(cells, key=lambda found: found.figures["accuracy"].value)
+def find_best(cells: Sequence[CellFigures]) -> list[CellFigures]:
+    """Find the cells of the highest accuracy, in the order of the run: several where they tie exactly."""
+    highest = max(cell.figures["accuracy"].value for cell in cells)
+    return [cell for cell in cells if cell.figures["accuracy"].value > highest - SAME]
 
 
 def is_control(cell: Cell) -> bool:
     """Tell whether a cell's subjects are not scored or only counted, or nothing of it is trained."""
     return cell.subject in CONTROL_SUBJECTS or cell == (CONTROL_PRUNER, CONTROL_SCORER, POPULARITY)
+
+
+def show(name: str, figure: Figure) -> str:
+    """Write one value: shares in per cent, a dash where there is nothing to divide by."""
+    if math.isnan(figure.value):
+        return "-"
+    return f"{100 * figure.value:.1f}" if name in PER_CENT else f"{figure.value:.{0 if 'median' in name else 1}f}"
+
+
+def show_interval(name: str, figure: Figure) -> str:
+    if math.isnan(figure.low):
+        return "-"
+    scale = 100 if name in PER_CENT else 1
+    return f"{scale * figure.low:.1f}-{scale * figure.high:.1f}"
+
+
+def origin_text(run: Run) -> str:
+    """Name the knowledge base and the questions of a run."""
+    kb, questions = run.origin.kb, run.origin.questions
+    return (
+        f"Knowledge base {kb.path} (content {kb.digest[:12]}), "
+        f"questions {questions.path} (content {questions.digest[:12]}), kbtools {run.origin.version}."
+    )
+
+
+def excluded_text(run: Run) -> str:
+    """Say how many questions no system can answer."""
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in run.excluded().items())
+    return f"n = {len(run):,}, of which no system can answer: {counts}; they count as wrong"
+
+
+def best_text(report: Report) -> str:
+    """Name the best cell, those that tie with it exactly, and those that it is not certainly better than."""
+    tied = [cell.cell.label for cell in report.tied_best]
+    accuracy = show("accuracy", report.best.figures["accuracy"])
+    text = f"{tied[0]}, {accuracy}" if len(tied) == 1 else f"{len(tied)} cells tie at {accuracy}: {', '.join(tied)}"
+    if len(tied) == len(report.cells):
+        return text
+    level = [one.other.label for one in report.against_best if one.low <= 0 and one.other.label not in tied]
+    return text + (f"; not certainly better than {', '.join(level)}" if level else "; better than every other cell")
+
+
+def terminal_table(report: Report) -> str:
+    """Lay out a run for a terminal: the most telling figures, controls marked with a star."""
+    names = [name for name in COLUMNS if name not in ("oracle", "pool_median")]
+    rows = [["pruning", "scorer", "subject", "accuracy", "95 %", *(COLUMNS[name] for name in names[1:])]]
+    for cell in report.cells:
+        accuracy = cell.figures["accuracy"]
+        rows.append(
+            [*cell_names(cell.cell), show("accuracy", accuracy), show_interval("accuracy", accuracy)]
+            + [show(name, cell.figures[name]) for name in names[1:]]
+        )
+    lines = [*aligned(rows, 3), excluded_text(report.run), "* control; best: " + best_text(report)]
+    return "\n".join(lines)
+
+
+def cell_names(cell: Cell) -> list[str]:
+    """Name the parts of a cell, the last with a star where the cell is a control."""
+    return [*cell[:2], cell.subject + ("*" if is_control(cell) else "")]
+
+
+def aligned(rows: Sequence[Sequence[str]], words: int) -> Iterable[str]:
+    """Lay out rows, the first columns to the left and the rest to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            text.ljust(width) if at < words else text.rjust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.run import Run
+from kbtools.comparison.run_folder import Run
 
 GRID = Grid(("n-gram", "n-gram+"))
 

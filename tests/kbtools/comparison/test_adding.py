@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.evaluation import expected_accuracy
 from kbtools.questions import read_annotated

@@ -21,8 +21,8 @@ from kbtools.comparison.calibration import (
     risk_coverage,
     run_calibration,
 )  # fmt: skip
-from kbtools.comparison.compare import Request, compare
-from kbtools.comparison.run import Run, open_run
+from kbtools.comparison.experiment import Request, compare
+from kbtools.comparison.run_folder import Run, open_run
 from kbtools.errors import RunMismatch, SourceEmpty
 
 ANSWERS = st.lists(st.tuples(st.floats(0.01, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=20)

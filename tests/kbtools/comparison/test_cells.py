@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.comparison.run import Run
+from kbtools.comparison.run_folder import Run
 from kbtools.evaluation import expected_accuracy, pruning_figures
 from kbtools.indexers.memory import MemoryKB
 from kbtools.questions import AnnotatedQuestion, read_annotated

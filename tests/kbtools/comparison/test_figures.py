@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.answering import Answerer
-from kbtools.comparison.bootstrap import Resamples, interval
-from kbtools.comparison.causes import Cause, find_causes
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.figures import quotient, run_figures
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.comparison.run import Run
-from kbtools.comparison.significance import compare_cells, mcnemar
+from kbtools.comparison.lost_questions import Cause, find_causes
+from kbtools.comparison.run_folder import Run
+from kbtools.comparison.significance import Resamples, compare_cells, interval, mcnemar
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
 from kbtools.questions import AnnotatedQuestion, read_annotated

@@ -8,10 +8,10 @@ import pytest
 
 from kbtools import version
 from kbtools.answering import Answerer
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.fingerprints import plugin_identity, scorer_identity
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.run import Run
+from kbtools.comparison.run_folder import Run
 from kbtools.plugins import SCORERS
 from kbtools.pruning.n_gram_plus import NGramPlus
 from kbtools.scorers.counts import TypeCount

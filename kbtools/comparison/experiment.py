@@ -1,4 +1,4 @@
-"""Compare: fill the cells of a grid that are not on disk yet, on test questions and on validation questions."""
+"""A comparison from its request to its run: the cells that are not on disk yet are filled."""
 
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -7,8 +7,8 @@ from pathlib import Path
 from kbtools.answering import Answerer
 from kbtools.comparison.fingerprints import Fingerprints, kb_digest, questions_digest
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.run import VALID, Origin, Run, Source, open_run, prepare_run
-from kbtools.comparison.stages import Stages, Watch
+from kbtools.comparison.run_folder import VALID, Provenance, Run, RunOrigin, open_run, prepare_run
+from kbtools.comparison.stages import StageProgress, Stages
 from kbtools.errors import SourceEmpty
 from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion, read_annotated
@@ -18,7 +18,7 @@ from kbtools.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to compare, on which questions, and where to keep it.
+    """A grid to compare, the questions to compare it on, and the folder to keep it in.
 
     `errors` examples of each cause are written out; confidence is calibrated on the questions of `valid`.
     """
@@ -32,7 +32,7 @@ class Request:
     valid: Path | None = None
 
 
-def compare(answerer: Answerer, request: Request, *, watch: Watch = lambda stage, done, total: None) -> Run:
+def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lambda stage, done, total: None) -> Run:
     """Fill every cell of a grid that is not on disk already; give the run.
 
     Raises InputError for questions that cannot be read, OutputUnusable, RunMismatch, UnknownPlugin, BrokenPlugin,
@@ -71,13 +71,14 @@ def make_parts(answerer: Answerer, grid: Grid) -> None:
 def start_run(answerer: Answerer, request: Request, questions: list[AnnotatedQuestion]) -> Fingerprints:
     """Make the folder of a run, or refuse one that holds something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
-    kb, asked = Source(str(request.kb_path), prints.kb), Source(str(request.questions), prints.questions)
-    prepare_run(request.out, Origin(kb, asked, __version__), request.grid.cells())
+    kb = Provenance(str(request.kb_path), prints.kb)
+    gold = Provenance(str(request.questions), prints.questions)
+    prepare_run(request.out, RunOrigin(kb, gold, __version__), request.grid.cells())
     return prints
 
 
 def fill_run(
-    answerer: Answerer, request: Request, questions: list[AnnotatedQuestion], prints: Fingerprints, watch: Watch
+    answerer: Answerer, request: Request, questions: list[AnnotatedQuestion], prints: Fingerprints, watch: StageProgress
 ) -> None:
     """Fill the cells over one file of questions."""
     cells = request.grid.cells()

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.comparison.report.markdown import markdown_page
+from kbtools.comparison.report.markup import markdown_page
 from kbtools.comparison.report.sections import make_sections
 from kbtools.comparison.report.summary import make_report
-from kbtools.comparison.run import Run, open_run
+from kbtools.comparison.run_folder import Run, open_run
 from kbtools.errors import (
     BadLine,
     BrokenPlugin,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.comparison.abstaining import Abstainer, read_calibration
+from kbtools.comparison.abstention import Abstainer, read_calibration
 from kbtools.comparison.calibration import Calibration
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.comparison.run import Run
+from kbtools.comparison.run_folder import Run
 from kbtools.errors import RunMismatch, RunUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.questions import read_annotated
@@ -43,7 +43,7 @@ def test_an_unsure_result_keeps_its_candidates_and_loses_its_answers(sample_memo
     judged = Abstainer(0.9).judge(result, top=2)
 
     assert (len(judged.result.candidates), judged.result.answers, judged.answered) == (2, (), False)
-    assert judged.verdict == "no answer: confidence 0.57"
+    assert judged.sentence == "no answer: confidence 0.57"
 
 
 def test_a_sure_result_keeps_its_answers(sample_memory: Answerer) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.report.paper import tagger_section
-from kbtools.comparison.run import Run
+from kbtools.comparison.report.paper_tables import tagger_section
+from kbtools.comparison.run_folder import Run
 from kbtools.pruning.tagging import word_places
 from kbtools.text.question import Question
 

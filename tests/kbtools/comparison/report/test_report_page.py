@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.comparison.compare import Request, compare
+from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
+from kbtools.comparison.report.report_files import write_page, write_page_with_pictures
 from kbtools.comparison.report.summary import Report, make_report
-from kbtools.comparison.report.writing import write_page, write_page_with_pictures
 
 VOID = {"meta", "img", "br"}
 

@@ -1,15 +1,14 @@
-"""The paper's Tables 1 to 3 in its layout, its values, of SimpleQuestions over FB5M, beside those of a run."""
+"""The paper's Tables 1 to 3 in its layout: its values, of SimpleQuestions over FB5M, beside those of a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kbtools.comparison.bootstrap import Resamples
-from kbtools.comparison.causes import Cause
 from kbtools.comparison.figures import CellFigures
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.report.section import Section
+from kbtools.comparison.lost_questions import Cause
+from kbtools.comparison.report.markup import Section
 from kbtools.comparison.report.summary import Report
-from kbtools.comparison.run import Run
-from kbtools.comparison.significance import compare_cells
+from kbtools.comparison.run_folder import Run
+from kbtools.comparison.significance import Resamples, compare_cells
 
 NETWORKS = {"embed-avg": "Embed-AVG", "ltg-cnn": "LTG-CNN", "ltg-cnn+": "LTG-CNN+", "bigru": "BiGRU"}
 SUBJECTS = {"random": "Random", "transe": "Pretrain", "type-vector": "Type Vec"}
@@ -42,23 +41,23 @@ TABLE_3 = {"embed-avg": (71.6, 72.1), "ltg-cnn": (68.0, 68.6), "ltg-cnn+": (70.4
 """Accuracy with an Embed-AVG and with a BiGRU as the subject network, under focused pruning and type vectors."""
 
 SENTENCE_ACCURACY = {"bigru-crf": 95.5, "crf": 91.2}
-"""Of the paper's two taggers (Alternative focus with CRF)."""
+"""The share of sentences whose every token is tagged right, of the paper's two taggers (Additional Analysis)."""
 
 LEAD = "The paper's value, then that of this run; a dash where the run lacks the cell."
 
-Found = Mapping[Cell, CellFigures]
+FiguresByCell = Mapping[Cell, CellFigures]
 
 
 def paper_sections(report: Report) -> list[Section]:
     """Lay out the paper's tables, those of which the run has a cell."""
-    found = {one.cell: one for one in report.cells}
+    figures = {cell.cell: cell for cell in report.cells}
     sections = []
-    if table_1_cells().keys() & found.keys():
-        sections += [table_1(found), order_section(report)]
-    if found.keys() & {Cell(pruning, "bigru", "type-vector") for pruning in TABLE_2}:
-        sections.append(table_2(found))
-    if found.keys() & {Cell("focused", scorer, AVERAGED) for scorer in TABLE_3}:
-        sections.append(table_3(found))
+    if table_1_cells().keys() & figures.keys():
+        sections += [table_1(figures), order_section(report)]
+    if figures.keys() & {Cell(pruning, "bigru", "type-vector") for pruning in TABLE_2}:
+        sections.append(table_2(figures))
+    if figures.keys() & {Cell("focused", scorer, AVERAGED) for scorer in TABLE_3}:
+        sections.append(table_3(figures))
     if report.run.taggers:
         sections.append(tagger_section(report.run))
     return sections
@@ -73,49 +72,49 @@ def table_1_cells() -> dict[Cell, float]:
     }
 
 
-def beside(value: float, found: Found, cell: Cell, figure: str = "accuracy") -> str:
+def beside(value: float, cells: FiguresByCell, cell: Cell, figure: str = "accuracy") -> str:
     """Write the paper's value and that of a run."""
-    return f"{value:.1f} / " + (f"{100 * found[cell].figures[figure].value:.1f}" if cell in found else "-")
+    return f"{value:.1f} / " + (f"{100 * cells[cell].figures[figure].value:.1f}" if cell in cells else "-")
 
 
-def table_1(found: Found) -> Section:
+def table_1(cells: FiguresByCell) -> Section:
     rows = [
         [PRUNINGS[pruning], NETWORKS[scorer]]
-        + [beside(value, found, Cell(pruning, scorer, name)) for name, value in zip(SUBJECTS, values, strict=True)]
+        + [beside(value, cells, Cell(pruning, scorer, name)) for name, value in zip(SUBJECTS, values, strict=True)]
         for (pruning, scorer), values in TABLE_1.items()
     ]
     head = ["Pruning method", "Relation network", *SUBJECTS.values()]
     return Section("The paper's Table 1: accuracy", LEAD, head, rows, words=2)
 
 
-def table_2(found: Found) -> Section:
+def table_2(cells: FiguresByCell) -> Section:
     rows = []
     for pruning, (recall, single, multi, overall) in TABLE_2.items():
         cell = Cell(pruning, "bigru", "type-vector")
         rows.append(
             [
                 PRUNINGS[pruning],
-                beside(recall, found, cell, "recall"),
-                beside(single, found, cell, "single_subject") + counts(found, cell, "single_subject"),
-                beside(multi, found, cell, "multi_subject") + counts(found, cell, "multi_subject"),
-                beside(overall, found, cell),
+                beside(recall, cells, cell, "recall"),
+                beside(single, cells, cell, "single_subject") + counts(cells, cell, "single_subject"),
+                beside(multi, cells, cell, "multi_subject") + counts(cells, cell, "multi_subject"),
+                beside(overall, cells, cell),
             ]
         )
     head = ["Pruning method", "Pruning recall", "Single-subject", "Multi-subject", "Overall accuracy"]
     return Section("The paper's Table 2: BiGRU and type vectors", LEAD, head, rows)
 
 
-def counts(found: Found, cell: Cell, figure: str) -> str:
+def counts(cells: FiguresByCell, cell: Cell, figure: str) -> str:
     """Write what a share within the recalled is made of."""
-    one = found[cell].figures[figure] if cell in found else None
-    return f" ({one.part:,.0f} of {one.whole:,.0f})" if one and one.whole is not None else ""
+    share = cells[cell].figures[figure] if cell in cells else None
+    return f" ({share.part:,.0f} of {share.whole:,.0f})" if share and share.whole is not None else ""
 
 
-def table_3(found: Found) -> Section:
+def table_3(cells: FiguresByCell) -> Section:
     rows = [
         [NETWORKS[scorer]]
         + [
-            beside(value, found, Cell("focused", scorer, subject))
+            beside(value, cells, Cell("focused", scorer, subject))
             for subject, value in zip((AVERAGED, "type-vector"), values, strict=True)
         ]
         for scorer, values in TABLE_3.items()
@@ -125,18 +124,22 @@ def table_3(found: Found) -> Section:
 
 
 def tagger_section(run: Run) -> Section:
-    """Compare taggers by the share of questions whose mention they mark exactly."""
+    """Compare taggers by the share of questions whose mention is the one that they find most probable."""
     rows = []
-    for name, judged in run.taggers.items():
-        labelled, right = int(judged["labelled"].sum()), int(judged["right"].sum())
+    for name, marks in run.taggers.items():
+        labelled, right = int(marks["labelled"].sum()), int(marks["right"].sum())
         share = f"{100 * right / labelled:.1f} ({right:,} of {labelled:,})" if labelled else "-"
         rows.append([name, f"{SENTENCE_ACCURACY[name]:.1f}" if name in SENTENCE_ACCURACY else "-", share])
     return Section(
-        "Taggers: sentence accuracy",
-        "The share of questions whose mention is marked exactly, of those whose mention the gold subject's names tell; "
-        "the mention is the longest name of the gold subject in the question.",
-        ["tagger", "the paper's", "here"],
+        "Taggers: mentions found",
+        "The share of questions whose most probable mention is right to the word, of those whose mention the gold "
+        "subject's names tell: the longest that is in the question.",
+        ["tagger", "the paper's sentence accuracy", "mentions found here"],
         rows,
+        notes=[
+            "sentence accuracy counts the questions whose every token is tagged right, as kbtools train tagger does; "
+            "the most probable mention may be right where some token is not"
+        ],
     )
 
 
@@ -154,6 +157,7 @@ def order_section(report: Report) -> Section:
 
 
 def reversals(report: Report) -> Iterator[list[str]]:
+    """Yield the pairs of cells that stand in another order than in the paper, the higher one here first."""
     paper, run = table_1_cells(), report.run
     present = [cell for cell in paper if cell in run.cells]
     pairs = [
@@ -164,16 +168,16 @@ def reversals(report: Report) -> Iterator[list[str]]:
     ]
     if not pairs:
         return
-    lost = {found.cell: found.causes for found in report.cells}
-    for found in compare_cells({cell: run.strict(cell) for cell in present}, Resamples(len(run)), pairs):
-        costs = {cause: lost[found.other][cause][1] - lost[found.one][cause][1] for cause in lost[found.one]}
+    lost = {cell.cell: cell.causes for cell in report.cells}
+    for pair in compare_cells({cell: run.strict(cell) for cell in present}, Resamples(len(run)), pairs):
+        costs = {cause: lost[pair.other][cause][1] - lost[pair.one][cause][1] for cause in lost[pair.one]}
         worst: Cause = max(costs, key=lambda cause: costs[cause])
         yield [
-            found.one.label,
-            found.other.label,
-            f"{100 * found.difference:+.2f}",
-            f"{100 * found.low:+.2f} to {100 * found.high:+.2f}",
-            f"{paper[found.one] - paper[found.other]:+.1f}",
+            pair.one.label,
+            pair.other.label,
+            f"{100 * pair.difference:+.2f}",
+            f"{100 * pair.low:+.2f} to {100 * pair.high:+.2f}",
+            f"{paper[pair.one] - paper[pair.other]:+.1f}",
             f"{worst.label}, {costs[worst]:+,.1f} answers",
         ]
 

@@ -1,4 +1,4 @@
-"""Answer only where confidence is high enough, as calibrated by a run of kbtools compare."""
+"""Abstention: answers only where confidence is high enough, as calibrated by a run of kbtools compare."""
 
 import math
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from kbtools.answering import Answerer
 from kbtools.comparison.calibration import Calibration, run_calibration
 from kbtools.comparison.fingerprints import Fingerprints, kb_digest
 from kbtools.comparison.grid import POPULARITY, Cell
-from kbtools.comparison.run import open_run
+from kbtools.comparison.run_folder import open_run
 from kbtools.comparison.stages import cell_weights, identify
 from kbtools.errors import RunMismatch, RunUnusable
 from kbtools.results import Result
@@ -18,7 +18,7 @@ from kbtools.results import Result
 
 @dataclass(frozen=True, slots=True)
 class Abstainer:
-    """Say how sure a result is, and withhold the answers of one that is not sure enough."""
+    """A threshold of confidence; results below it lose their answers."""
 
     least: float
     calibration: Calibration | None = None
@@ -28,19 +28,20 @@ class Abstainer:
         if not result.candidates:
             return 0.0
         best = result.candidates[0].score
-        share = 1 / math.fsum(math.exp(found.score - best) for found in result.candidates)
+        share = 1 / math.fsum(math.exp(candidate.score - best) for candidate in result.candidates)
         return share if self.calibration is None else float(self.calibration.apply(np.array([share]))[0])
 
-    def judge(self, result: Result, *, top: int | None) -> "Judged":
+    def judge(self, result: Result, *, top: int | None) -> "Verdict":
         """Cut a result to its best candidates, and take its answers out where it is not sure enough."""
         confidence = self.confidence(result)
         answered = bool(result.candidates) and confidence >= self.least
-        kept = replace(result, candidates=result.candidates[:top], answers=result.answers if answered else ())
-        return Judged(kept, confidence, answered)
+        answers = result.answers if answered else ()
+        shown = replace(result, candidates=result.candidates[:top], answers=answers)
+        return Verdict(shown, confidence, answered)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Verdict:
     """A result, how sure it is, and whether that is enough."""
 
     result: Result
@@ -48,7 +49,7 @@ class Judged:
     answered: bool
 
     @property
-    def verdict(self) -> str:
+    def sentence(self) -> str:
         return f"confidence {self.confidence:.2f}" if self.answered else f"no answer: confidence {self.confidence:.2f}"
 
 
@@ -59,21 +60,21 @@ def read_calibration(
 
     Raises RunMismatch for a run over another knowledge base or other models, RunUnusable where it lacks the cell.
     """
-    found, cell = open_run(run), Cell(pruning, scorer, subject or POPULARITY)
-    if found.origin.kb.digest != kb_digest(answerer.kb):
+    compared, cell = open_run(run), Cell(pruning, scorer, subject or POPULARITY)
+    if compared.origin.kb.digest != kb_digest(answerer.kb):
         raise RunMismatch(
-            f"{run}: compared on the knowledge base {found.origin.kb.path}, not on this one; "
+            f"{run}: compared on the knowledge base {compared.origin.kb.path}, not on this one; "
             "run kbtools compare --valid on this one",
             path=str(run),
         )
-    calibration = run_calibration(found, cell)
-    if calibration is None or found.valid is None:
+    calibration = run_calibration(compared, cell)
+    if calibration is None or compared.valid is None:
         raise RunUnusable(
             f"{run}: {cell.label} is not calibrated there; run kbtools compare --valid with these names", path=str(run)
         )
-    prints = Fingerprints(found.valid.origin.kb.digest, found.valid.origin.questions.digest)
-    now = prints.cell(*identify(answerer, [cell])[cell], cell_weights(answerer, cell))
-    if now != found.valid.cells[cell].fingerprint:
+    prints = Fingerprints(compared.valid.origin.kb.digest, compared.valid.origin.questions.digest)
+    current = prints.cell(*identify(answerer, [cell])[cell], cell_weights(answerer, cell))
+    if current != compared.valid.cells[cell].fingerprint:
         raise RunMismatch(
             f"{run}: {cell.label} was compared with other models or weights than these; run kbtools compare again",
             path=str(run),

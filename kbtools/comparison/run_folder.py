@@ -1,4 +1,4 @@
-"""The folder of a comparison: what it was made of, and the outcomes of its cells; one knowledge base, one file."""
+"""The folder of a comparison: a record of what it was made of, and the outcomes of its cells."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.comparison.causes import find_causes
-from kbtools.comparison.columns import Columns, read_columns
+from kbtools.comparison.column_store import Columns, read_columns
 from kbtools.comparison.gold import Fault
 from kbtools.comparison.grid import Cell
+from kbtools.comparison.lost_questions import find_causes
 from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
 from kbtools.storage import read_record, write_record
 
@@ -22,19 +22,19 @@ POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS = "pools", "relation", "subject"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What a run was made of: a path for people, a digest that decides."""
+class Provenance:
+    """A file or folder that a run was made of: a path for people, a digest that decides."""
 
     path: str
     digest: str
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RunOrigin:
     """The knowledge base and the questions of a run; `version` is that of kbtools."""
 
-    kb: Source
-    questions: Source
+    kb: Provenance
+    questions: Provenance
     version: str
 
 
@@ -46,7 +46,7 @@ class Run:
     """
 
     folder: Path
-    origin: Origin
+    origin: RunOrigin
     gold: Columns
     cells: Mapping[Cell, Columns]
     valid: "Run | None" = None
@@ -75,22 +75,20 @@ def open_run(folder: Path) -> Run:
     origin, order = read_origin(folder)
     if not (folder / GOLD).is_file():
         raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
-    found = {cell_of(columns): columns for columns in map(read_columns, sorted((folder / CELLS).glob("*.columns")))}
-    if not found:
+    outcomes = {
+        Cell(*columns.facts["cell"]): columns
+        for columns in map(read_columns, sorted((folder / CELLS).glob("*.columns")))
+    }
+    if not outcomes:
         raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
-    cells = {cell: found[cell] for cell in [*order, *sorted(found)] if cell in found}
+    cells = {cell: outcomes[cell] for cell in [*order, *sorted(outcomes)] if cell in outcomes}
     valid = open_run(folder / VALID) if any((folder / VALID / CELLS).glob("*.columns")) else None
-    judged = [read_columns(path) for path in sorted((folder / TAGGERS).glob("*.columns"))]
-    taggers = {str(columns.facts["tagger"]): columns for columns in judged}
+    tags = [read_columns(path) for path in sorted((folder / TAGGERS).glob("*.columns"))]
+    taggers = {str(columns.facts["tagger"]): columns for columns in tags}
     return Run(folder, origin, read_columns(folder / GOLD), cells, valid, taggers)
 
 
-def cell_of(columns: Columns) -> Cell:
-    """Name the cell that outcomes belong to."""
-    return Cell(*columns.facts["cell"])
-
-
-def read_origin(folder: Path) -> tuple[Origin, list[Cell]]:
+def read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
     """Read what a run was made of, and its cells in the order they were asked for."""
     if not (folder / RECORD).is_file():
         raise RunMissing(
@@ -99,7 +97,7 @@ def read_origin(folder: Path) -> tuple[Origin, list[Cell]]:
         )
     try:
         record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure="give another --out")
-        origin = Origin(Source(**record["kb"]), Source(**record["questions"]), record["version"])
+        origin = RunOrigin(Provenance(**record["kb"]), Provenance(**record["questions"]), record["version"])
         return origin, [Cell(*cell) for cell in record["cells"]]
     except (KBUnusable, KeyError, TypeError) as error:
         raise RunUnusable(
@@ -108,7 +106,7 @@ def read_origin(folder: Path) -> tuple[Origin, list[Cell]]:
         ) from error
 
 
-def prepare_run(folder: Path, origin: Origin, cells: list[Cell]) -> None:
+def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
     """Make the folder of a run, or go on with it.
 
     Raises OutputUnusable where it cannot be written or holds something else, RunMismatch where it holds results of
@@ -139,7 +137,7 @@ def prepare_run(folder: Path, origin: Origin, cells: list[Cell]) -> None:
         ) from error
 
 
-def refuse_other(what: str, before: Source, now: Source, folder: Path) -> None:
+def refuse_other(what: str, before: Provenance, now: Provenance, folder: Path) -> None:
     """Refuse to add results to those of something else."""
     if before.digest != now.digest:
         raise RunMismatch(

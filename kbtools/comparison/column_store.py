@@ -1,4 +1,4 @@
-"""Columns on disk: what a stage of a comparison computed, under the fingerprint of what it was computed from."""
+"""Columns on disk: the results of a stage of a comparison, under the fingerprint of what they were computed from."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from kbtools.storage import read_record, write_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-columns", 1
 LEVEL = 1
-"""Of zlib: columns of rows shrink several times at the cost of writing them."""
+"""Of zlib, the fastest: columns of rows shrink several times in the time of writing them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,21 +1,20 @@
-"""Whether tables, files and records say the same, and examples of lost questions can be read."""
+"""Tables, files and records of a report say the same, and examples of lost questions can be read."""
 
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kbtools.comparison.columns import Columns, read_columns, write_columns
+from kbtools.comparison.column_store import Columns, read_columns, write_columns
 from kbtools.comparison.grid import Cell, file_name, split_names
-from kbtools.comparison.report.files import write_tables
-from kbtools.comparison.report.markdown import table_lines
-from kbtools.comparison.report.records import figures_csv, report_json, significance_csv
-from kbtools.comparison.report.section import Section
-from kbtools.comparison.report.summary import Report, is_control, make_report
-from kbtools.comparison.report.tables import terminal_table
-from kbtools.comparison.run import Run
+from kbtools.comparison.report.markup import Section, html_page, markdown_page, markdown_table
+from kbtools.comparison.report.report_files import csv_text, figures_csv, report_json, significance_csv, write_tables
+from kbtools.comparison.report.sections import causes_section, figures_section, make_sections
+from kbtools.comparison.report.summary import Report, best_text, is_control, make_report, terminal_table
+from kbtools.comparison.run_folder import Provenance, Run, RunOrigin
 from kbtools.errors import OutputUnusable, RunUnusable
 
 
@@ -40,8 +39,58 @@ def test_the_table_has_a_row_per_cell_and_marks_controls(report: Report) -> None
 def test_the_best_cell_is_named_with_those_it_cannot_be_told_from(report: Report) -> None:
     last = terminal_table(report).splitlines()[-1]
 
-    assert "best: n-gram+ / lexical / none, 91.2" in last
+    assert "best: 2 cells tie at 91.2: n-gram+ / lexical / none, n-gram-idf / lexical / none; " in last
     assert "not certainly better than" in last
+
+
+def test_a_sole_best_cell_is_named_alone(report: Report) -> None:
+    (first, second) = [cell.cell for cell in report.tied_best]
+    without = replace(report, cells=[cell for cell in report.cells if cell.cell != second])
+
+    assert best_text(without).startswith(f"{first.label}, 91.2; not certainly better than ")
+
+
+def test_cells_that_tie_for_the_first_place_are_all_marked(report: Report) -> None:
+    page = html_page(report, make_sections(report), {})
+
+    assert page.split("<h2>")[1].count("<tr class=best>") == 2
+    assert json.loads(report_json(report))["tied_best"] == [list(cell.cell) for cell in report.tied_best]
+
+
+def test_a_run_whose_cells_all_tie_crowns_none(report: Report) -> None:
+    tied = replace(report, cells=report.tied_best)
+
+    assert best_text(tied) == "2 cells tie at 91.2: n-gram+ / lexical / none, n-gram-idf / lexical / none"
+
+
+def test_markdown_shows_texts_as_they_are() -> None:
+    section = Section(
+        "title", "lead <script>", ["one|two"], [["a <script> | `b` [c](d) *e* _f_\nnext"]], notes=["<img>"]
+    )
+
+    lines = list(markdown_table(section))
+
+    assert lines[0] == "| one\\|two |"
+    assert lines[2] == "| a &lt;script&gt; \\| \\`b\\` \\[c\\](d) \\*e\\* \\_f\\_ next |"
+
+
+def test_no_tag_of_a_name_or_path_reaches_the_page(report: Report) -> None:
+    origin = RunOrigin(Provenance("<script>kb", "0"), Provenance("q", "0"), "0")
+    cells = [replace(cell, cell=Cell("<script>", *cell.cell[1:])) for cell in report.cells]
+    marked = replace(report, run=replace(report.run, origin=origin), cells=cells)
+
+    page = markdown_page(marked, [figures_section(marked), causes_section(marked)])
+
+    assert "<" not in page
+    assert page.count("&lt;script&gt;") > len(cells)
+
+
+def test_texts_that_a_spreadsheet_would_compute_are_led_by_an_apostrophe() -> None:
+    texts: list[str | float | None] = ["=1+1", "+a", "-b", "@c", "\td", "e=f", -1.5, None]
+
+    (row,) = list(csv.reader(io.StringIO(csv_text(["name"] * 8, [texts]))))[1:]
+
+    assert row == ["'=1+1", "'+a", "'-b", "'@c", "'\td", "e=f", "-1.5", ""]
 
 
 def test_csv_and_json_hold_the_same_figures(report: Report) -> None:
@@ -119,4 +168,4 @@ def test_a_control_trains_nothing_or_only_counts(cell: Cell, control: bool) -> N
 
 
 def test_a_section_without_rows_has_no_table() -> None:
-    assert list(table_lines(Section("title", "lead", ["one", "two"], []))) == []
+    assert list(markdown_table(Section("title", "lead", ["one", "two"], []))) == []

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kbtools.comparison.columns import Columns
+from kbtools.comparison.column_store import Columns
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.report.paper import TABLE_1, paper_sections, table_1_cells
+from kbtools.comparison.report.paper_tables import TABLE_1, paper_sections, table_1_cells
 from kbtools.comparison.report.summary import make_report
-from kbtools.comparison.run import Run
+from kbtools.comparison.run_folder import Run
 
 BETTER, WORSE = Cell("focused", "bigru", "type-vector"), Cell("focused", "embed-avg", "type-vector")
 

@@ -1,0 +1,149 @@
+"""Lost questions by cause, one cause each, with examples that show a person what to mend."""
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.comparison.column_store import Columns
+from kbtools.comparison.gold import ABSENT, Fault, Gold
+from kbtools.comparison.grid import Cell
+from kbtools.comparison.pools import Pools
+from kbtools.kb.contract import KnowledgeBase
+
+EXAMPLES = "errors"
+"""The folder of a run that holds examples."""
+
+SEED = 0
+
+
+class Cause(IntEnum):
+    """The reason why a question was not answered in full: the first that holds, in this order."""
+
+    NONE = 0
+    UNKNOWN_SUBJECT = 1
+    UNKNOWN_RELATION = 2
+    NO_SUCH_FACT = 3
+    UNNAMED_SUBJECT = 4
+    MENTION_NOT_LINKED = 5
+    PRUNED_AWAY = 6
+    NAMESAKE_TIE = 7
+    RELATION_TIE = 8
+    OBJECT_RIGHT = 9
+    WRONG_RELATION = 10
+    WRONG_SUBJECT = 11
+
+    @property
+    def label(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+    @property
+    def meaning(self) -> str:
+        return MEANINGS[self]
+
+
+MEANINGS = {
+    Cause.NONE: "answered",
+    Cause.UNKNOWN_SUBJECT: "the knowledge base does not hold the gold subject",
+    Cause.UNKNOWN_RELATION: "the knowledge base does not hold the gold relation",
+    Cause.NO_SUCH_FACT: "the gold subject has no fact of the gold relation",
+    Cause.UNNAMED_SUBJECT: "the gold subject has neither name nor alias",
+    Cause.MENTION_NOT_LINKED: "no words of the question are a name of the gold subject",
+    Cause.PRUNED_AWAY: "a name of the gold subject is in the question, but the pruner did not keep it",
+    Cause.NAMESAKE_TIE: "right, but tied with namesakes that have the relation too",
+    Cause.RELATION_TIE: "right, but tied with pairs of other relations",
+    Cause.OBJECT_RIGHT: "another pair, which leads to the gold object all the same",
+    Cause.WRONG_RELATION: "another relation won",
+    Cause.WRONG_SUBJECT: "the relation is right, another subject won",
+}
+
+
+def find_causes(
+    outcomes: Mapping[str, NDArray[Any]], *, fault: NDArray[np.int8], linkable: NDArray[np.bool_]
+) -> NDArray[np.int8]:
+    """Find the cause of each question that is not answered in full: (questions,)."""
+    strict = outcomes["strict"]
+    recalled = outcomes["recalled"].astype(bool)
+    tests = [
+        (strict == 1, Cause.NONE),
+        *((fault == kind, Cause[kind.name]) for kind in Fault if kind is not Fault.NONE),
+        (~recalled & ~linkable, Cause.MENTION_NOT_LINKED),
+        (~recalled, Cause.PRUNED_AWAY),
+        ((strict > 0) & (outcomes["right_relations"] == outcomes["tied"]), Cause.NAMESAKE_TIE),
+        (strict > 0, Cause.RELATION_TIE),
+        (outcomes["object"] > 0, Cause.OBJECT_RIGHT),
+        (outcomes["right_relations"] == 0, Cause.WRONG_RELATION),
+    ]
+    return np.select([test for test, _ in tests], [cause for _, cause in tests], Cause.WRONG_SUBJECT).astype(np.int8)
+
+
+def write_examples(
+    out: Path, kb: KnowledgeBase, cell: Cell, outcomes: Columns, pools: Pools, gold: Gold, most: int
+) -> None:
+    """Write at most so many examples of each cause, drawn at random, the same in every run."""
+    causes = find_causes(outcomes.arrays, fault=gold.fault, linkable=gold.linkable)
+    lost = 1 - outcomes["strict"]
+    lines = [f"# {cell.label}\n", f"{lost.sum():.1f} of {len(gold):,} questions are lost, ties as expected values.\n"]
+    records = []
+    for cause in [cause for cause in Cause if cause is not Cause.NONE]:
+        questions = np.flatnonzero(causes == cause).tolist()
+        lines.append(f"## {cause.label}: {len(questions):,} questions, {lost[questions].sum():.1f} lost\n")
+        lines.append(f"{cause.meaning[0].upper()}{cause.meaning[1:]}.\n")
+        for question in sorted(random.Random(SEED).sample(questions, min(most, len(questions)))):
+            record = example_record(kb, question, outcomes, pools, gold) | {"cause": cause.label}
+            records.append(json.dumps(record, ensure_ascii=False) + "\n")
+            lines += [*example_lines(record), ""]
+    folder = out / EXAMPLES
+    folder.mkdir(exist_ok=True)
+    (folder / f"{cell.file}.md").write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
+    (folder / f"{cell.file}.jsonl").write_text("".join(records), encoding="utf-8", errors="backslashreplace")
+
+
+def example_record(kb: KnowledgeBase, question: int, outcomes: Columns, pools: Pools, gold: Gold) -> dict[str, Any]:
+    """Describe a question, its gold pair and the pair that won; of tied winners the first by id."""
+    annotated = gold.questions[question]
+    record: dict[str, Any] = {
+        "question": annotated.text,
+        "gold": {"subject": annotated.subject, "name": name_of(kb, annotated.subject), "relation": annotated.relation},
+        "tied": int(outcomes["tied"][question]),
+        "pool": int(outcomes["pool"][question]),
+        "found": None,
+    }
+    pair = int(outcomes["winner"][question])
+    if pair != ABSENT:
+        entry, link = int(pools.column("pair_entry")[pair]), int(pools.link_of_pair[pair])
+        subject = pools.subject_ids[int(pools.column("entry_subject")[entry])]
+        start, end = int(pools.column("link_start")[link]), int(pools.column("link_end")[link])
+        record["found"] = {
+            "subject": subject,
+            "name": name_of(kb, subject),
+            "relation": kb.relations[int(pools.relation_of_pair[pair])],
+            "mention": annotated.text[start:end],
+            "confidence": round(float(outcomes["confidence"][question]), 4),
+        }
+    return record
+
+
+def name_of(kb: KnowledgeBase, subject: str) -> str | None:
+    (row,) = kb.rows([subject])
+    return None if row is None else kb.names(np.array([row], dtype=np.uint32))[0]
+
+
+def example_lines(record: dict[str, Any]) -> Iterator[str]:
+    """Lay out one example as items of a Markdown list."""
+    gold, winner = record["gold"], record["found"]
+    yield f"- {record['question']}"
+    yield f"  - gold: {gold['name'] or 'no name'} (`{gold['subject']}`), `{gold['relation']}`"
+    if winner is None:
+        yield "  - found: no candidates"
+        return
+    tied = f", {record['tied']} tied" if record["tied"] > 1 else ""
+    yield (
+        f"  - found: {winner['name'] or 'no name'} (`{winner['subject']}`), `{winner['relation']}`, "
+        f"by `{winner['mention']}`; confidence {winner['confidence']:.2f}, {record['pool']:,} candidates{tied}"
+    )
