@@ -1,6 +1,5 @@
 """The knowledge base, models and test questions that `quality.py` measures, and what a query gets right."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -10,11 +9,8 @@ from fbsq import questions
 import kbtools
 from kbtools.answering import Answerer
 from kbtools.questions import AnnotatedQuestion, read_annotated
-from kbtools.ranking.joint import joint_parts
-from kbtools.ranking.judging import gather_pools, judge
-from kbtools.ranking.ranking import add_parts
-from kbtools.ranking.weights import Judged, accuracy
 from kbtools.scorers.examples import Examples, read_examples
+from kbtools.tuning import GoldScores, score_gold
 
 
 class Measured:
@@ -46,30 +42,23 @@ class Measured:
 
 def pair_accuracy(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> float:
     """Give the expected share of right pairs, with the weights that were chosen for this query if there are any."""
-    judged, answerer = judged_by(at, tagger, pruning, scorer, subject)
-    weights = answerer.weights(pruning=pruning, scorer=scorer, subject=subject)
-    return accuracy(judged, weights, questions=len(at.gold))
+    answerer, scores = scored_by(at, tagger, pruning, scorer, subject)
+    return float(scores.expected(answerer.weights(pruning=pruning, scorer=scorer, subject=subject)).mean())
 
 
 def object_accuracy(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> float:
     """Give the expected share of questions whose gold object is among those of the first pair."""
-    judged, answerer = judged_by(at, tagger, pruning, scorer, subject)
+    answerer, scores = scored_by(at, tagger, pruning, scorer, subject)
+    targets = at.kb.rows([question.object for question in at.gold])
+    pools = scores.pools
+    pairs = zip(
+        pools.question_of_pair.tolist(), pools.subject_of_pair.tolist(), pools.relation_of_pair.tolist(), strict=True
+    )
+    leads = np.array([targets[question] in at.kb.objects_of(s, r) for question, s, r in pairs])
     weights = answerer.weights(pruning=pruning, scorer=scorer, subject=subject)
-    right = 0.0
-    for one in judged:
-        pool, scores = one.scored.candidates, add_parts(joint_parts(one.scored, weights))
-        first = np.flatnonzero(scores == scores.max())
-        hits = [
-            one.target in at.kb.objects_of(int(pool.subjects[pool.subject[place]]), int(pool.relation[place]))
-            for place in first
-        ]
-        right += float(np.mean(hits))
-    return right / len(at.gold)
+    return float(scores.expected(weights, leads).mean())
 
 
-def judged_by(
-    at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None
-) -> tuple[Sequence[Judged], Answerer]:
+def scored_by(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> tuple[Answerer, GoldScores]:
     answerer = at.answerer(tagger)
-    pools = gather_pools(answerer, at.gold, pruning=pruning)
-    return judge(answerer, pools, scorer=scorer, subject=subject), answerer
+    return answerer, score_gold(answerer, at.gold, pruning=pruning, scorer=scorer, subject=subject)

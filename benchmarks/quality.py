@@ -19,7 +19,6 @@ from measured import Measured, object_accuracy, pair_accuracy
 from kbtools.errors import KBToolsError
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
-from kbtools.ranking.judging import choose_for, gather_pools
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
 from kbtools.ranking.weights import ranking_key
@@ -32,6 +31,8 @@ from kbtools.scorers.tagger_training import WordsAlone, train_tagger
 from kbtools.scorers.tagging import label_questions, sentence_accuracy
 from kbtools.scorers.tasks import first_share, relation_marks
 from kbtools.scorers.training import Splits, train_relation
+from kbtools.text.question import Question
+from kbtools.tuning import tune_weights
 
 HINGE, PAPER = "hinge", "paper"
 """Folders, inside that of the models, of the BiGRU trained with the hinge, and of the models of the profile `paper`."""
@@ -73,11 +74,12 @@ def pruning_rows(at: Measured) -> Iterator[Row]:
     rows = {relation: row for row, relation in enumerate(at.kb.relations)}
     for (pruning, tagger), aimed in aims.PRUNING.items():
         sizes, recalled = [], 0
-        for gold, _, pool in gather_pools(at.answerer(tagger), at.gold, pruning=pruning):
+        for gold in at.gold:
+            pool = at.answerer(tagger).gather(Question.read(gold.text), pruning=pruning).pool
             (subject,) = at.kb.rows([gold.subject])
-            pairs = (pool.subjects[pool.subject] == subject) & (pool.relation == rows.get(gold.relation, -1))
+            pairs = (pool.subject_of_pair == subject) & (pool.relation_of_pair == rows.get(gold.relation, -1))
             recalled += bool(subject is not None and pairs.any())
-            sizes.append(len(pool))
+            sizes.append(pool.pairs)
         yield f"recall {pruning} {tagger} ({np.mean(sizes):.1f} pairs)", recalled / len(at.gold), aimed
 
 
@@ -160,9 +162,9 @@ def choose(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | 
     """Choose weights on the validation split, if they have not been chosen yet."""
     answerer = at.answerer(tagger)
     key = ranking_key(pruning=answerer.pruning_key(pruning), scorer=scorer, subject=subject)
-    if key not in answerer.chosen:
+    if key not in answerer.weights_by_key:
         told = {"pruning": pruning, "scorer": scorer, "subject": subject}
-        choose_for(answerer, questions("valid"), models=at.models, limit=CHOSEN_ON, **told)  # type: ignore[arg-type]
+        tune_weights(answerer, questions("valid"), models=at.models, limit=CHOSEN_ON, **told)  # type: ignore[arg-type]
 
 
 def main() -> None:

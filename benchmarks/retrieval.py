@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from evaluation import expected_accuracy, mention_coverage, pruning_figures
 from fbsq import questions, sources
 
 import kbtools
-from kbtools.evaluation import expected_accuracy, mention_coverage, pruning_figures
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.linking.strict import link_strictly

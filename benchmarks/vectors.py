@@ -23,7 +23,6 @@ from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, Neighbours, VectorIndex, recall
 from kbtools.pruning.dense import NEAREST
 from kbtools.questions import read_annotated
-from kbtools.ranking.judging import gather_pools
 from kbtools.ranking.models import make_embedder, subject_vectors
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -80,7 +79,9 @@ def trained(kb_path: Path, models: Path, subject: str) -> None:
     kb = answerer.kb
     gold = list(read_annotated(questions("test")))
     rows = np.array([-1 if row is None else row for row in kb.rows([one.subject for one in gold])])
-    unlinked = np.array([not len(pool.subjects) for _, _, pool in gather_pools(answerer, gold, pruning="n-gram-idf")])
+    unlinked = np.array(
+        [not answerer.gather(Question.read(question.text), pruning="n-gram-idf").links for question in gold]
+    )
     vectors = subject_vectors(subject, kb, models=models)
     for kind in KINDS:
         index = write_vectors(kb_path, kb, vectors, kind=kind)

@@ -51,10 +51,10 @@ def command(
         return
     if path is None or train is None or valid is None or models is None:
         raise click.UsageError("give --kb, --train, --valid and --out, or the name of a part")
-    from kbtools.ranking.judging import choose_for
     from kbtools.scorers.distributed import rank
     from kbtools.scorers.profile_training import PLANS, train_profile
     from kbtools.scorers.training import Splits
+    from kbtools.tuning import tune_weights
 
     changes = read_config(config) | options_given({"seed": seed})
     kb = open_home(path, elasticsearch).kb
@@ -67,7 +67,7 @@ def command(
     plan = PLANS[profile]
     answerer = open_home(path, elasticsearch, models=models, tagger=plan.tagger, device=device)
     query: dict[str, Any] = {"pruning": plan.pruning, "scorer": ",".join(plan.relations), "subject": plan.ranked_by}
-    show_chosen(choose_for(answerer, valid, models=models, **query))
+    show_chosen(tune_weights(answerer, valid, models=models, **query))
     options = " ".join(f"--{name} {value}" for name, value in {**query, "tagger": plan.tagger}.items())
     say(f"now ask: kbtools query --kb {path} --models {models} {options} QUESTION")
 
@@ -164,10 +164,10 @@ def ranking(
     device: str,
 ) -> None:
     """Choose the temperatures and weights of the joint score, and keep them with the models."""
-    from kbtools.ranking.judging import choose_for
+    from kbtools.tuning import tune_weights
 
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
-    chosen = choose_for(answerer, valid, models=models, pruning=pruning, scorer=scorer, subject=subject, limit=limit)
+    chosen = tune_weights(answerer, valid, models=models, pruning=pruning, scorer=scorer, subject=subject, limit=limit)
     show_chosen(chosen)
 
 

@@ -1,25 +1,25 @@
 """Answer questions: prune, score, rank, fetch the objects; the Python side of `kbtools query`."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import is_literal, literal_text
-from kbtools.linking.candidates import Candidates, gather_candidates
+from kbtools.linking.links import Link
 from kbtools.plugins import BACKENDS, load_class
 from kbtools.pruning.dense import EmbedQuestions
 from kbtools.pruning.pruners import DEFAULT, Pruner, guide_of, make_pruner
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
-from kbtools.ranking.joint import DEFAULT as DEFAULT_WEIGHTS
-from kbtools.ranking.joint import WITH_SUBJECT, Weights
 from kbtools.ranking.models import make_embedder, make_relation_scorer, make_subject_scorer, make_tagger
-from kbtools.ranking.ranking import Ranking, rank
-from kbtools.ranking.weights import ranking_key, read_weights
+from kbtools.ranking.order import Ranking, rank
+from kbtools.ranking.pools import Pools, gather_pool, order_links
+from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
 from kbtools.results import Answer, Candidate, Mention, Result
 from kbtools.text.question import Question
 
@@ -28,7 +28,7 @@ TAGGER = "bigru-crf+"
 TOP = 10
 
 TOGETHER = 64
-"""Questions that are announced together."""
+"""Questions that are announced together: on a cluster their names are asked for in one request."""
 
 
 def open_kb(
@@ -48,23 +48,32 @@ def open_kb(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
-    """A question with its ranked pool, and the seconds that took."""
+class LinkedPool:
+    """The links that a pruner keeps of a question, the better first, and the pool that they open up."""
+
+    links: list[Link]
+    pool: Pools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedPool:
+    """A question with its links, its ranked pool, and the seconds that took."""
 
     text: str
     pruning: str
     scorer: str
-    pool: Candidates
+    links: list[Link]
+    pool: Pools
     ranking: Ranking
     seconds: float
 
     @property
     def best_pair(self) -> tuple[int, int] | None:
-        """Give the subject and relation that stand first."""
+        """Give the subject and relation that stand first, as rows."""
         if not self.ranking.best:
             return None
         first = self.ranking.best[0]
-        return int(self.pool.subjects[self.pool.subject[first]]), int(self.pool.relation[first])
+        return int(self.pool.subject_of_pair[first]), int(self.pool.relation_of_pair[first])
 
 
 class Answerer:
@@ -80,7 +89,7 @@ class Answerer:
         self.pruners: dict[str, Pruner] = {}
         self.scorers: dict[str, RelationScorer] = {}
         self.subject_scorers: dict[str, SubjectScorer] = {}
-        self.chosen = read_weights(models)
+        self.weights_by_key = read_weights(models)
 
     def pruner(self, name: str) -> Pruner:
         if name not in self.pruners:
@@ -106,7 +115,7 @@ class Answerer:
     def weights(self, *, pruning: str, scorer: str, subject: str | None) -> Weights:
         """Give what each part of a score counts: as chosen for just these if it was, else the defaults."""
         key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
-        return self.chosen.get(key, WITH_SUBJECT if subject else DEFAULT_WEIGHTS)
+        return self.weights_by_key.get(key, default_weights(subject))
 
     def pruning_key(self, pruning: str) -> str:
         """Name a pruner, and the tagger or the subject scorer that guides it."""
@@ -134,7 +143,7 @@ class Answerer:
 
     def query_many(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         pruning: str = DEFAULT,
         scorer: str = SCORER,
@@ -142,58 +151,68 @@ class Answerer:
         top: int | None = TOP,
     ) -> Iterator[Result]:
         """Answer questions as `query` does, fetching what some of them need in the same requests."""
-        for start in range(0, len(texts), TOGETHER):
-            some = texts[start : start + TOGETHER]
-            if len(some) > 1:
-                self.kb.expect([Question.read(text) for text in some])
-            ranked = [self.ranked(text, pruning=pruning, scorer=scorer, subject=subject, top=top) for text in some]
-            self.kb.expect_objects([pair for one in ranked if (pair := one.best_pair)])
-            for one in ranked:
-                yield self.result(one)
+        remaining = iter(texts)
+        while batch := list(islice(remaining, TOGETHER)):
+            if len(batch) > 1:
+                self.kb.expect([Question.read(text) for text in batch])
+            pools = [self.ranked(text, pruning=pruning, scorer=scorer, subject=subject, top=top) for text in batch]
+            self.kb.expect_objects([pair for ranked in pools if (pair := ranked.best_pair)])
+            for ranked in pools:
+                yield self.result(ranked)
 
-    def ranked(self, text: str, *, pruning: str, scorer: str, subject: str | None, top: int | None) -> Ranked:
+    def gather(self, question: Question, *, pruning: str) -> LinkedPool:
+        """Prune: link a question, and open the links up."""
+        links = order_links(self.pruner(pruning).links(question))
+        return LinkedPool(links, gather_pool(self.kb, links))
+
+    def ranked(self, text: str, *, pruning: str, scorer: str, subject: str | None, top: int | None) -> RankedPool:
         """Prune and rank."""
-        pruner, scored_by = self.pruner(pruning), self.scorer(scorer)
+        self.pruner(pruning)  # made before the clock starts, as the scorers are
+        relations_by = self.scorer(scorer)
         subjects_by = self.subject_scorer(subject) if subject else None
         weights = self.weights(pruning=pruning, scorer=scorer, subject=subject)
         begun = time.perf_counter()
         question = Question.read(text)
-        pool = gather_candidates(self.kb, pruner.links(question))
-        ranking = rank(self.kb, question, pool, scorer=scored_by, subject=subjects_by, weights=weights, top=top)
-        return Ranked(text, pruning, scorer, pool, ranking, time.perf_counter() - begun)
+        linked = self.gather(question, pruning=pruning)
+        ranking = rank(
+            self.kb, question, linked.pool, scorer=relations_by, subject=subjects_by, weights=weights, top=top
+        )
+        seconds = time.perf_counter() - begun
+        return RankedPool(text, pruning, scorer, linked.links, linked.pool, ranking, seconds)
 
-    def result(self, ranked: Ranked) -> Result:
+    def result(self, ranked: RankedPool) -> Result:
         """Write out a ranking, and fetch the objects of its first candidate."""
         begun = time.perf_counter()
-        found = self.candidates(ranked.text, ranked.pool, ranked.ranking)
-        answers = self.answers(ranked)
+        candidates, answers = self.candidates(ranked), self.answers(ranked)
         milliseconds = round(1000 * (ranked.seconds + time.perf_counter() - begun), 3)
-        tied = ranked.ranking.tied
-        return Result(ranked.text, ranked.pruning, ranked.scorer, found, tied, answers, milliseconds)
+        return Result(
+            ranked.text, ranked.pruning, ranked.scorer, candidates, ranked.ranking.tied, answers, milliseconds
+        )
 
-    def candidates(self, text: str, pool: Candidates, ranking: Ranking) -> tuple[Candidate, ...]:
+    def candidates(self, ranked: RankedPool) -> tuple[Candidate, ...]:
         """Write out the best candidates of a pool."""
-        at = np.array(ranking.best, dtype=np.int64)
-        subjects = pool.subjects[pool.subject[at]]
+        pool, ranking = ranked.pool, ranked.ranking
+        best = np.array(ranking.best, dtype=np.int64)
+        subjects = pool.subject_of_pair[best]
         ids, names = self.kb.ids(subjects), self.kb.names(subjects)
-        found = []
+        candidates = []
         for position, subject, name in zip(ranking.best, ids, names, strict=True):
-            link = pool.links[pool.link[pool.subject[position]]]
-            found.append(
+            link = ranked.links[pool.link_of_pair[position]]
+            candidates.append(
                 Candidate(
                     subject=subject,
                     subject_name=name,
-                    relation=self.kb.relations[int(pool.relation[position])],
+                    relation=self.kb.relations[int(pool.relation_of_pair[position])],
                     score=float(ranking.scores[position]),
-                    mention=Mention(text[link.start : link.end], link.start, link.end),
+                    mention=Mention(ranked.text[link.start : link.end], link.start, link.end),
                     matched_name=link.name,
                     rung=link.rung.label,
                     parts={part: round(float(values[position]), 6) for part, values in ranking.parts.items()},
                 )
             )
-        return tuple(found)
+        return tuple(candidates)
 
-    def answers(self, ranked: Ranked) -> tuple[Answer, ...]:
+    def answers(self, ranked: RankedPool) -> tuple[Answer, ...]:
         """Fetch the objects of the first candidate, by id."""
         pair = ranked.best_pair
         if pair is None:

@@ -19,8 +19,8 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import PRUNERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
 from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion
-from kbtools.ranking.joint import Weights
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, plugin_folder
+from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
 
 DISTRIBUTION = "kbtools"

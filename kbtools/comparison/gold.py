@@ -13,7 +13,7 @@ from kbtools.questions import AnnotatedQuestion
 from kbtools.text.question import Question
 
 TOGETHER = 64
-"""Questions that a knowledge base is told of at once."""
+"""Questions that are announced together, as in `kbtools.answering`."""
 
 ABSENT = -1
 """The row of what a knowledge base does not hold."""
@@ -38,6 +38,7 @@ class Gold:
     """Questions with their gold, in columns (questions,); `linkable` says that some n-gram is a name of the subject."""
 
     questions: Sequence[AnnotatedQuestion]
+    texts: Sequence[Question]
     subject: NDArray[np.int64]
     relation: NDArray[np.int64]
     object: NDArray[np.int64]
@@ -53,13 +54,14 @@ def find_gold(
 ) -> Gold:
     """Find the gold of questions in a knowledge base; what is linkable is found too unless it is known."""
     relations = {relation: row for row, relation in enumerate(kb.relations)}
-    subject = rows_of(kb, [one.subject for one in questions])
-    relation = np.array([relations.get(one.relation, ABSENT) for one in questions], dtype=np.int64)
-    targets = rows_of(kb, [one.object for one in questions])
+    texts = [Question.read(question.text) for question in questions]
+    subject = rows_of(kb, [question.subject for question in questions])
+    relation = np.array([relations.get(question.relation, ABSENT) for question in questions], dtype=np.int64)
+    targets = rows_of(kb, [question.object for question in questions])
     if linkable is None:
-        found = [is_linkable(kb, one, int(row)) for one, row in zip(expected(kb, questions), subject, strict=True)]
-        linkable = np.array(found, dtype=bool)
-    return Gold(questions, subject, relation, targets, find_faults(kb, subject, relation), linkable)
+        pairs = zip(expect_questions(kb, texts), subject.tolist(), strict=True)
+        linkable = np.array([is_linkable(kb, question, row) for question, row in pairs], dtype=bool)
+    return Gold(questions, texts, subject, relation, targets, find_faults(kb, subject, relation), linkable)
 
 
 def is_linkable(kb: KnowledgeBase, question: Question, subject: int) -> bool:
@@ -67,12 +69,12 @@ def is_linkable(kb: KnowledgeBase, question: Question, subject: int) -> bool:
     return subject != ABSENT and any(subject in link.entities for link in link_strictly(kb, question))
 
 
-def expected(kb: KnowledgeBase, questions: Sequence[AnnotatedQuestion]) -> Iterator[Question]:
-    """Read questions, and tell a knowledge base of several before the first is asked, so that it may fetch at once."""
+def expect_questions(kb: KnowledgeBase, questions: Sequence[Question]) -> Iterator[Question]:
+    """Yield questions, each batch announced before its first, so that a remote backend fetches for all of them."""
     for start in range(0, len(questions), TOGETHER):
-        some = [Question.read(one.text) for one in questions[start : start + TOGETHER]]
-        kb.expect(some)
-        yield from some
+        batch = questions[start : start + TOGETHER]
+        kb.expect(batch)
+        yield from batch
 
 
 def rows_of(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:

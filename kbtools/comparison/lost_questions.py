@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.gold import ABSENT, Fault, Gold
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.pools import Pools
+from kbtools.comparison.pools import GoldPools
 from kbtools.kb.contract import KnowledgeBase
 
 EXAMPLES = "errors"
@@ -83,7 +83,7 @@ def find_causes(
 
 
 def write_examples(
-    out: Path, kb: KnowledgeBase, cell: Cell, outcomes: Columns, pools: Pools, gold: Gold, most: int
+    out: Path, kb: KnowledgeBase, cell: Cell, outcomes: Columns, pools: GoldPools, gold: Gold, most: int
 ) -> None:
     """Write at most so many examples of each cause, drawn at random, the same in every run."""
     causes = find_causes(outcomes.arrays, fault=gold.fault, linkable=gold.linkable)
@@ -104,7 +104,7 @@ def write_examples(
     (folder / f"{cell.file}.jsonl").write_text("".join(records), encoding="utf-8", errors="backslashreplace")
 
 
-def example_record(kb: KnowledgeBase, question: int, outcomes: Columns, pools: Pools, gold: Gold) -> dict[str, Any]:
+def example_record(kb: KnowledgeBase, question: int, outcomes: Columns, pools: GoldPools, gold: Gold) -> dict[str, Any]:
     """Describe a question, its gold pair and the pair that won; of tied winners the first by id."""
     annotated = gold.questions[question]
     record: dict[str, Any] = {
@@ -116,13 +116,14 @@ def example_record(kb: KnowledgeBase, question: int, outcomes: Columns, pools: P
     }
     pair = int(outcomes["winner"][question])
     if pair != ABSENT:
-        entry, link = int(pools.column("pair_entry")[pair]), int(pools.link_of_pair[pair])
-        subject = pools.subject_ids[int(pools.column("entry_subject")[entry])]
-        start, end = int(pools.column("link_start")[link]), int(pools.column("link_end")[link])
+        candidates = pools.pools
+        subject = pools.subject_ids[int(pools.subject_place[candidates.pair_subject[pair]])]
+        link = int(candidates.link_of_pair[pair])
+        start, end = int(candidates.link_start[link]), int(candidates.link_end[link])
         record["found"] = {
             "subject": subject,
             "name": name_of(kb, subject),
-            "relation": kb.relations[int(pools.relation_of_pair[pair])],
+            "relation": kb.relations[int(candidates.relation_of_pair[pair])],
             "mention": annotated.text[start:end],
             "confidence": round(float(outcomes["confidence"][question]), 4),
         }

@@ -1,63 +1,120 @@
-"""The candidates of every question under one pruner, in columns: kept once, joined with every scorer."""
+"""The pools of every question under one pruner, with what the gold answers make of them: kept once for all scorers."""
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.comparison.column_store import Columns
+from kbtools.comparison.gold import ABSENT, Gold, expect_questions, rows_of
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.pruning.pruners import Pruner
+from kbtools.ranking.pools import COLUMNS, KINDS, Pools, concatenate_pools, gather_pool, order_links
 
-KINDS = ("links", "mentions", "entries", "relations", "pairs")
-"""What a question has several of; of each there is a column that counts them by question."""
+REPORTED = 1000
+"""Questions between two signs of progress."""
 
 
-@dataclass(frozen=True, eq=False)
-class Pools:
-    """Pools of all questions end to end; each row points into what stands above it.
+@dataclass(frozen=True, slots=True, eq=False)
+class GoldPools:
+    """Pools, and where their gold is.
 
-    links       link_start, link_end, link_rung, link_similarity, link_weight
-    mentions    mention_start, mention_end: the spans that scorers are asked about
-    entries     entry_subject (a position in `subject_ids`, which ascend), entry_link, entry_mention, entry_facts
-    relations   relation: those of a question's pool, once each, as rows of the knowledge base
-    pairs       pair_entry, pair_relation (a position among the relations), namesakes: the pairs of the pool that
-                have a pair's span, rung, similarity and relation, itself among them
-    questions   gold_entry, gold_pair: positions, ABSENT where the gold was pruned away; seconds of pruning
+    subject_ids     the ids of all subjects, ascending; subject_place: the place of each subject among them (subjects,)
+    namesakes       the pairs of the pool that no question could tell from a pair, itself among them (pairs,)
+    gold_subject, gold_pair   positions, ABSENT where the gold was pruned away (questions,)
+    seconds         that pruning took (questions,)
     """
 
-    columns: Columns
+    fingerprint: str
+    pools: Pools
+    subject_ids: list[str]
+    subject_place: NDArray[np.uint32]
+    namesakes: NDArray[np.int32]
+    gold_subject: NDArray[np.int64]
+    gold_pair: NDArray[np.int64]
+    seconds: NDArray[np.float32]
 
     def __len__(self) -> int:
-        return len(self.columns["pairs"])
+        """Count the questions."""
+        return len(self.pools)
 
-    def column(self, name: str) -> NDArray[Any]:
-        return self.columns[name]
+    def to_columns(self) -> Columns:
+        """Give what is kept on disk: ids in place of rows, which mean nothing outside of an open knowledge base."""
+        arrays: dict[str, NDArray[Any]] = {f"{kind}s": self.pools.counts[kind].astype(np.int32) for kind in KINDS}
+        arrays |= {name: getattr(self.pools, name) for name in COLUMNS}
+        arrays |= {name: getattr(self, name) for name in ("namesakes", "gold_subject", "gold_pair", "seconds")}
+        return Columns(self.fingerprint, arrays | {"subject": self.subject_place}, {"subject_ids": self.subject_ids})
 
-    @property
-    def subject_ids(self) -> list[str]:
-        ids: list[str] = self.columns.facts["subject_ids"]
-        return ids
+    @classmethod
+    def from_columns(cls, columns: Columns, kb: KnowledgeBase) -> "GoldPools":
+        """Read what `to_columns` gave, for the same knowledge base opened again."""
+        ids: list[str] = columns.facts["subject_ids"]
+        place = columns["subject"]
+        arrays = {name: columns[name] for name in COLUMNS} | {"subject": rows_of(kb, ids).astype(np.uint32)[place]}
+        pools = Pools({kind: columns[f"{kind}s"].astype(np.int64) for kind in KINDS}, **arrays)
+        extra = {name: columns[name] for name in ("namesakes", "gold_subject", "gold_pair", "seconds")}
+        return cls(columns.fingerprint, pools, ids, place, **extra)
 
-    def question_of(self, kind: str) -> NDArray[np.int64]:
-        """Say which question each link, mention, entry, relation or pair belongs to."""
-        return np.repeat(np.arange(len(self)), self.column(kind))
 
-    def first(self, kind: str) -> NDArray[np.int64]:
-        """Say where those of each question start; one more than the questions."""
-        return np.concatenate([[0], np.cumsum(self.column(kind), dtype=np.int64)])
+def gather_gold_pools(
+    kb: KnowledgeBase, pruner: Pruner, gold: Gold, *, fingerprint: str, progress: Callable[[int], None]
+) -> GoldPools:
+    """Prune every question, find its gold in what is left, and count the namesakes."""
+    gathered: list[Pools] = []
+    seconds: list[float] = []
+    for number, question in enumerate(expect_questions(kb, gold.texts), 1):
+        begun = time.perf_counter()
+        gathered.append(gather_pool(kb, order_links(pruner.links(question))))
+        seconds.append(time.perf_counter() - begun)
+        if number % REPORTED == 0:
+            progress(number)
+    pools = concatenate_pools(gathered)
+    owner = pools.question_of("subject")
+    is_subject = pools.subject == gold.subject[owner]
+    is_pair = is_subject[pools.pair_subject] & (pools.relation_of_pair == gold.relation[pools.question_of_pair])
+    subject_ids, place = name_subjects(kb, pools.subject)
+    return GoldPools(
+        fingerprint,
+        pools,
+        subject_ids,
+        place,
+        count_namesakes(pools),
+        gold_subject=positions(owner, is_subject, len(gold)),
+        gold_pair=positions(pools.question_of_pair, is_pair, len(gold)),
+        seconds=np.array(seconds, dtype=np.float32),
+    )
 
-    @cached_property
-    def question_of_pair(self) -> NDArray[np.int64]:
-        return self.question_of("pairs")
 
-    @cached_property
-    def link_of_pair(self) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self.column("entry_link")[self.column("pair_entry")].astype(np.int64)
-        return found
+def name_subjects(kb: KnowledgeBase, rows: EntityRows) -> tuple[list[str], NDArray[np.uint32]]:
+    """List the ids of subjects, ascending, and the place of each subject among them."""
+    unique, inverse = np.unique(rows, return_inverse=True)
+    ids = kb.ids(unique)
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    place = np.empty(len(ids), dtype=np.uint32)
+    place[order] = np.arange(len(ids), dtype=np.uint32)
+    return [ids[at] for at in order], place[inverse]
 
-    @cached_property
-    def relation_of_pair(self) -> NDArray[np.int64]:
-        """Give the relation of each pair as a row of the knowledge base."""
-        found: NDArray[np.int64] = self.column("relation")[self.column("pair_relation")].astype(np.int64)
-        return found
+
+def count_namesakes(pools: Pools) -> NDArray[np.int32]:
+    """Count, for each pair, the pairs that no question could tell from it: linked alike, of the same relation."""
+    if not pools.pairs:
+        return np.empty(0, dtype=np.int32)
+    how: Sequence[NDArray[Any]] = (pools.link_start, pools.link_end, pools.link_rung, pools.link_similarity)
+    alike = np.stack([pools.question_of("link").astype(np.float64), *how])
+    group = np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1)[pools.link_of_pair]
+    relation = pools.relation_of_pair.astype(np.int64)
+    # One number a group and relation stands for np.unique over rows of both.
+    _, inverse, count = np.unique(group * (relation.max() + 1) + relation, return_inverse=True, return_counts=True)
+    return count[inverse].astype(np.int32)
+
+
+def positions(question: NDArray[np.int64], wanted: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
+    """Give the position of what is wanted of each question, at most one, ABSENT where there is none: (count,)."""
+    where = np.full(count, ABSENT, dtype=np.int64)
+    at = np.flatnonzero(wanted)
+    where[question[at]] = at
+    return where

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
-from kbtools.comparison.adding import joint_scores
 from kbtools.comparison.column_store import Columns, find_columns, read_columns, write_columns
 from kbtools.comparison.fingerprints import (
     Fingerprints,
@@ -20,19 +19,18 @@ from kbtools.comparison.fingerprints import (
     subject_identity,
     tagger_identity,
 )  # fmt: skip
-from kbtools.comparison.gathering import gather_pools
 from kbtools.comparison.gold import Gold, find_gold
 from kbtools.comparison.grid import NO_SUBJECT, Cell, file_name
-from kbtools.comparison.joining import join
 from kbtools.comparison.lost_questions import write_examples
-from kbtools.comparison.objects import ObjectCheck
-from kbtools.comparison.pools import Pools
+from kbtools.comparison.object_check import ObjectCheck
+from kbtools.comparison.outcomes import find_outcomes
+from kbtools.comparison.pools import GoldPools, gather_gold_pools
 from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS
-from kbtools.comparison.scores import Progress, score_relations, score_subjects
 from kbtools.comparison.taggers import judge_tagger
 from kbtools.errors import RunUnusable
 from kbtools.questions import AnnotatedQuestion
-from kbtools.ranking.joint import Weights
+from kbtools.ranking.score import Progress, add_parts, as_micro, score_parts, score_relations, score_subjects
+from kbtools.ranking.weights import Weights
 
 StageProgress = Callable[[str, int, int], None]
 """Hears of a stage, of how many questions it is through with, and of how many there are."""
@@ -90,7 +88,7 @@ class Stages:
         if all(known.values()) and not errors:
             return
         pools = self.pools(cells[0])
-        objects = ObjectCheck(self.answerer.kb, pools, self.gold)
+        objects = ObjectCheck(self.answerer.kb, pools.pools, self.gold)
         for cell, found in known.items():
             outcomes = found or self.outcomes(cell, pools, objects)
             if not found:
@@ -113,50 +111,56 @@ class Stages:
     def path(self, stage: str, *names: str) -> Path:
         return self.out / stage / f"{file_name(*names)}.columns"
 
-    def outcomes(self, cell: Cell, pools: Pools, objects: ObjectCheck) -> Columns:
+    def outcomes(self, cell: Cell, pools: GoldPools, objects: ObjectCheck) -> Columns:
         """Join one cell."""
         relation = self.relation_scores(cell, pools)
         subject = self.subject_scores(cell, pools) if cell.subject_scorer else None
         begun = time.perf_counter()
         v, u = relation["score"], None if subject is None else subject["score"]
-        score, relation_part = joint_scores(pools, v=v, u=u, weights=cell_weights(self.answerer, cell))
-        ids = list(self.answerer.kb.relations)
-        outcomes = join(pools, self.gold, score=score, relation=relation_part, objects=objects, relation_ids=ids)
+        parts = score_parts(pools.pools, cell_weights(self.answerer, cell), v=v, u=u)
+        outcomes = find_outcomes(
+            pools,
+            self.gold,
+            score=add_parts(parts),
+            relation=as_micro(parts["relation"]),
+            objects=objects,
+            relation_ids=list(self.answerer.kb.relations),
+        )
         seconds = time.perf_counter() - begun + sum(one.facts["seconds"] for one in (relation, subject) if one)
-        outcomes["milliseconds"] = 1000 * (pools.column("seconds") + seconds / len(self.gold))
+        outcomes["milliseconds"] = 1000 * (pools.seconds + seconds / len(self.gold))
         facts = {"cell": list(cell), "identity": list(self.identities[cell]), "versions": step_versions()}
         return Columns(self.fingerprint(cell), outcomes, facts)
 
-    def pools(self, cell: Cell) -> Pools:
+    def pools(self, cell: Cell) -> GoldPools:
         """Read the pools of a cell's pruner, or gather and keep them."""
         path, fingerprint = self.path(POOLS, cell.pruning), self.prints.pools(self.identities[cell][0])
         columns = find_columns(path, fingerprint)
         if columns is not None:
-            return Pools(columns)
+            return GoldPools.from_columns(columns, self.answerer.kb)
         pruner, progress = self.answerer.pruner(cell.pruning), self.watched(f"pools of {cell.pruning}")
-        pools = gather_pools(self.answerer.kb, pruner, self.gold, fingerprint=fingerprint, progress=progress)
-        write_columns(path, pools.columns)
+        pools = gather_gold_pools(self.answerer.kb, pruner, self.gold, fingerprint=fingerprint, progress=progress)
+        write_columns(path, pools.to_columns())
         return pools
 
-    def relation_scores(self, cell: Cell, pools: Pools) -> Columns:
+    def relation_scores(self, cell: Cell, pools: GoldPools) -> Columns:
         """Read what a cell's relation scorer says of its pools, or compute and keep it."""
-        kb, scorer, questions = self.answerer.kb, self.answerer.scorer(cell.scorer), self.gold.questions
+        kb, scorer, questions = self.answerer.kb, self.answerer.scorer(cell.scorer), self.gold.texts
         return self.kept(
             self.path(RELATION_SCORES, cell.pruning, cell.scorer),
             self.prints.scores(*self.identities[cell][:2]),
             f"{cell.scorer} over {cell.pruning}",
-            lambda progress: score_relations(kb, pools, questions, scorer, progress),
+            lambda progress: score_relations(kb, pools.pools, questions, scorer, progress),
         )
 
-    def subject_scores(self, cell: Cell, pools: Pools) -> Columns:
+    def subject_scores(self, cell: Cell, pools: GoldPools) -> Columns:
         """Read what a cell's subject scorer says of its pools, or compute and keep it."""
-        kb, scorer, questions = self.answerer.kb, self.answerer.subject_scorer(cell.subject), self.gold.questions
+        scorer, questions = self.answerer.subject_scorer(cell.subject), self.gold.texts
         pruner, _, subject = self.identities[cell]
         return self.kept(
             self.path(SUBJECT_SCORES, cell.pruning, cell.subject),
             self.prints.scores(pruner, subject),
             f"{cell.subject} over {cell.pruning}",
-            lambda progress: score_subjects(kb, pools, questions, scorer, progress),
+            lambda progress: score_subjects(pools.pools, questions, scorer, progress),
         )
 
     def kept(self, path: Path, fingerprint: str, name: str, compute: Callable[[Progress], NDArray[Any]]) -> Columns:
@@ -164,7 +168,9 @@ class Stages:
         columns = find_columns(path, fingerprint)
         if columns is None:
             progress, begun = self.watched(name), time.perf_counter()
-            columns = Columns(fingerprint, {"score": compute(progress)}, {"seconds": time.perf_counter() - begun})
+            columns = Columns(
+                fingerprint, {"score": compute(progress).astype(np.float32)}, {"seconds": time.perf_counter() - begun}
+            )
             write_columns(path, columns)
         return columns
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
-from kbtools.linking.candidates import Link
+from kbtools.linking.links import Link
 from kbtools.text.function_words import AUXILIARIES, CONTEXT_WORDS, FUNCTION_WORDS, QUESTION_WORDS
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch
-from kbtools.linking.candidates import Link
+from kbtools.linking.links import Link
 from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form, Rung, compare

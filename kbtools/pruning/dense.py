@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import Link
+from kbtools.linking.links import Link
 from kbtools.pruning.n_gram_idf import NGramIdf
 from kbtools.pruning.pruners import Guide
 from kbtools.text.ngrams import Ngram

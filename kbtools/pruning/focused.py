@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import Link
 from kbtools.linking.fuzzy import Misspelling, link_fuzzily
+from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning.pruners import Guide
 from kbtools.pruning.tagging import Tagger, opening, word_places

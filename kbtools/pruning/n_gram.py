@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import Link
 from kbtools.linking.fuzzy import Misspelling
+from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly
 from kbtools.text.question import Question
 

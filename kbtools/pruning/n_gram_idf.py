@@ -4,8 +4,8 @@ import math
 from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import Link
 from kbtools.linking.fuzzy import Misspelling
+from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.text.function_words import FUNCTION_WORDS, has_content, is_spoken
 from kbtools.text.normaliser import normal_form

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import Link
 from kbtools.linking.fuzzy import Misspelling
+from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.text.function_words import QUESTION_WORDS, has_content, is_spoken
 from kbtools.text.question import Question

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from kbtools.errors import BrokenPlugin, ModelMissing
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import Link
+from kbtools.linking.links import Link
 from kbtools.plugins import PRUNERS, construct, load_class
 from kbtools.text.question import Question
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evaluation import expected_accuracy, pruning_figures
 
 from kbtools.answering import Answerer
-from kbtools.evaluation import expected_accuracy, pruning_figures
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.embedded import read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source

@@ -92,14 +92,14 @@ def test_answers_take_two_more_requests_and_a_question_asked_again_none(
 
 
 def test_fuzzy_linking_takes_one_more_request(opened: ElasticKB, requests: SmallServer) -> None:
-    pool = Answerer(opened).ranked("who wrote frankenstien", pruning="n-gram-idf", **CHOSEN).pool
-    assert "fuzzy" in [link.rung.label for link in pool.links]
+    ranked = Answerer(opened).ranked("who wrote frankenstien", pruning="n-gram-idf", **CHOSEN)
+    assert "fuzzy" in [link.rung.label for link in ranked.links]
     assert len(requests.requests) == 2
 
 
 def test_a_question_that_is_linked_strictly_asks_for_nothing_fuzzy(opened: ElasticKB, requests: SmallServer) -> None:
-    pool = Answerer(opened).ranked(QUESTION, pruning="n-gram-idf", **CHOSEN).pool
-    assert "fuzzy" not in [link.rung.label for link in pool.links]
+    ranked = Answerer(opened).ranked(QUESTION, pruning="n-gram-idf", **CHOSEN)
+    assert "fuzzy" not in [link.rung.label for link in ranked.links]
     assert len(requests.requests) == 1
 
 

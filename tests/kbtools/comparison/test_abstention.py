@@ -15,8 +15,7 @@ from kbtools.comparison.run_folder import Run
 from kbtools.errors import RunMismatch, RunUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.questions import read_annotated
-from kbtools.ranking.joint import Weights
-from kbtools.ranking.weights import ranking_key
+from kbtools.ranking.weights import Weights, ranking_key
 
 STEEP = Calibration(np.array([0.5, 0.6]), np.array([0.1, 0.9]))
 
@@ -103,7 +102,7 @@ def test_a_calibration_of_other_models_is_refused(
 
 def test_a_calibration_of_other_weights_is_refused(calibrated: Run, sample_memory: Answerer) -> None:
     answerer = Answerer(sample_memory.kb)
-    answerer.chosen = {ranking_key(pruning="n-gram+", scorer="lexical", subject=None): Weights(relation=0.5)}
+    answerer.weights_by_key = {ranking_key(pruning="n-gram+", scorer="lexical", subject=None): Weights(relation=0.5)}
 
     with pytest.raises(RunMismatch, match="was compared with other models or weights than these"):
         read_calibration(calibrated.folder, answerer, pruning="n-gram+", scorer="lexical")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from evaluation import expected_accuracy, pruning_figures
 
 from kbtools.answering import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import Run
-from kbtools.evaluation import expected_accuracy, pruning_figures
 from kbtools.indexers.memory import MemoryKB
 from kbtools.questions import AnnotatedQuestion, read_annotated
 from kbtools.results import Candidate, Result

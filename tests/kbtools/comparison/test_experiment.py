@@ -24,7 +24,7 @@ from kbtools.errors import (
     UnknownPlugin,
 )  # fmt: skip
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import Link
+from kbtools.linking.links import Link
 from kbtools.text.question import MarkedQuestion, Question
 
 Ask = Callable[..., Request]

@@ -14,10 +14,10 @@ from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import ExactVectors, VectorOrigin
-from kbtools.linking.candidates import gather_candidates
 from kbtools.pruning.dense import Dense, DenseLast
 from kbtools.ranking.model_store import RECORD
 from kbtools.ranking.models import make_embedder, make_vector_scorer, subject_vectors
+from kbtools.ranking.pools import gather_pool
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
 from tests.conftest import World
@@ -49,9 +49,12 @@ def test_dense_keeps_the_nearest_whatever_they_are_called(kb: KnowledgeBase) -> 
 
 
 def test_candidates_of_dense_are_the_facts_of_the_nearest(kb: KnowledgeBase) -> None:
-    pool = gather_candidates(kb, Dense(kb, east).links(Question.read("it")))
+    pool = gather_pool(kb, Dense(kb, east).links(Question.read("it")))
 
-    pairs = {(kb.ids(pool.subjects[[s]])[0], kb.relations[r]) for s, r in zip(pool.subject, pool.relation, strict=True)}
+    pairs = {
+        (subject, kb.relations[row])
+        for subject, row in zip(kb.ids(pool.subject_of_pair), pool.relation_of_pair, strict=True)
+    }
     assert pairs == {
         ("m.01paris", "location.time_zone"),
         ("m.01paris", "location.containedby"),

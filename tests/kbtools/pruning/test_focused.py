@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import Link
+from kbtools.linking.links import Link
 from kbtools.pruning.focused import MARGIN, Focused, FocusedK, FocusedKB
 from kbtools.pruning.tagging import words_of
 from kbtools.scorers.gazetteer import BITS, Gazetteer

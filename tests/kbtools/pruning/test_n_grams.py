@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evaluation import mention_coverage, pruning_figures
 
 from kbtools.answering import Answerer
 from kbtools.errors import BrokenPlugin, ModelMissing, UnknownPlugin
-from kbtools.evaluation import mention_coverage, pruning_figures
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import gather_candidates
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning import DEFAULT, UNGUIDED, make_pruner
 from kbtools.pruning.n_gram_plus import longest
 from kbtools.questions import read_annotated
+from kbtools.ranking.pools import gather_pool, order_links
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
 from tests.conftest import World
@@ -104,7 +104,7 @@ def test_a_question_and_its_context_in_other_case_keep_the_same_subjects(
     pruner = make_pruner(pruning, sample.kb)
 
     def subjects(text: str) -> list[int]:
-        return gather_candidates(sample.kb, pruner.links(Question.read(text))).subjects.tolist()
+        return gather_pool(sample.kb, order_links(pruner.links(Question.read(text)))).subject.tolist()
 
     texts = [gold.text for gold in read_annotated(examples / "sample.valid.txt")]
     assert [subjects(text.lower()) for text in texts] == [subjects(text.upper()) for text in texts]

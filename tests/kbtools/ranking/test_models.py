@@ -69,7 +69,7 @@ class Unmade:
 @pytest.mark.parametrize(
     ("scorer", "message"),
     [
-        pytest.param("Short", r"gave scores \(3, 1\), expected \(3, 45\)", id="shape"),
+        pytest.param("Short", r"gave scores \(1, 1\), expected \(1, 45\)", id="shape"),
         pytest.param("Nothing", "no finite number", id="nan"),
         pytest.param("Failing", r"Failing failed: RuntimeError\('out of luck'\)", id="raises"),
     ],

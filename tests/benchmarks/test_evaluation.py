@@ -1,9 +1,9 @@
 """Evaluation: full denominators, ties as expected values, figures made by hand."""
 
 import pytest
+from evaluation import expected_accuracy, is_named, mention_coverage, pruning_figures
 
 from kbtools.answering import Answerer
-from kbtools.evaluation import expected_accuracy, is_named, mention_coverage, pruning_figures
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.questions import AnnotatedQuestion
 from kbtools.results import Candidate, Mention, Result

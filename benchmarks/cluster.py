@@ -1,8 +1,8 @@
 """Measure the cluster backend: loading, linking, fuzzy linking, memory, questions per second.
 
-    python benchmarks/elasticsearch.py --kb FBSQ.kb --questions annotated_fb_data_test.txt
-    python benchmarks/elasticsearch.py --kb SCALE.kb --only load,memory
-    python benchmarks/elasticsearch.py --kb FBSQ.kb --titles titles.txt.xz --variants variants.tsv.gz --only fuzzy
+    python benchmarks/cluster.py --kb FBSQ.kb --questions annotated_fb_data_test.txt
+    python benchmarks/cluster.py --kb SCALE.kb --only load,memory
+    python benchmarks/cluster.py --kb FBSQ.kb --titles titles.txt.xz --variants variants.tsv.gz --only fuzzy
 
 The cluster is the one that KBTOOLS_ELASTICSEARCH_URL names; what is written there is removed at the end.
 """
@@ -24,10 +24,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-
-sys.path = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
-# From here on `elasticsearch` is the package, not this file.
-
 from elasticsearch import Elasticsearch, helpers
 
 from kbtools.answering import Answerer

@@ -1,18 +1,17 @@
-"""Whether scores added up for all questions at once are those of `kbtools.ranking.joint`, whatever the weights."""
+"""A comparison counts weights as queries do."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from evaluation import expected_accuracy
 
 from kbtools.answering import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.evaluation import expected_accuracy
 from kbtools.questions import read_annotated
-from kbtools.ranking.joint import WITH_SUBJECT, Weights
-from kbtools.ranking.weights import ranking_key
+from kbtools.ranking.weights import WITH_SUBJECT, Weights, ranking_key
 
 WEIGHTS = {
     "cold": Weights(relation=4.0, mention=0.2),
@@ -30,7 +29,7 @@ def test_chosen_weights_count_as_in_queries(
     sample_memory: Answerer, request_for: Callable[..., Request], weights: str, subject: str | None, pruning: str
 ) -> None:
     answerer = Answerer(sample_memory.kb)
-    answerer.chosen = {ranking_key(pruning=pruning, scorer="lexical", subject=subject): WEIGHTS[weights]}
+    answerer.weights_by_key = {ranking_key(pruning=pruning, scorer="lexical", subject=subject): WEIGHTS[weights]}
     request = request_for(grid=Grid((pruning,)))
     gold = list(read_annotated(request.questions))
 
@@ -45,7 +44,7 @@ def test_chosen_weights_count_as_in_queries(
 def test_new_weights_join_the_cell_again(sample_memory: Answerer, request_for: Callable[..., Request]) -> None:
     answerer, cell = Answerer(sample_memory.kb), Cell("n-gram", "lexical", "popularity")
     before = compare(answerer, request_for(grid=Grid(("n-gram",)))).cells[cell].fingerprint
-    answerer.chosen = {ranking_key(pruning="n-gram", scorer="lexical", subject=None): WEIGHTS["flat"]}
+    answerer.weights_by_key = {ranking_key(pruning="n-gram", scorer="lexical", subject=None): WEIGHTS["flat"]}
 
     after = compare(answerer, request_for(grid=Grid(("n-gram",)))).cells[cell].fingerprint
 

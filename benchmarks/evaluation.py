@@ -1,4 +1,4 @@
-"""Measure linking, pruning and ranking against gold pairs; denominators stay full, ties count as expected values."""
+"""Figures of linking, pruning and ranking against gold pairs; denominators stay full, ties count as expected values."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ import numpy as np
 
 from kbtools.answering import Answerer
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import gather_candidates
 from kbtools.linking.fuzzy import link_fuzzily
 from kbtools.linking.strict import link_strictly
 from kbtools.questions import AnnotatedQuestion
@@ -68,17 +67,17 @@ def mention_coverage(kb: KnowledgeBase, questions: Iterable[AnnotatedQuestion]) 
 
 def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], *, pruning: str) -> PruningFigures:
     """Count the gold pairs that a pruner keeps, and how much it keeps with them."""
-    kb, pruner = answerer.kb, answerer.pruner(pruning)
+    kb = answerer.kb
     relations = {relation: row for row, relation in enumerate(kb.relations)}
     sizes, named, recalled = [], 0, 0
     for gold in questions:
-        pool = gather_candidates(kb, pruner.links(Question.read(gold.text)))
-        sizes.append(len(pool))
+        pool = answerer.gather(Question.read(gold.text), pruning=pruning).pool
+        sizes.append(pool.pairs)
         (row,) = kb.rows([gold.subject])
         if row is not None and is_named(kb, gold):
             named += 1
             relation = relations.get(gold.relation, -1)
-            recalled += bool(np.any((pool.subjects[pool.subject] == row) & (pool.relation == relation)))
+            recalled += bool(np.any((pool.subject_of_pair == row) & (pool.relation_of_pair == relation)))
     return PruningFigures(
         questions=len(sizes),
         named=named,

@@ -13,9 +13,11 @@ from kbtools.answering import Answerer
 from kbtools.errors import BrokenPlugin
 from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.candidates import Link, gather_candidates
-from kbtools.ranking.joint import POPULARITY, RUNG
-from kbtools.ranking.ranking import DECIMALS, order, rank
+from kbtools.linking.links import Link
+from kbtools.ranking.order import order, rank
+from kbtools.ranking.pools import gather_pool, order_links
+from kbtools.ranking.score import DECIMALS
+from kbtools.ranking.weights import POPULARITY, RUNG
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
@@ -73,11 +75,12 @@ def test_gathered_candidates_equal_a_plain_loop(drawn: Any) -> None:
     for entity in sorted(expected):
         names = sorted(kb.facts_of(entity))
         pairs += [(entity, relation, expected[entity].order) for relation in names]
-    pool = gather_candidates(kb, links)
-    assert len(pool) == len(pairs)
+    ordered = order_links(links)
+    pool = gather_pool(kb, ordered)
+    assert pool.pairs == len(pairs)
+    columns = pool.subject_of_pair.tolist(), pool.relation_of_pair.tolist(), pool.link_of_pair.tolist()
     assert [
-        (int(pool.subjects[at]), kb.relations[relation], pool.links[pool.link[at]].order)
-        for at, relation in zip(pool.subject, pool.relation, strict=True)
+        (subject, kb.relations[relation], ordered[link].order) for subject, relation, link in zip(*columns, strict=True)
     ] == pairs
 
 
@@ -85,12 +88,14 @@ def test_gathered_candidates_equal_a_plain_loop(drawn: Any) -> None:
 @settings(deadline=None)
 def test_ranking_equals_a_plain_loop(drawn: Any, top: int | None) -> None:
     kb, links = make(drawn)
-    pool = gather_candidates(kb, links)
+    ordered_links = order_links(links)
+    pool = gather_pool(kb, ordered_links)
     scorer = Spoken(kb.relations)
-    spoken = sorted({int(relation) for relation in pool.relation})
+    spoken = sorted({int(relation) for relation in pool.relation_of_pair})
     rows = []
-    for at, relation in zip(pool.subject, pool.relation, strict=True):
-        link, entity = pool.links[pool.link[at]], int(pool.subjects[at])
+    columns = pool.subject_of_pair.tolist(), pool.relation_of_pair.tolist(), pool.link_of_pair.tolist()
+    for entity, relation, at in zip(*columns, strict=True):
+        link = ordered_links[at]
         scores = scorer.score([MarkedQuestion(QUESTION, link.start, link.end)])[0]
         facts = sum(len(objects) for objects in kb.facts_of(entity).values())
         rows.append(
@@ -106,19 +111,19 @@ def test_ranking_equals_a_plain_loop(drawn: Any, top: int | None) -> None:
     for part, values in ranking.parts.items():
         assert values.tolist() == pytest.approx([row[part] for row in rows])
     assert ranking.scores.tolist() == pytest.approx([sum(row.values()) for row in rows], abs=10**-DECIMALS)
-    ids = kb.ids(pool.subjects[pool.subject])
+    ids = kb.ids(pool.subject_of_pair)
     ordered = sorted(
-        range(len(pool)), key=lambda at: (-ranking.scores[at], ids[at], kb.relations[int(pool.relation[at])])
+        range(pool.pairs), key=lambda at: (-ranking.scores[at], ids[at], kb.relations[int(pool.relation_of_pair[at])])
     )
     assert ranking.best == ordered[:top]
     assert ranking.tied == sum(score == max(ranking.scores) for score in ranking.scores)
 
 
-@given(st.lists(st.sampled_from([0.0, -0.5, -1.0]), min_size=12, max_size=12), st.integers(0, 14))
-def test_a_cut_inside_a_tie_keeps_the_first_ids(scores: list[float], top: int | None) -> None:
+@given(st.lists(st.sampled_from([0, -500_000, -1_000_000]), min_size=12, max_size=12), st.integers(0, 14))
+def test_a_cut_inside_a_tie_keeps_the_first_ids(scores: list[int], top: int | None) -> None:
     kb = MemoryKB([(f"m.{at:02}", "r", "o") for at in range(12)], [(f"m.{at:02}", "name") for at in range(12)])
     entities = np.array(kb.rows([f"m.{at:02}" for at in range(12)]), dtype=np.uint32)
-    pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
+    pool = gather_pool(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
     by_score_then_id = sorted(range(12), key=lambda at: (-scores[at], at))
     assert order(kb, pool, np.array(scores), top) == by_score_then_id[:top]
     assert order(kb, pool, np.array(scores), None) == by_score_then_id
@@ -127,9 +132,9 @@ def test_a_cut_inside_a_tie_keeps_the_first_ids(scores: list[float], top: int | 
 def test_of_a_tie_inside_one_subject_the_relation_decides() -> None:
     kb = MemoryKB([("m.1", relation, "o") for relation in RELATIONS], [("m.1", "name")])
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
-    pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
-    best = order(kb, pool, np.zeros(4), 3)
-    assert [kb.relations[int(pool.relation[at])] for at in best] == ["p", "q", "r"]
+    pool = gather_pool(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
+    best = order(kb, pool, np.zeros(4, dtype=np.int64), 3)
+    assert [kb.relations[int(pool.relation_of_pair[at])] for at in best] == ["p", "q", "r"]
 
 
 def test_probabilities_of_the_relations_of_a_pool_sum_to_one(sample: Answerer) -> None:
@@ -146,7 +151,7 @@ def test_large_scores_do_not_overflow() -> None:
             return np.array([[1e6, -1e6]])
 
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
-    pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
+    pool = gather_pool(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
     ranking = rank(kb, QUESTION, pool, scorer=Loud(kb.relations), top=None)
     assert ranking.parts["relation"].tolist() == [0, -2e6]
 
@@ -168,22 +173,20 @@ def test_a_scorer_that_breaks_its_contract_is_named(scores: list[Any], message: 
             return np.array(scores)
 
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
-    pool = gather_candidates(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
+    pool = gather_pool(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
     with pytest.raises(BrokenPlugin, match=message):
         rank(kb, QUESTION, pool, scorer=Given(kb.relations), top=None)
 
 
 def test_an_empty_pool_ranks_nothing(tiny_memory: KnowledgeBase) -> None:
-    ranking = rank(
-        tiny_memory, QUESTION, gather_candidates(tiny_memory, []), scorer=Spoken(tiny_memory.relations), top=None
-    )
+    ranking = rank(tiny_memory, QUESTION, gather_pool(tiny_memory, []), scorer=Spoken(tiny_memory.relations), top=None)
     assert (ranking.parts, ranking.scores.tolist(), ranking.best, ranking.tied) == ({}, [], [], 0)
 
 
 def test_links_to_subjects_without_facts_rank_nothing(sample: Answerer) -> None:
     question = Question.read("atlantis")
-    pool = gather_candidates(sample.kb, sample.pruner("n-gram").links(question))
-    assert (len(pool.subjects), len(pool)) == (1, 0)
+    pool = sample.gather(question, pruning="n-gram").pool
+    assert (len(pool.subject), pool.pairs) == (1, 0)
     assert rank(sample.kb, question, pool, scorer=sample.scorer("lexical"), top=10).tied == 0
 
 
@@ -193,7 +196,8 @@ def test_the_whole_gain_of_popularity_is_less_than_a_rung() -> None:
 
 def test_a_subject_stands_once_with_the_best_of_its_links(sample: Answerer) -> None:
     text = "machine learning and Machine Learning"
-    pool = gather_candidates(sample.kb, sample.pruner("n-gram").links(Question.read(text)))
-    assert len(np.unique(pool.subjects)) == len(pool.subjects)
-    by_subject = dict(zip(sample.kb.ids(pool.subjects), (pool.links[at] for at in pool.link), strict=True))
+    linked = sample.gather(Question.read(text), pruning="n-gram")
+    subjects, links = linked.pool.subject, linked.pool.subject_link
+    assert len(np.unique(subjects)) == len(subjects)
+    by_subject = dict(zip(sample.kb.ids(subjects), (linked.links[at] for at in links), strict=True))
     assert {by_subject[one].rung for one in ("m.0kba095", "m.0kba145")} == {Rung.EXACT}

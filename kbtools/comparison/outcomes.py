@@ -1,0 +1,121 @@
+"""Outcomes of a cell of the grid: pools and their scores become columns with a row for each question."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.comparison.gold import ABSENT, Gold
+from kbtools.comparison.object_check import ObjectCheck
+from kbtools.comparison.pools import GoldPools
+from kbtools.ranking.score import MICRO
+from kbtools.ranking.ties import Ties, find_ties
+
+FARTHEST = np.iinfo(np.int64).max
+
+
+def find_outcomes(
+    gold_pools: GoldPools,
+    gold: Gold,
+    *,
+    score: NDArray[np.int64],
+    relation: NDArray[np.int64],
+    objects: ObjectCheck,
+    relation_ids: list[str],
+) -> dict[str, NDArray[Any]]:
+    """Give the outcomes of a cell in columns (questions,); a question without candidates has zeros and ABSENT.
+
+    `score` and `relation` are of pairs, in millionths: what ranks them, and log p(r|q) alone.
+    """
+    outcomes = empty_outcomes(gold_pools)
+    if not len(score):
+        return outcomes
+    pools = gold_pools.pools
+    filled = np.flatnonzero(pools.counts["pair"])
+    ties = find_ties(score, pools.first("pair")[filled])
+    gold_pair = gold_pools.gold_pair[filled]
+    kept = gold_pair != ABSENT
+    is_gold = np.zeros(len(score), dtype=np.bool_)
+    is_gold[gold_pair[kept]] = True
+    first, last, winner = by_id(gold_pools, ties, gold_pair, relation_ids)
+    gold_relation = ties.spread(gold.relation[filled]) == pools.relation_of_pair
+    of_filled = {
+        "strict": ties.expected(is_gold),
+        "first": np.where(kept, first, False),
+        "last": np.where(kept, last, False),
+        "tied": ties.count,
+        "winner": winner,
+        "object": ties.expected(objects.check(np.flatnonzero(ties.tied))),
+        "bound": ties.expected(1 / gold_pools.namesakes),
+        "right_relations": np.add.reduceat(ties.tied & gold_relation, ties.starts, dtype=np.int64),
+        "confidence": confidence(ties, score),
+        "confidence_without": confidence_without(gold_pools, filled, ties, score),
+    }
+    for name, values in of_filled.items():
+        outcomes[name][filled] = values
+    outcomes["given_subject"] = given_subject(gold_pools, relation)
+    return outcomes
+
+
+def empty_outcomes(gold_pools: GoldPools) -> dict[str, NDArray[Any]]:
+    """Give the outcomes of questions without candidates, and what the pools say of every question."""
+    count, gold_pair = len(gold_pools), gold_pools.gold_pair
+    floats = ("strict", "object", "bound", "confidence", "confidence_without", "given_subject")
+    outcomes: dict[str, NDArray[Any]] = {name: np.zeros(count) for name in floats}
+    outcomes |= {name: np.zeros(count, dtype=np.int64) for name in ("tied", "right_relations")}
+    outcomes |= {name: np.zeros(count, dtype=np.int8) for name in ("first", "last")}
+    oracle = np.zeros(count)
+    oracle[gold_pair != ABSENT] = 1 / gold_pools.namesakes[gold_pair[gold_pair != ABSENT]]
+    counts = gold_pools.pools.counts
+    return outcomes | {
+        "winner": np.full(count, ABSENT, dtype=np.int64),
+        "recalled": (gold_pair != ABSENT).astype(np.int8),
+        "subject_kept": (gold_pools.gold_subject != ABSENT).astype(np.int8),
+        "subjects": counts["subject"].astype(np.int32),
+        "pool": counts["pair"].astype(np.int32),
+        "oracle": oracle,
+    }
+
+
+def by_id(
+    gold_pools: GoldPools, ties: Ties, gold_pair: NDArray[np.int64], relation_ids: list[str]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
+    """Break ties by the ids of subject and relation: whether the first is right, the last, and which pair is first."""
+    place = np.empty(len(relation_ids), dtype=np.int64)
+    place[sorted(range(len(relation_ids)), key=relation_ids.__getitem__)] = np.arange(len(relation_ids))
+    subject = gold_pools.subject_place[gold_pools.pools.pair_subject].astype(np.int64)
+    key = subject * len(relation_ids) + place[gold_pools.pools.relation_of_pair]
+    first = np.minimum.reduceat(np.where(ties.tied, key, FARTHEST), ties.starts)
+    last = np.maximum.reduceat(np.where(ties.tied, key, ABSENT), ties.starts)
+    winner = np.flatnonzero(ties.tied & (key == ties.spread(first)))
+    return first == key[gold_pair], last == key[gold_pair], winner
+
+
+def confidence(ties: Ties, score: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give the probability of a winning pair: scores as log-probabilities, normalised over the pool."""
+    weights = np.exp((score - ties.spread(ties.best)) / MICRO)
+    return np.asarray(1 / np.add.reduceat(weights, ties.starts))
+
+
+def confidence_without(
+    gold_pools: GoldPools, filled: NDArray[np.int64], ties: Ties, score: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Give the confidence if the knowledge base lacked the gold subject; 0 if nothing else is in the pool."""
+    others = gold_pools.pools.pair_subject != ties.spread(gold_pools.gold_subject[filled])
+    best = np.maximum.reduceat(np.where(others, score, np.iinfo(np.int64).min // 2), ties.starts)
+    weights = np.where(others, np.exp(np.minimum((score - ties.spread(best)) / MICRO, 0.0)), 0.0)
+    total = np.add.reduceat(weights, ties.starts)
+    return np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)
+
+
+def given_subject(gold_pools: GoldPools, relation: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give the chance that the gold relation leads among those of the gold subject, 0 without it: (questions,)."""
+    pools, gold_pair = gold_pools.pools, gold_pools.gold_pair
+    expected = np.zeros(len(pools))
+    pairs = np.flatnonzero(pools.pair_subject == gold_pools.gold_subject[pools.question_of_pair])
+    pairs = pairs[gold_pair[pools.question_of_pair[pairs]] != ABSENT]
+    questions, starts = np.unique(pools.question_of_pair[pairs], return_index=True)
+    if len(questions):
+        is_gold = pairs == gold_pair[pools.question_of_pair[pairs]]
+        expected[questions] = find_ties(relation[pairs], starts).expected(is_gold)
+    return expected

@@ -1,0 +1,164 @@
+"""Pools of candidates: the subject-relation pairs that links open up, of one question or of many thousand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.linking.links import Link
+
+KINDS = ("link", "mention", "subject", "relation", "pair")
+"""What a pool has several of; of each there is a column that counts them by question."""
+
+COLUMNS: dict[str, tuple[str, type[np.generic]]] = {
+    "link_start": ("link", np.int32),
+    "link_end": ("link", np.int32),
+    "link_rung": ("link", np.int8),
+    "link_similarity": ("link", np.float64),
+    "link_weight": ("link", np.float64),
+    "mention_start": ("mention", np.int32),
+    "mention_end": ("mention", np.int32),
+    "subject": ("subject", np.uint32),
+    "subject_link": ("subject", np.int32),
+    "subject_mention": ("subject", np.int32),
+    "subject_facts": ("subject", np.int64),
+    "relation": ("relation", np.uint32),
+    "pair_subject": ("pair", np.int32),
+    "pair_relation": ("pair", np.int32),
+}
+"""The kind that each column has a row for, and how wide it is kept where many pools lie end to end."""
+
+POINTERS = {
+    "subject_link": "link",
+    "subject_mention": "mention",
+    "pair_subject": "subject",
+    "pair_relation": "relation",
+}
+"""Columns that hold positions among the rows of another kind."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """The pools C of the paper (Eq. 3) of some questions, end to end, in columns.
+
+    counts      (questions,) for each of KINDS
+    links       start and end in characters, rung, similarity 0 to 100, weight: (links,)
+    mentions    the spans of links that scorers are asked about, once each: (mentions,)
+    subjects    each entity of a pool once, with the best of its links, its mention and its number of facts: (subjects,)
+    relations   those of a pool, once each, ascending, as rows of the knowledge base: (relations,)
+    pairs       the candidates: positions of a subject and of a relation: (pairs,)
+    """
+
+    counts: dict[str, NDArray[np.int64]]
+    link_start: NDArray[np.int64]
+    link_end: NDArray[np.int64]
+    link_rung: NDArray[np.int64]
+    link_similarity: NDArray[np.float64]
+    link_weight: NDArray[np.float64]
+    mention_start: NDArray[np.int64]
+    mention_end: NDArray[np.int64]
+    subject: EntityRows
+    subject_link: NDArray[np.int64]
+    subject_mention: NDArray[np.int64]
+    subject_facts: NDArray[np.int64]
+    relation: NDArray[np.uint32]
+    pair_subject: NDArray[np.int64]
+    pair_relation: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the questions."""
+        return len(self.counts["pair"])
+
+    @property
+    def pairs(self) -> int:
+        """Count the candidates of all questions."""
+        return len(self.pair_subject)
+
+    def first(self, kind: str) -> NDArray[np.int64]:
+        """Give where the rows of each question start, and where the last ones end: (questions + 1,)."""
+        return np.concatenate(([0], np.cumsum(self.counts[kind], dtype=np.int64)))
+
+    def question_of(self, kind: str) -> NDArray[np.int64]:
+        """Give the question that each row of a kind belongs to."""
+        return np.repeat(np.arange(len(self)), self.counts[kind])
+
+    @cached_property
+    def question_of_pair(self) -> NDArray[np.int64]:
+        return self.question_of("pair")
+
+    @cached_property
+    def link_of_pair(self) -> NDArray[np.int64]:
+        return self.subject_link[self.pair_subject]
+
+    @cached_property
+    def subject_of_pair(self) -> EntityRows:
+        """Give the subject of each candidate as a row of the knowledge base."""
+        return self.subject[self.pair_subject]
+
+    @cached_property
+    def relation_of_pair(self) -> NDArray[np.uint32]:
+        """Give the relation of each candidate as a row of the knowledge base."""
+        return self.relation[self.pair_relation]
+
+
+def order_links(links: Sequence[Link]) -> list[Link]:
+    """Sort links, the better first: of an entity that several lead to, a pool keeps the first."""
+    return sorted(links, key=lambda link: link.order)
+
+
+def gather_pool(kb: KnowledgeBase, links: Sequence[Link]) -> Pools:
+    """Open the ordered links of a question up into pairs: C = {(s, r) : M(s, w), s -> r} (paper, Focused Pruning)."""
+    if not links:
+        return EMPTY
+    start = np.array([link.start for link in links])
+    end = np.array([link.end for link in links])
+    linked = np.repeat(np.arange(len(links)), [len(link.entities) for link in links])
+    subjects, first = np.unique(np.concatenate([link.entities for link in links]), return_index=True)
+    subject_link = linked[first]
+    # One number a span stands for np.unique over rows of (start, end), which is ten times as slow.
+    width = int(end.max()) + 1
+    spans, mention = np.unique((start * width + end)[subject_link], return_inverse=True)
+    relations_of = kb.relations_of(subjects)
+    relations, pair_relation = np.unique(relations_of.values, return_inverse=True)
+    pair_subject = np.repeat(np.arange(len(subjects)), np.diff(relations_of.starts))
+    sizes = (len(links), len(spans), len(subjects), len(relations), len(pair_subject))
+    return Pools(
+        counts={kind: np.array([size]) for kind, size in zip(KINDS, sizes, strict=True)},
+        link_start=start,
+        link_end=end,
+        link_rung=np.array([link.rung for link in links]),
+        link_similarity=np.array([link.similarity for link in links]),
+        link_weight=np.array([link.weight for link in links]),
+        mention_start=spans // width,
+        mention_end=spans % width,
+        subject=subjects,
+        subject_link=subject_link,
+        subject_mention=mention,
+        subject_facts=kb.fact_counts(subjects),
+        relation=relations,
+        pair_subject=pair_subject,
+        pair_relation=pair_relation,
+    )
+
+
+def concatenate_pools(pools: Sequence[Pools]) -> Pools:
+    """Put the pools of questions end to end, in columns no wider than they need be."""
+    counts = {kind: np.concatenate([EMPTY.counts[kind][:0], *(pool.counts[kind] for pool in pools)]) for kind in KINDS}
+    columns: dict[str, NDArray[Any]] = {}
+    for name, (kind, dtype) in COLUMNS.items():
+        column = np.concatenate([getattr(EMPTY, name), *(getattr(pool, name) for pool in pools)])
+        if name in POINTERS:
+            before = np.cumsum(counts[POINTERS[name]]) - counts[POINTERS[name]]
+            column = column + np.repeat(before, counts[kind])
+        columns[name] = column.astype(dtype)
+    return Pools(counts, **columns)
+
+
+NOTHING = {name: np.empty(0, dtype=dtype) for name, (_, dtype) in COLUMNS.items()}
+EMPTY = Pools({kind: np.zeros(1, dtype=np.int64) for kind in KINDS}, **NOTHING)
+"""The pool of one question that links to nothing."""

@@ -1,0 +1,171 @@
+"""The joint score: log p(r|q) + beta·log p(s|q, r) + gamma·log p(w|q) over the pool, and what else counts.
+
+Eq. 2 of the paper over the pool C of Eq. 3, with a temperature for each network and a weight for each part.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.errors import BrokenPlugin, KBToolsError
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer, as_scores
+from kbtools.ranking.pools import Pools
+from kbtools.ranking.weights import Weights
+from kbtools.text.question import MarkedQuestion, Question
+
+DECIMALS = 6
+"""Scores are equal if they agree to this many decimals: what networks compute differs in the seventh by machine."""
+
+MICRO = 10**DECIMALS
+"""Scores are integers, in millionths of a log-probability: what ties on one machine ties on every other."""
+
+AT_ONCE = 1024
+"""Mentions that are scored in one call, so that scores of 20,000 questions never lie in memory whole; those of a
+question stay together."""
+
+Progress = Callable[[int], None]
+"""Hears of how many questions are scored."""
+
+
+def score_relations(
+    kb: KnowledgeBase,
+    pools: Pools,
+    questions: Sequence[Question],
+    scorer: RelationScorer,
+    progress: Progress = lambda done: None,
+) -> NDArray[np.float64]:
+    """Give v(r, q) of each mention and each relation of its question's pool: by question, then mention, then relation.
+
+    Raises BrokenPlugin where the scorer fails, or does not give a finite score for all that it is asked.
+    """
+    mentions, relations = pools.first("mention"), pools.first("relation")
+    blocks = [np.empty(0)]
+    for first, last, marked in mark_questions(pools, questions):
+        if marked:
+            v = check_scores(scorer, partial(scorer.score, marked), shape=(len(marked), len(kb.relations)))
+            for at in range(first, last):
+                own = slice(mentions[at] - mentions[first], mentions[at + 1] - mentions[first])
+                blocks.append(v[own, pools.relation[relations[at] : relations[at + 1]]].reshape(-1))
+        progress(last)
+    return np.concatenate(blocks)
+
+
+def score_subjects(
+    pools: Pools,
+    questions: Sequence[Question],
+    scorer: SubjectScorer,
+    progress: Progress = lambda done: None,
+) -> NDArray[np.float64]:
+    """Give u(s, r, q) of each subject: (subjects,); raise BrokenPlugin as `score_relations` does."""
+    mentions, subjects = pools.first("mention"), pools.first("subject")
+    blocks = [np.empty(0)]
+    for first, last, marked in mark_questions(pools, questions):
+        if marked:
+            own = slice(subjects[first], subjects[last])
+            rows, which = pools.subject[own], pools.subject_mention[own].astype(np.int64) - mentions[first]
+            ask = partial(scorer.score, marked, which=which, subjects=rows)
+            blocks.append(check_scores(scorer, ask, shape=(len(rows),)))
+        progress(last)
+    return np.concatenate(blocks)
+
+
+def mark_questions(pools: Pools, questions: Sequence[Question]) -> Iterator[tuple[int, int, list[MarkedQuestion]]]:
+    """Cut questions into batches: the first, the one after the last, and what is asked of them, a row a mention."""
+    starts = pools.first("mention")
+    begins, ends = pools.mention_start.tolist(), pools.mention_end.tolist()
+    first = 0
+    while first < len(pools):
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + AT_ONCE, side="right")) - 1)
+        yield (
+            first,
+            last,
+            [
+                MarkedQuestion(questions[at], begins[row], ends[row])
+                for at in range(first, last)
+                for row in range(starts[at], starts[at + 1])
+            ],
+        )
+        first = last
+
+
+def score_parts(
+    pools: Pools, weights: Weights, *, v: NDArray[np.floating], u: NDArray[np.floating] | None = None
+) -> dict[str, NDArray[np.float64]]:
+    """Give the parts of every candidate's score, (pairs,) each; v and u as `score_relations`, `score_subjects` do."""
+    link = pools.link_of_pair
+    parts: dict[str, NDArray[Any]] = {
+        "relation": relation_part(pools, v, weights),
+        "mention": (weights.mention * pools.link_weight)[link],
+        "rung": (weights.rung * (1.0 - pools.link_rung))[link],
+        "similarity": (weights.similarity * np.log(pools.link_similarity / 100))[link],
+    }
+    if u is not None:
+        parts["subject"] = weights.subject * subject_part(pools, u, weights)
+    if weights.popularity or u is None:
+        facts = np.log1p(pools.subject_facts)
+        parts["popularity"] = (weights.popularity * facts / (1 + facts))[pools.pair_subject]
+    return parts
+
+
+def add_parts(parts: dict[str, NDArray[np.float64]]) -> NDArray[np.int64]:
+    """Add the parts of scores up, in millionths: (pairs,)."""
+    return as_micro(np.sum(list(parts.values()), axis=0))
+
+
+def as_micro(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Round log-probabilities to whole millionths."""
+    return np.asarray(np.round(values * MICRO)).astype(np.int64)
+
+
+def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> NDArray[np.float64]:
+    """Give log p(r|q), normalised over the relations of the pool (paper, Eq. 9): (pairs,)."""
+    if not len(v):
+        return np.zeros(pools.pairs)
+    width = pools.counts["relation"]
+    # Where each mention's block of v starts: a mention has a score for every relation of its question's pool.
+    sizes = np.repeat(width, pools.counts["mention"])
+    starts = np.cumsum(sizes) - sizes
+    filled = sizes > 0
+    firsts, lengths = starts[filled], sizes[filled]
+    scaled = weights.relation * v.astype(np.float64)
+    scaled -= np.repeat(np.maximum.reduceat(scaled, firsts), lengths)
+    scaled -= np.repeat(np.log(np.add.reduceat(np.exp(scaled), firsts)), lengths)
+    column = pools.pair_relation - np.repeat(np.cumsum(width) - width, pools.counts["pair"])
+    log_probability: NDArray[np.float64] = scaled[starts[pools.subject_mention[pools.pair_subject]] + column]
+    return log_probability
+
+
+def subject_part(pools: Pools, u: NDArray[np.floating], weights: Weights) -> NDArray[np.float64]:
+    """Give log p(s|q, r), normalised over the subjects of the pool (paper, Eq. 11): (pairs,).
+
+    alpha·h(r, s) counts only in the normaliser, between the subjects that have r and the others: every pair has r.
+    """
+    filled = np.flatnonzero(pools.counts["subject"])
+    starts, sizes = pools.first("subject")[filled], pools.counts["subject"][filled]
+    scaled = weights.sharpness * u.astype(np.float64)
+    scaled = scaled - np.repeat(np.maximum.reduceat(scaled, starts), sizes) if len(filled) else scaled
+    total = np.zeros(len(pools))
+    total[filled] = np.add.reduceat(np.exp(scaled), starts) if len(filled) else 0.0
+    able = np.bincount(pools.pair_relation, weights=np.exp(scaled)[pools.pair_subject], minlength=len(pools.relation))
+    others = np.maximum(np.repeat(total, pools.counts["relation"]) - able, 0.0)
+    normaliser = np.log(np.exp(weights.alpha) * able + others)
+    log_probability: NDArray[np.float64] = scaled[pools.pair_subject] + weights.alpha - normaliser[pools.pair_relation]
+    return log_probability
+
+
+def check_scores(
+    scorer: object, score: Callable[[], NDArray[np.float64]], *, shape: tuple[int, ...]
+) -> NDArray[np.float64]:
+    """Ask a scorer; raise BrokenPlugin where it fails, or gives other than finite scores of a shape."""
+    name = type(scorer).__name__
+    try:
+        scores = score()
+    except KBToolsError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BrokenPlugin(f"scorer {name} failed: {error!r}", name=name) from error
+    return as_scores(scores, scorer=name, shape=shape)

@@ -1,0 +1,185 @@
+"""The joint score is the paper's factorisation over the pool; weights are chosen and kept."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import ModelUnusable
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.strict import link_strictly
+from kbtools.questions import read_annotated
+from kbtools.ranking.order import rank
+from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
+from kbtools.ranking.score import score_parts, score_relations, score_subjects
+from kbtools.ranking.weights import (
+    DEFAULT,
+    FILE,
+    WITH_SUBJECT,
+    Weights,
+    keep_weights,
+    ranking_key,
+    read_weights,
+)
+from kbtools.scorers.counts import FactCount, TypeCount
+from kbtools.scorers.lexical import LexicalScorer
+from kbtools.text.question import MarkedQuestion, Question
+from kbtools.tuning import GoldScores, choose_weights, score_gold, tune_weights
+
+
+class Known:
+    """A subject scorer with one score for each entity row."""
+
+    def __init__(self, scores: dict[int, float]) -> None:
+        self.scores = scores
+
+    def score(self, asked: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+        return np.array([self.scores[int(row)] for row in subjects])
+
+
+QUESTION = Question.read("what is in the time zone of paris")
+
+
+@pytest.fixture
+def pool(tiny_memory: KnowledgeBase) -> Pools:
+    """Give a pool of two subjects: both are contained by something, one of them has a time zone as well."""
+    return gather_pool(tiny_memory, order_links(link_strictly(tiny_memory, QUESTION)))
+
+
+def parts_of(
+    kb: KnowledgeBase, pool: Pools, u: tuple[float, float], weights: Weights = WITH_SUBJECT
+) -> dict[str, np.ndarray]:
+    """Score a pool with u of its two subjects."""
+    subject = Known(dict(zip(pool.subject.tolist(), u, strict=True)))
+    v = score_relations(kb, pool, [QUESTION], LexicalScorer(kb.relations))
+    return score_parts(pool, weights, v=v, u=score_subjects(pool, [QUESTION], subject))
+
+
+def test_a_subject_is_normalised_over_the_pool(tiny_memory: KnowledgeBase, pool: Pools) -> None:
+    parts = parts_of(tiny_memory, pool, (math.log(3), 0.0), replace(WITH_SUBJECT, alpha=0.0))
+
+    first = pool.pair_subject == 0
+    assert np.exp(parts["subject"][first]) == pytest.approx(0.75)
+    assert np.exp(parts["subject"][~first]) == pytest.approx(0.25)
+
+
+def test_alpha_counts_only_in_the_normaliser(tiny_memory: KnowledgeBase, pool: Pools) -> None:
+    relations = [tiny_memory.relations[row] for row in pool.relation_of_pair]
+    place = relations.index("location.time_zone")
+    alone = [0.75, 0.25][pool.pair_subject[place]]
+
+    parts = parts_of(tiny_memory, pool, (math.log(3), 0.0), replace(WITH_SUBJECT, alpha=math.log(2)))
+
+    assert np.exp(parts["subject"][place]) == pytest.approx(2 * alone / (2 * alone + 1 - alone))
+
+
+def test_temperature_and_weights_scale_their_parts(tiny_memory: KnowledgeBase, pool: Pools) -> None:
+    whole, half = (
+        parts_of(tiny_memory, pool, (1.0, 0.0), replace(WITH_SUBJECT, subject=value))["subject"] for value in (1.0, 0.5)
+    )
+    flat = parts_of(tiny_memory, pool, (1.0, 0.0), replace(WITH_SUBJECT, relation=0.0))["relation"]
+
+    assert half == pytest.approx(whole / 2)
+    assert np.exp(flat) == pytest.approx(1 / len(np.unique(pool.relation)))
+
+
+@pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
+@pytest.mark.parametrize("subject", [None, "fact-count"])
+def test_many_pools_score_as_each_alone(
+    sample_memory: Answerer, examples: Path, pruning: str, subject: str | None
+) -> None:
+    questions = list(read_annotated(examples / "sample.test.txt"))
+    texts = [Question.read(gold.text) for gold in questions]
+    scorer = sample_memory.scorer("lexical")
+    by = sample_memory.subject_scorer(subject) if subject else None
+    alone = [
+        rank(sample_memory.kb, question, sample_memory.gather(question, pruning=pruning).pool, scorer=scorer, top=None,
+             subject=by).parts
+        for question in texts
+    ]  # fmt: skip
+
+    scores = score_gold(sample_memory, questions, pruning=pruning, scorer="lexical", subject=subject)
+    together = score_parts(scores.pools, DEFAULT, v=scores.v, u=scores.u)
+
+    for part, values in together.items():
+        expected = np.concatenate([parts[part] for parts in alone if parts])
+        assert np.allclose(values, expected, rtol=0, atol=1e-12)
+
+
+def test_a_question_that_links_to_no_fact_does_not_shift_the_others(sample_memory: Answerer) -> None:
+    texts = [Question.read(text) for text in ("who wrote it", "atlantis", "zzz", "where is springfield", "atlantis")]
+    pools = [sample_memory.gather(question, pruning="n-gram").pool for question in texts]
+    scorer = sample_memory.scorer("lexical")
+
+    together = concatenate_pools(pools)
+    v = score_relations(sample_memory.kb, together, texts, scorer)
+    parts = score_parts(together, DEFAULT, v=v)
+
+    alone = [rank(sample_memory.kb, question, pool, scorer=scorer, top=None).parts.get("relation", np.empty(0))
+             for question, pool in zip(texts, pools, strict=True)]  # fmt: skip
+    assert [pool.pairs for pool in pools][1] == 0
+    assert parts["relation"].tolist() == pytest.approx(np.concatenate(alone).tolist())
+
+
+@pytest.mark.parametrize("control", [FactCount, TypeCount])
+def test_a_control_prefers_what_is_counted_more(tiny_memory: KnowledgeBase, control: type) -> None:
+    rows = [row for row in tiny_memory.rows(["m.01paris", "m.02paris"]) if row is not None]
+
+    scores = control(tiny_memory).score([], which=np.zeros(2, dtype=np.int64), subjects=np.array(rows, dtype=np.uint32))
+
+    assert scores[0] > scores[1]
+
+
+def test_a_tie_counts_as_its_expected_value(tiny_memory: KnowledgeBase, pool: Pools) -> None:
+    two = concatenate_pools([pool, gather_pool(tiny_memory, [])])
+    v = score_relations(tiny_memory, two, [QUESTION, QUESTION], LexicalScorer(tiny_memory.relations))
+    gold = np.arange(two.pairs) == 0
+    flat = replace(WITH_SUBJECT, relation=0.0, alpha=0.0, rung=0.0)
+
+    scores = GoldScores(two, v, np.zeros(len(two.subject)), gold)
+
+    assert scores.expected(flat).tolist() == pytest.approx([1 / pool.pairs, 0.0])
+
+
+def test_chosen_weights_are_no_worse_and_are_used(sample_memory: Answerer, examples: Path, tmp_path: Path) -> None:
+    answerer = Answerer(sample_memory.kb)
+    query: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
+
+    tuned = tune_weights(answerer, examples / "sample.valid.txt", models=tmp_path, **query)
+    reopened = Answerer(sample_memory.kb, models=tmp_path)
+
+    assert tuned.after >= tuned.before
+    assert reopened.weights(**query) == answerer.weights(**query) == tuned.weights
+    assert reopened.weights(pruning="n-gram", scorer="lexical", subject=None) == DEFAULT
+
+
+def test_a_subject_scorer_is_a_part_of_the_score(sample_memory: Answerer) -> None:
+    result = sample_memory.query("who wrote it", subject="fact-count")
+
+    assert all({"relation", "subject"} <= set(found.parts) for found in result.candidates)
+    assert all("popularity" not in found.parts for found in result.candidates)
+
+
+def test_nothing_reachable_keeps_the_defaults() -> None:
+    assert choose_weights(lambda weights: 0.0, subject=False) == DEFAULT
+
+
+def test_weights_are_kept_by_name(tmp_path: Path) -> None:
+    keys = [ranking_key(pruning="n-gram", scorer=scorer, subject=None) for scorer in ("bigru", "ltg-cnn")]
+
+    keep_weights(tmp_path, keys[0], Weights(mention=0.5))
+    keep_weights(tmp_path, keys[1], Weights(mention=0.25))
+
+    assert [read_weights(tmp_path)[key].mention for key in keys] == [0.5, 0.25]
+
+
+def test_damaged_weights_are_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"?")
+
+    with pytest.raises(ModelUnusable, match=r"ranking\.msgpack: damaged, or of another version"):
+        read_weights(tmp_path)
