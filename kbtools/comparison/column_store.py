@@ -3,7 +3,8 @@
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import KBUnusable, RunUnusable
+from kbtools.errors import KBUnusable, OutputUnusable, RunUnusable
 from kbtools.storage import read_record, write_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-columns", 1
@@ -32,13 +33,32 @@ class Columns:
 
 
 def write_columns(path: Path, columns: Columns) -> None:
-    """Write columns to a file that appears whole or not at all."""
+    """Write columns to a file that appears whole or not at all; raise OutputUnusable where that cannot be."""
     packed = {
         name: [array.dtype.str, zlib.compress(np.ascontiguousarray(array).tobytes(), LEVEL)]
         for name, array in columns.arrays.items()
     }
     record = {"fingerprint": columns.fingerprint, "facts": dict(columns.facts), "columns": packed}
-    write_record(path, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+    with named_failure(path):
+        write_record(path, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text to a file that appears whole or not at all; raise OutputUnusable where that cannot be."""
+    temporary = path.with_name(path.name + ".new")
+    with named_failure(path):
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+        temporary.replace(path)
+    return path
+
+
+@contextmanager
+def named_failure(path: Path) -> Iterator[None]:
+    """Say which file of a run cannot be written, and why: a full disk, a folder that is gone."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputUnusable(f"{path}: cannot be written ({error.strerror})", path=str(path)) from error
 
 
 def read_columns(path: Path) -> Columns:

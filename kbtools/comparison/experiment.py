@@ -1,5 +1,6 @@
 """A comparison from its request to its run: the cells that are not on disk yet are filled."""
 
+import os
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from kbtools.answering import Answerer
 from kbtools.comparison.fingerprints import Fingerprints, kb_digest, questions_digest
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.run_folder import VALID, Provenance, Run, RunOrigin, open_run, prepare_run
+from kbtools.comparison.run_folder import RECORD, VALID, Provenance, Run, RunOrigin, open_run, prepare_run
 from kbtools.comparison.stages import StageProgress, Stages
 from kbtools.errors import SourceEmpty
 from kbtools.pruning.pruners import guide_of
@@ -71,10 +72,15 @@ def make_parts(answerer: Answerer, grid: Grid) -> None:
 def start_run(answerer: Answerer, request: Request, questions: list[AnnotatedQuestion]) -> Fingerprints:
     """Make the folder of a run, or refuse one that holds something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
-    kb = Provenance(str(request.kb_path), prints.kb)
-    gold = Provenance(str(request.questions), prints.questions)
+    kb = Provenance(readable(request.kb_path), prints.kb)
+    gold = Provenance(readable(request.questions), prints.questions)
     prepare_run(request.out, RunOrigin(kb, gold, __version__), request.grid.cells())
     return prints
+
+
+def readable(path: Path) -> str:
+    """Write a path so that it can be kept and shown: bytes that are no UTF-8 become escapes."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def fill_run(
@@ -82,7 +88,7 @@ def fill_run(
 ) -> None:
     """Fill the cells over one file of questions."""
     cells = request.grid.cells()
-    with locked(request.out):
+    with locked(request.out / RECORD):
         stages = Stages(answerer, request.out, questions, prints, cells, watch)
         stages.drop_outdated()
         for _, group in groupby(sorted(cells), key=lambda cell: cell.pruning):

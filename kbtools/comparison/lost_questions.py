@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.comparison.column_store import Columns
+from kbtools.comparison.column_store import Columns, named_failure, write_text
 from kbtools.comparison.gold import ABSENT, Fault, Gold
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.pools import GoldPools
+from kbtools.errors import RunUnusable
 from kbtools.kb.contract import KnowledgeBase
 
 EXAMPLES = "errors"
@@ -99,9 +100,21 @@ def write_examples(
             records.append(json.dumps(record, ensure_ascii=False) + "\n")
             lines += [*example_lines(record), ""]
     folder = out / EXAMPLES
-    folder.mkdir(exist_ok=True)
-    (folder / f"{cell.file}.md").write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
-    (folder / f"{cell.file}.jsonl").write_text("".join(records), encoding="utf-8", errors="backslashreplace")
+    with named_failure(folder):
+        folder.mkdir(exist_ok=True)
+    write_text(folder / f"{cell.file}.md", "\n".join(lines))
+    write_text(folder / f"{cell.file}.jsonl", "".join(records))
+
+
+def read_examples(out: Path, cell: Cell) -> list[dict[str, Any]]:
+    """Read the examples of a cell, none where it has none; raise RunUnusable where they are damaged."""
+    path = out / EXAMPLES / f"{cell.file}.jsonl"
+    if not path.is_file():
+        return []
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    except ValueError as error:
+        raise RunUnusable(f"{path}: damaged; run kbtools compare --errors again", path=str(path)) from error
 
 
 def example_record(kb: KnowledgeBase, question: int, outcomes: Columns, pools: GoldPools, gold: Gold) -> dict[str, Any]:

@@ -16,7 +16,6 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid #ddd; padding: 0.25rem 0.6rem; text-align: left; white-space: nowrap; }
-td.text { white-space: normal; min-width: 12rem; }
 .number { text-align: right; }
 tr.best { background: #eef6ee; font-weight: 600; }
 figure { display: inline-block; margin: 0.5rem; max-width: 100%; }

@@ -63,7 +63,7 @@ def draw_recall(report: Report, axes: "Axes") -> None:
     axes.set_ylim(top=min(axes.get_ylim()[1], 100.5))
     axes.set(xlabel="candidate pairs per question, mean", ylabel="gold pair in the pool, per cent")
     axes.set_title("Recall against pool size")
-    axes.legend()
+    legend_below(axes)
 
 
 def draw_heat_map(report: Report, axes: "Axes") -> None:
@@ -100,7 +100,7 @@ def draw_calibration(report: Report, axes: "Axes") -> None:
         axes.plot([bar.confidence for bar in bins], [bar.correct for bar in bins], marker="o", label=label)
     axes.set(xlabel="confidence", ylabel="share that is right", xlim=(0, 1), ylim=(0, 1))
     axes.set_title(f"Calibration of {cell.label}")
-    axes.legend()
+    legend_below(axes)
 
 
 def draw_risk(report: Report, axes: "Axes") -> None:

@@ -9,13 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kbtools.comparison.column_store import named_failure, write_text
 from kbtools.comparison.report.markup import html_page, markdown_page
 from kbtools.comparison.report.pictures import draw_pictures, picture_bytes
 from kbtools.comparison.report.sections import make_sections
 from kbtools.comparison.report.summary import Report, is_control
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Resamples, compare_cells
-from kbtools.errors import OutputUnusable
 
 JSON_VERSION = 1
 PICTURES, PAGE = "pictures", "report.html"
@@ -49,24 +49,13 @@ def write_page_with_pictures(report: Report) -> Path:
         for name, figure in draw_pictures(report).items()
     }
     folder = report.run.folder / PICTURES
-    try:
+    with named_failure(folder):
         folder.mkdir(exist_ok=True)
         for name, kinds in drawn.items():
             for kind, content in kinds.items():
                 (folder / f"{name}.{kind}").write_bytes(content)
-    except OSError as error:
-        raise OutputUnusable(f"{folder}: cannot be written ({error.strerror})", path=str(folder)) from error
     page = html_page(report, make_sections(report), {name: kinds["svg"] for name, kinds in drawn.items()})
     return write_text(report.run.folder / PAGE, page)
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write a text; raise OutputUnusable where that cannot be."""
-    try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise OutputUnusable(f"{path}: cannot be written ({error.strerror})", path=str(path)) from error
-    return path
 
 
 def figures_csv(report: Report) -> str:

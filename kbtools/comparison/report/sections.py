@@ -1,10 +1,11 @@
 """The sections of a report, table by table, before they are Markdown or HTML."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from kbtools.comparison.calibration import calibration_figures, run_calibration
 from kbtools.comparison.figures import MEANINGS
-from kbtools.comparison.lost_questions import Cause
+from kbtools.comparison.lost_questions import EXAMPLES, Cause, read_examples
 from kbtools.comparison.report.markup import Section
 from kbtools.comparison.report.paper_tables import paper_sections
 from kbtools.comparison.report.summary import COLUMNS, Report, cell_names, show, show_interval
@@ -22,6 +23,7 @@ def make_sections(report: Report) -> list[Section]:
         causes_section(report),
         calibration_section(report),
         abstention_section(report),
+        *examples_sections(report),
         *paper_sections(report),
     ]
 
@@ -138,3 +140,21 @@ def abstention_section(report: Report) -> Section:
         rows,
         notes=["outside the knowledge base: every question again, with its gold subject taken out of the pool"],
     )
+
+
+def examples_sections(report: Report) -> list[Section]:
+    """Show lost questions of the best cell, where kbtools compare --errors wrote some."""
+    cell = report.best.cell
+    rows = [
+        [example["cause"], example["question"], pair_text(example["gold"]), pair_text(example["found"])]
+        for example in read_examples(report.run.folder, cell)
+    ]
+    lead = f"{cell.label}: some of each cause, drawn at random; the folder {EXAMPLES} has those of every cell."
+    return [Section("Lost questions", lead, ["cause", "question", "gold", "won"], rows, words=4)] if rows else []
+
+
+def pair_text(pair: dict[str, Any] | None) -> str:
+    """Write a subject and a relation of an example."""
+    if pair is None:
+        return "no candidates"
+    return f"{pair['name'] or 'no name'} ({pair['subject']}), {pair['relation']}"

@@ -1,5 +1,6 @@
 """Whether a run is filled once, goes on after a stop, keeps apart what differs, and says what is wrong."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.report.markup import markdown_page
 from kbtools.comparison.report.sections import make_sections
 from kbtools.comparison.report.summary import make_report
-from kbtools.comparison.run_folder import Run, open_run
+from kbtools.comparison.run_folder import RECORD, Run, open_run
 from kbtools.errors import (
     BadLine,
     BrokenPlugin,
+    BuildLocked,
     OutputUnusable,
     RunMismatch,
     RunMissing,
@@ -25,6 +27,7 @@ from kbtools.errors import (
 )  # fmt: skip
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
+from kbtools.storage import locked
 from kbtools.text.question import MarkedQuestion, Question
 
 Ask = Callable[..., Request]
@@ -270,3 +273,64 @@ def test_questions_without_any_candidate_are_all_wrong(
 
     assert {cell: run.strict(cell).tolist() for cell in run.cells} == dict.fromkeys(run.cells, [0.0] * count)
     assert "- | -" in markdown_page(make_report(run), make_sections(make_report(run)))
+
+
+@pytest.mark.parametrize("name", ["cells", "pools", "relation", "subject", "gold.columns"])
+def test_one_flipped_bit_is_computed_again_and_never_believed(answerer: Answerer, request_for: Ask, name: str) -> None:
+    whole = compare(answerer, request_for())
+    strict = {cell: whole.strict(cell).tolist() for cell in whole.cells}
+    target = whole.folder / name
+    path = min(target.iterdir()) if target.is_dir() else target
+    content = path.read_bytes()
+    # The cells rest on what is damaged: without them every stage is read again.
+    kept = [cell for cell in (whole.folder / "cells").iterdir() if cell != path]
+
+    for at in range(40, len(content), len(content) // 7):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        for cell in kept:
+            cell.unlink(missing_ok=True)
+        mended = compare(answerer, request_for())
+        assert {cell: mended.strict(cell).tolist() for cell in mended.cells} == strict
+
+
+@pytest.mark.parametrize("name", ["cells", "gold.columns", "run.msgpack"])
+def test_one_flipped_bit_is_named_where_nothing_can_be_computed(
+    answerer: Answerer, request_for: Ask, name: str
+) -> None:
+    run = compare(answerer, request_for())
+    target = run.folder / name
+    path = min(target.iterdir()) if target.is_dir() else target
+    content = path.read_bytes()
+
+    for at in range(40, len(content), len(content) // 7):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(RunUnusable, match="damaged or written by another version"):
+            open_run(run.folder)
+
+
+def test_the_folder_where_one_stands_may_hold_the_run(
+    answerer: Answerer, request_for: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    run = compare(answerer, request_for(out=Path(".")))
+
+    assert len(run.cells) == 12
+    assert {path.name for path in tmp_path.iterdir()} == {"here"}
+
+
+def test_a_path_that_is_no_text_is_kept_as_escapes(
+    answerer: Answerer, request_for: Ask, sample_questions: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / os.fsdecode(b"q\xff.txt")
+    path.write_bytes(sample_questions.read_bytes())
+
+    assert compare(answerer, request_for(questions=path)).origin.questions.path.endswith("q\\xff.txt")
+
+
+def test_two_comparisons_in_one_folder_are_not_mixed(answerer: Answerer, request_for: Ask) -> None:
+    run = compare(answerer, request_for())
+
+    with locked(run.folder / RECORD), pytest.raises(BuildLocked, match="another process is building it"):
+        compare(answerer, request_for())

@@ -1,16 +1,24 @@
 """Whether the pictures are drawn and the page stands alone."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kbtools.answering import Answerer
 from kbtools.comparison.experiment import Request, compare
-from kbtools.comparison.grid import Grid
+from kbtools.comparison.grid import Cell, Grid
+from kbtools.comparison.report.markup import html_page
+from kbtools.comparison.report.pictures import draw_pictures
 from kbtools.comparison.report.report_files import write_page, write_page_with_pictures
+from kbtools.comparison.report.sections import examples_sections, make_sections
 from kbtools.comparison.report.summary import Report, make_report
+from kbtools.comparison.run_folder import Run
+from kbtools.errors import RunUnusable
 
 VOID = {"meta", "img", "br"}
 
@@ -87,3 +95,56 @@ def test_a_run_where_nothing_is_found_is_drawn(sample_memory: Answerer, tmp_path
     page = write_page_with_pictures(make_report(compare(sample_memory, request)))
 
     assert page.stat().st_size > 0
+
+
+def test_no_two_labels_of_a_picture_overlap(sample_run: Run) -> None:
+    """Draw as many cells, with as long names, as a large comparison has."""
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'kbtools[report]'")
+    columns = next(iter(sample_run.cells.values()))
+    pruners = ["n-gram", "n-gram+", "n-gram-idf", "focused", "focused-kb", "focused-k", "my_package.pruners:MyPruner"]
+    scorers, subjects = ["embed-avg", "bigru", "ltg-cnn+", "bigru,ltg-cnn+"], ["type-vector", "none", "popularity"]
+    large = {Cell(*names): columns for names in product(pruners, scorers, subjects)}
+
+    figures = draw_pictures(make_report(replace(sample_run, cells=large)))
+
+    assert {name: overlaps(figure) for name, figure in figures.items()} == {name: [] for name in figures}
+
+
+def overlaps(figure: Any) -> list[tuple[str, str]]:
+    """List the pairs of labels of a picture that share some of its area."""
+    figure.draw_without_rendering()
+    (axes, *_) = figure.axes
+    shown = [*axes.get_xticklabels(), *axes.get_xticklabels(minor=True), *axes.get_yticklabels(), *axes.texts]
+    shown += [axes.title, axes.xaxis.label, axes.yaxis.label]
+    shown += [text for legend in [axes.get_legend(), *figure.legends] if legend for text in legend.get_texts()]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in shown if text.get_text() and text.get_visible()]
+    frame = axes.get_window_extent()
+    boxes = [(text, box) for text, box in boxes if is_within(box, frame, figure)]
+    return [(one, other) for (one, box), (other, beside) in combinations(boxes, 2) if box.overlaps(beside)]
+
+
+def is_within(box: Any, frame: Any, figure: Any) -> bool:
+    """Tell whether a label is drawn at all: ticks beyond the ends of an axis are not."""
+    return bool(
+        frame.x0 - 1 <= (box.x0 + box.x1) / 2 <= frame.x1 + 1 or frame.y0 - 1 <= (box.y0 + box.y1) / 2 <= frame.y1 + 1
+    )
+
+
+def test_lost_questions_are_shown_with_what_won(sample_run: Run) -> None:
+    page = html_page(make_report(sample_run), make_sections(make_report(sample_run)), {})
+
+    assert "<h2>Lost questions</h2><p>n-gram+ / lexical / none: some of each cause" in page
+    assert page.count("<td>namesake tie</td>") == 1
+
+
+def test_without_examples_no_lost_questions_are_shown(report: Report) -> None:
+    assert examples_sections(report) == []
+
+
+def test_damaged_examples_are_named(sample_run: Run, tmp_path: Path) -> None:
+    best = make_report(sample_run).best.cell
+    (tmp_path / "errors").mkdir()
+    (tmp_path / "errors" / f"{best.file}.jsonl").write_text('{"question": "wh', encoding="utf-8")
+
+    with pytest.raises(RunUnusable, match="damaged; run kbtools compare --errors again"):
+        make_sections(make_report(replace(sample_run, folder=tmp_path)))
