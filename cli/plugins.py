@@ -1,18 +1,19 @@
-"""kbtools plugins: what can be plugged in, and whether it keeps its contract."""
+"""kbtools plugins: the plugins that are installed, and the contract suites that their authors run."""
 
 import json
+from pathlib import Path
 
 import click
 
 from kbtools.cli.options import json_option
-from kbtools.plugins import list_offers
+from kbtools.plugins import KINDS, list_offers
 
 
 @click.group("plugins", invoke_without_command=True)
 @json_option
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
-    """List scorers and backends by name, with the distribution that offers each and what it needs."""
+    """List plugins of every kind by name, with the distribution that offers each and what it needs."""
     if context.invoked_subcommand:
         return
     for offer in list_offers():
@@ -21,14 +22,20 @@ def command(context: click.Context, as_json: bool) -> None:
             click.echo(json.dumps(record))
         else:
             needs = f"needs {', '.join(offer.needs)}" if offer.needs else ""
-            click.echo(f"{offer.name:<14} {offer.kind:<16} {offer.distribution:<24} {needs}".rstrip())
+            click.echo(f"{offer.name:<15} {offer.kind:<16} {offer.distribution:<24} {needs}".rstrip())
 
 
 @command.command("check")
 @click.argument("name")
-def check(name: str) -> None:
-    """Run the contract suite of relation scorers on NAME, a plugin or module:Class."""
-    from kbtools.scorers.check import check_scorer
+@click.option("--kind", type=click.Choice(list(KINDS.values())), help="The kind, where the name does not tell it.")
+@click.option(
+    "--sample",
+    type=click.Path(path_type=Path),
+    help="What a reader reads, a small file, or what a backend opens, a small knowledge base.",
+)
+def check(name: str, kind: str | None, sample: Path | None) -> None:
+    """Run the contract suite of its kind on NAME, a plugin or module:Class."""
+    from kbtools.suites import check_plugin
 
-    for claim in check_scorer(name):
+    for claim in check_plugin(name, kind=kind, sample=sample):
         click.echo(f"ok: {claim}")

@@ -105,7 +105,11 @@ def test_imports_are_absolute_and_by_installed_name() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [pytest.param(["-c", "import kbtools"], id="import"), pytest.param([KBTOOLS_SCRIPT, "--help"], id="help")],
+    [
+        pytest.param(["-c", "import kbtools"], id="import"),
+        pytest.param([KBTOOLS_SCRIPT, "--help"], id="help"),
+        *[pytest.param([KBTOOLS_SCRIPT, command, "--help"], id=command) for command in ("query", "train", "plugins")],
+    ],
 )
 def test_heavy_libraries_stay_unloaded(arguments: list[str]) -> None:
     loaded = modules_loaded(arguments)

@@ -102,14 +102,6 @@ def test_a_mistake_is_one_sentence(
     assert not (tmp_path / "models" / "relation").exists()
 
 
-def test_plugins_are_listed_and_checked() -> None:
-    listed = CliRunner().invoke(main, ["plugins", "--json"])
-    checked = CliRunner().invoke(main, ["plugins", "check", "lexical"])
-
-    assert '"name": "bigru"' in listed.stdout
-    assert checked.stdout.count("ok: ") == 7
-
-
 def test_each_part_is_trained_alone_and_weights_are_chosen(sample_path: Path, examples: Path, tmp_path: Path) -> None:
     models, kb = ("--out", str(tmp_path / "models")), ("--kb", str(sample_path))
     files = ("--train", str(examples / "sample.train.txt"), "--valid", str(examples / "sample.valid.txt"))

@@ -1,0 +1,172 @@
+"""The contract of backends: what one lists of a knowledge base, it must also find as the reference in memory does."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from kbtools.errors import KBMissing, KBUnusable
+from kbtools.indexers.memory import MemoryKB
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.plugins import BACKENDS, construct, load_class
+from kbtools.suites.checking import Claim, check_claims
+from kbtools.text.question import Question
+
+MOST_ENTITIES = 20_000
+"""Entities of the knowledge base at most, since the reference looks at every name for every misspelling."""
+
+MISSPELT = 50
+"""Names that are asked for with a letter left out."""
+
+
+def check_backend(name: str, sample: Path | None = None) -> Iterator[str]:
+    """Open a small knowledge base with a backend, and yield each claim that holds."""
+    if sample is None:
+        raise KBMissing(f"backend {name!r} is checked on a small knowledge base that it opens, and none is named")
+    backend = load_class(BACKENDS, name)
+    yield from check_kb(name, construct(name, lambda: backend(sample)))
+
+
+def check_kb(name: str, kb: KnowledgeBase) -> Iterator[str]:
+    """Hold an open knowledge base to the contract, and yield each claim that holds."""
+    entities = kb.manifest.counts["entities"].unique
+    if entities > MOST_ENTITIES:
+        raise KBUnusable(f"holds {entities:,} entities; a backend is checked on one of at most {MOST_ENTITIES:,}")
+    yield from check_claims(name, Contract.over(kb, np.arange(entities, dtype=np.uint32)).claims())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contract:
+    """A knowledge base and its reference, with the rows of all its entities in each."""
+
+    kb: KnowledgeBase
+    rows: EntityRows
+    reference: MemoryKB
+    there: EntityRows
+
+    @classmethod
+    def over(cls, kb: KnowledgeBase, rows: EntityRows) -> "Contract":
+        """Read all that a knowledge base lists into a reference."""
+        ids, relations, types = kb.ids(rows), kb.relations, kb.types
+        reference = MemoryKB(
+            [(ids[s], relations[r], ids[o]) for s, r, o in kb.facts_between(0, len(rows)).tolist()],
+            [(entity, name) for row, entity in enumerate(ids) for name in kb.aliases(row)],
+            [
+                (entity, types[kind])
+                for entity, kinds in zip(ids, runs(kb.types_of(rows)), strict=True)
+                for kind in kinds
+            ],
+        )
+        there = [row for row in reference.rows(ids) if row is not None]
+        return cls(kb, rows, reference, np.array(there, dtype=np.uint32))
+
+    def claims(self) -> list[Claim]:
+        return [
+            ("ids and rows undo each other, and an unknown id has no row", self.ids_and_rows),
+            ("an entity has a fact, a name or is an object", lambda: len(self.there) == len(self.rows)),
+            ("relations and types are listed once each", self.labels_are_unique),
+            (
+                "relations of entities are those of their facts, ascending",
+                lambda: self.groups("relations_of", "relations"),
+            ),
+            ("types of entities ascend, in the order asked", lambda: self.groups("types_of", "types")),
+            ("facts are counted", self.counts),
+            ("objects ascend, and there are none without a fact", self.objects),
+            ("facts of a range are those of its entities, in order", self.ranges),
+            ("a name is the first of the aliases", self.names),
+            ("every form finds what is stored under it", self.forms_are_found),
+            ("a misspelt form finds the names that the reference finds", self.similar),
+            ("words are counted in normal forms", self.words),
+            ("the manifest tells how many words names have", self.lengths),
+            ("no entities, no facts, types, names or ids", self.nobody),
+            ("hints change no answer", self.hints),
+        ]
+
+    def ids_and_rows(self) -> bool:
+        return self.kb.rows([*self.kb.ids(self.rows), "no such id", ""]) == [*self.rows.tolist(), None, None]
+
+    def labels_are_unique(self) -> bool:
+        return all(len(set(labels)) == len(labels) for labels in (self.kb.relations, self.kb.types))
+
+    def groups(self, method: str, labels: str) -> bool:
+        """Compare the groups of entities that come in no order, each twice."""
+        order = np.random.default_rng(7).permutation(np.tile(np.arange(len(self.rows)), 2))
+        own, other = (
+            runs(getattr(self.kb, method)(self.rows[order])),
+            runs(getattr(self.reference, method)(self.there[order])),
+        )
+        names, others = getattr(self.kb, labels), getattr(self.reference, labels)
+        return all(run == sorted(set(run)) for run in own) and [{names[value] for value in run} for run in own] == [
+            {others[value] for value in run} for run in other
+        ]
+
+    def counts(self) -> bool:
+        return bool(np.array_equal(self.kb.fact_counts(self.rows), self.reference.fact_counts(self.there)))
+
+    def objects(self) -> bool:
+        """Compare the objects of every entity under every relation."""
+        known = {relation: row for row, relation in enumerate(self.reference.relations)}
+        for row, there in zip(self.rows.tolist(), self.there.tolist(), strict=True):
+            for relation, label in enumerate(self.kb.relations):
+                objects = self.kb.objects_of(row, relation)
+                expected = self.reference.objects_of(there, known[label]) if label in known else self.there[:0]
+                if objects.tolist() != sorted(objects.tolist()) or set(self.kb.ids(objects)) != set(
+                    self.reference.ids(expected)
+                ):
+                    return False
+        return True
+
+    def ranges(self) -> bool:
+        middle, last = len(self.rows) // 2, len(self.rows)
+        whole = self.kb.facts_between(0, last)
+        halves = np.concatenate([self.kb.facts_between(0, middle), self.kb.facts_between(middle, last)])
+        in_order = whole.tolist() == sorted(whole.tolist())
+        return in_order and bool(np.array_equal(whole, halves)) and self.kb.facts_between(0, 0).shape == (0, 3)
+
+    def names(self) -> bool:
+        return self.kb.names(self.rows) == [next(iter(self.kb.aliases(row)), None) for row in self.rows.tolist()]
+
+    def forms_are_found(self) -> bool:
+        forms = [*self.reference.forms, "no such name", ""]
+        return look_up(self.kb, forms) == look_up(self.reference, forms)
+
+    def similar(self) -> bool:
+        names = [form for form in sorted(self.reference.normal_forms) if len(form) > 4][:MISSPELT]
+        misspelt = [name[:2] + name[3:] for name in names]
+        return [self.kb.similar(form) for form in misspelt] == [self.reference.similar(form) for form in misspelt]
+
+    def words(self) -> bool:
+        words = sorted({word for form in self.reference.forms for word in form.split(" ")} | {"nosuchword"})
+        return self.kb.name_frequency(words) == self.reference.name_frequency(words)
+
+    def lengths(self) -> bool:
+        return set(self.reference.manifest.lengths) <= set(self.kb.manifest.lengths)
+
+    def nobody(self) -> bool:
+        none = self.rows[:0]
+        groups = (self.kb.relations_of(none), self.kb.types_of(none))
+        lists = (self.kb.ids(none), self.kb.names(none), self.kb.rows([]), self.kb.fact_counts(none).tolist())
+        return all(runs(group) == [] for group in groups) and not any(lists) and not self.kb.lookup([])
+
+    def hints(self) -> bool:
+        forms = list(self.reference.forms)
+        self.kb.expect([Question.read(form) for form in forms])
+        self.kb.expect_similar(forms[:MISSPELT])
+        self.kb.expect_objects([(row, 0) for row in self.rows.tolist()] if self.kb.relations else [])
+        return self.forms_are_found() and self.similar()
+
+
+def runs(grouped: Grouped) -> list[list[int]]:
+    """Write groups out as lists."""
+    return [grouped.values[first:last].tolist() for first, last in pairwise(grouped.starts.tolist())]
+
+
+def look_up(kb: KnowledgeBase, forms: list[str]) -> dict[str, set[tuple[int, str, frozenset[str]]]]:
+    """Write a look-up as sets: by form, the rewritings, the spellings and the ids of the entities."""
+    return {
+        form: {(match.form, match.name, frozenset(kb.ids(match.entities))) for match in matches}
+        for form, matches in kb.lookup(forms).items()
+    }

@@ -1,0 +1,117 @@
+"""A plugin is found, and held to the contract of its kind.
+
+from kbtools.suites import check_plugin
+
+def test_contract():
+    assert list(check_plugin("my_package:MyPruner", kind="pruner"))
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.errors import BrokenPlugin, UnknownPlugin
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.plugins import (
+    BACKENDS,
+    KINDS,
+    PRUNERS,
+    READERS,
+    SCORERS,
+    SUBJECT_SCORERS,
+    TAGGERS,
+    construct,
+    import_object,
+    list_plugins,
+    load_class,
+)
+from kbtools.ranking.contracts import Trained
+from kbtools.suites.world import marked_questions, world
+
+SUITES = {
+    SCORERS: "kbtools.suites.relation_suite:check_relation_scorer",
+    SUBJECT_SCORERS: "kbtools.suites.subject_suite:check_subject_scorer",
+    TAGGERS: "kbtools.suites.tagger_suite:check_tagger",
+    PRUNERS: "kbtools.suites.pruner_suite:check_pruner",
+    READERS: "kbtools.indexers.readers.reader_suite:check_reader",
+    BACKENDS: "kbtools.indexers.backend_suite:check_backend",
+}
+"""The suite of each kind, by its name as a plugin's, since readers and backends live in a room of their own."""
+
+TOLERANCE = 1e-5
+"""How far two scores of one question may lie apart: float32 sums in another order, about ten of its last digits."""
+
+Claim = tuple[str, Callable[[], bool]]
+
+
+def check_plugin(name: str, *, kind: str | None = None, sample: Path | None = None) -> Iterator[str]:
+    """Check a plugin by its name or as module:Class, and yield each claim that holds.
+
+    `kind` is one of `kbtools plugins`, needed where the name does not tell it; `sample` is a small file for a reader,
+    a small knowledge base for a backend.
+
+    Raises BrokenPlugin at the first claim that does not hold, UnknownPlugin for a name that is offered by no kind, or
+    by several.
+    """
+    group = group_of(name, kind)
+    suite: Callable[..., Iterator[str]] = import_object(SUITES[group])  # type: ignore[assignment]
+    return suite(name, sample) if group in (READERS, BACKENDS) else suite(name)
+
+
+def group_of(name: str, kind: str | None) -> str:
+    """Find the group of entry points that a plugin belongs to."""
+    if kind:
+        groups = [group for group, noun in KINDS.items() if noun == kind]
+        if not groups:
+            raise UnknownPlugin(f"no kind of plugin {kind!r}; known: {', '.join(KINDS.values())}", name=name)
+        return groups[0]
+    groups = [group for group in KINDS if name in list_plugins(group)]
+    if len(groups) == 1:
+        return groups[0]
+    kinds = " and ".join(f"a {KINDS[group]}" for group in groups)
+    told = f"is {kinds}" if groups else "is no plugin's name" if ":" not in name else "may be a plugin of any kind"
+    raise UnknownPlugin(f"{name!r} {told}; say which kind: {', '.join(KINDS.values())}", name=name)
+
+
+def check_claims(name: str, claims: Iterable[Claim]) -> Iterator[str]:
+    """Yield each claim that holds; raise BrokenPlugin at the first that does not, or where the plugin fails."""
+    for claim, holds in claims:
+        try:
+            kept, reason = holds(), ""
+        except Exception as error:
+            kept, reason = False, f" ({error!r})"
+        if not kept:
+            raise BrokenPlugin(f"plugin {name!r} breaks its contract: {claim}{reason}", name=name)
+        yield claim
+
+
+def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
+    """Say how a plugin is made: from what an untrained one takes, or as a small network before its training."""
+    plugin = load_class(group, name)
+    if not isinstance(plugin, Trained):
+        return lambda: construct(name, lambda: plugin(untrained))
+    if not is_trainable(plugin):
+        raise BrokenPlugin(
+            f"plugin {name!r} is rebuilt by its `load` alone, without `new`; check it in tests of its own", name=name
+        )
+    sketch: Callable[..., Any] = import_object("kbtools.scorers.sketch:sketch")  # type: ignore[assignment]
+    return lambda: construct(name, lambda: sketch(plugin, world(), marked_questions()))
+
+
+def is_trainable(plugin: object) -> bool:
+    """Tell whether a small model of a plugin can be made without training."""
+    return isinstance(plugin, Trained) and (hasattr(plugin, "new") or hasattr(plugin, "fit"))
+
+
+def close(scores: NDArray[Any], others: NDArray[Any]) -> bool:
+    """Tell whether two arrays of scores are the same but for rounding."""
+    return scores.shape == others.shape and bool(np.allclose(scores, others, rtol=TOLERANCE, atol=TOLERANCE))
+
+
+def rebuilt(model: Any, folder: Path, kb: KnowledgeBase) -> Any:
+    """Save a model to a folder, and load it from there."""
+    model.save(folder)
+    return type(model).load(folder, kb)

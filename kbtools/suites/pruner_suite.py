@@ -1,0 +1,86 @@
+"""The contract of pruners; what guides one is replaced by a tagger and by vectors that know nothing."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.kb.vector_index import ExactVectors
+from kbtools.linking.links import Link
+from kbtools.pruning.pruners import Pruner, make_pruner
+from kbtools.pruning.tagging import words_of
+from kbtools.suites.checking import Claim, check_claims
+from kbtools.suites.world import QUESTIONS, world
+from kbtools.text.question import MarkedQuestion, Question
+from kbtools.text.rungs import Rung
+
+
+class EvenTagger:
+    """A tagger that holds every n-gram equally probable."""
+
+    def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+        counts = [len(words_of(question)) for question in questions]
+        return [
+            np.where(np.triu(np.ones((count, count))) == 1, -np.log(max(1, count * (count + 1) / 2)), -np.inf)
+            for count in counts
+        ]
+
+
+def embed_evenly(questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+    """Embed every question as the first direction."""
+    return np.tile(np.eye(3, dtype=np.float32)[0], (len(questions), 1))
+
+
+def check_pruner(name: str) -> Iterator[str]:
+    """Check a pruner, and yield each claim that holds."""
+    kb: Any = world()
+    count = kb.manifest.counts["entities"].unique
+    vectors = np.random.default_rng(7).normal(size=(count, 3)).astype(np.float32)
+    kb.vector_index = ExactVectors(np.arange(count, dtype=np.uint32), vectors)
+    yield from check_claims(
+        name, claims(lambda: make_pruner(name, kb, tagger=EvenTagger, embedder=lambda: embed_evenly), count)
+    )
+
+
+def claims(make: Callable[[], Pruner], entities: int) -> list[Claim]:
+    texts = [text for text, _ in QUESTIONS]
+
+    def links(text: str) -> list[Link]:
+        return make().links(Question.read(text))
+
+    def each(holds: Callable[[Link], bool]) -> bool:
+        return all(holds(link) for text in texts for link in links(text))
+
+    def in_order(some: Sequence[str]) -> dict[str, list[object]]:
+        pruner = make()
+        return {text: spelt(pruner.links(Question.read(text))) for text in some}
+
+    return [
+        ("an empty question has no links", lambda: links("") == links("   ") == []),
+        (
+            "a mention lies within the text of its question",
+            lambda: all(0 <= link.start < link.end <= len(text) for text in texts for link in links(text)),
+        ),
+        (
+            "a link has entities of the knowledge base, each once and ascending",
+            lambda: each(lambda link: are_entities(link.entities, entities)),
+        ),
+        ("a rung is one of the ladder", lambda: each(lambda link: link.rung in Rung)),
+        (
+            "a weight is a finite number, a similarity more than 0 and at most 100",
+            lambda: each(lambda link: bool(np.isfinite(link.weight)) and 0 < link.similarity <= 100),
+        ),
+        ("asked again, it gives the same links", lambda: in_order(texts) == in_order(texts)),
+        ("questions asked before change no link", lambda: in_order(texts) == in_order(texts[::-1])),
+        ("a question of five thousand words is answered", lambda: links("dune " * 5_000) is not None),
+    ]
+
+
+def are_entities(rows: NDArray[np.uint32], entities: int) -> bool:
+    return len(rows) > 0 and bool((np.diff(rows.astype(np.int64)) > 0).all()) and int(rows[-1]) < entities
+
+
+def spelt(links: list[Link]) -> list[object]:
+    """Write links out as what can be compared."""
+    return [(*link[:5], link.entities.tolist(), *link[6:]) for link in links]

@@ -1,0 +1,82 @@
+"""The contract of relation scorers."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbtools.plugins import SCORERS, construct, load_class
+from kbtools.ranking.contracts import as_scores
+from kbtools.suites.checking import Claim, check_claims, close, is_trainable, maker, rebuilt
+from kbtools.suites.world import LONG, marked_questions, world
+from kbtools.text.question import MarkedQuestion, Question
+
+
+def check_relation_scorer(name: str) -> Iterator[str]:
+    """Check a relation scorer, and yield each claim that holds."""
+    plugin = load_class(SCORERS, name)
+    make = maker(SCORERS, name, untrained=world().relations)
+    yield from check_claims(name, claims(name, make))
+    if is_trainable(plugin):
+        yield from check_claims(name, claims_of_networks(make))
+    else:
+        yield from check_claims(
+            name, [("the order of relations changes no score", lambda: ignores_order(name, plugin))]
+        )
+
+
+def claims(name: str, make: Callable[[], Any]) -> list[Claim]:
+    questions = marked_questions()
+    long = MarkedQuestion(Question.read(LONG), 0, 0)
+
+    def score(asked: Sequence[MarkedQuestion]) -> Any:
+        return as_scores(make().score(asked), scorer=name, shape=(len(asked), len(world().relations)))
+
+    return [
+        ("a finite score for every relation of every question", lambda: score(questions) is not None),
+        (
+            "the size of a batch changes no score",
+            lambda: close(score(questions), np.concatenate([score([question]) for question in questions])),
+        ),
+        (
+            "the order of questions changes no score",
+            lambda: close(score(questions), score(questions[::-1])[::-1]),
+        ),
+        (
+            "a longer question beside it changes no score",
+            lambda: close(score(questions), score([*questions, long])[:-1]),
+        ),
+        ("same seed, same scores", lambda: bool(np.array_equal(score(questions), score(questions)))),
+        ("no questions, no scores", lambda: np.size(make().score([])) == 0),
+    ]
+
+
+def ignores_order(name: str, plugin: Any) -> bool:
+    relations, questions = world().relations, marked_questions()
+    scores = construct(name, lambda: plugin(relations)).score(questions)
+    others = construct(name, lambda: plugin(relations[::-1])).score(questions)
+    return close(np.asarray(scores), np.asarray(others)[:, ::-1])
+
+
+def claims_of_networks(make: Callable[[], Any]) -> list[Claim]:
+    return [
+        ("saved and loaded, it scores the same", lambda: is_rebuilt(make())),
+        ("its gradients are finite", lambda: has_finite_gradients(make())),
+    ]
+
+
+def is_rebuilt(scorer: Any) -> bool:
+    questions = marked_questions()
+    with tempfile.TemporaryDirectory() as folder:
+        again = rebuilt(scorer, Path(folder, "model"), world())
+    return bool(np.array_equal(scorer.score(questions), again.score(questions)))
+
+
+def has_finite_gradients(scorer: Any) -> bool:
+    scorer.network.train()
+    for question in marked_questions():
+        scorer.network.scores([scorer.text(question)]).sum().backward()
+    gradients = [parameter.grad for parameter in scorer.network.parameters() if parameter.grad is not None]
+    return bool(gradients) and all(bool(gradient.isfinite().all()) for gradient in gradients)

@@ -1,0 +1,242 @@
+"""Contract suites: every built-in plugin keeps its contract, and a claim that does not hold is named."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kbtools.answering import Answerer
+from kbtools.errors import BrokenPlugin, KBMissing, KBUnusable, UnknownPlugin
+from kbtools.indexers.backend_suite import check_kb
+from kbtools.indexers.memory import MemoryKB
+from kbtools.kb.contract import BackendDefaults, KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.linking.links import Link
+from kbtools.plugins import KINDS, PRUNERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_offers, list_plugins
+from kbtools.pruning.n_gram import NGram
+from kbtools.suites import check_plugin
+from kbtools.suites.pruner_suite import EvenTagger
+from kbtools.text.question import MarkedQuestion, Question
+
+NEEDING = {"torch": "kbtools[cpu]", "pycrfsuite": "kbtools[crf]"}
+
+
+def skip_if_lacking(name: str) -> None:
+    """Skip a plugin whose extra is not installed."""
+    needs = {need for offer in list_offers() if offer.name == name for need in offer.needs}
+    for module, extra in NEEDING.items():
+        if extra in needs:
+            pytest.importorskip(module, reason=f"{name} needs {module}: pip install '{extra}'")
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [(group, name) for group in (SCORERS, SUBJECT_SCORERS, TAGGERS, PRUNERS) for name in list_plugins(group)],
+)
+def test_every_plugin_that_is_built_in_keeps_its_contract(group: str, name: str) -> None:
+    skip_if_lacking(name)
+
+    assert len(list(check_plugin(name, kind=KINDS[group]))) >= 7
+
+
+def test_every_backend_keeps_its_contract(sample: Answerer, tiny: KnowledgeBase) -> None:
+    assert len(list(check_kb("sample", sample.kb))) == len(list(check_kb("tiny", tiny))) == 15
+
+
+def test_a_backend_is_checked_on_what_it_opens(sample_path: Path) -> None:
+    assert len(list(check_plugin("embedded", sample=sample_path))) == 15
+    with pytest.raises(KBMissing, match="is checked on a small knowledge base that it opens"):
+        list(check_plugin("embedded"))
+
+
+def test_a_large_knowledge_base_is_not_read_to_check_a_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbtools.indexers.backend_suite.MOST_ENTITIES", 1)
+
+    with pytest.raises(KBUnusable, match="holds 2 entities; a backend is checked on one of at most 1"):
+        list(check_kb("large", MemoryKB([("a", "r", "b")])))
+
+
+# the kind of a plugin
+
+
+def test_a_name_of_no_kind_is_answered_with_the_kinds() -> None:
+    with pytest.raises(UnknownPlugin, match="'nobody' is no plugin's name; say which kind: relation scorer, subject"):
+        check_plugin("nobody")
+
+
+def test_a_class_needs_its_kind() -> None:
+    with pytest.raises(UnknownPlugin, match="may be a plugin of any kind; say which"):
+        check_plugin("a_module:AClass")
+
+
+def test_a_name_of_two_kinds_needs_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    offered = {SCORERS: ["twin"], PRUNERS: ["twin"]}
+    monkeypatch.setattr("kbtools.suites.checking.list_plugins", lambda group: offered.get(group, []))
+
+    with pytest.raises(UnknownPlugin, match="'twin' is a relation scorer and a pruner; say which kind"):
+        check_plugin("twin")
+
+
+def test_a_kind_that_is_none_is_refused() -> None:
+    with pytest.raises(UnknownPlugin, match="no kind of plugin 'ranker'; known: relation scorer, "):
+        check_plugin("lexical", kind="ranker")
+
+
+# plugins that break their contract
+
+
+class Positional:
+    """A scorer whose scores depend on the place in the batch."""
+
+    def __init__(self, relations: Sequence[str]) -> None:
+        self.count = len(relations)
+
+    def score(self, asked: list[object]) -> list[list[float]]:
+        return [[float(place)] * self.count for place in range(len(asked))]
+
+
+class ByPlace(Positional):
+    """A scorer that scores the places of relations, not the relations."""
+
+    def score(self, asked: list[object]) -> list[list[float]]:
+        return [[float(column) for column in range(self.count)] for _ in asked]
+
+
+class Rebuilt:
+    """A scorer that its folder alone can make."""
+
+    @classmethod
+    def load(cls, folder: object, kb: object, *, device: str = "cpu") -> "Rebuilt":
+        return cls()
+
+
+NO_CLASS = "a string"
+
+
+class Relative:
+    """A subject scorer that ranks subjects among each other."""
+
+    def __init__(self, kb: KnowledgeBase) -> None: ...
+
+    def score(
+        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+    ) -> NDArray[np.float64]:
+        return subjects / max(1, len(subjects))
+
+
+class Doubting(EvenTagger):
+    """A tagger whose probabilities add up to more than 1."""
+
+    def __init__(self, kb: KnowledgeBase) -> None: ...
+
+    def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+        return [np.where(span > -np.inf, 0.0, span) for span in super().spans(questions)]
+
+
+class Square(Doubting):
+    """A tagger that gives spans that end before they begin a probability."""
+
+    def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+        return [np.full(span.shape, -20.0) for span in super().spans(questions)]
+
+
+class Beyond(NGram):
+    """A pruner whose mentions end after their question."""
+
+    def links(self, question: Question) -> list[Link]:
+        return [link._replace(end=link.end + 99) for link in super().links(question)]
+
+
+class Everybody(NGram):
+    """A pruner that links to whom the knowledge base does not have."""
+
+    def links(self, question: Question) -> list[Link]:
+        return [link._replace(entities=np.array([0, 9_999], dtype=np.uint32)) for link in super().links(question)]
+
+
+class Unsure(NGram):
+    """A pruner that gives a weight that no sum can hold."""
+
+    def links(self, question: Question) -> list[Link]:
+        return [link._replace(weight=-np.inf) for link in super().links(question)]
+
+
+class Learning(NGram):
+    """A pruner that weighs a mention by how often it was asked."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        super().__init__(kb)
+        self.asked = 0
+
+    def links(self, question: Question) -> list[Link]:
+        self.asked += 1
+        return [link._replace(weight=-float(self.asked)) for link in super().links(question)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "plugin", "claim"),
+    [
+        ("relation scorer", "Positional", "the size of a batch changes no score"),
+        ("relation scorer", "ByPlace", "the order of relations changes no score"),
+        ("relation scorer", "Rebuilt", "is rebuilt by its `load` alone"),
+        ("relation scorer", "NO_CLASS", "is no class"),
+        ("subject scorer", "Relative", "the size of a batch changes no score"),
+        ("tagger", "Doubting", "add up to 1 at most"),
+        ("tagger", "Square", "minus infinity where a span would end before it begins"),
+        ("pruner", "Beyond", "a mention lies within the text of its question"),
+        ("pruner", "Everybody", "a link has entities of the knowledge base"),
+        ("pruner", "Unsure", "a weight is a finite number"),
+        ("pruner", "Learning", "questions asked before change no link"),
+        ("pruner", "NO_CLASS", "is no class"),
+    ],
+)
+def test_a_claim_that_does_not_hold_is_named(kind: str, plugin: str, claim: str) -> None:
+    with pytest.raises(BrokenPlugin, match=claim):
+        list(check_plugin(f"{__name__}:{plugin}", kind=kind))
+
+
+class Wrapped(BackendDefaults):
+    """A backend that answers as the reference, but for what a subclass changes."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kb, name)
+
+
+class Uncounted(Wrapped):
+    def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        return np.ones(len(entities), dtype=np.int64)
+
+
+class Forgetful(Wrapped):
+    def lookup(self, forms: Sequence[str]) -> dict[str, object]:
+        return {form: matches for form, matches in self.kb.lookup(forms).items() if " " not in form}
+
+
+class Exact(Wrapped):
+    def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[object]:
+        return []
+
+
+class Backwards(Wrapped):
+    def objects_of(self, entity: int, relation: int) -> EntityRows:
+        return self.kb.objects_of(entity, relation)[::-1]
+
+
+@pytest.mark.parametrize(
+    ("backend", "claim"),
+    [
+        (Uncounted, "facts are counted"),
+        (Forgetful, "every form finds what is stored under it"),
+        (Exact, "a misspelt form finds the names"),
+        (Backwards, "objects ascend"),
+    ],
+)
+def test_a_backend_that_breaks_a_claim_is_named(sample_memory: Answerer, backend: type[Wrapped], claim: str) -> None:
+    with pytest.raises(BrokenPlugin, match=claim):
+        list(check_kb("wrapped", backend(sample_memory.kb)))
