@@ -115,30 +115,31 @@ def gather_pool(kb: KnowledgeBase, links: Sequence[Link]) -> Pools:
     """Open the ordered links of a question up into pairs: C = {(s, r) : M(s, w), s -> r} (paper, Focused Pruning)."""
     if not links:
         return EMPTY
-    start = np.array([link.start for link in links])
-    end = np.array([link.end for link in links])
-    linked = np.repeat(np.arange(len(links)), [len(link.entities) for link in links])
-    subjects, first = np.unique(np.concatenate([link.entities for link in links]), return_index=True)
+    # The fields of all links at once stand for a loop over links for each of them.
+    _, starts, ends, _, rungs, entities, weights, similarities = zip(*links, strict=True)
+    # A dictionary of the few spans stands for np.unique, which takes longer than all of this loop.
+    spans = {span: at for at, span in enumerate(sorted(set(zip(starts, ends, strict=True))))}
+    mention = np.array([spans[span] for span in zip(starts, ends, strict=True)])
+    mention_start, mention_end = np.array(list(spans)).T
+    linked = np.repeat(np.arange(len(links)), [len(rows) for rows in entities])
+    subjects, first = np.unique(np.concatenate(entities), return_index=True)
     subject_link = linked[first]
-    # One number a span stands for np.unique over rows of (start, end), which is ten times as slow.
-    width = int(end.max()) + 1
-    spans, mention = np.unique((start * width + end)[subject_link], return_inverse=True)
     relations_of = kb.relations_of(subjects)
     relations, pair_relation = np.unique(relations_of.values, return_inverse=True)
     pair_subject = np.repeat(np.arange(len(subjects)), np.diff(relations_of.starts))
-    sizes = (len(links), len(spans), len(subjects), len(relations), len(pair_subject))
+    sizes = np.array([[len(links)], [len(spans)], [len(subjects)], [len(relations)], [len(pair_subject)]])
     return Pools(
-        counts={kind: np.array([size]) for kind, size in zip(KINDS, sizes, strict=True)},
-        link_start=start,
-        link_end=end,
-        link_rung=np.array([link.rung for link in links]),
-        link_similarity=np.array([link.similarity for link in links]),
-        link_weight=np.array([link.weight for link in links]),
-        mention_start=spans // width,
-        mention_end=spans % width,
+        counts=dict(zip(KINDS, sizes, strict=True)),
+        link_start=np.array(starts),
+        link_end=np.array(ends),
+        link_rung=np.array(rungs),
+        link_similarity=np.array(similarities),
+        link_weight=np.array(weights),
+        mention_start=mention_start,
+        mention_end=mention_end,
         subject=subjects,
         subject_link=subject_link,
-        subject_mention=mention,
+        subject_mention=mention[subject_link],
         subject_facts=kb.fact_counts(subjects),
         relation=relations,
         pair_subject=pair_subject,

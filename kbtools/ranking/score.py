@@ -3,6 +3,7 @@
 Eq. 2 of the paper over the pool C of Eq. 3, with a temperature for each network and a weight for each part.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -75,11 +76,11 @@ def score_subjects(
 
 def mark_questions(pools: Pools, questions: Sequence[Question]) -> Iterator[tuple[int, int, list[MarkedQuestion]]]:
     """Cut questions into batches: the first, the one after the last, and what is asked of them, a row a mention."""
-    starts = pools.first("mention")
+    starts = pools.first("mention").tolist()
     begins, ends = pools.mention_start.tolist(), pools.mention_end.tolist()
     first = 0
     while first < len(pools):
-        last = max(first + 1, int(np.searchsorted(starts, starts[first] + AT_ONCE, side="right")) - 1)
+        last = max(first + 1, bisect_right(starts, starts[first] + AT_ONCE) - 1)
         yield (
             first,
             last,
@@ -131,9 +132,9 @@ def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> ND
     starts = np.cumsum(sizes) - sizes
     filled = sizes > 0
     firsts, lengths = starts[filled], sizes[filled]
-    scaled = weights.relation * v.astype(np.float64)
-    scaled -= np.repeat(np.maximum.reduceat(scaled, firsts), lengths)
-    scaled -= np.repeat(np.log(np.add.reduceat(np.exp(scaled), firsts)), lengths)
+    scaled = np.multiply(weights.relation, v, dtype=np.float64)
+    scaled -= np.maximum.reduceat(scaled, firsts).repeat(lengths)
+    scaled -= np.log(np.add.reduceat(np.exp(scaled), firsts)).repeat(lengths)
     column = pools.pair_relation - np.repeat(np.cumsum(width) - width, pools.counts["pair"])
     log_probability: NDArray[np.float64] = scaled[starts[pools.subject_mention[pools.pair_subject]] + column]
     return log_probability
