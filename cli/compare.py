@@ -6,12 +6,14 @@ from pathlib import Path
 import click
 
 from kbtools.answering import SCORER, TAGGER
+from kbtools.cli.display import echo, overwrite
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option
+from kbtools.cli.report import show_report
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import POPULARITY, Grid, split_names
-from kbtools.comparison.report.report_files import report_json, write_tables
-from kbtools.comparison.report.summary import make_report, terminal_table
+from kbtools.comparison.report.report_files import write_tables
+from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.stages import StageProgress
 from kbtools.pruning import UNGUIDED
 
@@ -24,10 +26,10 @@ def shown(quiet: bool) -> StageProgress:
         if quiet:
             return
         if sys.stderr.isatty():
-            click.echo(f"\r{stage}: {done:,} of {total:,}\033[K", err=True, nl=done >= total)
+            overwrite(f"{stage}: {done:,} of {total:,}", last=done >= total)
         elif stage not in begun:
             begun.add(stage)
-            click.echo(f"{stage}: {total:,} questions", err=True)
+            echo(f"{stage}: {total:,} questions", err=True)
 
     return watch
 
@@ -104,4 +106,4 @@ def command(
     request = Request(questions, out, Grid(pruning, scorer, subject), path, limit=limit, errors=errors, valid=valid)
     report = make_report(compare(answerer, request, watch=shown(quiet)))
     write_tables(report)
-    click.echo(report_json(report) if as_json else terminal_table(report))
+    show_report(report, as_json)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kbtools.cli import vectors
+from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import check_target, load_folder
 from kbtools.cli.progress import shown, stoppable
@@ -143,15 +144,15 @@ def command(
     with stoppable(), folder_for(out) as folder, shown(files, quiet) as watch:
         built = build(sources, folder, options=options, watch=watch, force=force, memory=memory)
         if not built.fresh:
-            click.echo(f"{out} already holds these sources, nothing to do (--force builds it again)")
-        click.echo(counts_report(built.manifest))
-        click.echo(skipped_report(built.manifest), nl=False)
+            echo(f"{out} already holds these sources, nothing to do (--force builds it again)")
+        echo(*counts_report(built.manifest).split("\n"))
+        echo(*skipped_report(built.manifest).splitlines())
         if out:
-            click.echo(f"{out}: {sum(built.manifest.files.values()):,} bytes, content {built.manifest.digest[:16]}")
+            echo(f"{out}: {sum(built.manifest.files.values()):,} bytes, content {built.manifest.digest[:16]}")
         if elasticsearch and name:
             from kbtools.indexers.elastic.load import LoadOptions
 
-            click.echo(load_folder(folder, name, elasticsearch, LoadOptions(force=force), watch))
+            echo(load_folder(folder, name, elasticsearch, LoadOptions(force=force), watch))
 
 
 command.add_command(vectors.command)

@@ -1,12 +1,12 @@
 """kbtools info: what a knowledge base holds, and how it was built."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.options import json_option
 from kbtools.errors import VectorsMissing
@@ -36,16 +36,16 @@ def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: E
     manifest, vectors = kb.manifest, vectors_record(kb)
     if as_json:
         record = manifest_record(manifest) | {"vectors": vectors, "json_version": JSON_VERSION}
-        click.echo(json.dumps(record, ensure_ascii=False).encode())
+        echo_json(record)
         return
     size = size_text(sum(manifest.files.values()))
-    click.echo(f"{found}: built {manifest.built}, {size}, content {manifest.digest}")
+    echo(f"{found}: built {manifest.built}, {size}, content {manifest.digest}")
     show_manifest(manifest)
     for file, length in sorted(manifest.files.items(), key=lambda one: -one[1])[:8]:
-        click.echo(f"file {file}: {size_text(length)}")
+        echo(f"file {file}: {size_text(length)}")
     if vectors:
         size = size_text(vectors["bytes"])
-        click.echo(f"vectors: {vectors['count']:,} of {vectors['dim']} dimensions, {vectors['kind']}, {size}")
+        echo(f"vectors: {vectors['count']:,} of {vectors['dim']} dimensions, {vectors['kind']}, {size}")
     show_versions(manifest)
 
 
@@ -69,17 +69,17 @@ def manifest_record(manifest: Manifest) -> dict[str, object]:
 
 def show_manifest(manifest: Manifest) -> None:
     """Show counts, sources and what was left out."""
-    click.echo(counts_report(manifest))
-    click.echo(statistics_report(manifest))
+    echo(*counts_report(manifest).split("\n"))
+    echo(*statistics_report(manifest).split("\n"))
     for source in manifest.sources:
         size = f"{size_text(source.bytes)}, {source.lines:,} lines"
-        click.echo(f"source {source.path} ({source.kind}): {size}, sha256 {source.sha256}")
-    click.echo(skipped_report(manifest), nl=False)
+        echo(f"source {source.path} ({source.kind}): {size}, sha256 {source.sha256}")
+    echo(*skipped_report(manifest).splitlines())
 
 
 def show_versions(manifest: Manifest) -> None:
     written_by = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
-    click.echo(f"written by {written_by}; normaliser version {manifest.normaliser}")
+    echo(f"written by {written_by}; normaliser version {manifest.normaliser}")
 
 
 def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) -> None:
@@ -90,22 +90,22 @@ def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) 
     if as_json:
         record = asdict(status) | {"json_version": JSON_VERSION}
         record["manifest"] = manifest_record(status.manifest) if status.manifest else None
-        click.echo(json.dumps(record, ensure_ascii=False).encode())
+        echo_json(record)
         return
-    click.echo(f"{status.where}: Elasticsearch {status.server}, {status.health}, {status.nodes} data nodes")
+    echo(f"{status.where}: Elasticsearch {status.server}, {status.health}, {status.nodes} data nodes")
     for version in status.versions:
         label = f"{version.kb} version {version.version}, {version.state}, mapping version {version.mapping}"
-        click.echo(f"{label}, {size_text(version.bytes)}")
+        echo(f"{label}, {size_text(version.bytes)}")
         for index in version.indexes:
             shape = f"{index.shards} shards, {index.replicas} replicas"
             size = f"{size_text(index.bytes)}, {size_text(index.primary_bytes)} without copies"
-            click.echo(f"  {index.index}: {index.health}, {index.documents:,} documents, {shape}, {size}")
+            echo(f"  {index.index}: {index.health}, {index.documents:,} documents, {shape}, {size}")
     for build in status.builds:
         for number, part in enumerate(build.parts, 1):
-            click.echo(f"  build of {build.kb} version {build.version}, part {number} of {len(build.parts)}: {part}")
+            echo(f"  build of {build.kb} version {build.version}, part {number} of {len(build.parts)}: {part}")
     if not status.versions:
-        click.echo("no knowledge base here")
+        echo("no knowledge base here")
     if status.manifest:
-        click.echo(f"content {status.manifest.digest}, built {status.manifest.built}")
+        echo(f"content {status.manifest.digest}, built {status.manifest.built}")
         show_manifest(status.manifest)
         show_versions(status.manifest)

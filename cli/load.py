@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, cluster_options
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.build import BuildProgress
@@ -96,7 +97,7 @@ def command(
         patience=Patience(total=patience),
     )
     with stoppable(), shown([], quiet) as watch:
-        click.echo(load_folder(folder, name, elasticsearch, options, watch))
+        echo(load_folder(folder, name, elasticsearch, options, watch))
 
 
 def check_target(name: str, elasticsearch: Elasticsearch) -> None:

@@ -1,11 +1,14 @@
 """The command `kbtools`: its sub-commands are imported when they are asked for."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
 
 import click
 
+from kbtools.cli.display import echo, visible
 from kbtools.errors import KBToolsError
 from kbtools.version import __version__
 
@@ -25,6 +28,16 @@ COMMANDS = {
 """The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""
 
 
+@contextmanager
+def usage_shown() -> Iterator[None]:
+    """Make visible what a usage error quotes of the command line."""
+    try:
+        yield
+    except click.ClickException as error:
+        vars(error).update(message=visible(error.message))
+        raise
+
+
 class LazyGroup(click.Group):
     """A group that loads a command when it is called or its help is asked for, and prints errors in one place."""
 
@@ -42,15 +55,20 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with usage_shown():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         try:
-            return super().invoke(ctx)
+            with usage_shown():
+                return super().invoke(ctx)
         except BrokenPipeError:  # whoever read the output has had enough; click ends quietly
             raise
         except (KBToolsError, OSError) as error:
             if ctx.params["debug"]:
                 raise
-            click.echo(f"Error: {error}", err=True)
+            echo(f"Error: {error}", err=True)
             sys.exit(1)
 
 

@@ -1,10 +1,10 @@
 """kbtools plugins: the plugins that are installed, and the contract suites that their authors run."""
 
-import json
 from pathlib import Path
 
 import click
 
+from kbtools.cli.display import echo, echo_json
 from kbtools.cli.options import json_option
 from kbtools.plugins import KINDS, list_offers
 
@@ -19,10 +19,10 @@ def command(context: click.Context, as_json: bool) -> None:
     for offer in list_offers():
         if as_json:
             record = {name: getattr(offer, name) for name in ("name", "kind", "distribution", "target", "needs")}
-            click.echo(json.dumps(record))
+            echo_json(record)
         else:
             needs = f"needs {', '.join(offer.needs)}" if offer.needs else ""
-            click.echo(f"{offer.name:<15} {offer.kind:<16} {offer.distribution:<24} {needs}".rstrip())
+            echo(f"{offer.name:<15} {offer.kind:<16} {offer.distribution:<24} {needs}".rstrip())
 
 
 @command.command("check")
@@ -38,4 +38,4 @@ def check(name: str, kind: str | None, sample: Path | None) -> None:
     from kbtools.suites import check_plugin
 
     for claim in check_plugin(name, kind=kind, sample=sample):
-        click.echo(f"ok: {claim}")
+        echo(f"ok: {claim}")

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-import click
-
+from kbtools.cli.display import echo, visible
 from kbtools.indexers.build import BuildProgress, Phase
 
 
@@ -30,6 +29,7 @@ def stoppable() -> Iterator[None]:
 def shown(files: Iterable[Path], quiet: bool) -> Iterator[BuildProgress]:
     """Show phases as lines and the reading of files as a progress bar on standard error."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
@@ -38,7 +38,9 @@ def shown(files: Iterable[Path], quiet: bool) -> Iterator[BuildProgress]:
         console=console, transient=True, disable=quiet or not console.is_terminal,
     )  # fmt: skip
     sizes = {str(file): file.stat().st_size for file in files if file.is_file()}
-    tasks = {path: bar.add_task(Path(path).name, total=size, visible=False) for path, size in sizes.items()}
+    tasks = {
+        path: bar.add_task(escape(visible(Path(path).name)), total=size, visible=False) for path, size in sizes.items()
+    }
 
     def progress(path: str, done: int) -> None:
         if path in tasks:
@@ -46,7 +48,7 @@ def shown(files: Iterable[Path], quiet: bool) -> Iterator[BuildProgress]:
 
     def phase(done: Phase) -> None:
         if not quiet:
-            click.echo(f"{done.name}: {done.counts} ({done.seconds:.1f} s)")
+            echo(f"{done.name}: {done.counts} ({done.seconds:.1f} s)")
 
     with bar:
         yield BuildProgress(phase=phase, progress=progress)

@@ -1,8 +1,6 @@
 """kbtools query: from a question to candidates and answers."""
 
-import json
 import os
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ import click
 
 from kbtools.answering import SCORER, TAGGER, TOP
 from kbtools.cli.ahead import lines_at_hand
+from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option, pruning_option
 from kbtools.comparison.abstention import Abstainer, Verdict, read_calibration
@@ -20,7 +19,6 @@ from kbtools.results import Result
 from kbtools.sparql import object_query
 
 ANSWERS_SHOWN = 20
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def standard_input() -> Iterator[str]:
@@ -37,16 +35,6 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
         yield from standard_input()
     elif question:  # bytes that are no UTF-8 come as lone surrogates
         yield os.fsencode(question).decode(errors="replace")
-
-
-def visible(text: str) -> str:
-    """Write control characters as escapes, so that no name breaks a line or commands a terminal."""
-    return CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
-
-
-def table(result: Result, explain: bool, judged: Verdict | None = None) -> str:
-    """Lay out a result for people."""
-    return "\n".join(visible(line) for line in rows(result, explain, judged))
 
 
 def rows(result: Result, explain: bool, judged: Verdict | None) -> list[str]:
@@ -159,10 +147,10 @@ def command(
         judged = abstainer.judge(whole, top=top or None) if abstainer else None
         result = judged.result if judged else whole
         if sparql:
-            click.echo(sparql_query(result, judged))
+            echo(sparql_query(result, judged))
         elif as_json:
             record = result.to_json() | ({} if timing else {"milliseconds": None})
             record |= {"confidence": judged.confidence, "answered": judged.answered} if judged else {}
-            click.echo(json.dumps(record, ensure_ascii=False).encode())
+            echo_json(record)
         else:
-            click.echo(table(result, explain, judged))
+            echo(*rows(result, explain, judged))

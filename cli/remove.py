@@ -2,6 +2,7 @@
 
 import click
 
+from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 
 
@@ -27,6 +28,6 @@ def command(name: str, number: int | None, unfinished: bool, yes: bool, elastics
     if number is None and not unfinished and not yes:
         click.confirm(f"Delete {name} with its {len(chosen)} versions from {cluster.connection.where}?", abort=True)
     for index in remove_versions(cluster, name, chosen):
-        click.echo(f"deleted {index}")
+        echo(f"deleted {index}")
     if not chosen:
-        click.echo("nothing to delete")
+        echo("nothing to delete")

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
+from kbtools.cli.display import echo, echo_document
 from kbtools.cli.options import json_option
 from kbtools.comparison.report.report_files import report_json, write_page, write_page_with_pictures, write_tables
-from kbtools.comparison.report.summary import make_report, terminal_table
+from kbtools.comparison.report.summary import Report, make_report, terminal_table
 from kbtools.comparison.run_folder import open_run
 from kbtools.errors import MissingDependency
 
@@ -25,6 +26,14 @@ def command(run: Path, as_json: bool) -> None:
         page = write_page_with_pictures(report)
     except MissingDependency as error:
         page = write_page(report)
-        click.echo(f"{error}; the page is without them", err=True)
-    click.echo(report_json(report) if as_json else terminal_table(report))
-    click.echo(f"{page} written", err=True)
+        echo(f"{error}; the page is without them", err=True)
+    show_report(report, as_json)
+    echo(f"{page} written", err=True)
+
+
+def show_report(report: Report, as_json: bool) -> None:
+    """Print the table of a run, or its figures as JSON."""
+    if as_json:
+        echo_document(report_json(report))
+    else:
+        echo(*terminal_table(report).split("\n"))

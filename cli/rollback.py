@@ -2,6 +2,7 @@
 
 import click
 
+from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 
 
@@ -15,4 +16,4 @@ def command(name: str, elasticsearch: Elasticsearch | None) -> None:
     from kbtools.indexers.elastic.versions import roll_back
 
     version = roll_back(elasticsearch.connect(), name)
-    click.echo(f"{name} is version {version.number} again; kbtools remove --version deletes the newer one")
+    echo(f"{name} is version {version.number} again; kbtools remove --version deletes the newer one")

@@ -1,11 +1,11 @@
 """kbtools similar: the entities whose vectors are nearest to that of another."""
 
-import json
 from pathlib import Path
 
 import click
 import numpy as np
 
+from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import json_option, kb_option, models_option
 
@@ -33,6 +33,6 @@ def command(
     rows = np.array([near.entity for near in found], dtype=np.uint32)
     for near, entity_id, name in zip(found, kb.ids(rows), kb.names(rows), strict=True):
         if as_json:
-            click.echo(json.dumps({"id": entity_id, "name": name, "cosine": near.cosine}, ensure_ascii=False))
+            echo_json({"id": entity_id, "name": name, "cosine": near.cosine})
         else:
-            click.echo(f"{near.cosine:.4f}  {entity_id}  {name or '(no name)'}")
+            echo(f"{near.cosine:.4f}  {entity_id}  {name or '(no name)'}")

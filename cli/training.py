@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from kbtools.cli.display import echo
 from kbtools.cli.homes import elasticsearch_options
 from kbtools.cli.options import device_option, kb_option_if
 from kbtools.errors import BadSetting
@@ -81,7 +82,7 @@ def say(text: str, *, err: bool = False) -> None:
     from kbtools.scorers.distributed import rank
 
     if rank() == 0:
-        click.echo(text, err=err)
+        echo(text, err=err)
 
 
 def show_epoch(epoch: Any) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from kbtools.cli.display import echo
 from kbtools.cli.given import Given, given_options
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, kb_option, models_option
@@ -60,7 +61,7 @@ def command(
         from kbtools.indexers.faiss_index import write_vectors
 
         index = write_vectors(path, kb, vectors, kind=kind)
-    click.echo(f"{path}: {len(index):,} vectors of {index.dim} dimensions")
+    echo(f"{path}: {len(index):,} vectors of {index.dim} dimensions")
 
 
 def trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None, device: str) -> EntityVectors:

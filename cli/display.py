@@ -1,0 +1,38 @@
+"""Output that is safe on any terminal: no name, path or error can command one, break a line or turn its text around."""
+
+import json
+import re
+
+import click
+
+UNSHOWN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters, separators of lines
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi controls, which make a terminal show another order
+    "\ud800-\udfff]"  # lone surrogates: bytes of a path that are no UTF-8
+)
+
+
+def visible(text: str) -> str:
+    r"""Write what a terminal would obey or cannot show as escapes: `\x1b`, `\u202e`, `\udcff`."""
+    return UNSHOWN.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
+
+
+def echo(*lines: str, err: bool = False) -> None:
+    """Print lines for people; a line break inside one is an escape like other control characters."""
+    for line in lines:
+        click.echo(visible(line), err=err)
+
+
+def overwrite(line: str, *, last: bool) -> None:
+    """Print a line of progress on standard error in place of the one before; the last one stays."""
+    click.echo(f"\r{visible(line)}\033[K", err=True, nl=last)
+
+
+def echo_json(record: object) -> None:
+    """Print a record for programs on one line, in UTF-8 whatever the terminal speaks."""
+    echo_document(json.dumps(record, ensure_ascii=False))
+
+
+def echo_document(text: str) -> None:
+    """Print JSON text; lone surrogates become the escapes that JSON has for them."""
+    click.echo(text.encode(errors="backslashreplace"))
