@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from kbtools.answering import TAGGER, Answerer, open_kb
-from kbtools.cli.options import Command
+from kbtools.cli.options import EMBEDDED, Command, chosen_backend
+from kbtools.plugins import BACKENDS, load_class
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster
@@ -42,11 +43,13 @@ def open_home(
     device: str = "cpu",
 ) -> Answerer:
     """Open a knowledge base: a folder, or a name on a cluster."""
+    backend = chosen_backend()
     if elasticsearch is None:
-        return open_kb(kb, models=models, tagger=tagger, device=device)
-    from kbtools.indexers.elastic.knowledge import ElasticKB
-
-    return Answerer(ElasticKB(str(kb), elasticsearch.connect()), models=models, tagger=tagger, device=device)
+        return open_kb(kb, backend=backend, models=models, tagger=tagger, device=device)
+    if backend != EMBEDDED:
+        raise click.UsageError("--elasticsearch is a backend of its own; leave --backend out")
+    open_cluster = load_class(BACKENDS, "elasticsearch")
+    return Answerer(open_cluster(str(kb), elasticsearch.connect()), models=models, tagger=tagger, device=device)
 
 
 def elasticsearch_options(command: Command) -> Command:

@@ -11,14 +11,21 @@ from kbtools.pruning.pruners import DEFAULT
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
+EMBEDDED = "embedded"
+"""The backend of the folders that kbtools index makes."""
+
+BACKEND = "kbtools.backend"
+"""The key of `--backend` in the context of a command, where what opens knowledge bases finds it."""
+
+
 def kb_option(command: Command) -> Command:
-    """Take the folder of a knowledge base."""
+    """Take a knowledge base and its backend."""
     return kb_option_if(True)(command)
 
 
 def kb_option_if(required: bool) -> Callable[[Command], Command]:
-    """Take the folder of a knowledge base, where a command can do without one."""
-    return click.option(
+    """Take a knowledge base and its backend, where a command can do without one."""
+    kb = click.option(
         "--kb",
         "path",
         required=required,
@@ -27,6 +34,27 @@ def kb_option_if(required: bool) -> Callable[[Command], Command]:
         show_envvar=True,
         help="The knowledge base: a folder that kbtools index made, or with --elasticsearch its name there.",
     )
+    backend = click.option(
+        "--backend",
+        default=EMBEDDED,
+        show_default=True,
+        envvar="KBTOOLS_BACKEND",
+        show_envvar=True,
+        expose_value=False,
+        callback=keep_backend,
+        help="What opens the knowledge base: a plugin, or module:Class.",
+    )
+    return lambda command: kb(backend(command))
+
+
+def keep_backend(context: click.Context, option: click.Parameter, name: str) -> None:
+    context.meta[BACKEND] = name
+
+
+def chosen_backend() -> str:
+    """Give the backend that the command at hand was told."""
+    name: str = click.get_current_context().meta[BACKEND]
+    return name
 
 
 def json_option(command: Command) -> Command:

@@ -117,6 +117,24 @@ def test_a_pruner_may_be_given_by_its_module(query: Callable[..., Invocation]) -
     assert by_module.stdout == query("--pruning", "n-gram", "--no-timing", WHO).stdout
 
 
+def test_a_backend_is_a_plugin_or_a_class(query: Callable[..., Invocation]) -> None:
+    by_module = query("--backend", "kbtools.indexers.embedded:EmbeddedKB", "--no-timing", WHO)
+    assert by_module.exit_code == 0
+    assert by_module.stdout == query("--no-timing", WHO).stdout
+
+
+def test_an_unknown_backend_fails_and_lists_them(query: Callable[..., Invocation]) -> None:
+    result = query("--backend", "nope", WHO)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: no backend 'nope'; known: elasticsearch, embedded")
+
+
+def test_a_cluster_is_a_backend_of_its_own(query: Callable[..., Invocation]) -> None:
+    result = query("--backend", "mine", "--elasticsearch=http://localhost:1", WHO)
+    assert result.exit_code == 2
+    assert "leave --backend out" in result.stderr
+
+
 def test_an_unknown_scorer_fails_and_lists_them(query: Callable[..., Invocation]) -> None:
     result = query("--scorer", "nope", WHO)
     assert (result.exit_code, result.stdout) == (1, "")

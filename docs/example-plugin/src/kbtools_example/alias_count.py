@@ -1,0 +1,24 @@
+"""A subject scorer: who has many names is spoken of more."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.text.question import MarkedQuestion
+
+
+class AliasCount:
+    """Score a subject by the logarithm of the number of its names."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+
+    def score(
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+    ) -> NDArray[np.float64]:
+        counts = np.array([len(self.kb.aliases(row)) for row in subjects.tolist()], dtype=np.float64)
+        scores: NDArray[np.float64] = np.log1p(counts)
+        return scores
