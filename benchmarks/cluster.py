@@ -30,19 +30,18 @@ from kbtools.answering import Answerer
 from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.column_files import release_pages
 from kbtools.indexers.elastic.bulk import Sender
-from kbtools.indexers.elastic.cache import Cache
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import Document, EntityReader
-from kbtools.indexers.elastic.forms import form_document, form_documents
-from kbtools.indexers.elastic.fuzzy import recall_searches, recalled
+from kbtools.indexers.elastic.documents import Document
+from kbtools.indexers.elastic.entity_documents import EntityReader
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load import LoadOptions, load
-from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, Settings, index_body
-from kbtools.indexers.elastic.queries import count_search
-from kbtools.indexers.elastic.searches import Searches
-from kbtools.indexers.elastic.vector_load import load_vectors
-from kbtools.indexers.elastic.versions import delete_versions, index_name, list_versions
+from kbtools.indexers.elastic.load_job import LoadOptions
+from kbtools.indexers.elastic.loading import load
+from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, IndexSettings, index_body, index_name
+from kbtools.indexers.elastic.name_documents import form_document, name_documents
+from kbtools.indexers.elastic.searches import Cache, Searches, count_search
+from kbtools.indexers.elastic.similar_names import recall_searches, recalled
+from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, recall
 from kbtools.linking.similarity import rescore
@@ -67,7 +66,7 @@ def spread(seconds: list[float]) -> str:
 def fresh_index(cluster: Cluster, role: str, version: int) -> str:
     """Make an index as a load does."""
     index = index_name(NAME, version, role)
-    body = index_body(role, kb=NAME, version=version, token="", settings=Settings(replicas=0))
+    body = index_body(role, kb=NAME, version=version, token="", settings=IndexSettings(replicas=0))
     cluster.ask("PUT", f"/{index}", body, to="create an index")
     return index
 
@@ -82,7 +81,7 @@ def size_of(cluster: Cluster, index: str) -> int:
 def read_documents(kb: EmbeddedKB, role: str, count: int) -> Iterator[Document]:
     if role == ENTITIES:
         return EntityReader(kb).documents(0, min(count, kb.manifest.counts["entities"].unique))
-    return form_documents(kb, 0, min(count, kb.manifest.statistics["forms"]))
+    return name_documents(kb, 0, min(count, kb.manifest.statistics["forms"]))
 
 
 def load_figures(kb: EmbeddedKB, cluster: Cluster, count: int) -> None:
@@ -263,7 +262,7 @@ def vector_figures(kb: ElasticKB, count: int, dim: int) -> None:
     asked = (centres[drawn.integers(0, 1_000, 200)] + 0.7 * drawn.normal(size=(200, dim))).astype(np.float32)
     rows = np.arange(count, dtype=np.uint32)
     begun = time.perf_counter()
-    found = load_vectors(kb, EntityVectors(rows, dim, lambda some: vectors[some]), settings=Settings(replicas=0))
+    found = kb.load_vectors(EntityVectors(rows, dim, lambda some: vectors[some]), settings=IndexSettings(replicas=0))
     seconds = time.perf_counter() - begun
     say("load vectors", f"{count:,} of {dim} dimensions in {seconds:.0f} s", f"{count / seconds:,.0f} a second")
     exact = ExactVectors(rows, vectors).nearest(asked, limit=10)
@@ -304,7 +303,7 @@ def main() -> None:
             fuzzy_figures(cluster, asked.titles, asked.variants, 3_000)
         if wanted & {"linking", "throughput", "vectors"}:
             if not asked.loaded:
-                options = LoadOptions(settings=Settings(replicas=0))
+                options = LoadOptions(settings=IndexSettings(replicas=0))
                 begun = time.perf_counter()
                 load(kb, cluster, NAME, options=options, watch=BuildProgress())
                 say("load, whole", f"{time.perf_counter() - begun:.0f} s")

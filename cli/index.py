@@ -150,7 +150,7 @@ def command(
         if out:
             echo(f"{out}: {sum(built.manifest.files.values()):,} bytes, content {built.manifest.digest[:16]}")
         if elasticsearch and name:
-            from kbtools.indexers.elastic.load import LoadOptions
+            from kbtools.indexers.elastic.load_job import LoadOptions
 
             echo(load_folder(folder, name, elasticsearch, LoadOptions(force=force), watch))
 

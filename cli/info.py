@@ -84,7 +84,7 @@ def show_versions(manifest: Manifest) -> None:
 
 def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) -> None:
     """Show what is on a cluster: one knowledge base with its manifest, or all of them."""
-    from kbtools.indexers.elastic.status import cluster_status
+    from kbtools.indexers.elastic.inventory import cluster_status
 
     status = cluster_status(elasticsearch.connect(), name)
     if as_json:

@@ -13,7 +13,7 @@ from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.embedded import EmbeddedKB
 
 if TYPE_CHECKING:
-    from kbtools.indexers.elastic.load import LoadOptions
+    from kbtools.indexers.elastic.load_job import LoadOptions
 
 
 def read_shard(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, int]:
@@ -81,13 +81,13 @@ def command(
     again; a second run with the same content does nothing.
     """
     from kbtools.indexers.elastic.cluster import Patience
-    from kbtools.indexers.elastic.load import LoadOptions
-    from kbtools.indexers.elastic.mapping import Settings
+    from kbtools.indexers.elastic.load_job import LoadOptions
+    from kbtools.indexers.elastic.mapping import IndexSettings
 
     options = LoadOptions(
         part=shard[0],
         parts=shard[1],
-        settings=Settings(shards, replicas, refresh, codec),
+        settings=IndexSettings(shards, replicas, refresh, codec),
         keep=keep,
         force=force,
         in_flight=in_flight,
@@ -116,7 +116,7 @@ def load_folder(
     path: Path, name: str, elasticsearch: Elasticsearch, options: "LoadOptions", watch: BuildProgress
 ) -> str:
     """Load a folder into a cluster; give the outcome in a sentence."""
-    from kbtools.indexers.elastic.load import load
+    from kbtools.indexers.elastic.loading import load
 
     cluster = elasticsearch.connect()
     try:

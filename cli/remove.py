@@ -21,7 +21,7 @@ def command(name: str, number: int | None, unfinished: bool, yes: bool, elastics
         raise click.UsageError("give --elasticsearch; a folder is removed like any other folder")
     if number is not None and unfinished:
         raise click.UsageError("give --version or --unfinished, not both")
-    from kbtools.indexers.elastic.removal import choose_versions, remove_versions
+    from kbtools.indexers.elastic.inventory import choose_versions, remove_versions
 
     cluster = elasticsearch.connect()
     chosen = choose_versions(cluster, name, number=number, unfinished=unfinished)

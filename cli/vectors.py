@@ -52,11 +52,10 @@ def command(
     index: VectorIndex
     if elasticsearch:
         from kbtools.indexers.elastic.knowledge import ElasticKB
-        from kbtools.indexers.elastic.mapping import Settings
-        from kbtools.indexers.elastic.vector_load import load_vectors
+        from kbtools.indexers.elastic.mapping import IndexSettings
 
         assert isinstance(kb, ElasticKB)
-        index = load_vectors(kb, vectors, settings=Settings(shards=shards, replicas=replicas))
+        index = kb.load_vectors(vectors, settings=IndexSettings(shards=shards, replicas=replicas))
     else:
         from kbtools.indexers.faiss_index import write_vectors
 

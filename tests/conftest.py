@@ -18,8 +18,9 @@ from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load import LoadOptions, load
-from kbtools.indexers.elastic.mapping import Settings
+from kbtools.indexers.elastic.load_job import LoadOptions
+from kbtools.indexers.elastic.loading import load
+from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.memory import MemoryKB
@@ -122,7 +123,7 @@ def make_elasticsearch(world: World, folder: Path) -> ElasticKB:
     kb = make_embedded(world, folder)
     cluster = Cluster(read_connection({"url": elasticsearch_url()}))
     name = f"test-{folder.name.lower()}-{os.getpid()}"
-    load(kb, cluster, name, options=LoadOptions(settings=Settings(replicas=0)), watch=BuildProgress())
+    load(kb, cluster, name, options=LoadOptions(settings=IndexSettings(replicas=0)), watch=BuildProgress())
     LOADED.append((cluster, name))
     return ElasticKB(name, cluster)
 

@@ -1,4 +1,4 @@
-"""Send documents in bulk: a few requests in flight, memory bounded, order confirmed, what passes tried again."""
+"""Bulk requests: a few in flight, memory bounded, confirmed in order, made again where a refusal may pass."""
 
 import threading
 from collections import deque
@@ -8,13 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kbtools.errors import NotAllowed, ServerError, Unreachable
-from kbtools.indexers.elastic.cluster import PASSING, Cluster, Patience, is_too_large, root_cause
+from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.documents import Document
+from kbtools.indexers.elastic.faults import PASSING, is_too_large, root_cause
 from kbtools.indexers.elastic.mapping import loading_alias
 
 IN_FLIGHT = 4
+"""Requests at once: keeps the two cores of the machine that docs/elasticsearch.md was measured on busy."""
+
 MOST_DOCUMENTS = 1_000
 MOST_BYTES = 4_000_000
+"""Documents and bytes of a request: Elasticsearch advises a few megabytes, more gains nothing."""
+
 LARGEST = 100 * 1024 * 1024 - 1_000
 """Bytes of a document that a cluster takes if nothing else is set."""
 
@@ -23,11 +28,12 @@ SHARD_TIMEOUT = "20s"
 """How long the cluster itself waits for a lost shard before it says so."""
 
 ANSWERED = "errors,items.index.status,items.index.error"
+"""The fields of an answer that are read; the others would be as long as the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A document that the cluster will not have, and why; `kind` is the same for equal reasons."""
+    """A document that the cluster refused for good, with the reason; `kind` is the same for equal reasons."""
 
     key: str
     kind: str
@@ -37,7 +43,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A batch that is stored, but for what was rejected: with it, everything before row `done` is."""
+    """An outcome of a batch: but for rejected documents, everything before row `done` is stored."""
 
     done: int
     documents: int
@@ -45,7 +51,7 @@ class Sent:
 
 
 @dataclass(slots=True)
-class Batch:
+class BulkBatch:
     """Documents of one request."""
 
     documents: list[Document] = field(default_factory=list)
@@ -54,14 +60,14 @@ class Batch:
 
 def batches(
     documents: Iterable[Document], *, most: int = MOST_DOCUMENTS, most_bytes: int = MOST_BYTES
-) -> Iterator[Batch]:
+) -> Iterator[BulkBatch]:
     """Cut a stream into batches by count and by bytes; a document larger than a batch makes one of its own."""
-    batch = Batch()
+    batch = BulkBatch()
     for document in documents:
         size = len(document.source) + 40
         if batch.documents and (len(batch.documents) >= most or batch.bytes + size > most_bytes):
             yield batch
-            batch = Batch()
+            batch = BulkBatch()
         batch.documents.append(document)
         batch.bytes += size
     if batch.documents:
@@ -69,11 +75,11 @@ def batches(
 
 
 class Stopped(Exception):
-    """The load has ended while this request waited."""
+    """The end of a load while a request of it waited."""
 
 
 class Sender:
-    """Send batches to one cluster; used by one thread, with threads of its own for the requests."""
+    """A sender of batches to one cluster; used by one thread, with threads of its own for the requests."""
 
     def __init__(
         self,
@@ -116,8 +122,8 @@ class Sender:
                     future.cancel()
                 raise
 
-    def send(self, index: str, batch: Batch) -> Sent:
-        """Store a batch: what passes is tried again, what is rejected is kept."""
+    def send(self, index: str, batch: BulkBatch) -> Sent:
+        """Store a batch: send again what was refused for now, keep what was rejected."""
         left, rejected = batch.documents, []
         waits = self.patience.waits()
         while left:
@@ -136,11 +142,11 @@ class Sender:
         return Sent(batch.documents[-1].done, len(batch.documents) - len(rejected), tuple(rejected))
 
     def send_once(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
-        """Make one request; give what should be tried again, what was rejected, and the last reason to try again."""
+        """Make one request; give the documents to send again, those rejected, and the last reason to send again."""
         if len(documents) == 1 and len(documents[0].source) > self.largest:
             return [], [too_large(documents[0])], ""
         try:
-            told = self.cluster.ask(
+            answer = self.cluster.ask(
                 "POST", f"/{loading_alias(index)}/_bulk", b"".join(document.lines() for document in documents),
                 to=f"load documents into {index}", lines=True, patience=self.patience,
                 params={"require_alias": "true", "timeout": SHARD_TIMEOUT, "filter_path": ANSWERED},
@@ -149,15 +155,15 @@ class Sender:
             if is_too_large(error.__cause__):
                 return self.send_halves(index, documents)
             raise
-        if not told["errors"]:
+        if not answer["errors"]:
             return [], [], ""
-        if len(told["items"]) != len(documents):
+        if len(answer["items"]) != len(documents):
             raise ServerError(
-                f"{self.cluster.connection.where}: told of {len(told['items'])} documents when {len(documents)} were "
+                f"{self.cluster.connection.where}: told of {len(answer['items'])} documents when {len(documents)} were "
                 "sent; something between kbtools and the cluster changes answers"
             )
         again, rejected, last = [], [], ""
-        for document, item in zip(documents, told["items"], strict=True):
+        for document, item in zip(documents, answer["items"], strict=True):
             status, fault = item["index"]["status"], item["index"].get("error")
             if fault is None:
                 continue
@@ -193,12 +199,12 @@ def too_large(document: Document) -> Rejected:
 
 
 def read_largest(cluster: Cluster) -> int:
-    """Ask how many bytes a request may have; where that may not be asked, what Elasticsearch takes by default."""
+    """Ask how many bytes a request may have; where that may not be asked, give Elasticsearch's default."""
     try:
-        told = cluster.ask("GET", "/_nodes/http", to="ask for the size of requests", params={"filter_path": LIMIT})
+        answer = cluster.ask("GET", "/_nodes/http", to="ask for the size of requests", params={"filter_path": LIMIT})
     except NotAllowed:
         return LARGEST
-    nodes = (told or {}).get("nodes", {}).values()
+    nodes = (answer or {}).get("nodes", {}).values()
     return min((int(node["http"]["max_content_length_in_bytes"]) - 1_000 for node in nodes), default=LARGEST)
 
 

@@ -1,25 +1,31 @@
-"""Who is loading a knowledge base, and how far: notes on the cluster, each changed only by the one who owns it.
+"""Claims of loaders: a build is begun or joined, and the right to load a part of it kept by signs of life.
 
-Note `KB` tells which version is being built from what; note `KB/part` tells who loads a part of it and how far.
+A loader that is dead loses its claim to the next.
 """
 
 import logging
-import os
-import secrets
-import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any
 
-import elasticsearch
-
 from kbtools.errors import BuildLocked, ServerError
+from kbtools.indexers.elastic.build_notes import (
+    HELD_HERE,
+    Build,
+    Owner,
+    PartProgress,
+    Taken,
+    drop_note,
+    read_build,
+    read_part,
+    read_parts,
+    write_note,
+)
 from kbtools.indexers.elastic.cluster import ONCE, Cluster, Patience
-from kbtools.indexers.elastic.mapping import BUILDS, MAPPING_VERSION, OWNER, read_mapping
-from kbtools.indexers.elastic.versions import CONTROL
+from kbtools.indexers.elastic.mapping import MAPPING_VERSION, ROLES, IndexSettings
+from kbtools.indexers.elastic.versions import create_version, delete_versions, list_versions
 
 logger = logging.getLogger(__name__)
 
@@ -27,158 +33,48 @@ BEAT = 5.0
 """Seconds between two signs of life of a loader."""
 
 LEASE = 20.0
-"""Seconds without one after which a loader of another machine counts as dead."""
-
-KINDS_KEPT = 20
+"""Seconds without one after which a loader of another machine counts as dead: three may be lost on the way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A loading process, told apart from a later one of the same number."""
-
-    host: str
-    boot: str
-    pid: int
-    started: str
-    token: str
-
-    @classmethod
-    def here(cls) -> "Owner":
-        return cls(socket.gethostname(), boot_id(), os.getpid(), start_of(os.getpid()), secrets.token_hex(8))
-
-    def is_gone(self) -> bool | None:
-        """Tell whether the load has ended; nothing if it runs, or ran, on another machine."""
-        if (self.host, self.boot) != (socket.gethostname(), boot_id()):
-            return None
-        if self.pid == os.getpid():
-            return self.token not in HELD_HERE
-        return start_of(self.pid) != self.started
-
-
-HELD_HERE: set[str] = set()
-"""The loads under way in this process."""
-
-
-def boot_id() -> str:
-    """Tell one start of a machine from another, as far as the system says."""
-    file = Path("/proc/sys/kernel/random/boot_id")
-    return file.read_text().strip() if file.exists() else ""
-
-
-def start_of(pid: int) -> str:
-    """Give when a process started, as far as the system says; empty for one that is gone."""
-    try:
-        state, *rest = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        if Path("/proc/self/stat").exists():
-            return ""
+def begin(
+    cluster: Cluster, kb: str, digest: str, *, parts: int, settings: IndexSettings, wait: Callable[[float], None]
+) -> Build:
+    """Join the build of this content that is under way or was killed, or begin a new version."""
+    taken = 0
+    while True:
+        note = read_build(cluster, kb)
+        under_way = note[0] if note else None
+        versions = list_versions(cluster, kb)
+        if under_way:
+            same = [version for version in versions if version.number == under_way.version]
+            made = any(set(ROLES) <= version.indexes.keys() for version in same)
+            if made and under_way == replace(under_way, digest=digest, parts=parts, mapping=MAPPING_VERSION):
+                return under_way
+            for theirs in read_parts(cluster, kb, under_way.parts):
+                if theirs and is_alive(cluster, kb, theirs, wait):
+                    raise locked(cluster, kb, theirs)
+        build = Build(kb, 1 + max([taken, *(version.number for version in versions)]), digest, parts)
+        version = create_version(cluster, kb, build.version, settings)
+        if version is None:
+            taken = build.version
+            continue
         try:
-            os.kill(pid, 0)
-        except OSError:
-            return ""
-        return "running"
-    return "" if state in "ZX" else rest[18]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a part is: everything before these rows is confirmed; what was rejected, by kind with the first."""
-
-    owner: Owner
-    part: int
-    beat: int = 0
-    entities: int = 0
-    names: int = 0
-    documents: int = 0
-    rejected: int = 0
-    kinds: dict[str, str] = field(default_factory=dict)
-    loading: bool = True
-    done: bool = False
-
-    @classmethod
-    def from_record(cls, record: dict[str, Any]) -> "Progress":
-        return cls(**{**record, "owner": Owner(**record["owner"])})
-
-
-@dataclass(frozen=True, slots=True)
-class Build:
-    """A version being built: from which content, in how many parts."""
-
-    kb: str
-    version: int
-    digest: str
-    parts: int
-    mapping: int = MAPPING_VERSION
-
-
-def ensure_control(cluster: Cluster) -> None:
-    """Make the index of notes where it is missing."""
-    if cluster.ask("GET", f"/{CONTROL}", to="look for the notes of builds", missing_ok=True):
-        return
-    body = read_mapping(BUILDS)
-    body["mappings"]["_meta"] = {OWNER: {"mapping": MAPPING_VERSION}}
-    try:
-        cluster.ask("PUT", f"/{CONTROL}", body, to=f"create the index {CONTROL}")
-    except ServerError as error:
-        if "resource_already_exists" not in str(error):
-            raise
-
-
-def note_path(name: str) -> str:
-    return f"/{CONTROL}/_doc/{name.replace('/', '%2F')}"
-
-
-def read_note(cluster: Cluster, name: str) -> tuple[dict[str, Any], dict[str, int]] | None:
-    """Read a note and what its next change must state."""
-    found = cluster.ask("GET", note_path(name), to="read the notes of builds", missing_ok=True)
-    if not found or not found.get("found"):
-        return None
-    stamp = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
-    return found["_source"]["record"], stamp
-
-
-def write_note(
-    cluster: Cluster,
-    name: str,
-    kb: str,
-    record: dict[str, Any],
-    stamp: dict[str, int] | None,
-    patience: Patience | None = None,
-) -> dict[str, int]:
-    """Write a note, new if there is no stamp; raise `Taken` if someone else was there first."""
-    try:
-        told = cluster.ask(
-            "PUT", note_path(name), {"kb": kb, "record": record}, to="note the progress of a build", patience=patience,
-            params={"op_type": "create"} if stamp is None else stamp,
-        )  # fmt: skip
-    except ServerError as error:
-        if isinstance(error.__cause__, elasticsearch.ConflictError):
-            raise Taken(name) from error
-        raise
-    return {"if_seq_no": told["_seq_no"], "if_primary_term": told["_primary_term"]}
-
-
-class Taken(Exception):
-    """Someone else wrote the note first."""
-
-
-def read_parts(cluster: Cluster, kb: str, parts: int) -> list[Progress | None]:
-    """Read how far every part of a build is."""
-    notes = (read_note(cluster, f"{kb}/{part}") for part in range(1, parts + 1))
-    return [Progress.from_record(note[0]) if note else None for note in notes]
-
-
-def drop_notes(cluster: Cluster, kb: str, parts: int) -> None:
-    """Forget a build."""
-    for name in [kb, *(f"{kb}/{part}" for part in range(1, parts + 1))]:
-        cluster.ask("DELETE", note_path(name), to="remove the notes of a build", missing_ok=True)
+            write_note(cluster, kb, kb, asdict(build), note[1] if note else None)
+        except Taken:  # by another loader, unless the answer to our own first try was lost
+            note = read_build(cluster, kb)
+            if note is None or note[0] != build:
+                delete_versions(cluster, [version])
+                continue
+        for part in range(1, (under_way.parts if under_way else 0) + 1):
+            drop_note(cluster, f"{kb}/{part}")
+        return build
 
 
 class Claim:
     """The right to load one part; a thread shows signs of life until it is given back."""
 
-    def __init__(self, cluster: Cluster, kb: str, progress: Progress, stamp: dict[str, int], parts: int) -> None:
-        self.cluster, self.kb, self.progress, self.stamp, self.parts = cluster, kb, progress, stamp, parts
+    def __init__(self, cluster: Cluster, kb: str, progress: PartProgress, stamp: dict[str, int]) -> None:
+        self.cluster, self.kb, self.progress, self.stamp = cluster, kb, progress, stamp
         self.lost: BaseException | None = None
         self.lock = threading.Lock()
         self.stopped = threading.Event()
@@ -206,17 +102,16 @@ class Claim:
                     self.stamp = write_note(self.cluster, name, self.kb, asdict(progress), self.stamp, patience)
                     written = True
                 except Taken:
-                    self.stamp = self.read_own_note(name, progress)
+                    self.stamp = self.read_own_stamp(progress)
             self.progress = progress
 
-    def read_own_note(self, name: str, progress: Progress) -> dict[str, int]:
-        """Find what our next write must state, where the answer to an earlier one was lost."""
-        found = read_note(self.cluster, name)
-        theirs = Progress.from_record(found[0]) if found else None
-        if found is None or theirs is None or theirs.owner != progress.owner:
-            self.lost = locked(self.cluster, self.kb, theirs)
+    def read_own_stamp(self, progress: PartProgress) -> dict[str, int]:
+        """Read what our next write must state, where the answer to an earlier one was lost."""
+        note = read_part(self.cluster, self.kb, progress.part)
+        if note is None or note[0].owner != progress.owner:
+            self.lost = locked(self.cluster, self.kb, note[0] if note else None)
             raise self.lost
-        return found[1]
+        return note[1]
 
     def release(self, **changes: Any) -> None:
         """Stop the signs of life; the note stays, for the next run to go on from."""
@@ -227,7 +122,7 @@ class Claim:
             self.write(patience=ONCE, loading=False, **changes)
 
 
-def locked(cluster: Cluster, kb: str, theirs: Progress | None) -> BuildLocked:
+def locked(cluster: Cluster, kb: str, theirs: PartProgress | None) -> BuildLocked:
     """Name the loader that was first."""
     who = f"process {theirs.owner.pid} on {theirs.owner.host}" if theirs else "another process"
     return BuildLocked(
@@ -237,7 +132,7 @@ def locked(cluster: Cluster, kb: str, theirs: Progress | None) -> BuildLocked:
     )
 
 
-def is_alive(cluster: Cluster, kb: str, theirs: Progress, wait: Callable[[float], None]) -> bool:
+def is_alive(cluster: Cluster, kb: str, theirs: PartProgress, wait: Callable[[float], None]) -> bool:
     """Find out whether the loader of a part still runs: ask the system, else wait for a sign of life."""
     if theirs.done or not theirs.loading:
         return False
@@ -247,27 +142,24 @@ def is_alive(cluster: Cluster, kb: str, theirs: Progress, wait: Callable[[float]
     who = theirs.owner
     logger.warning("waiting %.0f s to see whether process %d on %s still loads %s", LEASE, who.pid, who.host, kb)
     wait(LEASE)
-    again = read_note(cluster, f"{kb}/{theirs.part}")
-    return again is not None and Progress.from_record(again[0]).beat != theirs.beat
+    again = read_part(cluster, kb, theirs.part)
+    return again is not None and again[0].beat != theirs.beat
 
 
-def claim(cluster: Cluster, kb: str, build: Build, part: int, *, fresh: bool, wait: Callable[[float], None]) -> Claim:
+def claim(cluster: Cluster, kb: str, part: int, *, wait: Callable[[float], None]) -> Claim:
     """Take the right to load a part, from a dead loader too; raise BuildLocked while a living one has it."""
-    name = f"{kb}/{part}"
-    found = read_note(cluster, name)
-    progress, stamp = Progress(Owner.here(), part), None
-    if found:
-        theirs, stamp = Progress.from_record(found[0]), found[1]
+    note = read_part(cluster, kb, part)
+    progress, stamp = PartProgress(Owner.here(), part), None
+    if note:
+        theirs, stamp = note
         if is_alive(cluster, kb, theirs, wait):
             raise locked(cluster, kb, theirs)
-        if not fresh:
-            progress = replace(theirs, owner=progress.owner, loading=True, done=False)
+        progress = replace(theirs, owner=progress.owner, loading=True, done=False)
     try:
-        stamp = write_note(cluster, name, kb, asdict(progress), stamp)
+        stamp = write_note(cluster, f"{kb}/{part}", kb, asdict(progress), stamp)
     except Taken:
-        found = read_note(cluster, name)
-        first = Progress.from_record(found[0]) if found else None
-        if found is None or first is None or first.owner != progress.owner:
-            raise locked(cluster, kb, first) from None
-        stamp = found[1]
-    return Claim(cluster, kb, progress, stamp, build.parts)
+        note = read_part(cluster, kb, part)
+        if note is None or note[0].owner != progress.owner:
+            raise locked(cluster, kb, note[0] if note else None) from None
+        stamp = note[1]
+    return Claim(cluster, kb, progress, stamp)

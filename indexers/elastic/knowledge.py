@@ -1,28 +1,31 @@
-"""A knowledge base on a cluster: what `KnowledgeBase` promises, in few requests.
+"""A knowledge base on a cluster, which keeps the promises of `KnowledgeBase` in few requests.
 
 One request answers all n-grams of a question: the entities that bear them, with names, relations, types and numbers
-of facts, and how many names hold each word. What it brought is remembered, so that the ranking asks nothing more.
+of facts, and how many names hold each word. Its answer is remembered, so that the ranking asks nothing more.
 Rows are those of the embedded knowledge base that was loaded. An open knowledge base stays with the version that was
 current when it was opened.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.errors import KBUnusable, NotAllowed, Unreachable
+from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.entities import Entities, Entity
-from kbtools.indexers.elastic.mapping import ENTITIES, NAMES
+from kbtools.indexers.elastic.dense_vectors import ElasticVectors, load_vectors
+from kbtools.indexers.elastic.entities import Entities, Entity, Objects
+from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, IndexSettings, check_mapping_version
 from kbtools.indexers.elastic.names import Names
-from kbtools.indexers.elastic.objects import Objects
-from kbtools.indexers.elastic.opening import Catalog, open_version
 from kbtools.indexers.elastic.searches import Searches
-from kbtools.indexers.elastic.similar import SimilarNames
-from kbtools.indexers.elastic.vectors import ElasticVectors
+from kbtools.indexers.elastic.similar_names import SimilarNames
+from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.kb.vector_index import EntityVectors
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 
@@ -61,8 +64,7 @@ class ElasticKB(BackendDefaults):
         self.named.fetch(list(forms))
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
-        found = self.named.fetch(forms)
-        return {form: matches for form, matches in found.items() if matches}
+        return {form: matches for form, matches in self.named.fetch(forms).items() if matches}
 
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
         return self.near.to(form, limit=limit, cutoff=cutoff)
@@ -108,5 +110,47 @@ class ElasticKB(BackendDefaults):
             self.vector_index = ElasticVectors(self.name, self.version, self.searches)
         return self.vector_index
 
+    def load_vectors(self, vectors: EntityVectors, *, settings: IndexSettings | None = None) -> ElasticVectors:
+        """Put vectors of entities on the cluster, in place of those that the knowledge base has."""
+        load_vectors(
+            self.cluster,
+            self.version,
+            vectors,
+            entities=self.manifest.counts["entities"].unique,
+            settings=settings or IndexSettings(),
+        )
+        self.vector_index = None
+        return self.vectors()
+
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         return self.entities.rows(ids)
+
+
+def open_version(cluster: Cluster, kb: str) -> Version:
+    """Find the current version and see that it can be read: our mapping, every index, every shard."""
+    cluster.greet()
+    version = current_version(cluster, kb)
+    for index in version.indexes.values():
+        check_mapping_version(index, version.mapping)
+    missing = sorted(set(ROLES) - version.indexes.keys())
+    if missing:
+        raise KBUnusable(
+            f"{kb}: version {version.number} lacks the indexes {', '.join(missing)}; load it again", name=kb
+        )
+    check_health(cluster, kb, [version.indexes[role] for role in ROLES])
+    return version
+
+
+def check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
+    """Refuse a knowledge base that lacks a shard; give a node that was just lost a moment to be replaced."""
+    with suppress(NotAllowed):  # reading asks for less than knowing the cluster's health
+        health = cluster.ask(
+            "GET", f"/_cluster/health/{','.join(indexes)}", to=f"ask for the health of {kb}",
+            params={"wait_for_status": "yellow", "timeout": "10s"}, missing_ok=True,
+        )  # fmt: skip
+        if health and health["status"] == "red":
+            raise Unreachable(
+                f"{cluster.connection.where}: {kb} lacks {health['unassigned_shards']} of its shards, "
+                "the cluster's health is red; start the nodes that are down, or load it again",
+                name=kb,
+            )

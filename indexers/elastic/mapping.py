@@ -1,7 +1,7 @@
-"""The mappings and settings that kbtools makes indexes with: versioned files of this package."""
+"""Indexes of a knowledge base: names, settings, and mappings, which are versioned files of this package."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from typing import Any
 
@@ -14,17 +14,34 @@ OWNER = "kbtools"
 """The key of an index's `_meta` that marks it as ours."""
 
 ENTITIES, NAMES, VECTORS, BUILDS = "entities", "names", "vectors", "builds"
+"""The roles of indexes: each has a mapping of its own."""
+
 ROLES = (ENTITIES, NAMES)
+"""The roles that every version of a knowledge base has; vectors may be there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What the cluster is told of a knowledge base's indexes; without `replicas`, one where there is a node for it."""
+class IndexSettings:
+    """Settings of the indexes once they are loaded; without `replicas`, one copy where there is a node for it."""
 
     shards: int = 1
     replicas: int | None = None
     refresh: str = "1s"
     codec: str = "default"
+
+
+def index_name(kb: str, version: int, role: str) -> str:
+    return f"kbtools-{kb}-{version:06d}-{role}"
+
+
+def role_of(index: str) -> str:
+    """Read the role of an index of ours from its name."""
+    return index.rpartition("-")[2]
+
+
+def loading_alias(index: str) -> str:
+    """Name the alias that a loader writes through, so that a deleted index is an error and not made anew."""
+    return f"{index}-loading"
 
 
 def read_mapping(role: str) -> dict[str, Any]:
@@ -33,7 +50,7 @@ def read_mapping(role: str) -> dict[str, Any]:
     return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
-def index_body(role: str, *, kb: str, version: int, token: str, settings: Settings) -> dict[str, Any]:
+def index_body(role: str, *, kb: str, version: int, token: str, settings: IndexSettings) -> dict[str, Any]:
     """Write the request that creates an index for loading: no replica, no refresh."""
     body = read_mapping(role)
     body["settings"]["index"] |= {
@@ -42,26 +59,43 @@ def index_body(role: str, *, kb: str, version: int, token: str, settings: Settin
         "refresh_interval": "-1",
         "codec": settings.codec,
     }
-    body["mappings"]["_meta"] = {OWNER: make_mark(kb, version, complete=False) | {"token": token}}
-    body["aliases"] = {loading_alias(f"kbtools-{kb}-{version:06d}-{role}"): {}}
+    body["mappings"]["_meta"] = Mark(kb, version, MAPPING_VERSION, complete=False, token=token).to_meta()
+    body["aliases"] = {loading_alias(index_name(kb, version, role)): {}}
     return body
 
 
-def make_mark(kb: str, version: int, *, complete: bool) -> dict[str, Any]:
-    """Write what marks an index as ours."""
-    return {"kb": kb, "version": version, "mapping": MAPPING_VERSION, "complete": complete}
-
-
-def loading_alias(index: str) -> str:
-    """Name the alias that a loader writes through, so that a deleted index is an error and not made anew."""
-    return f"{index}-loading"
-
-
-def final_settings(settings: Settings) -> dict[str, Any]:
+def final_settings(settings: IndexSettings) -> dict[str, Any]:
     """Write the settings of an index that is loaded."""
     if settings.replicas is None:
         return {"index": {"refresh_interval": settings.refresh, "auto_expand_replicas": "0-1"}}
     return {"index": {"refresh_interval": settings.refresh, "number_of_replicas": settings.replicas}}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The mark in an index's `_meta` that says whose it is; `token` tells the loader that made it from another."""
+
+    kb: str
+    version: int
+    mapping: int
+    complete: bool
+    token: str = ""
+    origin: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, index: Any) -> "Mark | None":
+        """Find the mark in what the cluster says of an index; nothing where it has none, or one that is not ours."""
+        index = index if isinstance(index, dict) else {}
+        record = ((index.get("mappings") or {}).get("_meta") or {}).get(OWNER)
+        if not isinstance(record, dict) or not {"kb", "version", "mapping", "complete"} <= record.keys():
+            return None
+        kinds = {"kb": str, "version": int, "mapping": int, "complete": bool, "token": str, "origin": dict}
+        known = {name: value for name, value in record.items() if name in kinds}
+        return cls(**known) if all(type(value) is kinds[name] for name, value in known.items()) else None
+
+    def to_meta(self) -> dict[str, Any]:
+        """Write the mark as `_meta`; what is empty is left out."""
+        return {OWNER: {name: value for name, value in asdict(self).items() if value not in ("", {})}}
 
 
 def check_mapping_version(index: str, found: Any) -> None:

@@ -1,4 +1,4 @@
-"""Names: the entities behind forms, and how many names hold a word, together in one request; remembered."""
+"""Names on a cluster: who bears a form, and how many names hold a word, together in one request and remembered."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from kbtools.indexers.elastic.cache import Cache
-from kbtools.indexers.elastic.documents import term_of
+from kbtools.indexers.elastic.documents import is_counted, term_of
 from kbtools.indexers.elastic.entities import Entities, Entity
-from kbtools.indexers.elastic.forms import unpack
-from kbtools.indexers.elastic.queries import TERMS_AT_ONCE, count_search, cut, is_counted, terms_search
+from kbtools.indexers.elastic.name_documents import unpack
+from kbtools.indexers.elastic.searches import TERMS_AT_ONCE, Cache, count_search, cut, terms_search
 from kbtools.kb.contract import NameMatch
 from kbtools.text.name_forms import name_forms
 from kbtools.text.rungs import Form
 
 FORMS_REMEMBERED = 50_000
 WORDS_REMEMBERED = 100_000
+"""Forms and words that are kept, twice as many at most: those of some thousand questions of 40 n-grams."""
 
-forms_of = lru_cache(50_000)(name_forms)
+forms_of = lru_cache(FORMS_REMEMBERED)(name_forms)
 
 
 class Names:
-    """Find the names under forms, and count those that hold a word, in the index of names."""
+    """The names under forms, and the number of names that hold a word."""
 
     def __init__(self, entities: Entities, index: str) -> None:
         self.entities, self.searches, self.index = entities, entities.searches, index
@@ -31,24 +31,23 @@ class Names:
 
     def fetch(self, forms: Sequence[str]) -> dict[str, Sequence[NameMatch]]:
         """Find the names under forms, none for some: those remembered, and the others in one request."""
-        found: dict[str, Sequence[NameMatch]] = {}
+        matches: dict[str, Sequence[NameMatch]] = {}
         unknown = []
         for form in dict.fromkeys(forms):
-            matches = self.matches.get(form)
-            if matches is not None:
-                found[form] = matches
+            known = self.matches.get(form)
+            if known is not None:
+                matches[form] = known
             elif form:
                 unknown.append(form)
         if not unknown:
-            return found
+            return matches
         words = self.frequencies.missing(word for form in unknown for word in form.split(" ") if is_counted(word))
         searches = [terms_search("forms", terms) for terms in cut([term_of(form) for form in unknown], TERMS_AT_ONCE)]
         counts = [(self.index, count_search(chunk)) for chunk in cut(words, TERMS_AT_ONCE)]
         answers = self.searches.run([(self.entities.index, body) for body in searches] + counts)
         hits = [hit for answer, body in zip(answers, searches, strict=False) for hit in self.all_hits(answer, body)]
         self.note_counts(answers[len(searches) :])
-        found |= self.note_matches(unknown, hits)
-        return found
+        return matches | self.note_matches(unknown, hits)
 
     def all_hits(self, answer: dict[str, Any], body: dict[str, Any]) -> Iterable[dict[str, Any]]:
         """Yield the hits of a search by row, further pages too."""
@@ -62,7 +61,7 @@ class Names:
 
     def note_matches(self, forms: list[str], hits: list[dict[str, Any]]) -> dict[str, Sequence[NameMatch]]:
         """Group hits by form, kind and spelling, as the embedded index keeps them; remember them and the entities."""
-        asked = set(forms)
+        wanted = set(forms)
         groups: dict[str, dict[tuple[Form, str], list[int]]] = {}
         for hit in hits:
             source = hit["_source"]
@@ -71,25 +70,25 @@ class Names:
                 self.entities.remember(source)
             for text in source.get("names", []) + source.get("aliases", []):
                 for form, kind in forms_of(text).items():
-                    if form in asked:
+                    if form in wanted:
                         groups.setdefault(form, {}).setdefault((kind, text), []).append(row)
-        found: dict[str, Sequence[NameMatch]] = {}
+        matches: dict[str, Sequence[NameMatch]] = {}
         for form in forms:
-            found[form] = tuple(
+            matches[form] = tuple(
                 NameMatch(text, kind, np.array(sorted(set(rows)), dtype=np.uint32))
                 for (kind, text), rows in sorted(groups.get(form, {}).items())
             )
-            self.matches.put(form, found[form])
-        return found
+            self.matches.put(form, matches[form])
+        return matches
 
     def frequency(self, words: Sequence[str]) -> list[int]:
         """Count the names that hold each word."""
-        found = {word: self.frequencies.get(word) for word in words if is_counted(word)}
-        unknown = [word for word, count in found.items() if count is None]
+        counts = {word: self.frequencies.get(word) for word in words if is_counted(word)}
+        unknown = [word for word, count in counts.items() if count is None]
         if unknown:
-            counts = [(self.index, count_search(chunk)) for chunk in cut(unknown, TERMS_AT_ONCE)]
-            found |= self.note_counts(self.searches.run(counts))
-        return [found.get(word) or 0 for word in words]
+            searches = [(self.index, count_search(chunk)) for chunk in cut(unknown, TERMS_AT_ONCE)]
+            counts |= self.note_counts(self.searches.run(searches))
+        return [counts.get(word) or 0 for word in words]
 
     def note_counts(self, answers: Iterable[dict[str, Any]]) -> dict[str, int]:
         """Read how many names hold each word, and remember it."""
@@ -111,5 +110,7 @@ class Names:
             self.entities.known.put(row, Entity(entity_id, name, tuple(relations), tuple(types), facts))
         for word, count in counts:
             self.frequencies.put(word, count)
-        found = (NameMatch(text, Form(kind), np.array(rows, dtype=np.uint32)) for kind, text, rows in matches)
-        self.matches.put(source["form"], tuple(found))
+        self.matches.put(
+            source["form"],
+            tuple(NameMatch(text, Form(kind), np.array(rows, dtype=np.uint32)) for kind, text, rows in matches),
+        )

@@ -1,24 +1,35 @@
-"""Many searches in one request, and what a reader must hear when an index is gone or a shard is silent."""
+"""Searches of a reader: many in one request, with errors for an index that is gone and for a shard that is silent."""
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import elasticsearch
 
 from kbtools.errors import KBMissing, ServerError, Unreachable
-from kbtools.indexers.elastic.cluster import PASSING, Cluster, check_shards, root_cause
+from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.documents import encode, word_term
+from kbtools.indexers.elastic.faults import PASSING, check_shards, root_cause
 
 AT_ONCE = 200
-"""Searches in one request; more of them go out in further ones."""
+"""Searches in one request, which bounds the memory of one answer; more of them go out in further ones."""
+
+TERMS_AT_ONCE = 4_000
+"""Forms in one search; the cluster's own limit is 65,536."""
+
+PAGE = 1_000
+"""Entities in one answer; more of them come in further ones, below the cluster's own limit of 10,000."""
+
+LINKED = ["row", "part", "parts", "id", "names", "aliases", "types", "relations", "facts"]
+"""The fields of an entity that linking and ranking need; its objects are read later."""
 
 WHOLE = {"allow_partial_search_results": "false"}
 
-encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Searches:
-    """Search the indexes of one knowledge base."""
+    """The searches in the indexes of one knowledge base."""
 
     def __init__(self, cluster: Cluster, kb: str) -> None:
         self.cluster = cluster
@@ -41,20 +52,20 @@ class Searches:
         while left:
             if len(left) == 1:
                 index, body = searches[left[0]]
-                told = [self.ask("POST", f"/{index}/_search", encode(body), params=WHOLE)]
+                responses = [self.ask("POST", f"/{index}/_search", encode(body), params=WHOLE)]
             else:
-                lines = "".join(header(searches[at][0]) + encode(searches[at][1]) + "\n" for at in left)
-                told = self.ask("POST", "/_msearch", lines, lines=True)["responses"]
+                lines = "".join(header(searches[place][0]) + encode(searches[place][1]) + "\n" for place in left)
+                responses = self.ask("POST", "/_msearch", lines, lines=True)["responses"]
             again, reason = [], ""
-            for at, answer in zip(left, told, strict=True):
+            for place, answer in zip(left, responses, strict=True):
                 if "error" in answer:
                     if answer.get("status") not in PASSING:
                         raise self.failed(answer["error"])
-                    again.append(at)
+                    again.append(place)
                     reason = root_cause(answer["error"])
                 else:
                     check_shards(answer, self.cluster.connection.where)
-                    answers[at] = answer
+                    answers[place] = answer
             left = again
             if left:
                 wait = next(waits, None)
@@ -97,3 +108,55 @@ class Searches:
 
 def header(index: str) -> str:
     return encode({"index": index, "allow_partial_search_results": False}) + "\n"
+
+
+def terms_search(field: str, terms: Sequence[str]) -> dict[str, Any]:
+    """Search for entities by the terms of a field, in the order of their rows."""
+    return {
+        "size": PAGE,
+        "query": {"constant_score": {"filter": {"terms": {field: list(terms)}}}},
+        "sort": ["row", "part"],
+        "_source": LINKED,
+        "track_total_hits": False,
+    }
+
+
+def count_search(words: Sequence[str]) -> dict[str, Any]:
+    """Count the names that hold each word."""
+    filters = {word: {"term": {"words": word_term(word)}} for word in words}
+    return {"size": 0, "track_total_hits": False, "aggs": {"words": {"filters": {"filters": filters}}}}
+
+
+def cut(values: Sequence[Value], size: int) -> list[Sequence[Value]]:
+    return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+class Cache(Generic[Key, Value]):
+    """What the cluster answered, remembered: bounded, the longest unused forgotten first.
+
+    There are two generations of entries: when the young one is full it becomes the old one, and the old one is
+    forgotten. Between `size` and twice as many entries are kept, and one that is looked at moves to the young
+    generation. It stands for an ordered dictionary in which each entry that is looked at moves to the end.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.young: dict[Key, Value] = {}
+        self.old: dict[Key, Value] = {}
+
+    def get(self, key: Key) -> Value | None:
+        value = self.young.get(key)
+        if value is None:
+            value = self.old.get(key)
+            if value is not None:
+                self.put(key, value)
+        return value
+
+    def put(self, key: Key, value: Value) -> None:
+        if len(self.young) >= self.size:
+            self.old, self.young = self.young, {}
+        self.young[key] = value
+
+    def missing(self, keys: Iterable[Key]) -> list[Key]:
+        """List the keys that are not remembered, once each, in their order."""
+        return [key for key in dict.fromkeys(keys) if self.get(key) is None]

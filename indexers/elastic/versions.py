@@ -1,23 +1,36 @@
-"""The versions of a knowledge base on a cluster: which is current, which are older, which a killed build left.
+"""Versions of a knowledge base on a cluster: the current one, older ones, and those that a killed build left.
 
 A knowledge base is an alias on the indexes of one version. Only indexes that carry our mark are ever touched.
 """
 
 import re
+import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
-from kbtools.errors import KBMissing, NameTaken, WrongFormat
+from kbtools.errors import KBMissing, NameTaken, ServerError, WrongFormat
 from kbtools.indexers.elastic.cluster import Cluster
-from kbtools.indexers.elastic.mapping import OWNER, ROLES, VECTORS, loading_alias
+from kbtools.indexers.elastic.mapping import (
+    MAPPING_VERSION,
+    ROLES,
+    VECTORS,
+    IndexSettings,
+    Mark,
+    index_body,
+    index_name,
+    loading_alias,
+    role_of,
+)
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+"""Names that an alias can have; 100, so that the names of indexes stay below the cluster's 255 bytes."""
+
 CONTROL = "kbtools-builds"
+"""The index in which builds under way are noted."""
 
 UNFINISHED_VECTORS = "unfinished vectors"
 """The role of an index of vectors whose loader was killed: it goes with its version, and nobody reads it."""
-"""The index in which builds under way are noted."""
 
 
 def check_name(kb: str) -> str:
@@ -31,18 +44,9 @@ def check_name(kb: str) -> str:
     return kb
 
 
-def index_name(kb: str, version: int, role: str) -> str:
-    return f"kbtools-{kb}-{version:06d}-{role}"
-
-
-def role_of(index: str) -> str:
-    """Read the role of an index of ours from its name."""
-    return index.rpartition("-")[2]
-
-
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One build of a knowledge base: its indexes by role, whether it is complete, whether the alias points at it."""
+    """One build of a knowledge base: its indexes by role; it is current where the alias points at it."""
 
     kb: str
     number: int
@@ -53,7 +57,7 @@ class Version:
 
     @property
     def state(self) -> str:
-        """Say what the version is."""
+        """Say in a word where the version stands."""
         if self.current:
             return "current"
         return "older" if self.complete else "unfinished"
@@ -66,41 +70,30 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
         "GET", f"/{pattern}", to="list the indexes of kbtools",
         params={"features": "aliases,mappings", "expand_wildcards": "all", "filter_path": "*.aliases,*.mappings._meta"},
     )  # fmt: skip
-    found: dict[tuple[str, int], dict[str, Any]] = {}
-    for index, told in (indexes or {}).items():
-        mark = mark_of(told)
-        if not is_mark(mark) or (kb is not None and mark["kb"] != kb):
+    versions: dict[tuple[str, int], Version] = {}
+    for index, described in (indexes or {}).items():
+        mark = Mark.of(described)
+        if mark is None or (kb is not None and mark.kb != kb):
             continue
-        version = found.setdefault((mark["kb"], mark["version"]), {"indexes": {}, "complete": [], "current": []})
         role = role_of(index)
-        version["indexes"][role if role != VECTORS or mark["complete"] else UNFINISHED_VECTORS] = index
-        version["mapping"] = mark["mapping"]
-        if role in ROLES:
-            version["complete"].append(mark["complete"])
-        version["current"].append(mark["kb"] in told.get("aliases", {}))
-    return [
-        Version(name, number, told["indexes"], told["mapping"], all(told["complete"]), any(told["current"]))
-        for (name, number), told in sorted(found.items())
-    ]
+        version = versions.get((mark.kb, mark.version)) or Version(mark.kb, mark.version, complete=True)
+        versions[mark.kb, mark.version] = replace(
+            version,
+            indexes=version.indexes | {role if role != VECTORS or mark.complete else UNFINISHED_VECTORS: index},
+            mapping=mark.mapping,
+            complete=version.complete and (mark.complete or role not in ROLES),
+            current=version.current or mark.kb in described.get("aliases", {}),
+        )
+    return [version for _, version in sorted(versions.items())]
 
 
-def mark_of(told: Any) -> Any:
-    """Find our mark in what the cluster tells of an index; nothing if it has none."""
-    return (((told or {}).get("mappings") or {}).get("_meta") or {}).get(OWNER)
-
-
-def read_mark(cluster: Cluster, index: str) -> dict[str, Any]:
-    """Read the mark of an index; empty if it has none or is not there."""
-    told = cluster.ask(
+def read_mark(cluster: Cluster, index: str) -> Mark | None:
+    """Read the mark of an index; nothing where it has none of ours or is not there."""
+    answer = cluster.ask(
         "GET", f"/{index}", to=f"look at {index}", missing_ok=True,
         params={"features": "mappings", "filter_path": "*.mappings._meta"},
     )  # fmt: skip
-    return dict(mark_of((told or {}).get(index)) or {})
-
-
-def is_mark(mark: Any) -> TypeGuard[dict[str, Any]]:
-    """Tell whether an index's `_meta` is one that kbtools wrote."""
-    return isinstance(mark, dict) and {"kb", "version", "mapping", "complete"} <= mark.keys()
+    return Mark.of((answer or {}).get(index))
 
 
 def current_version(cluster: Cluster, kb: str) -> Version:
@@ -123,15 +116,15 @@ def current_version(cluster: Cluster, kb: str) -> Version:
 
 def check_alias(cluster: Cluster, kb: str) -> None:
     """Refuse a name that is an index, a data stream or an alias of something that kbtools did not make."""
-    told = cluster.ask(
+    indexes = cluster.ask(
         "GET", f"/{kb}", to=f"look up {kb}", missing_ok=True,
         params={"features": "mappings", "filter_path": "*.mappings._meta"},
     )  # fmt: skip
     resolved = cluster.ask("GET", f"/_alias/{kb}", to=f"look up the alias {kb}", missing_ok=True)
-    if told is None:
+    if indexes is None:
         return
     behind = sorted(resolved or {}) if resolved is not None else [kb]
-    strangers = [index for index in behind if not is_mark(mark_of(told.get(index)))]
+    strangers = [index for index in behind if Mark.of(indexes.get(index)) is None]
     if strangers:
         kind = "an alias of" if resolved is not None else "an index,"
         raise NameTaken(
@@ -173,7 +166,39 @@ def delete_versions(cluster: Cluster, versions: Sequence[Version]) -> list[str]:
     for version in versions:
         for index in version.indexes.values():
             mark = read_mark(cluster, index)
-            if is_mark(mark) and (mark["kb"], mark["version"]) == (version.kb, version.number):
+            if mark and (mark.kb, mark.version) == (version.kb, version.number):
                 cluster.ask("DELETE", f"/{index}", to=f"delete {index}", missing_ok=True)
                 deleted.append(index)
     return deleted
+
+
+def create_version(cluster: Cluster, kb: str, number: int, settings: IndexSettings) -> Version | None:
+    """Make the indexes of a version; nothing where another loader was first."""
+    token = secrets.token_hex(8)
+    indexes = {role: index_name(kb, number, role) for role in ROLES}
+
+    def is_ours(role: str) -> bool:
+        mark = read_mark(cluster, indexes[role])
+        return mark is not None and mark.token == token
+
+    def create(role: str) -> bool:
+        body = index_body(role, kb=kb, version=number, token=token, settings=settings)
+        try:
+            cluster.ask("PUT", f"/{indexes[role]}", body, to=f"create {indexes[role]}", params={"timeout": "60s"})
+        except ServerError as error:
+            if "resource_already_exists" not in str(error):
+                raise
+            return is_ours(role)  # then only the first answer was lost
+        return True
+
+    with ThreadPoolExecutor(len(ROLES)) as pool:  # together, the cluster writes its state once
+        futures = [pool.submit(create, role) for role in ROLES]
+    try:
+        created = {role: indexes[role] for role, future in zip(ROLES, futures, strict=True) if future.result()}
+    except ServerError:
+        delete_versions(cluster, [Version(kb, number, {role: indexes[role] for role in ROLES if is_ours(role)})])
+        raise
+    if created != indexes:
+        delete_versions(cluster, [Version(kb, number, created)])
+        return None
+    return Version(kb, number, indexes, MAPPING_VERSION)

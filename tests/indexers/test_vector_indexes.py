@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from kbtools.errors import BadSetting, BadVectors, KBToolsError, KBUnusable, VectorsMissing, WrongFormat
-from kbtools.indexers.elastic.mapping import Settings
-from kbtools.indexers.elastic.vector_load import load_vectors
+from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, write_vectors
 from kbtools.kb.contract import KnowledgeBase
@@ -54,7 +53,7 @@ def make_index(request: pytest.FixtureRequest) -> Callable[[EntityVectors], Vect
         )
     if request.param == "elasticsearch":
         kb = request.getfixturevalue("on_cluster")
-        return lambda vectors: load_vectors(kb, vectors, settings=Settings(replicas=0))
+        return lambda vectors: kb.load_vectors(vectors, settings=IndexSettings(replicas=0))
     kb = request.getfixturevalue("embedded")
     return lambda vectors: write_vectors(kb.path, kb, vectors, kind=request.param)
 
@@ -154,9 +153,12 @@ def test_what_is_no_vector_is_refused(
     request: pytest.FixtureRequest, home: str, vectors: list[Any], error: type[KBToolsError], message: str
 ) -> None:
     kb = request.getfixturevalue(home)
-    make = load_vectors if home == "on_cluster" else lambda kb, found: write_vectors(kb.path, kb, found)
+
+    def make(vectors: EntityVectors) -> object:
+        return kb.load_vectors(vectors) if home == "on_cluster" else write_vectors(kb.path, kb, vectors)
+
     with pytest.raises(error, match=message):
-        make(kb, given([0, 1], np.array(vectors, dtype=np.float32)))
+        make(given([0, 1], np.array(vectors, dtype=np.float32)))
 
 
 def test_vectors_are_found_when_the_kb_is_opened_again(

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbtools.indexers.elastic import documents
+from kbtools.indexers.elastic import entity_documents, mapping
+from kbtools.indexers.elastic.catalog import catalog_documents, chunked
 from kbtools.indexers.elastic.documents import (
     Document,
-    EntityReader,
-    catalog_documents,
     id_field,
     term_of,
 )
-from kbtools.indexers.elastic.forms import count_normal_forms, form_documents
+from kbtools.indexers.elastic.entity_documents import EntityReader
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, ROLES, read_mapping
+from kbtools.indexers.elastic.name_documents import count_normal_forms, name_documents
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.text.name_forms import name_forms
 from tests.conftest import World
@@ -44,7 +44,7 @@ def test_every_field_of_a_document_is_in_the_mapping(
 ) -> None:
     rows = range(sample_kb.manifest.counts["entities"].unique)
     entities = sources(EntityReader(sample_kb).documents(0, len(rows))) + sources(catalog_documents(sample_kb))
-    forms = sources(form_documents(sample_kb, 0, 10_000))
+    forms = sources(name_documents(sample_kb, 0, 10_000))
     for role, found in zip(ROLES, (entities, forms), strict=True):
         mapping = read_mapping(role)["mappings"]
         assert mapping["dynamic"] == "strict"
@@ -77,8 +77,8 @@ def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
     assert (main["part"], main["parts"], main["id"], main["facts"]) == (0, len(parts) - 1, "giant", 45_000)
     assert [document.done for document in found] == [row] * (len(found) - 1) + [row + 1]
     assert len({document.key for document in found}) == len(found) > 3
-    assert all(len(document.source) < 2 * documents.MOST_BYTES for document in found)
-    assert all(sum(len(run) for _, run in part.get("objects", [])) <= documents.MOST_VALUES for part in parts)
+    assert all(len(document.source) < 2 * entity_documents.MOST_BYTES for document in found)
+    assert all(sum(len(run) for _, run in part.get("objects", [])) <= entity_documents.MOST_VALUES for part in parts)
     held = [(relation, target) for part in parts for relation, run in part.get("objects", []) for target in run]
     assert len(held) == len(set(held)) == 45_000 == sum(part.get("held", 0) for part in parts)
     names = [name for part in [main, *parts[:-1]] for name in part.get("names", []) + part.get("aliases", [])]
@@ -115,7 +115,7 @@ def test_no_term_is_longer_than_lucene_takes(
 ) -> None:
     kb = make_kb("embedded", new_world((("a", "r", "b" * 40_000),), (("a", name),)))
     found = sources(EntityReader(kb).documents(0, 2))
-    (form,) = sources(form_documents(kb, 0, 9))
+    (form,) = sources(name_documents(kb, 0, 9))
     terms = [term for document in found for term in document.get("forms", [])]
     terms += [term for document in found for term in [id_field(document["id"])[1]]]
     words = form.get("form", form.get("words", "")).split(" ")
@@ -131,9 +131,9 @@ def test_terms_of_long_forms_tell_them_apart() -> None:
 
 def test_every_normal_form_is_a_document_and_parts_of_a_load_meet(sample_kb: EmbeddedKB) -> None:
     forms = sample_kb.manifest.statistics["forms"]
-    whole = [document.key for document in form_documents(sample_kb, 0, forms)]
+    whole = [document.key for document in name_documents(sample_kb, 0, forms)]
     halves = [
-        document.key for at in (0, 1) for document in form_documents(sample_kb, at * forms // 2, (at + 1) * forms // 2)
+        document.key for at in (0, 1) for document in name_documents(sample_kb, at * forms // 2, (at + 1) * forms // 2)
     ]
     assert halves == whole
     assert len(whole) == count_normal_forms(sample_kb) < forms
@@ -142,10 +142,10 @@ def test_every_normal_form_is_a_document_and_parts_of_a_load_meet(sample_kb: Emb
 def test_long_lists_of_relations_are_cut(sample_kb: EmbeddedKB) -> None:
     names = [document.key for document in catalog_documents(sample_kb)]
     assert names == ["manifest", "relations-0", "types-0"]
-    assert [len(chunk) for chunk in documents.chunked(["x" * 600_000] * 3)] == [2, 1]
-    assert list(documents.chunked([])) == [[]]
+    assert [len(chunk) for chunk in chunked(["x" * 600_000] * 3)] == [2, 1]
+    assert list(chunked([])) == [[]]
 
 
 def test_the_mappings_are_part_of_the_package() -> None:
-    folder = Path(documents.__file__).parent / "mappings" / str(MAPPING_VERSION)
+    folder = Path(mapping.__file__).parent / "mappings" / str(MAPPING_VERSION)
     assert sorted(file.stem for file in folder.glob("*.json")) == sorted([*ROLES, "vectors", "builds"])

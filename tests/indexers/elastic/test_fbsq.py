@@ -12,8 +12,9 @@ from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load import LoadOptions, load
-from kbtools.indexers.elastic.mapping import Settings
+from kbtools.indexers.elastic.load_job import LoadOptions
+from kbtools.indexers.elastic.loading import load
+from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.linking.fuzzy import TRIED, Misspelling
@@ -30,7 +31,7 @@ FUZZY = 0.95
 def both(url: str, fbsq: Answerer) -> Iterator[tuple[Answerer, Answerer]]:
     cluster = Cluster(read_connection({"url": url}, {}))
     assert isinstance(fbsq.kb, EmbeddedKB)
-    load(fbsq.kb, cluster, NAME, options=LoadOptions(settings=Settings(replicas=0)), watch=BuildProgress())
+    load(fbsq.kb, cluster, NAME, options=LoadOptions(settings=IndexSettings(replicas=0)), watch=BuildProgress())
     yield fbsq, Answerer(ElasticKB(NAME, cluster))
     delete_versions(cluster, list_versions(cluster, NAME))
     cluster.close()

@@ -9,13 +9,13 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.errors import KBMissing, ServerError, Unreachable
-from kbtools.indexers.elastic import queries
-from kbtools.indexers.elastic.cache import Cache
+from kbtools.indexers.elastic import searches
 from kbtools.indexers.elastic.cluster import Cluster, Patience
-from kbtools.indexers.elastic.forms import MOST_BEARING
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load import Loaded
-from kbtools.indexers.elastic.versions import index_name
+from kbtools.indexers.elastic.loading import Loaded
+from kbtools.indexers.elastic.mapping import index_name
+from kbtools.indexers.elastic.name_documents import MOST_BEARING
+from kbtools.indexers.elastic.searches import Cache
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.kb.rows import EntityRows
@@ -150,7 +150,7 @@ def test_questions_that_were_announced_ask_nothing_more(opened: ElasticKB, reque
 
 
 def test_more_forms_than_one_search_takes_are_still_one_request(opened: ElasticKB, requests: SmallServer) -> None:
-    forms = [f"name {number}" for number in range(2 * queries.TERMS_AT_ONCE)] + ["harry potter"]
+    forms = [f"name {number}" for number in range(2 * searches.TERMS_AT_ONCE)] + ["harry potter"]
     assert list(opened.lookup(forms)) == ["harry potter"]
     assert len(requests.requests) == 1
 
@@ -163,7 +163,7 @@ def test_a_question_of_five_thousand_words_is_answered(opened: ElasticKB) -> Non
 
 
 def test_namesakes_beyond_one_page_are_all_found(make_kb: Callable[[str, World], Any], new_world: type[World]) -> None:
-    facts = tuple((f"m.{number:05}", "r", "o") for number in range(2 * queries.PAGE + 5))
+    facts = tuple((f"m.{number:05}", "r", "o") for number in range(2 * searches.PAGE + 5))
     world = new_world(facts, tuple((subject, "Springfield") for subject, _, _ in facts))
     kb = make_kb("elasticsearch", world)
     (match,) = kb.lookup(["springfield"])["springfield"]

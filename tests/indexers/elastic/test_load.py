@@ -28,17 +28,18 @@ from kbtools.errors import (
     Unreachable,
     WrongFormat,
 )
+from kbtools.indexers.elastic.build_notes import Owner, read_note, write_note
 from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Sender, read_largest
-from kbtools.indexers.elastic.claims import LEASE, Owner, read_note, write_note
+from kbtools.indexers.elastic.claims import LEASE
 from kbtools.indexers.elastic.cluster import Cluster, Patience
-from kbtools.indexers.elastic.documents import Document, EntityReader
-from kbtools.indexers.elastic.forms import count_normal_forms, form_documents
+from kbtools.indexers.elastic.documents import Document
+from kbtools.indexers.elastic.entity_documents import EntityReader
+from kbtools.indexers.elastic.inventory import choose_versions, cluster_status, remove_versions
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load import Loaded
-from kbtools.indexers.elastic.mapping import MAPPING_VERSION, OWNER, Settings, index_body
-from kbtools.indexers.elastic.removal import choose_versions, remove_versions
-from kbtools.indexers.elastic.status import cluster_status
-from kbtools.indexers.elastic.versions import current_version, index_name, list_versions, roll_back
+from kbtools.indexers.elastic.loading import Loaded
+from kbtools.indexers.elastic.mapping import MAPPING_VERSION, OWNER, IndexSettings, index_body, index_name
+from kbtools.indexers.elastic.name_documents import count_normal_forms, name_documents
+from kbtools.indexers.elastic.versions import current_version, list_versions, roll_back
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
 from tests.conftest import World
@@ -410,7 +411,7 @@ def test_documents_beyond_the_field_limit_are_kept_counted_and_fail_the_run(
     tmp_path: Path,
 ) -> None:
     name, replaced = index_name(kb_name, 1, "names"), []
-    body = index_body("names", kb=kb_name, version=1, token="", settings=Settings(replicas=0))
+    body = index_body("names", kb=kb_name, version=1, token="", settings=IndexSettings(replicas=0))
     body["mappings"] = {"_meta": body["mappings"]["_meta"]}  # every field is a new one, and there is room for one
     body["settings"]["index"]["mapping"]["total_fields"]["limit"] = 1
 
@@ -630,7 +631,7 @@ def test_a_document_that_is_too_large_is_rejected_and_its_neighbours_stored(
 
 def test_a_document_larger_than_any_request_is_rejected_without_being_sent(cluster: Cluster, kb_name: str) -> None:
     index = f"kbtools-{kb_name}-000001-names"
-    body = index_body("names", kb=kb_name, version=1, token="", settings=Settings(replicas=0))
+    body = index_body("names", kb=kb_name, version=1, token="", settings=IndexSettings(replicas=0))
     cluster.ask("PUT", f"/{index}", body, to="make an index")
     large = b'{"words":"' + b"x " * 53_000_000 + b'"}'
     documents = [Document("0", b'{"form":"a"}', 1), Document("1", large, 2), Document("2", b'{"form":"b"}', 3)]
@@ -695,7 +696,7 @@ def large_kb(make_kb: Callable[[str, World], Any], new_world: type[World]) -> Em
     ("role", "read"),
     [
         ("entities", lambda kb: EntityReader(kb).documents(0, LARGE)),
-        ("names", lambda kb: form_documents(kb, 0, kb.manifest.statistics["forms"])),
+        ("names", lambda kb: name_documents(kb, 0, kb.manifest.statistics["forms"])),
     ],
     ids=["entities", "names"],
 )
@@ -709,7 +710,7 @@ def test_a_large_kb_is_read_as_slowly_as_a_slow_cluster_stores_it(
     read: Callable[..., Any],
 ) -> None:
     index, drawn, stored, ahead = index_name(kb_name, 1, role), itertools.count(1), [0], []
-    body = index_body(role, kb=kb_name, version=1, token="", settings=Settings(replicas=0))
+    body = index_body(role, kb=kb_name, version=1, token="", settings=IndexSettings(replicas=0))
     cluster.ask("PUT", f"/{index}", body, to="make an index")
 
     def documents() -> Iterator[Document]:

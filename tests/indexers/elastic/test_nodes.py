@@ -16,8 +16,9 @@ from kbtools.answering import Answerer
 from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load import Loaded, LoadOptions, load
-from kbtools.indexers.elastic.mapping import Settings
+from kbtools.indexers.elastic.load_job import LoadOptions
+from kbtools.indexers.elastic.loading import Loaded, load
+from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
 
@@ -28,7 +29,7 @@ QUESTIONS = [
     "who wrote it",
 ]
 PATIENT = Patience(total=180.0, first=0.2, longest=1.0)
-SPREAD = Settings(shards=3, replicas=1)
+SPREAD = IndexSettings(shards=3, replicas=1)
 
 
 def is_free(port: int) -> bool:

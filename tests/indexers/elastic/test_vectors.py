@@ -8,9 +8,8 @@ import pytest
 from kbtools.errors import BadVectors, VectorsMissing, WrongFormat
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load import Loaded
-from kbtools.indexers.elastic.mapping import OWNER, Settings, make_mark
-from kbtools.indexers.elastic.vector_load import load_vectors
+from kbtools.indexers.elastic.loading import Loaded
+from kbtools.indexers.elastic.mapping import MAPPING_VERSION, IndexSettings, Mark
 from kbtools.indexers.elastic.versions import current_version, list_versions
 from kbtools.kb.vector_index import EntityVectors
 
@@ -30,7 +29,7 @@ def given(rows: Sequence[int], dim: int = 4) -> EntityVectors:
 def test_vectors_belong_to_their_version_and_go_with_it(
     opened: ElasticKB, cluster: Cluster, kb_name: str, load_sample: Callable[..., Loaded]
 ) -> None:
-    load_vectors(opened, given(range(400)), settings=Settings(replicas=0))
+    opened.load_vectors(given(range(400)), settings=IndexSettings(replicas=0))
     assert "vectors" in current_version(cluster, kb_name).indexes
     assert len(ElasticKB(kb_name, cluster).vectors()) == 400
     load_sample(force=True, keep=0)
@@ -50,22 +49,22 @@ def test_vectors_belong_to_their_version_and_go_with_it(
 )
 def test_what_the_cluster_would_reject_is_refused(opened: ElasticKB, vectors: EntityVectors) -> None:
     with pytest.raises(WrongFormat):
-        load_vectors(opened, vectors)
+        opened.load_vectors(vectors)
 
 
 def test_what_a_failed_load_leaves_is_removed(opened: ElasticKB, cluster: Cluster, kb_name: str) -> None:
     broken = EntityVectors(np.array([0], dtype=np.uint32), 2, lambda some: np.full((1, 2), np.nan, np.float32))
     with pytest.raises(BadVectors):
-        load_vectors(opened, broken)
+        opened.load_vectors(broken)
     assert list(current_version(cluster, kb_name).indexes) == ["entities", "names"]
 
 
 def test_vectors_of_a_killed_loader_are_not_read_and_go_with_their_version(
     opened: ElasticKB, cluster: Cluster, kb_name: str
 ) -> None:
-    index = load_vectors(opened, given([0, 1])).index
-    mark = make_mark(kb_name, opened.version.number, complete=False)
-    cluster.ask("PUT", f"/{index}/_mapping", {"_meta": {OWNER: mark}}, to="unmark")
+    index = opened.load_vectors(given([0, 1])).index
+    mark = Mark(kb_name, opened.version.number, MAPPING_VERSION, complete=False)
+    cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to="unmark")
     again = ElasticKB(kb_name, cluster)
     with pytest.raises(VectorsMissing):
         again.vectors()

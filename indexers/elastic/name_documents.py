@@ -1,10 +1,9 @@
-"""From the forms of an embedded knowledge base to documents: one for each normal form, with those who bear it.
+"""From the names of an embedded knowledge base to documents: one for each normal form, with those who bear it.
 
-So what fuzzy recall finds need not be looked up again.
+So a name that fuzzy recall finds need not be looked up again.
 """
 
 import base64
-import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any
@@ -13,7 +12,7 @@ import msgpack
 import numpy as np
 
 from kbtools.indexers.column_files import release_pages
-from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, encode
+from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, encode, word_term
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.form_store import form_key, is_normal, read_group_lists
 from kbtools.kb.rows import Grouped
@@ -29,7 +28,7 @@ MOST_BEARING = 500
 """Bearers, with their relations and types, that a document lists; a form of more is looked up like any other."""
 
 BLOCK, STRETCHES = 4_000, 8
-"""Forms that are read together, and stretches of rows in which their bearers are."""
+"""Forms read together, and stretches of rows in which their bearers are read: so few pages are in memory at once."""
 
 RELEASED = 200_000
 """Entries after which the pages of the exact index are given back."""
@@ -38,7 +37,7 @@ RELEASED = 200_000
 PACKER = msgpack.Packer(unicode_errors="surrogatepass")
 
 
-def form_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
+def name_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
     """Yield a document for each normal form of the names, among the stored forms `first` to `last - 1`."""
     forms = enumerate(islice(stored_forms(kb), first, last), first)
     while block := list(islice(forms, BLOCK)):
@@ -48,16 +47,16 @@ def form_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
             if is_normal(value) and len(form) <= LONGEST_NAME and len(value) <= 4 * MOST_BEARING
         }
         release_pages(kb.path)
-        bearers = read_bearers(kb, {row for found in matches.values() for _, _, rows in found for row in rows})
+        bearers = read_bearers(kb, {row for named in matches.values() for _, _, rows in named for row in rows})
         words = {place: words_of(form, matches[place]) for place, (form, _) in block if place in matches}
-        every = list({word for some in words.values() for word in some})
-        counts = dict(zip(every, kb.name_frequency(every), strict=True))
+        counted = list({word for of_form in words.values() for word in of_form})
+        counts = dict(zip(counted, kb.name_frequency(counted), strict=True))
         for place, (form, value) in block:
             if is_normal(value):
                 document = form_document(form)
                 if place in matches:
-                    counted: list[Any] = [[word, counts[word]] for word in sorted(words[place])]
-                    document |= linked(matches[place], bearers, counted)
+                    frequencies: list[Any] = [[word, counts[word]] for word in sorted(words[place])]
+                    document |= linked(matches[place], bearers, frequencies)
                 yield Document(str(place), encode(document).encode(), place + 1)
         release_pages(kb.path)
 
@@ -77,11 +76,11 @@ def words_of(form: str, matches: Sequence[Match]) -> set[str]:
 
 def linked(matches: Sequence[Match], bearers: Mapping[int, tuple[Any, ...]], counts: list[Any]) -> dict[str, Any]:
     """Write what a form links to, unless it is too much: names by kind and spelling, their bearers, their words."""
-    found = [bearers[row] for row in dict.fromkeys(row for _, _, rows in matches for row in rows)]
-    if sum([1 + len(bearer[3]) + len(bearer[4]) for bearer in found]) > MOST_BEARING:
+    listed = [bearers[row] for row in dict.fromkeys(row for _, _, rows in matches for row in rows)]
+    if sum([1 + len(bearer[3]) + len(bearer[4]) for bearer in listed]) > MOST_BEARING:
         return {}
     named = [[int(kind), name, rows] for name, kind, rows in matches]
-    return {"linked": pack([named, found, counts])}
+    return {"linked": pack([named, listed, counts])}
 
 
 def pack(linked: list[Any]) -> str:
@@ -97,12 +96,12 @@ def unpack(packed: str) -> list[Any]:
 def read_bearers(kb: EmbeddedKB, rows: Collection[int]) -> dict[int, tuple[Any, ...]]:
     """Read row, id, name, relations, types and number of facts of entities; stretch by stretch, to hold few pages."""
     bearers: dict[int, tuple[Any, ...]] = {}
-    every = np.sort(np.fromiter(rows, dtype=np.uint32, count=len(rows)))
-    size = len(every) // STRETCHES + 1
-    for start in range(0, len(every), size):
-        some = every[start : start + size]
-        runs = map(runs_of, (kb.relations_of(some), kb.types_of(some)))
-        columns = (some.tolist(), kb.ids(some), kb.names(some), *runs, kb.fact_counts(some).tolist())
+    ascending = np.sort(np.fromiter(rows, dtype=np.uint32, count=len(rows)))
+    size = len(ascending) // STRETCHES + 1
+    for start in range(0, len(ascending), size):
+        stretch = ascending[start : start + size]
+        runs = map(runs_of, (kb.relations_of(stretch), kb.types_of(stretch)))
+        columns = (stretch.tolist(), kb.ids(stretch), kb.names(stretch), *runs, kb.fact_counts(stretch).tolist())
         bearers |= {row[0]: row for row in zip(*columns, strict=True)}
         release_pages(kb.path)
     return bearers
@@ -111,11 +110,6 @@ def read_bearers(kb: EmbeddedKB, rows: Collection[int]) -> dict[int, tuple[Any, 
 def runs_of(grouped: Grouped) -> list[list[int]]:
     values = grouped.values.tolist()
     return [values[start:end] for start, end in pairwise(grouped.starts.tolist())]
-
-
-def word_term(word: str) -> str:
-    """Give the term that a word is counted by; the whitespace tokenizer cuts what is longer than 255 characters."""
-    return word if len(word) <= LONGEST_NAME else hashlib.sha256(word.encode()).hexdigest()
 
 
 def count_normal_forms(kb: EmbeddedKB) -> int:

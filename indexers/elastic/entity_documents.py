@@ -1,0 +1,168 @@
+"""From the entities of an embedded knowledge base to documents: one each, in the order of their rows.
+
+An entity that is too large for one document goes on in further parts: part 0 is the entity, and tells how many
+follow; part k is found under the same row. Every value stands in exactly one part.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kbtools.indexers.elastic.documents import LONGEST_ID, Document, encode, id_field, term_of
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.text.name_forms import name_forms
+
+MOST_VALUES = 20_000
+MOST_BYTES = 4_000_000
+"""What one document holds of an entity: names, types, relations and objects, and their bytes.
+
+As many bytes as a bulk request has; a cluster takes 100 MB if nothing else is set.
+"""
+
+BLOCK = 2_000
+"""Entities whose columns are read together: enough to make NumPy's cost for each call small."""
+
+
+class EntityReader:
+    """Read entities of an embedded knowledge base as documents."""
+
+    def __init__(self, kb: EmbeddedKB) -> None:
+        self.kb = kb
+        self.is_alias = kb.columns["alias.is_alias"]
+
+    def documents(self, first: int, last: int) -> Iterator[Document]:
+        """Yield the documents of rows `first` to `last - 1`."""
+        for start in range(first, last, BLOCK):
+            yield from self.block(start, min(start + BLOCK, last))
+
+    def block(self, first: int, last: int) -> Iterator[Document]:
+        """Yield the documents of a few rows.
+
+        It stands for `parts` row by row, which gives the same documents: columns are read once for the block, as
+        Python lists, and positions in them are counted from the block's first.
+        """
+        columns, kb = self.kb.columns, self.kb
+        relations, types, ids, texts = kb.relations, kb.types, kb.entity_ids, kb.alias_texts
+        pair_of, alias_of, type_of = (
+            columns[f"{kind}.first"][first : last + 1].tolist() for kind in ("fact", "alias", "type")
+        )
+        pair_relation = columns["fact.relation"][pair_of[0] : pair_of[-1]].tolist()
+        object_of = columns["fact.first_object"][pair_of[0] : pair_of[-1] + 1].tolist()
+        objects = columns["fact.object"][object_of[0] : object_of[-1]]
+        type_rows = columns["type.type"][type_of[0] : type_of[-1]].tolist()
+        is_alias = self.is_alias[alias_of[0] : alias_of[-1]].tolist()
+        for place, row in enumerate(range(first, last)):
+            pairs = range(pair_of[place] - pair_of[0], pair_of[place + 1] - pair_of[0])
+            begin, end = object_of[pairs.start] - object_of[0], object_of[pairs.stop] - object_of[0]
+            aliases = range(alias_of[place], alias_of[place + 1])
+            own_types = type_rows[type_of[place] - type_of[0] : type_of[place + 1] - type_of[0]]
+            if len(pairs) + end - begin + len(aliases) + len(own_types) > MOST_VALUES:
+                yield from self.parts(row)
+                continue
+            content: dict[str, Any] = {"row": row, "part": 0, "id": ids[row], "facts": end - begin}
+            for alias in aliases:
+                kind = "aliases" if is_alias[alias - alias_of[0]] else "names"
+                content.setdefault(kind, []).append(texts[alias])
+            if own_types:
+                content["types"] = [types[type_row] for type_row in own_types]
+            if pairs:
+                targets = [ids[target] for target in objects[begin:end].tolist()]
+                starts = [object_of[pair] - object_of[0] - begin for pair in pairs] + [len(targets)]
+                content["objects"] = [
+                    [relations[pair_relation[pair]], targets[starts[k] : starts[k + 1]]] for k, pair in enumerate(pairs)
+                ]
+            source = encode(completed(content, held=end - begin)).encode()
+            if len(source) > MOST_BYTES:
+                yield from self.parts(row)
+            else:
+                yield Document(str(row), source, row + 1)
+
+    def parts(self, row: int) -> Iterator[Document]:
+        """Yield a large entity in parts, the first one last: while it is not there, the entity is not."""
+        pieces = self.pieces(row)
+        main = next(pieces)
+        count = 0
+        for count, piece in enumerate(pieces, 1):
+            source = encode(completed({"row": row, "part": count} | piece.content, held=piece.held)).encode()
+            yield Document(f"{row}-{count}", source, row)
+        facts = int(self.kb.fact_counts(np.array([row], dtype=np.uint32))[0])
+        content = {"row": row, "part": 0, "id": self.kb.entity_ids[row], "facts": facts} | main.content
+        if count:
+            content["parts"] = count
+        yield Document(str(row), encode(completed(content, held=main.held)).encode(), row + 1)
+
+    def pieces(self, row: int) -> Iterator["Piece"]:
+        """Fill pieces with the values of an entity, one at least."""
+        piece = Piece()
+        for name, relation, value in self.values(row):
+            if piece.full():
+                yield piece
+                piece = Piece()
+            if relation is None:
+                piece.add(name, value)
+            else:
+                piece.add_object(relation, value)
+        yield piece
+
+    def values(self, row: int) -> Iterator[tuple[str, str | None, str]]:
+        """Yield the values of an entity one by one: field, relation of an object, value."""
+        kb, columns = self.kb, self.kb.columns
+        first, last = columns["alias.first"][row : row + 2].tolist()
+        for alias in range(first, last):
+            yield "aliases" if self.is_alias[alias] else "names", None, kb.alias_texts[alias]
+        first, last = columns["type.first"][row : row + 2].tolist()
+        for position in range(first, last):
+            yield "types", None, kb.types[int(columns["type.type"][position])]
+        first, last = columns["fact.first"][row : row + 2].tolist()
+        for pair in range(first, last):
+            relation = kb.relations[int(columns["fact.relation"][pair])]
+            begin, end = columns["fact.first_object"][pair : pair + 2].tolist()
+            for position in range(begin, end):
+                yield "objects", relation, kb.entity_ids[int(columns["fact.object"][position])]
+
+
+@dataclass(slots=True)
+class Piece:
+    """A part of a large entity while it grows; `held` counts its objects."""
+
+    content: dict[str, Any] = field(default_factory=dict)
+    values: int = 0
+    bytes: int = 0
+    held: int = 0
+
+    def add(self, name: str, value: str) -> None:
+        self.content.setdefault(name, []).append(value)
+        self.grow(value)
+
+    def add_object(self, relation: str, target: str) -> None:
+        pairs = self.content.setdefault("objects", [])
+        if not pairs or pairs[-1][0] != relation:
+            pairs.append([relation, []])
+            self.grow(relation)
+        pairs[-1][1].append(target)
+        self.held += 1
+        self.grow(target)
+
+    def grow(self, value: str) -> None:
+        """Count a value and its bytes, at most; quotes and a comma come with each."""
+        self.values += 1
+        self.bytes += len(value) + 4 if value.isascii() else 4 * len(value)
+
+    def full(self) -> bool:
+        return self.values >= MOST_VALUES or self.bytes >= MOST_BYTES
+
+
+def completed(content: dict[str, Any], *, held: int) -> dict[str, Any]:
+    """Add to a part what it is found and counted by: terms of its names, relations of its objects, a long id's hash."""
+    texts = content.get("names", []) + content.get("aliases", [])
+    if texts:
+        content["named"] = len(texts)
+        content["forms"] = list(dict.fromkeys(term_of(form) for text in texts for form in name_forms(text)))
+    if "objects" in content:
+        content["relations"] = [relation for relation, _ in content["objects"]]
+        content["held"] = held
+    if len(content.get("id", "")) > LONGEST_ID:
+        content["hashed_id"] = id_field(content["id"])[1]
+    return content
