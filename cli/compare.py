@@ -73,6 +73,7 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 @models_option
 @device_option
 @click.option("--valid", type=click.Path(path_type=Path), help="Validation questions, to calibrate confidence on.")
+@click.option("--tune", is_flag=True, help="Choose the weights of every cell on the validation questions.")
 @click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
 @click.option(
     "--errors", default=0, type=click.IntRange(0), help="Write so many lost questions of each cause per cell."
@@ -92,6 +93,7 @@ def command(
     models: Path | None,
     device: str,
     valid: Path | None,
+    tune: bool,
     limit: int | None,
     errors: int,
     quiet: bool,
@@ -102,8 +104,12 @@ def command(
     Controls are always among the cells: n-gram-idf with the untrained scorer, and subject scorers that see nothing
     or only count. What is computed is kept: a run that was stopped goes on, and other names are added to it.
     """
+    if tune and not valid:
+        raise click.UsageError("--tune chooses weights on validation questions; name their file with --valid")
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
-    request = Request(questions, out, Grid(pruning, scorer, subject), path, limit=limit, errors=errors, valid=valid)
+    request = Request(
+        questions, out, Grid(pruning, scorer, subject), path, limit=limit, errors=errors, valid=valid, tune=tune
+    )
     report = make_report(compare(answerer, request, watch=shown(quiet)))
     write_tables(report)
     show_report(report, as_json)

@@ -8,10 +8,10 @@ import numpy as np
 
 from kbtools.answering import Answerer
 from kbtools.comparison.calibration import Calibration, run_calibration
-from kbtools.comparison.fingerprints import Fingerprints, kb_digest
+from kbtools.comparison.fingerprints import Fingerprints, identify, kb_digest
 from kbtools.comparison.grid import POPULARITY, Cell
 from kbtools.comparison.run_folder import open_run
-from kbtools.comparison.stages import cell_weights, identify
+from kbtools.comparison.weighting import TUNED, cell_weights, query_weights, weights_key
 from kbtools.errors import RunMismatch, RunUnusable
 from kbtools.results import Result
 
@@ -58,6 +58,8 @@ def read_calibration(
 ) -> Calibration:
     """Fit the confidence of a pruner and its scorers on the validation questions of a run.
 
+    Where the run was tuned the answerer takes its weights over: only with them does a score mean what it did there.
+
     Raises RunMismatch for a run over another knowledge base or other models, RunUnusable where it lacks the cell.
     """
     compared, cell = open_run(run), Cell(pruning, scorer, subject or POPULARITY)
@@ -73,7 +75,10 @@ def read_calibration(
             f"{run}: {cell.label} is not calibrated there; run kbtools compare --valid with these names", path=str(run)
         )
     prints = Fingerprints(compared.valid.origin.kb.digest, compared.valid.origin.questions.digest)
-    current = prints.cell(*identify(answerer, [cell])[cell], cell_weights(answerer, cell))
+    facts = compared.valid.cells[cell].facts
+    if facts["weighting"] == TUNED:
+        answerer.weights_by_key[weights_key(answerer, cell)] = cell_weights(facts)
+    current = prints.cell(*identify(answerer, [cell])[cell], query_weights(answerer, cell))
     if current != compared.valid.cells[cell].fingerprint:
         raise RunMismatch(
             f"{run}: {cell.label} was compared with other models or weights than these; run kbtools compare again",

@@ -1,16 +1,18 @@
 """A comparison from its request to its run: the cells that are not on disk yet are filled."""
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from kbtools.answering import Answerer
 from kbtools.comparison.fingerprints import Fingerprints, kb_digest, questions_digest
-from kbtools.comparison.grid import Grid
+from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import RECORD, VALID, Provenance, Run, RunOrigin, open_run, prepare_run
 from kbtools.comparison.stages import StageProgress, Stages
-from kbtools.errors import SourceEmpty
+from kbtools.comparison.weighting import TUNED, Weighting, find_weighting
+from kbtools.errors import SourceEmpty, SourceMissing
 from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion, read_annotated
 from kbtools.storage import locked
@@ -21,7 +23,8 @@ from kbtools.version import __version__
 class Request:
     """A grid to compare, the questions to compare it on, and the folder to keep it in.
 
-    `errors` examples of each cause are written out; confidence is calibrated on the questions of `valid`.
+    `errors` examples of each cause are written out; confidence is calibrated on the questions of `valid`, and on the
+    same the weights of every cell are tuned if `tune` says so.
     """
 
     questions: Path
@@ -31,6 +34,7 @@ class Request:
     limit: int | None = None
     errors: int = 0
     valid: Path | None = None
+    tune: bool = False
 
 
 def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lambda stage, done, total: None) -> Run:
@@ -39,17 +43,29 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
     Raises InputError for questions that cannot be read, OutputUnusable, RunMismatch, UnknownPlugin, BrokenPlugin,
     ModelError.
     """
+    if request.tune and request.valid is None:
+        raise SourceMissing("weights are tuned on validation questions; name their file with --valid")
     questions = read_gold(request.questions, request.limit)
     validation = read_gold(request.valid, request.limit) if request.valid else None
     make_parts(answerer, request.grid)
-    prints = start_run(answerer, request, questions)
+    cells, out = request.grid.cells(), request.out
+    prints = start_run(answerer, request, request.questions, questions, out)
     if request.valid and validation:
-        valid = replace(request, questions=request.valid, out=request.out / VALID, errors=0)
-        valid_prints = start_run(answerer, valid, validation)
-    fill_run(answerer, request, questions, prints, watch)
-    if request.valid and validation:
-        fill_run(answerer, valid, validation, valid_prints, lambda stage, *far: watch(f"validation, {stage}", *far))
-    return open_run(request.out)
+        valid_prints = start_run(answerer, request, request.valid, validation, out / VALID)
+    with locked(out / RECORD):
+        test, valid = Stages(answerer, out, questions, prints, cells, watch), None
+        if validation:
+            valid = Stages(answerer, out / VALID, validation, valid_prints, cells, of_validation(watch))
+        weighting = tune(valid, cells) if valid and request.tune else find_weighting(answerer, cells)
+        fill(test, cells, weighting, errors=request.errors)
+        if valid:
+            fill(valid, cells, weighting, errors=0)
+    return open_run(out)
+
+
+def of_validation(watch: StageProgress) -> StageProgress:
+    """Say of each stage that it is one of the validation questions."""
+    return lambda stage, done, total: watch(f"validation, {stage}", done, total)
 
 
 def read_gold(path: Path, limit: int | None) -> list[AnnotatedQuestion]:
@@ -69,12 +85,13 @@ def make_parts(answerer: Answerer, grid: Grid) -> None:
             answerer.subject_scorer(cell.subject_scorer)
 
 
-def start_run(answerer: Answerer, request: Request, questions: list[AnnotatedQuestion]) -> Fingerprints:
-    """Make the folder of a run, or refuse one that holds something else."""
+def start_run(
+    answerer: Answerer, request: Request, path: Path, questions: list[AnnotatedQuestion], out: Path
+) -> Fingerprints:
+    """Make the folder of a run over a file of questions, or refuse one that holds something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
-    kb = Provenance(readable(request.kb_path), prints.kb)
-    gold = Provenance(readable(request.questions), prints.questions)
-    prepare_run(request.out, RunOrigin(kb, gold, __version__), request.grid.cells())
+    kb, gold = Provenance(readable(request.kb_path), prints.kb), Provenance(readable(path), prints.questions)
+    prepare_run(out, RunOrigin(kb, gold, __version__), request.grid.cells())
     return prints
 
 
@@ -83,15 +100,22 @@ def readable(path: Path) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def fill_run(
-    answerer: Answerer, request: Request, questions: list[AnnotatedQuestion], prints: Fingerprints, watch: StageProgress
-) -> None:
-    """Fill the cells over one file of questions."""
-    cells = request.grid.cells()
-    with locked(request.out / RECORD):
-        stages = Stages(answerer, request.out, questions, prints, cells, watch)
-        stages.drop_outdated()
-        for _, group in groupby(sorted(cells), key=lambda cell: cell.pruning):
-            stages.fill(list(group), errors=request.errors)
-        if any(guide_of(answerer.pruner(name)) == "tagger" for name in request.grid.pruning):
-            stages.judge_tagger()
+def tune(stages: Stages, cells: list[Cell]) -> Weighting:
+    """Choose the weights of every cell on validation questions."""
+    groups = (stages.tune(group) for group in by_pruner(cells))
+    return Weighting(TUNED, {cell: weights for group in groups for cell, weights in group.items()})
+
+
+def fill(stages: Stages, cells: list[Cell], weighting: Weighting, *, errors: int) -> None:
+    """Fill the cells over one file of questions, and measure the tagger where one guides a pruner."""
+    stages.drop_outdated(weighting)
+    for group in by_pruner(cells):
+        stages.fill(group, weighting, errors=errors)
+    if any(guide_of(stages.answerer.pruner(cell.pruning)) == "tagger" for cell in cells):
+        stages.judge_tagger()
+
+
+def by_pruner(cells: list[Cell]) -> Iterator[list[Cell]]:
+    """Group cells by their pruner, whose pools are then read once for all of them."""
+    for _, group in groupby(sorted(cells), key=lambda cell: cell.pruning):
+        yield list(group)

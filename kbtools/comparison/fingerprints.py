@@ -7,6 +7,7 @@ their files.
 import ast
 import hashlib
 import inspect
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -22,9 +23,14 @@ from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, plugin_folder
 from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
+from kbtools.tuning import GRID, SWEEPS
 
 DISTRIBUTION = "kbtools"
 """The distribution whose plugins are known by their own versions alone; a release of it may change none of them."""
+
+
+Identity = tuple[str, str, str]
+"""The fingerprints of a cell's pruner, relation scorer and subject scorer."""
 
 
 def kb_digest(kb: KnowledgeBase) -> str:
@@ -103,6 +109,19 @@ def folder_digest(folder: Path) -> str:
     return digest([[str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
 
 
+def identify(answerer: Answerer, cells: Iterable[Cell]) -> dict[Cell, Identity]:
+    """Fingerprint the parts of every cell; each part is read once."""
+    models, known = answerer.models, dict[tuple[int, str], str]()
+    for cell in cells:
+        if (0, cell.pruning) not in known:
+            known[0, cell.pruning] = pruner_identity(answerer, cell.pruning)
+        if (1, cell.scorer) not in known:
+            known[1, cell.scorer] = scorer_identity(cell.scorer, models)
+        if (2, cell.subject) not in known:
+            known[2, cell.subject] = subject_identity(cell, models)
+    return {cell: (known[0, cell.pruning], known[1, cell.scorer], known[2, cell.subject]) for cell in cells}
+
+
 def step_versions() -> list[int]:
     """List the versions of the steps that all cells share, in the order in which results depend on them."""
     return [normaliser.NORMALISER_VERSION, version.LINKING_VERSION, version.POOLS_VERSION, version.SCORE_VERSION]
@@ -129,6 +148,10 @@ class Fingerprints:
 
     def scores(self, pruner: str, scorer: str) -> str:
         return digest("scores", self.pools(pruner), scorer)
+
+    def tuned(self, pruner: str, scorer: str, subject: str) -> str:
+        scores = self.scores(pruner, scorer), self.scores(pruner, subject)
+        return digest("weights", version.SCORE_VERSION, GRID, SWEEPS, *scores)
 
     def cell(self, pruner: str, scorer: str, subject: str, weights: Weights) -> str:
         scores = self.scores(pruner, scorer), self.scores(pruner, subject)

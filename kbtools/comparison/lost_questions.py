@@ -106,6 +106,12 @@ def write_examples(
     write_text(folder / f"{cell.file}.jsonl", "".join(records))
 
 
+def remove_examples(out: Path, cell: Cell) -> None:
+    """Remove the examples of a cell that is another now."""
+    for suffix in ("md", "jsonl"):
+        (out / EXAMPLES / f"{cell.file}.{suffix}").unlink(missing_ok=True)
+
+
 def read_examples(out: Path, cell: Cell) -> list[dict[str, Any]]:
     """Read the examples of a cell, none where it has none; raise RunUnusable where they are damaged."""
     path = out / EXAMPLES / f"{cell.file}.jsonl"

@@ -12,13 +12,14 @@ from kbtools.comparison.column_store import Columns, read_columns
 from kbtools.comparison.gold import Fault
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import find_causes
+from kbtools.comparison.weighting import cell_weights, weights_text
 from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
 from kbtools.storage import read_record, write_record
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 2
+FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 3
 RECORD, GOLD = "run.msgpack", "gold.columns"
 CELLS, VALID = "cells", "valid"
-POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS = "pools", "relation", "subject", "taggers"
+POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS = "pools", "relation", "subject", "taggers", "weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class Run:
     def strict(self, cell: Cell) -> NDArray[np.float64]:
         """Give the expected correctness of each question."""
         return self.cells[cell]["strict"]
+
+    def weights_text(self, cell: Cell) -> str:
+        """Write the weights of a cell, and where they come from."""
+        facts = self.cells[cell].facts
+        return weights_text(facts["weighting"], cell_weights(facts), cell)
 
     def causes(self, cell: Cell) -> NDArray[np.int8]:
         """Give the cause of each question that is not answered in full."""
@@ -128,7 +134,7 @@ def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
         "cells": [list(cell) for cell in dict.fromkeys([*cells, *order])],
     }
     try:
-        for name in (CELLS, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS):
+        for name in (CELLS, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS):
             (folder / name).mkdir(parents=True, exist_ok=True)
         write_record(folder / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
     except OSError as error:

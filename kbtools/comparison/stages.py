@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,36 +11,28 @@ from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
 from kbtools.comparison.column_store import Columns, find_columns, read_columns, write_columns
-from kbtools.comparison.fingerprints import (
-    Fingerprints,
-    pruner_identity,
-    scorer_identity,
-    step_versions,
-    subject_identity,
-    tagger_identity,
-)  # fmt: skip
-from kbtools.comparison.gold import Gold, find_gold
-from kbtools.comparison.grid import NO_SUBJECT, Cell, file_name
-from kbtools.comparison.lost_questions import write_examples
+from kbtools.comparison.fingerprints import Fingerprints, identify, step_versions, tagger_identity
+from kbtools.comparison.gold import ABSENT, Gold, find_gold
+from kbtools.comparison.grid import Cell, file_name
+from kbtools.comparison.lost_questions import remove_examples, write_examples
 from kbtools.comparison.object_check import ObjectCheck
 from kbtools.comparison.outcomes import find_outcomes
 from kbtools.comparison.pools import GoldPools, gather_gold_pools
-from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS
+from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS
 from kbtools.comparison.taggers import judge_tagger
+from kbtools.comparison.weighting import Weighting, cell_weights, tune_cell
 from kbtools.errors import RunUnusable
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.score import Progress, add_parts, as_micro, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import Weights
+from kbtools.tuning import GoldScores
 
 StageProgress = Callable[[str, int, int], None]
 """Hears of a stage, of how many questions it is through with, and of how many there are."""
 
-Identity = tuple[str, str, str]
-"""The fingerprints of a cell's pruner, relation scorer and subject scorer."""
-
 
 class Stages:
-    """Compute what a run lacks."""
+    """The stages of a run over one list of questions: what is on disk already is read, the rest is computed."""
 
     def __init__(
         self,
@@ -63,13 +55,15 @@ class Stages:
             return find_gold(self.answerer.kb, questions, linkable=known["linkable"])
         self.watch("gold", 0, len(questions))
         gold = find_gold(self.answerer.kb, questions)
-        _, inverse, count = np.unique([one.relation for one in questions], return_inverse=True, return_counts=True)
+        _, inverse, count = np.unique(
+            [question.relation for question in questions], return_inverse=True, return_counts=True
+        )
         arrays = {"fault": gold.fault, "linkable": gold.linkable, "relation_frequency": count[inverse]}
         write_columns(path, Columns(fingerprint, arrays))
         return gold
 
-    def drop_outdated(self) -> None:
-        """Remove cells of code or models that have changed since, so that no table shows two of them as one."""
+    def drop_outdated(self, weighting: Weighting) -> None:
+        """Remove cells of code, models or a weighting that are others now, so that no table shows two as one."""
         now = {(axis, cell[axis]): identity[axis] for cell, identity in self.identities.items() for axis in range(3)}
         for path in (self.out / CELLS).glob("*.columns"):
             try:
@@ -79,20 +73,40 @@ class Stages:
                 continue
             before = enumerate(zip(facts["cell"], facts["identity"], strict=True))
             renewed = any(now.get((axis, name), identity) != identity for axis, (name, identity) in before)
-            if renewed or facts["versions"] != step_versions():
+            if renewed or facts["versions"] != step_versions() or facts["weighting"] != weighting.kind:
                 path.unlink()
 
-    def fill(self, cells: Sequence[Cell], *, errors: int) -> None:
+    def tune(self, cells: Sequence[Cell]) -> dict[Cell, Weights]:
+        """Choose the weights of the cells of one pruner on these questions, and keep them."""
+        prints = {cell: self.prints.tuned(*self.identities[cell]) for cell in cells}
+        known = {cell: find_columns(self.path(WEIGHTS, *cell), prints[cell]) for cell in cells}
+        chosen = {cell: cell_weights(columns.facts) for cell, columns in known.items() if columns}
+        if len(chosen) < len(cells):
+            pools = self.pools(cells[0])
+            gold = np.zeros(pools.pools.pairs, dtype=np.bool_)
+            gold[pools.gold_pair[pools.gold_pair != ABSENT]] = True
+            for at, cell in enumerate(cell for cell in cells if cell not in chosen):
+                self.watch(f"weights over {cell.pruning}", at, len(cells))
+                v, u = self.scores(cell, pools)
+                scores = GoldScores(pools.pools, v["score"], None if u is None else u["score"], gold)
+                chosen[cell] = tune_cell(cell, scores)
+                facts = {"weights": asdict(chosen[cell])}
+                write_columns(self.path(WEIGHTS, *cell), Columns(prints[cell], {}, facts))
+        return chosen
+
+    def fill(self, cells: Sequence[Cell], weighting: Weighting, *, errors: int) -> None:
         """Fill the cells of one pruner, and write so many examples of each cause."""
-        known = {cell: find_columns(self.path(CELLS, *cell), self.fingerprint(cell)) for cell in cells}
+        prints = {cell: self.prints.cell(*self.identities[cell], weighting.weights[cell]) for cell in cells}
+        known = {cell: find_columns(self.path(CELLS, *cell), prints[cell]) for cell in cells}
         if all(known.values()) and not errors:
             return
         pools = self.pools(cells[0])
         objects = ObjectCheck(self.answerer.kb, pools.pools, self.gold)
-        for cell, found in known.items():
-            outcomes = found or self.outcomes(cell, pools, objects)
-            if not found:
+        for cell, columns in known.items():
+            outcomes = columns or self.outcomes(cell, weighting, pools, objects)
+            if not columns:
                 write_columns(self.path(CELLS, *cell), outcomes)
+                remove_examples(self.out, cell)
             if errors:
                 write_examples(self.out, self.answerer.kb, cell, outcomes, pools, self.gold, errors)
 
@@ -105,19 +119,14 @@ class Stages:
             arrays = judge_tagger(self.answerer.kb, tagger, self.gold, progress)
             write_columns(path, Columns(fingerprint, arrays, {"tagger": name}))
 
-    def fingerprint(self, cell: Cell) -> str:
-        return self.prints.cell(*self.identities[cell], cell_weights(self.answerer, cell))
-
     def path(self, stage: str, *names: str) -> Path:
         return self.out / stage / f"{file_name(*names)}.columns"
 
-    def outcomes(self, cell: Cell, pools: GoldPools, objects: ObjectCheck) -> Columns:
-        """Join one cell."""
-        relation = self.relation_scores(cell, pools)
-        subject = self.subject_scores(cell, pools) if cell.subject_scorer else None
-        begun = time.perf_counter()
-        v, u = relation["score"], None if subject is None else subject["score"]
-        parts = score_parts(pools.pools, cell_weights(self.answerer, cell), v=v, u=u)
+    def outcomes(self, cell: Cell, weighting: Weighting, pools: GoldPools, objects: ObjectCheck) -> Columns:
+        """Add the scores of one cell up, and find what comes of them."""
+        relation, subject = self.scores(cell, pools)
+        begun, weights = time.perf_counter(), weighting.weights[cell]
+        parts = score_parts(pools.pools, weights, v=relation["score"], u=None if subject is None else subject["score"])
         outcomes = find_outcomes(
             pools,
             self.gold,
@@ -126,10 +135,16 @@ class Stages:
             objects=objects,
             relation_ids=list(self.answerer.kb.relations),
         )
-        seconds = time.perf_counter() - begun + sum(one.facts["seconds"] for one in (relation, subject) if one)
+        seconds = time.perf_counter() - begun + sum(scores.facts["seconds"] for scores in (relation, subject) if scores)
         outcomes["milliseconds"] = 1000 * (pools.seconds + seconds / len(self.gold))
-        facts = {"cell": list(cell), "identity": list(self.identities[cell]), "versions": step_versions()}
-        return Columns(self.fingerprint(cell), outcomes, facts)
+        facts = {
+            "cell": list(cell),
+            "identity": list(self.identities[cell]),
+            "versions": step_versions(),
+            "weighting": weighting.kind,
+            "weights": asdict(weights),
+        }
+        return Columns(self.prints.cell(*self.identities[cell], weights), outcomes, facts)
 
     def pools(self, cell: Cell) -> GoldPools:
         """Read the pools of a cell's pruner, or gather and keep them."""
@@ -141,6 +156,10 @@ class Stages:
         pools = gather_gold_pools(self.answerer.kb, pruner, self.gold, fingerprint=fingerprint, progress=progress)
         write_columns(path, pools.to_columns())
         return pools
+
+    def scores(self, cell: Cell, pools: GoldPools) -> tuple[Columns, Columns | None]:
+        """Give what the scorers of a cell say of its pools: v, and u where it scores subjects."""
+        return self.relation_scores(cell, pools), self.subject_scores(cell, pools) if cell.subject_scorer else None
 
     def relation_scores(self, cell: Cell, pools: GoldPools) -> Columns:
         """Read what a cell's relation scorer says of its pools, or compute and keep it."""
@@ -179,22 +198,3 @@ class Stages:
         total = len(self.gold)
         self.watch(stage, 0, total)
         return lambda done: self.watch(stage, done, total)
-
-
-def identify(answerer: Answerer, cells: Iterable[Cell]) -> dict[Cell, Identity]:
-    """Fingerprint the parts of every cell; each part is read once."""
-    models, known = answerer.models, dict[tuple[int, str], str]()
-    for cell in cells:
-        if (0, cell.pruning) not in known:
-            known[0, cell.pruning] = pruner_identity(answerer, cell.pruning)
-        if (1, cell.scorer) not in known:
-            known[1, cell.scorer] = scorer_identity(cell.scorer, models)
-        if (2, cell.subject) not in known:
-            known[2, cell.subject] = subject_identity(cell, models)
-    return {cell: (known[0, cell.pruning], known[1, cell.scorer], known[2, cell.subject]) for cell in cells}
-
-
-def cell_weights(answerer: Answerer, cell: Cell) -> Weights:
-    """Give what each part of a cell's scores counts: as `kbtools query` would, but for cells without any subject."""
-    weights = answerer.weights(pruning=cell.pruning, scorer=cell.scorer, subject=cell.subject_scorer)
-    return replace(weights, popularity=0.0) if cell.subject == NO_SUBJECT else weights

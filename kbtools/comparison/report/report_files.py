@@ -60,11 +60,11 @@ def write_page_with_pictures(report: Report) -> Path:
 
 def figures_csv(report: Report) -> str:
     """Write the figures, a row per cell and figure."""
-    head = ["pruning", "scorer", "subject", "figure", "value", "low", "high", "part", "whole"]
+    head = ["pruning", "scorer", "subject", "figure", "value", "low", "high", "part", "whole", "weights"]
     return csv_text(
         head,
         (
-            [*cell.cell, name, *map(number, asdict(figure).values())]
+            [*cell.cell, name, *map(number, asdict(figure).values()), report.run.weights_text(cell.cell)]
             for cell in report.cells
             for name, figure in cell.figures.items()
         ),
@@ -106,6 +106,8 @@ def report_json(report: Report) -> str:
             {
                 **cell.cell._asdict(),
                 "control": is_control(cell.cell),
+                "weighting": run.cells[cell.cell].facts["weighting"],
+                "weights": run.cells[cell.cell].facts["weights"],
                 "unanswered": cell.unanswered,
                 "figures": {
                     name: {key: number(value) for key, value in asdict(figure).items()}

@@ -15,6 +15,15 @@ LEAST = (0.0, 0.3, 0.5, 0.7, 0.9)
 """Confidences below which no answer is given: from answering everything to answering what is all but certain."""
 
 
+WEIGHTS_NOTE = (
+    "weights: those that are not the defaults; chosen by kbtools train ranking, or tuned on the validation questions"
+)
+NAMES_NOTE = (
+    "n-gram-idf, and taggers that see the names of the knowledge base, are flattered where most names belong to gold "
+    "subjects, as in FBSQ's list (62 %)"
+)
+
+
 def make_sections(report: Report) -> list[Section]:
     """Lay out everything that is said about a run."""
     return [
@@ -32,15 +41,15 @@ def figures_section(report: Report) -> Section:
     return Section(
         "Figures",
         "Shares in per cent with 95 % bootstrap intervals; a star marks a control.",
-        ["pruning", "scorer", "subject", *COLUMNS.values()],
+        ["pruning", "scorer", "subject", "weights", *COLUMNS.values()],
         [
-            cell_names(cell.cell)
+            [*cell_names(cell.cell), report.run.weights_text(cell.cell)]
             + [f"{show(name, cell.figures[name])} ({show_interval(name, cell.figures[name])})" for name in COLUMNS]
             for cell in report.cells
         ],
-        words=3,
+        words=4,
         best=best_rows(report),
-        notes=[f"{COLUMNS[name]}: {meaning}" for name, meaning in MEANINGS.items()],
+        notes=[*(f"{COLUMNS[name]}: {meaning}" for name, meaning in MEANINGS.items()), WEIGHTS_NOTE, NAMES_NOTE],
     )
 
 

@@ -110,12 +110,13 @@ def best_text(report: Report) -> str:
 def terminal_table(report: Report) -> str:
     """Lay out a run for a terminal: the most telling figures, controls marked with a star."""
     names = [name for name in COLUMNS if name not in ("oracle", "pool_median")]
-    rows = [["pruning", "scorer", "subject", "accuracy", "95 %", *(COLUMNS[name] for name in names[1:])]]
+    rows = [["pruning", "scorer", "subject", "accuracy", "95 %", *(COLUMNS[name] for name in names[1:]), "weights"]]
     for cell in report.cells:
         accuracy = cell.figures["accuracy"]
         rows.append(
             [*cell_names(cell.cell), show("accuracy", accuracy), show_interval("accuracy", accuracy)]
             + [show(name, cell.figures[name]) for name in names[1:]]
+            + [report.run.weights_text(cell.cell)]
         )
     lines = [*aligned(rows, 3), excluded_text(report.run), "* control; best: " + best_text(report)]
     return "\n".join(lines)
@@ -127,11 +128,11 @@ def cell_names(cell: Cell) -> list[str]:
 
 
 def aligned(rows: Sequence[Sequence[str]], words: int) -> Iterable[str]:
-    """Lay out rows, the first columns to the left and the rest to the right."""
+    """Lay out rows, the first columns and the last one to the left and the rest to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [
-            text.ljust(width) if at < words else text.rjust(width)
+            text.ljust(width) if at < words or at == len(row) - 1 else text.rjust(width)
             for at, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()

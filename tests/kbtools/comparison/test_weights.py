@@ -1,5 +1,9 @@
 """A comparison counts weights as queries do."""
 
+import csv
+import io
+import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +12,20 @@ import pytest
 from evaluation import expected_accuracy
 
 from kbtools.answering import Answerer
+from kbtools.comparison import stages
+from kbtools.comparison.abstention import read_calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
+from kbtools.comparison.report.markup import markdown_page
+from kbtools.comparison.report.report_files import figures_csv, report_json
+from kbtools.comparison.report.sections import figures_section
+from kbtools.comparison.report.summary import make_report, terminal_table
+from kbtools.comparison.run_folder import Run
+from kbtools.comparison.weighting import cell_weights, query_weights, usual_weights, weights_key, weights_text
+from kbtools.errors import SourceMissing
 from kbtools.questions import read_annotated
-from kbtools.ranking.weights import WITH_SUBJECT, Weights, ranking_key
+from kbtools.ranking.weights import DEFAULT, WITH_SUBJECT, Weights
+from kbtools.tuning import choose_weights, score_gold
 
 WEIGHTS = {
     "cold": Weights(relation=4.0, mention=0.2),
@@ -19,6 +33,11 @@ WEIGHTS = {
     "subject": replace(WITH_SUBJECT, subject=1.5, sharpness=2.0, alpha=3.0),
     "both": Weights(subject=0.5, sharpness=0.5, alpha=0.0, popularity=0.3),
 }
+
+
+def choose(answerer: Answerer, grid: Grid, weights: Weights) -> None:
+    """Give an answerer chosen weights for every cell, as if training had chosen them."""
+    answerer.weights_by_key = {weights_key(answerer, cell): weights for cell in grid.cells()}
 
 
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram-idf"])
@@ -29,8 +48,8 @@ def test_chosen_weights_count_as_in_queries(
     sample_memory: Answerer, request_for: Callable[..., Request], weights: str, subject: str | None, pruning: str
 ) -> None:
     answerer = Answerer(sample_memory.kb)
-    answerer.weights_by_key = {ranking_key(pruning=pruning, scorer="lexical", subject=subject): WEIGHTS[weights]}
     request = request_for(grid=Grid((pruning,)))
+    choose(answerer, request.grid, WEIGHTS[weights])
     gold = list(read_annotated(request.questions))
 
     run = compare(answerer, request)
@@ -44,7 +63,7 @@ def test_chosen_weights_count_as_in_queries(
 def test_new_weights_join_the_cell_again(sample_memory: Answerer, request_for: Callable[..., Request]) -> None:
     answerer, cell = Answerer(sample_memory.kb), Cell("n-gram", "lexical", "popularity")
     before = compare(answerer, request_for(grid=Grid(("n-gram",)))).cells[cell].fingerprint
-    answerer.weights_by_key = {ranking_key(pruning="n-gram", scorer="lexical", subject=None): WEIGHTS["flat"]}
+    choose(answerer, Grid(("n-gram",)), WEIGHTS["flat"])
 
     after = compare(answerer, request_for(grid=Grid(("n-gram",)))).cells[cell].fingerprint
 
@@ -64,3 +83,153 @@ def test_namesakes_are_not_told_apart_without_a_subject_scorer(
     outcomes = run.cells[Cell("n-gram-idf", "lexical", "none")]
     assert outcomes["tied"].tolist() == [2]
     assert outcomes["bound"].tolist() == [0.5]
+
+
+def weightings(run: Run) -> dict[Cell, tuple[str, Weights]]:
+    return {cell: (columns.facts["weighting"], cell_weights(columns.facts)) for cell, columns in run.cells.items()}
+
+
+def test_without_tuning_every_cell_counts_by_default(
+    sample_memory: Answerer, request_for: Callable[..., Request]
+) -> None:
+    run = compare(sample_memory, request_for())
+
+    assert weightings(run) == {cell: ("default", usual_weights(cell)) for cell in run.cells}
+    assert usual_weights(Cell("n-gram", "lexical", "none")) == replace(DEFAULT, popularity=0.0)
+
+
+def test_weights_that_were_chosen_for_some_cells_count_for_none(
+    sample_memory: Answerer, request_for: Callable[..., Request]
+) -> None:
+    answerer = Answerer(sample_memory.kb)
+    choose(answerer, Grid(("n-gram",)), WEIGHTS["flat"])
+
+    run = compare(answerer, request_for(grid=Grid(("n-gram", "n-gram+"))))
+
+    assert {kind for kind, _ in weightings(run).values()} == {"default"}
+
+
+def test_weights_that_were_chosen_for_all_cells_are_said_to_be(
+    sample_memory: Answerer, request_for: Callable[..., Request]
+) -> None:
+    answerer = Answerer(sample_memory.kb)
+    choose(answerer, Grid(("n-gram",)), WEIGHTS["flat"])
+
+    run = compare(answerer, request_for(grid=Grid(("n-gram",))))
+
+    assert {kind for kind, _ in weightings(run).values()} == {"chosen"}
+
+
+@pytest.fixture(scope="module")
+def tuned(sample_memory: Answerer, examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Compare with weights chosen on the validation questions."""
+    out = tmp_path_factory.mktemp("tuned") / "run"
+    files = examples / "sample.test.txt", examples / "sample.valid.txt"
+    request = Request(files[0], out, Grid(("n-gram",)), Path("sample.kb"), valid=files[1], tune=True)
+    return compare(sample_memory, request)
+
+
+def test_tuning_chooses_for_every_cell_on_the_validation_questions(
+    tuned: Run, sample_memory: Answerer, examples: Path
+) -> None:
+    assert tuned.valid is not None
+    assert {kind for kind, _ in weightings(tuned).values()} == {"tuned"}
+    assert weightings(tuned) == weightings(tuned.valid)
+    questions = list(read_annotated(examples / "sample.valid.txt"))
+    scores = score_gold(sample_memory, questions, pruning="n-gram", scorer="lexical", subject="type-count")
+    chosen = choose_weights(lambda weights: float(scores.expected(weights).mean()), subject=True)
+    assert weightings(tuned)[Cell("n-gram", "lexical", "type-count")] == ("tuned", chosen)
+
+
+def test_tuning_is_never_worse_on_what_it_was_tuned_on(
+    tuned: Run, sample_memory: Answerer, request_for: Callable[..., Request], examples: Path
+) -> None:
+    untuned = compare(sample_memory, request_for(grid=Grid(("n-gram",)), valid=examples / "sample.valid.txt"))
+
+    assert tuned.valid is not None
+    assert untuned.valid is not None
+    gains = {cell: tuned.valid.strict(cell).mean() - untuned.valid.strict(cell).mean() for cell in tuned.cells}
+    assert min(gains.values()) >= 0
+    assert max(gains.values()) > 0
+
+
+def test_popularity_counts_nothing_where_nothing_may_tell_subjects_apart(tuned: Run) -> None:
+    without = {cell: weights.popularity for cell, (_, weights) in weightings(tuned).items() if cell.subject == "none"}
+
+    assert set(without.values()) == {0.0}
+
+
+def test_tuned_weights_are_kept(
+    tuned: Run, sample_memory: Answerer, examples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "tune_cell", lambda cell, scores: pytest.fail("tuned again"))
+    files = examples / "sample.test.txt", examples / "sample.valid.txt"
+
+    again = compare(
+        sample_memory, Request(files[0], tuned.folder, Grid(("n-gram",)), Path("sample.kb"), valid=files[1], tune=True)
+    )
+
+    assert weightings(again) == weightings(tuned)
+
+
+def test_a_table_never_shows_tuned_cells_beside_others(
+    tuned: Run, sample_memory: Answerer, examples: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(tuned.folder, tmp_path / "run")
+    request = Request(examples / "sample.test.txt", tmp_path / "run", Grid(("n-gram+",)), Path("sample.kb"))
+
+    run = compare(sample_memory, request)
+
+    assert {kind for kind, _ in weightings(run).values()} == {"default"}
+    assert {cell.pruning for cell in run.cells} == {"n-gram+", "n-gram-idf"}
+
+
+def test_tuning_without_validation_questions_is_refused(
+    sample_memory: Answerer, request_for: Callable[..., Request]
+) -> None:
+    with pytest.raises(SourceMissing, match="name their file with --valid"):
+        compare(sample_memory, request_for(tune=True))
+
+    assert not request_for().out.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights", "subject", "expected"),
+    [
+        ("default", DEFAULT, "popularity", "default"),
+        ("tuned", DEFAULT, "popularity", "tuned: as the defaults"),
+        ("tuned", replace(DEFAULT, relation=0.8, rung=0.05), "popularity", "tuned: relation 0.8, rung 0.05"),
+        ("tuned", replace(DEFAULT, popularity=0.0), "none", "tuned: as the defaults"),
+        ("chosen", replace(WITH_SUBJECT, sharpness=2.0), "type-vector", "chosen: sharpness 2"),
+        (
+            "tuned",
+            replace(WITH_SUBJECT, subject=0.0),
+            "type-vector",
+            "tuned: subject 0 (subject scores do not count)",
+        ),
+    ],
+)
+def test_weights_are_written_where_they_differ(kind: str, weights: Weights, subject: str, expected: str) -> None:
+    assert weights_text(kind, weights, Cell("n-gram", "lexical", subject)) == expected
+
+
+def test_every_cell_says_its_weights_everywhere(tuned: Run) -> None:
+    report, cell = make_report(tuned), Cell("n-gram", "lexical", "type-count")
+    text = tuned.weights_text(cell)
+
+    rows = list(csv.DictReader(io.StringIO(figures_csv(report))))
+    records = json.loads(report_json(report))["cells"]
+
+    assert terminal_table(report).count(text) >= 1
+    assert text in markdown_page(report, [figures_section(report)])
+    assert {row["weights"] for row in rows if tuple(row[name] for name in Cell._fields) == cell} == {text}
+    (record,) = [one for one in records if tuple(one[name] for name in Cell._fields) == cell]
+    assert (record["weighting"], Weights(**record["weights"])) == weightings(tuned)[cell]
+
+
+def test_a_calibration_lends_the_weights_that_it_was_tuned_with(tuned: Run, sample_memory: Answerer) -> None:
+    answerer, cell = Answerer(sample_memory.kb), Cell("n-gram-idf", "lexical", "type-count")
+
+    read_calibration(tuned.folder, answerer, pruning=cell.pruning, scorer=cell.scorer, subject=cell.subject)
+
+    assert query_weights(answerer, cell) == weightings(tuned)[cell][1]

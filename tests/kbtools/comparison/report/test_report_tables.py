@@ -77,7 +77,8 @@ def test_markdown_shows_texts_as_they_are() -> None:
 def test_no_tag_of_a_name_or_path_reaches_the_page(report: Report) -> None:
     origin = RunOrigin(Provenance("<script>kb", "0"), Provenance("q", "0"), "0")
     cells = [replace(cell, cell=Cell("<script>", *cell.cell[1:])) for cell in report.cells]
-    marked = replace(report, run=replace(report.run, origin=origin), cells=cells)
+    outcomes = {Cell("<script>", *cell[1:]): columns for cell, columns in report.run.cells.items()}
+    marked = replace(report, run=replace(report.run, origin=origin, cells=outcomes), cells=cells)
 
     page = markdown_page(marked, [figures_section(marked), causes_section(marked)])
 

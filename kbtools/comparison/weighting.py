@@ -1,0 +1,82 @@
+"""Weights of the cells of a comparison: all of them default, all chosen by training, or all tuned on its questions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from kbtools.answering import Answerer
+from kbtools.comparison.grid import NO_SUBJECT, Cell
+from kbtools.ranking.weights import Weights, default_weights, ranking_key
+from kbtools.tuning import OF_SUBJECTS, GoldScores, choose_weights
+
+DEFAULTS, CHOSEN, TUNED = "default", "chosen", "tuned"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """Weights of every cell, and where all of them come from: DEFAULTS, CHOSEN or TUNED."""
+
+    kind: str
+    weights: Mapping[Cell, Weights]
+
+
+def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
+    """Take the weights that training chose if it did so for every cell, else the defaults for all of them."""
+    if all(weights_key(answerer, cell) in answerer.weights_by_key for cell in cells):
+        return Weighting(CHOSEN, {cell: query_weights(answerer, cell) for cell in cells})
+    return Weighting(DEFAULTS, {cell: usual_weights(cell) for cell in cells})
+
+
+def query_weights(answerer: Answerer, cell: Cell) -> Weights:
+    """Give the weights that `kbtools query` counts with; without any subject, popularity counts nothing."""
+    weights = answerer.weights(pruning=cell.pruning, scorer=cell.scorer, subject=cell.subject_scorer)
+    return without_subject(cell, weights)
+
+
+def weights_key(answerer: Answerer, cell: Cell) -> str:
+    """Name what the weights of a cell are kept under."""
+    return ranking_key(pruning=answerer.pruning_key(cell.pruning), scorer=cell.scorer, subject=cell.subject_scorer)
+
+
+def usual_weights(cell: Cell) -> Weights:
+    """Give the default weights of a cell."""
+    return without_subject(cell, default_weights(cell.subject_scorer))
+
+
+def without_subject(cell: Cell, weights: Weights) -> Weights:
+    """Take popularity out of the weights of a cell whose subjects nothing may tell apart."""
+    return replace(weights, popularity=0.0) if cell.subject == NO_SUBJECT else weights
+
+
+def tune_cell(cell: Cell, scores: GoldScores) -> Weights:
+    """Choose the weights of a cell that are right most often on scored validation questions."""
+
+    def accuracy(weights: Weights) -> float:
+        return float(np.mean(scores.expected(without_subject(cell, weights))))
+
+    return without_subject(cell, choose_weights(accuracy, subject=cell.subject_scorer is not None))
+
+
+def weights_text(kind: str, weights: Weights, cell: Cell) -> str:
+    """Write the weights of a cell: their kind, and those that differ from the defaults.
+
+    A subject scorer of weight 0 is in the cell's name alone, and this says so.
+    """
+    if kind == DEFAULTS:
+        return kind
+    usual: dict[str, float] = asdict(usual_weights(cell))
+    unused = () if cell.subject_scorer else OF_SUBJECTS
+    changed = [
+        f"{field.name} {getattr(weights, field.name):g}"
+        for field in fields(Weights)
+        if field.name not in unused and getattr(weights, field.name) != usual[field.name]
+    ]
+    ignored = " (subject scores do not count)" if cell.subject_scorer and weights.subject == 0 else ""
+    return f"{kind}: {', '.join(changed) or 'as the defaults'}{ignored}"
+
+
+def cell_weights(facts: Mapping[str, Any]) -> Weights:
+    """Read the weights among the facts of a cell on disk."""
+    return Weights(**facts["weights"])
