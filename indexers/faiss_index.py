@@ -13,6 +13,7 @@ from kbtools.errors import BadSetting, KBUnusable, MissingDependency, VectorsMis
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
+from kbtools.plugins import install_command
 from kbtools.storage import built_folder, read_record, write_record
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ def load_faiss() -> ModuleType:
         import faiss
     except ImportError as error:
         raise MissingDependency(
-            "vectors of entities are searched by FAISS; install it with pip install 'kbtools[cpu]', or 'kbtools[gpu]'"
+            f"vectors of entities are searched by FAISS; install it with {install_command('cpu')}, or the extra gpu"
         ) from error
     return faiss
 

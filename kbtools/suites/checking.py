@@ -57,7 +57,7 @@ def check_plugin(name: str, *, kind: str | None = None, sample: Path | None = No
     by several.
     """
     group = group_of(name, kind)
-    suite: Callable[..., Iterator[str]] = import_object(SUITES[group])  # type: ignore[assignment]
+    suite: Callable[..., Iterator[str]] = import_object(SUITES[group])
     return suite(name, sample) if group in (READERS, BACKENDS) else suite(name)
 
 
@@ -97,7 +97,7 @@ def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
         raise BrokenPlugin(
             f"plugin {name!r} is rebuilt by its `load` alone, without `new`; check it in tests of its own", name=name
         )
-    sketch: Callable[..., Any] = import_object("kbtools.scorers.sketch:sketch")  # type: ignore[assignment]
+    sketch: Callable[..., Any] = import_object("kbtools.scorers.sketch:sketch")
     return lambda: construct(name, lambda: sketch(plugin, world(), marked_questions()))
 
 

@@ -1,8 +1,6 @@
 """The small knowledge base that contract suites stand on, and the questions that they ask of it."""
 
 import functools
-from collections.abc import Callable
-from typing import Any
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import import_object
@@ -56,7 +54,7 @@ LONG = "and so on " * 50
 @functools.cache
 def world() -> KnowledgeBase:
     """Give the small knowledge base in memory, the reference of all backends."""
-    make: Callable[..., Any] = import_object("kbtools.indexers.memory:MemoryKB")  # type: ignore[assignment]
+    make = import_object("kbtools.indexers.memory:MemoryKB")
     kb: KnowledgeBase = make(FACTS, NAMES, TYPES, aliases=ALIASES)
     return kb
 

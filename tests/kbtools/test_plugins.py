@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import Distribution, EntryPoint
+from importlib.metadata import Distribution, EntryPoint, EntryPoints, PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def offer(name: str, value: str, home: str | None = None) -> EntryPoint:
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the installed entry points be those given."""
-    return lambda *points: monkeypatch.setattr(plugins, "entry_points", lambda group: list(points))
+    return lambda *points: monkeypatch.setattr(plugins, "installed_points", lambda: EntryPoints(points))
 
 
 def test_what_is_built_in_comes_through_the_door() -> None:
@@ -113,3 +113,37 @@ def test_listing_imports_no_plugin() -> None:
     )
     listed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert listed.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        pytest.param(None, "pip install 'kbtools[cpu]'", id="registry"),
+        pytest.param(
+            '{"url": "file:///home/a%20b/kbtools", "dir_info": {"editable": true}}',
+            "pip install -e '/home/a b/kbtools[cpu]'",
+            id="checkout",
+        ),
+        pytest.param('{"url": "file:///tmp/k.whl"}', "pip install '/tmp/k.whl[cpu]'", id="wheel"),
+        pytest.param('{"url": "https://host/k.whl"}', "pip install 'kbtools[cpu]'", id="address"),
+    ],
+)
+def test_an_extra_is_installed_from_where_kbtools_came(
+    monkeypatch: pytest.MonkeyPatch, origin: str | None, command: str
+) -> None:
+    class Installed(Home):
+        def read_text(self, filename: str) -> str | None:  # type: ignore[override]
+            return origin if filename == "direct_url.json" else None
+
+    monkeypatch.setattr(plugins, "distribution", Installed)
+
+    assert plugins.install_command("cpu") == command
+
+
+def test_an_extra_of_what_is_not_installed_is_that_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Distribution:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(plugins, "distribution", absent)
+
+    assert plugins.install_command("crf") == "pip install 'kbtools[crf]'"

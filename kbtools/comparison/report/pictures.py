@@ -11,6 +11,7 @@ from kbtools.comparison.calibration import reliability, risk_coverage, run_calib
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.report.summary import Report
 from kbtools.errors import MissingDependency
+from kbtools.plugins import install_command
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,7 @@ def draw_one(draw: Callable[[Report, "Axes"], None], report: Report) -> "Figure"
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependency(
-            "pictures need matplotlib; install it with pip install 'kbtools[report]'", module="matplotlib"
+            f"pictures need matplotlib; install it with {install_command('report')}", module="matplotlib"
         ) from error
     figure = Figure(figsize=(7.5, 5), layout="constrained")
     draw(report, figure.add_subplot())
