@@ -42,7 +42,7 @@ def offer(name: str, value: str, home: str | None = None) -> EntryPoint:
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the installed entry points be those given."""
-    return lambda *points: monkeypatch.setattr(plugins, "installed_points", lambda: EntryPoints(points))
+    return lambda *points: monkeypatch.setattr(plugins, "installed_points", lambda group: EntryPoints(points))
 
 
 def test_what_is_built_in_comes_through_the_door() -> None:
