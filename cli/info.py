@@ -97,7 +97,8 @@ def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) 
         label = f"{version.kb} version {version.version}, {version.state}, mapping version {version.mapping}"
         echo(f"{label}, {size_text(version.bytes)}")
         for index in version.indexes:
-            shape = f"{index.shards} shards, {index.replicas} replicas"
+            missing = f" ({index.copies_missing} copies still to be made)" if index.copies_missing else ""
+            shape = f"{index.shards} shards, {index.replicas} replicas{missing}"
             size = f"{size_text(index.bytes)}, {size_text(index.primary_bytes)} without copies"
             echo(f"  {index.index}: {index.health}, {index.documents:,} documents, {shape}, {size}")
     for build in status.builds:

@@ -47,7 +47,7 @@ def read_shard(context: click.Context, parameter: click.Parameter, text: str) ->
     default=300.0,
     show_default=True,
     type=click.FloatRange(0),
-    help="Seconds to go on trying while the cluster refuses or is away.",
+    help="Seconds to go on trying while the cluster refuses or is away, and to wait for copies at the end.",
 )
 @click.option(
     "--rejected",
@@ -129,4 +129,6 @@ def load_folder(
     if not loaded.current:
         part = f"part {options.part} of {options.parts} of version {loaded.version}"
         return f"{where}: {part} is loaded; readers see it when all are"
-    return f"{where}: version {loaded.version}, {loaded.documents:,} documents, content {loaded.manifest.digest[:16]}"
+    copies = f"; {loaded.copies_missing} copies of shards are still to be made" if loaded.copies_missing else ""
+    content = f"{loaded.documents:,} documents, content {loaded.manifest.digest[:16]}"
+    return f"{where}: version {loaded.version}, {content}{copies}"

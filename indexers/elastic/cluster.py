@@ -99,6 +99,24 @@ class Cluster:
                 logger.info("%s: %s; trying again in %.1f s", to, reason_of(error), wait)
             (patience or self.patience).sleep(wait)
 
+    def health(
+        self, indexes: str, *, until: Callable[[dict[str, Any]], bool], patience: Patience
+    ) -> dict[str, Any] | None:
+        """Ask for the health of indexes until it is as wanted or patience ends; give the last answer.
+
+        It stands for a request that waits, to which a cluster answers 408 when the time is over. Nothing for indexes
+        that are not there.
+        """
+        waits = patience.waits()
+        while True:
+            health: dict[str, Any] | None = self.ask(
+                "GET", f"/_cluster/health/{indexes}", to="ask for the health of indexes", missing_ok=True
+            )
+            wait = None if health is None or until(health) else next(waits, None)
+            if wait is None:
+                return health
+            patience.sleep(wait)
+
     def greet(self) -> dict[str, Any]:
         """Check that an Elasticsearch of our major version answers; give what it says of itself."""
         answer = self.ask("GET", "/", to="say hello", patience=ONCE)

@@ -8,6 +8,7 @@ current when it was opened.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
+
+REPLACED = 10.0
+"""Seconds in which a copy takes the place of a shard whose node is lost."""
 
 
 class ElasticKB(BackendDefaults):
@@ -143,11 +147,9 @@ def open_version(cluster: Cluster, kb: str) -> Version:
 
 def check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
     """Refuse a knowledge base that lacks a shard; give a node that was just lost a moment to be replaced."""
+    moment = replace(cluster.patience, total=REPLACED)
     with suppress(NotAllowed):  # reading asks for less than knowing the cluster's health
-        health = cluster.ask(
-            "GET", f"/_cluster/health/{','.join(indexes)}", to=f"ask for the health of {kb}",
-            params={"wait_for_status": "yellow", "timeout": "10s"}, missing_ok=True,
-        )  # fmt: skip
+        health = cluster.health(",".join(indexes), until=lambda health: health["status"] != "red", patience=moment)
         if health and health["status"] == "red":
             raise Unreachable(
                 f"{cluster.connection.where}: {kb} lacks {health['unassigned_shards']} of its shards, "

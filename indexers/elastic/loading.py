@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from typing import Any
 
 from kbtools.errors import BulkFailed, Unreachable, WrongFormat
 from kbtools.indexers.build import BuildProgress
@@ -178,21 +179,19 @@ def wait_for_copies(cluster: Cluster, kb: str, indexes: str, options: LoadOption
 
     Raises Unreachable where a shard itself is away by then.
     """
-    waits = options.patience.waits()
-    while True:
-        health = cluster.ask("GET", f"/_cluster/health/{indexes}", to="ask for the health of the indexes")
-        missing = int(health["initializing_shards"] + health["unassigned_shards"])
-        too_few_nodes = health["number_of_data_nodes"] <= (options.settings.replicas or 0)
-        wait = next(waits, None) if missing else None
-        if health["status"] != "red" and (wait is None or too_few_nodes):
-            break
-        if wait is None:
-            raise Unreachable(
-                f"{cluster.connection.where}: {missing} shards of {indexes} are away, the cluster's health is red; "
-                "start the nodes that are down, then run the same command to go on",
-                index=indexes,
-            )
-        options.patience.sleep(wait)
+
+    def is_settled(health: dict[str, Any]) -> bool:
+        too_few_nodes = int(health["number_of_data_nodes"]) <= (options.settings.replicas or 0)
+        return health["status"] == "green" or (too_few_nodes and health["status"] == "yellow")
+
+    health = cluster.health(indexes, until=is_settled, patience=options.patience)
+    if health is None or health["status"] == "red":
+        raise Unreachable(
+            f"{cluster.connection.where}: shards of {indexes} are away, the cluster's health is red; start the nodes "
+            "that are down, then run the same command to go on",
+            index=indexes,
+        )
+    missing = int(health["initializing_shards"] + health["unassigned_shards"])
     if missing:
         logger.warning("%s: %d copies of shards are still to be made", kb, missing)
     return missing

@@ -135,6 +135,18 @@ def test_info_tells_counts_shards_bytes_mapping_and_state(
     assert record["manifest"]["counts"]["facts"]["unique"] == 534
 
 
+def test_copies_that_are_still_to_be_made_are_told(
+    run: Callable[..., tuple[int, str]], cluster: Cluster, kb_name: str, url: str, sample_path: Path
+) -> None:
+    nodes = cluster.ask("GET", "/_cluster/health", to="count")["number_of_data_nodes"]
+    status, output = run("load", sample_path, "--kb", kb_name, "--replicas", nodes, "--quiet", url=url)
+    assert (status, output.count("\n")) == (0, 1)
+    assert output.endswith("; 2 copies of shards are still to be made\n")
+    status, output = run("info", "--kb", kb_name, "--elasticsearch", url=url)
+    assert f"yellow, 509 documents, 1 shards, {nodes} replicas (1 copies still to be made)" in output
+    assert run("query", "--kb", kb_name, "who wrote it", "--elasticsearch", url=url)[0] == 0
+
+
 def test_an_old_version_comes_back_and_all_of_it_goes(
     on_cluster: Callable[..., tuple[int, str]], sample_path: Path, kb_name: str
 ) -> None:

@@ -13,7 +13,7 @@ from kbtools.indexers.elastic import searches
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import Loaded
-from kbtools.indexers.elastic.mapping import index_name
+from kbtools.indexers.elastic.mapping import IndexSettings, index_body, index_name
 from kbtools.indexers.elastic.name_documents import MOST_BEARING
 from kbtools.indexers.elastic.searches import Cache
 from kbtools.indexers.embedded import EmbeddedKB
@@ -298,7 +298,20 @@ def test_a_cluster_without_some_shards_is_refused_at_the_door(
     red = {"status": "red", "unassigned_shards": 1}
     server = proxy(lambda number, method, path: (200, red) if "_cluster/health" in path else None)
     with pytest.raises(Unreachable, match="lacks 1 of its shards, the cluster's health is red"):
-        ElasticKB(kb_name, connect(server.url))
+        ElasticKB(kb_name, connect(server.url, patience=Patience(sleep=lambda seconds: None)))
+
+
+def test_a_shard_that_no_node_takes_is_named_after_a_moment(
+    load_sample: Callable[..., Loaded], cluster: Cluster, connect: Callable[..., Cluster], url: str, kb_name: str
+) -> None:
+    load_sample()
+    name = index_name(kb_name, 1, "names")
+    body = index_body("names", kb=kb_name, version=1, token="", settings=IndexSettings())
+    body["settings"]["index"]["routing.allocation.require._name"] = "no such node"
+    cluster.ask("DELETE", f"/{name}", to="replace it")
+    cluster.ask("PUT", f"/{name}", body, to="replace it", params={"wait_for_active_shards": "0"})
+    with pytest.raises(Unreachable, match="lacks 1 of its shards, the cluster's health is red"):
+        ElasticKB(kb_name, connect(url, patience=Patience(sleep=lambda seconds: None)))
 
 
 def test_a_reader_that_may_not_ask_for_the_health_reads(

@@ -157,7 +157,107 @@ def test_the_settings_are_restored_after_the_load(
     assert cluster.ask("GET", f"/_alias/{kb_name}*-loading", to="look", missing_ok=True) in (None, {})
 
 
+# copies
+
+
+def unhurried() -> tuple[Patience, list[float]]:
+    """Give a patience of a minute that only notes for how long it would have slept."""
+    slept: list[float] = []
+    return Patience(total=60.0, sleep=slept.append), slept
+
+
+@pytest.mark.parametrize(("made_after", "missing"), [(3, 0), (10_000, 2)])
+def test_a_load_waits_for_copies_and_becomes_visible_without_them(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+    made_after: int,
+    missing: int,
+) -> None:
+    patience, slept = unhurried()
+    asked: list[str] = []
+
+    def watch(number: int, method: str, path: str) -> tuple[int, object] | None:
+        if "_cluster/health" not in path:
+            return None
+        asked.append(path)
+        making = {"status": "yellow", "initializing_shards": 1, "unassigned_shards": 1, "number_of_data_nodes": 3}
+        return (200, making) if len(asked) < made_after else None
+
+    loaded = load_sample(on=connect(proxy(watch).url), patience=patience)
+    assert (loaded.current, loaded.copies_missing) == (True, missing)
+    assert states(cluster, kb_name) == [(1, "current")]
+    assert sum(slept) > 45 if missing else len(slept) == made_after - 1
+
+
+def test_a_load_does_not_wait_for_copies_that_no_node_can_take(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
+    patience, slept = unhurried()
+    nodes = cluster.ask("GET", "/_cluster/health", to="count")["number_of_data_nodes"]
+    loaded = load_sample(settings=IndexSettings(replicas=nodes), patience=patience)
+    assert (loaded.current, loaded.copies_missing, slept) == (True, 2, [])
+    (version,) = cluster_status(cluster, kb_name).versions
+    assert [(index.replicas, index.copies_missing) for index in version.indexes] == [(nodes, 1)] * 2
+
+
+def test_a_version_that_has_lost_a_shard_is_not_switched_to(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+) -> None:
+    red = {"status": "red", "initializing_shards": 0, "unassigned_shards": 1, "number_of_data_nodes": 3}
+    server = proxy(lambda number, method, path: (200, red) if "_cluster/health" in path else None)
+    with pytest.raises(Unreachable, match=r"the cluster's health is red; .* run the same command to go on"):
+        load_sample(on=connect(server.url), patience=unhurried()[0])
+    assert states(cluster, kb_name) == [(1, "unfinished")]
+    assert load_sample().current
+
+
 # strangers
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["someone's", 7, [], {}, {"kb": 1, "version": "one", "mapping": None, "complete": "yes"}, {"kb": "x"}, {"kb": {}}],
+    ids=str,
+)
+def test_a_mark_that_kbtools_did_not_write_makes_a_stranger_of_an_index(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, mark: object
+) -> None:
+    stranger = index_name(kb_name, 1, "names")
+    body = {"mappings": {"_meta": {OWNER: mark}}, "aliases": {kb_name: {}}}
+    cluster.ask("PUT", f"/{stranger}", body, to="make an index")
+    try:
+        assert cluster_status(cluster).versions == cluster_status(cluster).versions
+        for refused in (load_sample, lambda: ElasticKB(kb_name, cluster), lambda: cluster_status(cluster, kb_name)):
+            with pytest.raises(NameTaken, match=f"{kb_name}' is an alias of {stranger}, which kbtools did not make"):
+                refused()
+    finally:
+        cluster.ask("DELETE", f"/{stranger}", to="remove it")
+
+
+@pytest.mark.parametrize("record", [{"kb": "x"}, {"owner": "someone", "part": 1}, {}], ids=str)
+@pytest.mark.parametrize("part", ["", "/1"])
+def test_a_note_that_kbtools_did_not_write_is_named(
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    cluster: Cluster,
+    kb_name: str,
+    part: str,
+    record: dict[str, Any],
+) -> None:
+    stopped_load(load_sample, proxy, connect, at=16)
+    _, stamp = read_note(cluster, f"{kb_name}{part}") or ({}, None)
+    write_note(cluster, f"{kb_name}{part}", kb_name, record, stamp)
+    for refused in (load_sample, lambda: cluster_status(cluster, kb_name)):
+        with pytest.raises(KBUnusable, match="kbtools-builds: a note in it is none of this kbtools"):
+            refused()
 
 
 def test_a_name_that_is_an_index_already_is_refused(

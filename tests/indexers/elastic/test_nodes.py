@@ -15,6 +15,7 @@ import pytest
 from kbtools.answering import Answerer
 from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster, Patience
+from kbtools.indexers.elastic.inventory import cluster_status
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load_job import LoadOptions
 from kbtools.indexers.elastic.loading import Loaded, load
@@ -111,6 +112,24 @@ def test_a_cluster_stopped_and_started_during_a_load_loses_nothing(
 
     assert load_while(sample_kb, patient, "stopped", happening, tmp_path).current
     assert pools(ElasticKB("stopped", patient)) == pools(sample_kb)
+
+
+def test_a_load_is_visible_before_its_copies_are_made(
+    nodes: Nodes, patient: Cluster, sample_kb: EmbeddedKB, tmp_path: Path
+) -> None:
+    def allocate(kind: str | None) -> None:
+        setting = {"persistent": {"cluster.routing.allocation.enable": kind}}
+        patient.ask("PUT", "/_cluster/settings", setting, to="hold copies back")
+
+    options = LoadOptions(settings=SPREAD, patience=Patience(total=2.0), rejected=tmp_path / "rejected.jsonl")
+    allocate("primaries")
+    loaded = load(sample_kb, patient, "early", options=options, watch=BuildProgress())
+    assert (loaded.current, loaded.copies_missing) == (True, 6)
+    assert [index.copies_missing for index in cluster_status(patient, "early").versions[0].indexes] == [3, 3]
+    assert pools(ElasticKB("early", patient)) == pools(sample_kb)
+    allocate(None)
+    patient.health("early", until=lambda health: health["status"] == "green", patience=PATIENT)
+    assert [index.copies_missing for index in cluster_status(patient, "early").versions[0].indexes] == [0, 0]
 
 
 def test_queries_answer_while_a_node_is_killed(
