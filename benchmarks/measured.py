@@ -1,4 +1,4 @@
-"""The knowledge base, models and test questions that `quality.py` measures, and what a query gets right."""
+"""The knowledge base, models and test questions that `quality.py` measures, and the accuracy of a query."""
 
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ from fbsq import questions
 import kbtools
 from kbtools.answering import Answerer
 from kbtools.questions import AnnotatedQuestion, read_annotated
-from kbtools.scorers.examples import Examples, read_examples
+from kbtools.scorers.splits import Examples, read_examples
 from kbtools.tuning import GoldScores, score_gold
 
 
@@ -28,7 +28,7 @@ class Measured:
 
     @cached_property
     def seen(self) -> set[str]:
-        return {one.relation for one in read_annotated(questions("train"))}
+        return {gold.relation for gold in read_annotated(questions("train"))}
 
     def answerer(self, tagger: str) -> Answerer:
         if tagger not in self.answerers:

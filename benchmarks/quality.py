@@ -1,4 +1,4 @@
-"""How good the models are on FBSQ: both layers, full denominators, ties as expected values, and what was aimed at.
+"""Quality of the models on FBSQ: both layers, full denominators, ties as expected values.
 
 python benchmarks/quality.py --models build/models [--train] [--part tagger --part relation ...]
 
@@ -8,9 +8,9 @@ is left out.
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-import aims
 import numpy as np
 import torch
 from fbsq import questions, sources
@@ -22,15 +22,11 @@ from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
 from kbtools.ranking.weights import ranking_key
-from kbtools.scorers.profile_training import PLANS, train_profile
-from kbtools.scorers.profiles import relation_settings, subject_settings, tagger_settings
+from kbtools.scorers.measures import first_share, relation_marks
+from kbtools.scorers.profiles import PLANS, profile_settings
 from kbtools.scorers.settings import change_settings
-from kbtools.scorers.subject_training import train_subject
-from kbtools.scorers.tagger import BiGRUTagger
-from kbtools.scorers.tagger_training import WordsAlone, train_tagger
-from kbtools.scorers.tagging import label_questions, sentence_accuracy
-from kbtools.scorers.tasks import first_share, relation_marks
-from kbtools.scorers.training import Splits, train_relation
+from kbtools.scorers.splits import Splits, label_questions
+from kbtools.scorers.training import train, train_profile
 from kbtools.text.question import Question
 from kbtools.tuning import tune_weights
 
@@ -41,38 +37,46 @@ SUBJECTS = (None, "type-count", "fact-count", "type-vector", "type-cosine")
 CHOSEN_ON = 4_000
 """Questions of the validation split that weights are chosen on."""
 
-Row = tuple[str, float, tuple[float, ...]]
+TAGGERS = ("crf", "bigru-crf", "bigru-crf+")
+RELATIONS = ("embed-avg", "ltg-cnn+", "bigru")
+PRUNING = (("focused", "bigru-crf"), ("focused", "bigru-crf+"), ("focused-k", "bigru-crf+"))
+END_TO_END = (("n-gram", "bigru-crf+"), ("n-gram+", "bigru-crf+"), ("focused", "bigru-crf"), ("focused", "bigru-crf+"))
+TIMED = (
+    (TAGGER, "bigru-crf+"),
+    (RELATION, "bigru"),
+    (RELATION, "ltg-cnn+"),
+    (SUBJECT, "type-vector"),
+    (RELATION, "embed-avg"),
+)
+
+Row = tuple[str, float]
 
 
 def tagger_rows(at: Measured) -> Iterator[Row]:
-    for name, aimed in aims.TAGGERS.items():
+    labelled = label_questions(at.test, split="test")
+    for name in TAGGERS:
         tagger = make_tagger(name, at.kb, models=at.models)
-        if isinstance(tagger, BiGRUTagger):
-            yield f"sentence accuracy {name}", sentence_accuracy(tagger, label_questions(tagger, at.test)), aimed
-        else:
-            labelled = label_questions(WordsAlone(), at.test)
-            found = tagger.sentence_accuracy(labelled.texts, labelled.spans)  # type: ignore[attr-defined]
-            yield f"sentence accuracy {name}", found, aimed
+        yield f"sentence accuracy {name}", 100 * tagger.sentence_accuracy(labelled)  # type: ignore[attr-defined]
 
 
 def relation_rows(at: Measured) -> Iterator[Row]:
     has = relation_marks(at.kb, at.test.subjects, len(at.kb.relations))
     unseen = np.array([at.kb.relations[row] not in at.seen for row in at.test.relations])
-    for name, (aimed, given) in aims.RELATIONS.items():
-        scores = make_relation_scorer(name, at.kb, models=at.models).score(at.test.asked)
-        yield f"relation R@1 {name}", first_share(scores, at.test.relations), aimed
+    for name in RELATIONS:
+        scores = make_relation_scorer(name, at.kb, models=at.models).score(at.test.questions)
+        yield f"relation R@1 {name}", 100 * first_share(scores, at.test.relations)
         able = np.where(has, scores, -np.inf)
-        yield f"relation given the subject {name}", first_share(able, at.test.relations), given
+        yield f"relation given the subject {name}", 100 * first_share(able, at.test.relations)
         if name == "ltg-cnn+":
             share = first_share(able[unseen], at.test.relations[unseen])
-            yield f"the same, {unseen.sum()} questions of unseen relations", share, aims.UNSEEN
-    scores = make_relation_scorer("bigru", at.kb, models=at.models / HINGE).score(at.test.asked)
-    yield "relation R@1 bigru (hinge)", first_share(scores, at.test.relations), aims.HINGE
+            yield f"the same, {unseen.sum()} questions of unseen relations", 100 * share
+    scores = make_relation_scorer("bigru", at.kb, models=at.models / HINGE).score(at.test.questions)
+    yield "relation R@1 bigru (hinge)", 100 * first_share(scores, at.test.relations)
 
 
 def pruning_rows(at: Measured) -> Iterator[Row]:
     rows = {relation: row for row, relation in enumerate(at.kb.relations)}
-    for (pruning, tagger), aimed in aims.PRUNING.items():
+    for pruning, tagger in PRUNING:
         sizes, recalled = [], 0
         for gold in at.gold:
             pool = at.answerer(tagger).gather(Question.read(gold.text), pruning=pruning).pool
@@ -80,41 +84,31 @@ def pruning_rows(at: Measured) -> Iterator[Row]:
             pairs = (pool.subject_of_pair == subject) & (pool.relation_of_pair == rows.get(gold.relation, -1))
             recalled += bool(subject is not None and pairs.any())
             sizes.append(pool.pairs)
-        yield f"recall {pruning} {tagger} ({np.mean(sizes):.1f} pairs)", recalled / len(at.gold), aimed
+        yield f"recall {pruning} {tagger} ({np.mean(sizes):.1f} pairs)", 100 * recalled / len(at.gold)
 
 
 def end_rows(at: Measured) -> Iterator[Row]:
     for subject in SUBJECTS:
         pairs = pair_accuracy(at, "bigru-crf+", "n-gram-idf", "bigru", subject)
-        yield f"n-gram-idf bigru {subject or 'popularity'} (baseline)", pairs, ()
-    for (pruning, tagger), aimed in aims.END_TO_END.items():
-        yield f"{pruning} {tagger} bigru type-vector", pair_accuracy(at, tagger, pruning, "bigru", "type-vector"), aimed
+        yield f"n-gram-idf bigru {subject or 'popularity'} (baseline)", 100 * pairs
+    for pruning, tagger in END_TO_END:
+        pairs = pair_accuracy(at, tagger, pruning, "bigru", "type-vector")
+        yield f"{pruning} {tagger} bigru type-vector", 100 * pairs
 
 
-def best_rows(at: Measured) -> Iterator[Row]:
-    plan = PLANS["best"]
+def profile_rows(at: Measured, profile: str) -> Iterator[Row]:
+    own, plan = at.beside(PAPER) if profile == "paper" else at, PLANS[profile]
     scorer = ",".join(plan.relations)
     query = (plan.tagger, plan.pruning, scorer, plan.ranked_by)
-    yield f"best: {plan.pruning} {scorer} {plan.ranked_by}", pair_accuracy(at, *query), aims.BEST
-    yield "best: object accuracy", object_accuracy(at, *query), aims.BEST_OBJECT
-    without = pair_accuracy(at, plan.tagger, "n-gram-idf", scorer, plan.ranked_by)
-    yield f"n-gram-idf {scorer} {plan.ranked_by} (baseline)", without, ()
-
-
-def paper_rows(at: Measured) -> Iterator[Row]:
-    own, plan = at.beside(PAPER), PLANS["paper"]
-    scorer = ",".join(plan.relations)
-    pairs = pair_accuracy(own, plan.tagger, plan.pruning, scorer, plan.ranked_by)
-    yield f"paper: {plan.pruning} {scorer} {plan.ranked_by}", pairs, aims.PAPER
+    yield f"{profile}: {plan.pruning} {scorer} {plan.ranked_by}", 100 * pair_accuracy(own, *query)
+    yield f"{profile}: object accuracy", 100 * object_accuracy(own, *query)
     without = pair_accuracy(own, plan.tagger, "n-gram-idf", scorer, plan.ranked_by)
-    yield f"n-gram-idf {scorer} {plan.ranked_by} (baseline)", without, ()
+    yield f"n-gram-idf {scorer} {plan.ranked_by} (baseline)", 100 * without
 
 
 def training_rows(at: Measured) -> Iterator[Row]:
-    parts = {"bigru-crf+": TAGGER, "type-vector": SUBJECT}
-    for name, most in aims.SECONDS.items():
-        stamp = read_model(model_folder(at.models, parts.get(name, RELATION), name)).stamp
-        yield f"training CPU seconds {name} (must be below)", stamp.figures["seconds"] / 100, (most,)
+    for part, name in TIMED:
+        yield f"training CPU seconds {name}", read_model(model_folder(at.models, part, name)).stamp.figures["seconds"]
 
 
 PARTS: dict[str, Callable[[Measured], Iterator[Row]]] = {
@@ -122,27 +116,25 @@ PARTS: dict[str, Callable[[Measured], Iterator[Row]]] = {
     "tagger": tagger_rows,
     "relation": relation_rows,
     "pruning": pruning_rows,
-    "best": best_rows,
-    "paper": paper_rows,
+    "best": partial(profile_rows, profile="best"),
+    "paper": partial(profile_rows, profile="paper"),
     "end": end_rows,
 }
 
 
-def train(at: Measured) -> None:
+def train_missing(at: Measured) -> None:
     """Train what is missing, and choose the weights of what is measured end to end."""
     splits = Splits.read(at.kb, train=questions("train"), valid=questions("valid"))
-    for name in aims.TAGGERS:
-        train_tagger(at.kb, splits, tagger=name, settings=tagger_settings("best", name), models=at.models)
-    for name in aims.RELATIONS:
-        train_relation(at.kb, splits, scorer=name, settings=relation_settings("best", name), models=at.models)
-    settings = change_settings(relation_settings("best", "bigru"), {"objective": "hinge"})
-    train_relation(at.kb, splits, scorer="bigru", settings=settings, models=at.models / HINGE)
-    settings = subject_settings("best", "type-vector")
-    train_subject(at.kb, splits, subject="type-vector", settings=settings, models=at.models)
+    for part, names in ((TAGGER, TAGGERS), (RELATION, RELATIONS), (SUBJECT, ("type-vector",))):
+        for name in names:
+            settings = profile_settings("best", part, name)
+            train(at.kb, splits, part=part, name=name, settings=settings, models=at.models)
+    settings = change_settings(profile_settings("best", RELATION, "bigru"), {"objective": "hinge"})
+    train(at.kb, splits, part=RELATION, name="bigru", settings=settings, models=at.models / HINGE)
     plan = PLANS["best"]
     for pruning in (plan.pruning, "n-gram-idf"):
         choose(at, plan.tagger, pruning, ",".join(plan.relations), plan.ranked_by)
-    for pruning, tagger in aims.END_TO_END:
+    for pruning, tagger in END_TO_END:
         choose(at, tagger, pruning, "bigru", "type-vector")
     for subject in SUBJECTS:
         choose(at, plan.tagger, "n-gram-idf", "bigru", subject)
@@ -163,8 +155,8 @@ def choose(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | 
     answerer = at.answerer(tagger)
     key = ranking_key(pruning=answerer.pruning_key(pruning), scorer=scorer, subject=subject)
     if key not in answerer.weights_by_key:
-        told = {"pruning": pruning, "scorer": scorer, "subject": subject}
-        tune_weights(answerer, questions("valid"), models=at.models, limit=CHOSEN_ON, **told)  # type: ignore[arg-type]
+        query = {"pruning": pruning, "scorer": scorer, "subject": subject}
+        tune_weights(answerer, questions("valid"), models=at.models, limit=CHOSEN_ON, **query)  # type: ignore[arg-type]
 
 
 def main() -> None:
@@ -174,28 +166,27 @@ def main() -> None:
     parser.add_argument("--train", action="store_true", help="train what is missing")
     parser.add_argument("--paper", action="store_true", help="with --train: the profile `paper` too")
     parser.add_argument("--part", action="append", choices=list(PARTS), help="measure only this; may be repeated")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    if not asked.kb.exists():
-        build(sources(), asked.kb, options=ReadOptions(), watch=BuildProgress())
-    at = Measured(asked.kb, asked.models)
-    print(f"FBSQ test, both layers, {len(at.gold):,} questions; must / target / stretch in brackets")
-    if asked.train:
-        train(at)
-        if asked.paper:
+    if not arguments.kb.exists():
+        build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
+    at = Measured(arguments.kb, arguments.models)
+    print(f"FBSQ test, both layers, {len(at.gold):,} questions")
+    if arguments.train:
+        train_missing(at)
+        if arguments.paper:
             train_paper(at)
-    for part in asked.part or PARTS:
+    for part in arguments.part or PARTS:
         rows = PARTS[part](at)
         while True:
             try:
-                name, found, aimed = next(rows)
+                name, figure = next(rows)
             except StopIteration:
                 break
             except KBToolsError as error:
                 print(f"not measured: {error}")
                 break
-            brackets = f"  ({' / '.join(f'{aim:g}' for aim in aimed)})" if aimed else ""
-            print(f"{name:<66}{100 * found:>8.2f}{brackets}", flush=True)
+            print(f"{name:<66}{figure:>8.2f}", flush=True)
 
 
 if __name__ == "__main__":

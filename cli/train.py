@@ -1,29 +1,22 @@
 """kbtools train: from annotated questions to models."""
 
-from collections.abc import Callable
+import sys
+import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kbtools.answering import TAGGER
-from kbtools.cli.given import Given, given_options
+from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, kb_option, pruning_option
-from kbtools.cli.training import (
-    FILE,
-    options_given,
-    read_config,
-    say,
-    settings_options,
-    show_chosen,
-    show_epoch,
-    show_name,
-    show_trained,
-    training_options,
-)
-from kbtools.scorers.profiles import relation_settings, subject_settings, tagger_settings
-from kbtools.scorers.settings import PlainSettings, Settings, TransESettings, change_settings
+from kbtools.cli.training_options import FILE, config_option, read_changes, settings_options, training_options
+from kbtools.cli.vector_options import ReadVectors, read_vectors_options
+from kbtools.ranking import models as parts
+from kbtools.scorers.profiles import PLANS, profile_settings
+from kbtools.scorers.settings import TaggerSettings, TrainingSettings, TransESettings, change_settings
 
 
 @click.group("train", invoke_without_command=True)
@@ -52,16 +45,16 @@ def command(
     if path is None or train is None or valid is None or models is None:
         raise click.UsageError("give --kb, --train, --valid and --out, or the name of a part")
     from kbtools.scorers.distributed import rank
-    from kbtools.scorers.profile_training import PLANS, train_profile
-    from kbtools.scorers.training import Splits
+    from kbtools.scorers.splits import Splits
+    from kbtools.scorers.training import train_profile
     from kbtools.tuning import tune_weights
 
-    changes = read_config(config) | options_given({"seed": seed})
+    changes = read_changes(config, {"seed": seed})
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
-    told: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "report": show_epoch}
-    for made in train_profile(kb, splits, profile=profile, models=models, **told):
-        show_trained(made)
+    how: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "callbacks": callbacks()}
+    for model in train_profile(kb, splits, profile=profile, models=models, **how):
+        show_trained(model)
     if rank() > 0:  # the first process of a launcher chooses for all
         return
     plan = PLANS[profile]
@@ -73,7 +66,7 @@ def command(
 
 
 @command.result_callback()
-def part(*_: object, **__: object) -> None:
+def end(*_: object, **__: object) -> None:
     """End one of the processes of a launcher."""
     from kbtools.scorers.distributed import leave
 
@@ -81,43 +74,38 @@ def part(*_: object, **__: object) -> None:
 
 
 @command.command("relation")
-@click.option("--scorer", default="bigru", show_default=True, help="Relation scorers, with commas between.")
+@click.option("--scorer", "names", default="bigru", show_default=True, help="Relation scorers, with commas between.")
 @training_options(required=True)
-@settings_options(Settings())
-def relation(scorer: str, **told: Any) -> None:
+@settings_options(TrainingSettings())
+def relation(**arguments: Any) -> None:
     """Train relation scorers: v(r, q) = f(q)·E(r)."""
-    from kbtools.scorers.training import train_relation
-
-    train_each(scorer, relation_settings, lambda name, *args, **how: train_relation(*args, scorer=name, **how), **told)
+    train_models(parts.RELATION, **arguments)
 
 
 @command.command("tagger")
-@click.option("--tagger", default=TAGGER, show_default=True, help="Taggers, with commas between.")
+@click.option("--tagger", "names", default=TAGGER, show_default=True, help="Taggers, with commas between.")
 @training_options(required=True)
-@settings_options(PlainSettings())
-def tagger(tagger: str, **told: Any) -> None:
+@settings_options(TaggerSettings())
+def tagger(**arguments: Any) -> None:
     """Train taggers: p(w|q), where a question names its subject."""
-    from kbtools.scorers.tagger_training import train_tagger
-
-    train_each(tagger, tagger_settings, lambda name, *args, **how: train_tagger(*args, tagger=name, **how), **told)
+    train_models(parts.TAGGER, **arguments)
 
 
 @command.command("subject")
-@click.option("--subject", default="type-vector", show_default=True, help="Subject scorers, with commas between.")
+@click.option(
+    "--subject", "names", default="type-vector", show_default=True, help="Subject scorers, with commas between."
+)
 @training_options(required=True)
-@settings_options(Settings())
-def subject(subject: str, **told: Any) -> None:
+@settings_options(TrainingSettings())
+def subject(**arguments: Any) -> None:
     """Train subject scorers: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r)."""
-    from kbtools.scorers.subject_training import train_subject
-
-    train_each(subject, subject_settings, lambda name, *args, **how: train_subject(*args, subject=name, **how), **told)
+    train_models(parts.SUBJECT, **arguments)
 
 
-def train_each(
-    names: str,
-    settings_of: Callable[[str, str], Any],
-    train_one: Callable[..., Any],
+def train_models(
+    part: str,
     *,
+    names: str,
     path: Path,
     elasticsearch: Elasticsearch | None,
     train: Path,
@@ -128,16 +116,18 @@ def train_each(
     device: str,
     **options: Any,
 ) -> None:
-    """Train several models of one kind, each with the settings of its profile and what was changed of them."""
-    from kbtools.scorers.training import Splits
+    """Train several models of one part, each with the settings of its profile and the changes to them."""
+    from kbtools.scorers import training
+    from kbtools.scorers.splits import Splits
 
-    changes = read_config(config) | options_given(options)
-    chosen = {name: change_settings(settings_of(profile, name), changes) for name in names.split(",")}
+    changes = read_changes(config, options)
+    chosen = {name: change_settings(profile_settings(profile, part, name), changes) for name in names.split(",")}
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
         say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
-        show_trained(train_one(name, kb, splits, settings=settings, models=models, device=device, report=show_epoch))
+        where: dict[str, Any] = {"part": part, "name": name, "models": models, "device": device}
+        show_trained(training.train(kb, splits, settings=settings, callbacks=callbacks(), **where))
 
 
 @command.command("ranking")
@@ -175,15 +165,15 @@ def ranking(
 @kb_option
 @elasticsearch_options
 @click.option("--out", "models", required=True, type=FILE, help="The folder of models.")
-@given_options
-@click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options.")
+@read_vectors_options
+@config_option
 @device_option
 @settings_options(TransESettings())
 def transe(
     path: Path,
     elasticsearch: Elasticsearch | None,
     models: Path,
-    given: Given | None,
+    read_vectors: ReadVectors | None,
     config: Path | None,
     device: str,
     **options: Any,
@@ -192,14 +182,63 @@ def transe(
 
     Vectors made elsewhere are taken over instead.
     """
+    from kbtools.scorers import training
     from kbtools.scorers.given_vectors import take_over_vectors
-    from kbtools.scorers.subject_training import train_transe
 
     kb = open_home(path, elasticsearch).kb
-    if given:
-        taken = take_over_vectors(kb, given(kb), models=models)
+    if read_vectors:
+        taken = take_over_vectors(kb, read_vectors(kb), models=models)
         say(f"{taken.folder}: {taken.known:,} of {taken.given:,} vectors belong to entities")
         return
-    settings = change_settings(TransESettings(), read_config(config) | options_given(options))
+    settings = change_settings(TransESettings(), read_changes(config, options))
     show_name("transe")
-    show_trained(train_transe(kb, settings=settings, models=models, device=device, report=show_epoch))
+    where: dict[str, Any] = {"part": parts.ENTITIES, "name": "transe", "models": models, "device": device}
+    show_trained(training.train(kb, None, settings=settings, callbacks=callbacks(), **where))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line, of the processes of a launcher by the first for all."""
+    from kbtools.scorers.distributed import rank
+
+    if rank() == 0:
+        echo(text, err=err)
+
+
+def callbacks() -> Any:
+    """Show each epoch, and on a terminal each second."""
+    from kbtools.scorers.measures import Callbacks
+
+    return Callbacks(show_epoch, show_batch)
+
+
+def show_epoch(epoch: Any) -> None:
+    figures = "".join(f", {100 * value:.2f} % {name}" for name, value in epoch.figures.items())
+    say(f"  epoch {epoch.number}: loss {epoch.loss:.4f}{figures}, {epoch.seconds:.1f} s", err=True)
+
+
+SHOWN = [0.0]
+"""The second in which the share of an epoch was last shown."""
+
+
+def show_batch(epoch: int, share: float) -> None:
+    """Show on a terminal, once a second, how much of an epoch is done; the line of the epoch takes its place."""
+    if sys.stderr.isatty() and time.monotonic() > SHOWN[0] + 1:
+        SHOWN[0] = time.monotonic()
+        sys.stderr.write(f"  epoch {epoch}: {share:.0%}\r")
+        sys.stderr.flush()
+
+
+def show_name(name: str) -> None:
+    say(f"{name}:", err=True)
+
+
+def show_chosen(chosen: Any) -> None:
+    weights = ", ".join(f"{name} {value:g}" for name, value in asdict(chosen.weights).items())
+    say(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
+
+
+def show_trained(model: Any) -> None:
+    figures = ", ".join(f"{100 * value:.2f} % {name}" for name, value in model.figures.items() if name != "seconds")
+    state = "trained" if model.fresh else "already trained"
+    seconds = model.figures.get("seconds", 0.0)
+    say(f"{model.folder}: {state}, {figures}, {seconds:.0f} CPU seconds")

@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from kbtools.cli.display import echo
-from kbtools.cli.given import Given, given_options
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, kb_option, models_option
+from kbtools.cli.vector_options import ReadVectors, read_vectors_options
 from kbtools.errors import ModelMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors, VectorIndex
@@ -18,7 +18,7 @@ from kbtools.kb.vector_index import EntityVectors, VectorIndex
 @elasticsearch_options
 @models_option
 @click.option("--subject", help="Index E(s) of this subject scorer; then --pruning dense finds subjects by its g(q).")
-@given_options
+@read_vectors_options
 @click.option(
     "--kind",
     default="flat",
@@ -34,7 +34,7 @@ def command(
     elasticsearch: Elasticsearch | None,
     models: Path | None,
     subject: str | None,
-    given: Given | None,
+    read_vectors: ReadVectors | None,
     kind: str,
     shards: int,
     replicas: int | None,
@@ -45,10 +45,10 @@ def command(
     They are those of a subject scorer (--models and --subject), those of kbtools train transe (--models alone), or
     made elsewhere. Later questions find them with the knowledge base: kbtools query --pruning dense, kbtools similar.
     """
-    if subject and given:
+    if subject and read_vectors:
         raise click.UsageError("give --subject, or vectors made elsewhere, not both")
     kb = open_home(path, elasticsearch).kb
-    vectors = given(kb).entity_vectors() if given else trained_vectors(kb, models, subject, device)
+    vectors = read_vectors(kb).entity_vectors() if read_vectors else trained_vectors(kb, models, subject, device)
     index: VectorIndex
     if elasticsearch:
         from kbtools.indexers.elastic.knowledge import ElasticKB

@@ -1,18 +1,22 @@
 """What a network is rebuilt from: its sizes, its words, the rows of its table and its weights, in a folder."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from kbtools.errors import CheckpointMismatch, ModelUnusable
-from kbtools.ranking.model_store import Stamp, read_model, write_model
+from kbtools.ranking.model_store import FILES, Stamp, class_path, read_model, write_model
+from kbtools.scorers.devices import resolve_device
 
-WEIGHTS = "weights.pt"
+Network = TypeVar("Network", bound=nn.Module)
+
+WEIGHTS = FILES[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,19 @@ class Checkpoint:
     vocabulary: tuple[str, ...]
     rows: tuple[str, ...]
     weights: dict[str, Tensor]
+
+
+class SavedNetwork(ABC):
+    """A scorer or tagger whose network a folder holds."""
+
+    @abstractmethod
+    def checkpoint(self) -> Checkpoint:
+        """Give all that the network is rebuilt from."""
+        ...
+
+    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
+        """Write the network to a folder; without a stamp its plugin is known as `module:Class`."""
+        write_checkpoint(folder, self.checkpoint(), stamp or Stamp(class_path(type(self))))
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint, stamp: Stamp) -> None:
@@ -44,14 +61,15 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     return Checkpoint(contents["config"], tuple(contents["vocabulary"]), tuple(contents["rows"]), weights)
 
 
-def load_weights(network: nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
-    """Give a network its weights; raise ModelUnusable where they are those of another network."""
+def restore_network(network: Network, weights: dict[str, Tensor], *, folder: Path, device: str) -> Network:
+    """Give a network its weights and its device; raise ModelUnusable where they are those of another network."""
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
         raise ModelUnusable(
             f"{folder}: its weights are those of another network; train the model again", path=str(folder)
         ) from error
+    return network.to(resolve_device(device)).eval()
 
 
 def match_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], what: str) -> list[int]:

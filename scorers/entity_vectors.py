@@ -1,7 +1,7 @@
 """Subject scorers with a vector for each entity: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r) (paper, Eq. 12)."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -12,16 +12,21 @@ from torch import Tensor, nn
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
-from kbtools.ranking.model_store import Stamp, class_path
+from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.base import group_by_length, moved
 from kbtools.scorers.bigru import BiGRU
-from kbtools.scorers.checkpoint import Checkpoint, load_weights, read_checkpoint, write_checkpoint
-from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
-from kbtools.scorers.settings import EncoderConfig
-from kbtools.scorers.transe import check_digest, entity_count
+from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, read_checkpoint, restore_network
+from kbtools.scorers.devices import AT_ONCE, scoring
+from kbtools.scorers.measures import Namesakes, relation_marks
+from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, TrainingSettings
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.transe import check_digest, entity_count, load_vectors
 from kbtools.scorers.vocabulary import UNKNOWN, initialise
-from kbtools.scorers.words import WordVectors
+from kbtools.scorers.words import WordVectors, load_words
 from kbtools.text.question import MarkedQuestion
+
+ALPHA = 1.0
+"""The weight of h(r, s) in training; the paper does not give its alpha."""
 
 
 class EntityNetwork(nn.Module):
@@ -42,7 +47,7 @@ class EntityNetwork(nn.Module):
         return vectors
 
 
-class RandomVectorScorer:
+class RandomVectorScorer(SavedNetwork):
     """The subject scorer `random`: E(s) starts at random and is trained with g."""
 
     starts_from: ClassVar[str | None] = None
@@ -79,20 +84,27 @@ class RandomVectorScorer:
         saved = read_checkpoint(folder)
         check_digest(folder, saved.rows, kb)
         network = EntityNetwork(BiGRU(EncoderConfig(**saved.config), saved.vocabulary), entity_count(kb))
-        load_weights(network, saved.weights, folder)
-        return cls(network.to(resolve_device(device)).eval(), kb.manifest.digest)
+        return cls(restore_network(network, saved.weights, folder=folder, device=device), kb.manifest.digest)
 
-    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
-        """Write the scorer to a folder; without a stamp its plugin is known as `module:Class`."""
-        encoder, weights = self.network.encoder, self.network.state_dict()
-        config = asdict(encoder.config)
-        checkpoint = Checkpoint(config, encoder.vocabulary, (self.digest,), weights)
-        write_checkpoint(folder, checkpoint, stamp or Stamp(class_path(type(self))))
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "SubjectTask":
+        """Make an untrained scorer, and what it learns; vectors that E(s) starts from set `dim`."""
+        words, config, vectors = load_words(settings.source.words), settings.encoder, None
+        if cls.starts_from:
+            vectors = load_vectors(model_folder(models, ENTITIES, cls.starts_from), kb)
+            config = replace(config, dim=vectors.shape[1])
+        texts = [cls.text(question) for question in splits.train.questions]
+        scorer = cls.new(config, kb=kb, texts=texts, words=words, seed=settings.fit.seed, vectors=vectors)
+        return SubjectTask(scorer, settings.objective, kb=kb, splits=splits)
+
+    def checkpoint(self) -> Checkpoint:
+        encoder = self.network.encoder
+        return Checkpoint(asdict(encoder.config), encoder.vocabulary, (self.digest,), self.network.state_dict())
 
     @staticmethod
-    def text(asked: MarkedQuestion) -> tuple[str, ...]:
+    def text(question: MarkedQuestion) -> tuple[str, ...]:
         """Read the words that the network sees; a question without any is one unknown word."""
-        return tuple(asked.words()) or (UNKNOWN,)
+        return tuple(question.words()) or (UNKNOWN,)
 
     @property
     def dim(self) -> int:
@@ -104,8 +116,8 @@ class RandomVectorScorer:
         with scoring():
             questions = self.questions(asked)[torch.from_numpy(which).to(self.network.device)]
             scores = (questions * self.subjects(subjects)).sum(dim=1)
-        found: NDArray[np.float64] = scores.double().cpu().numpy()
-        return found
+        products: NDArray[np.float64] = scores.double().cpu().numpy()
+        return products
 
     def embed_questions(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = self.questions(asked).float().cpu().numpy()
@@ -118,7 +130,7 @@ class RandomVectorScorer:
     @scoring()
     def questions(self, asked: Sequence[MarkedQuestion]) -> Tensor:
         """Give g(q) of questions of any length: (questions, dim)."""
-        texts = [self.text(one) for one in asked]
+        texts = [self.text(question) for question in asked]
         vectors = torch.empty(len(texts), self.dim, device=self.network.device)
         self.network.eval()
         for rows in group_by_length(texts, most=AT_ONCE):
@@ -136,3 +148,43 @@ class TransEVectorScorer(RandomVectorScorer):
     """The subject scorer `transe`: E(s) starts from TransE (paper, section Model Parameterization)."""
 
     starts_from = "transe"
+
+
+class SubjectTask:
+    """Score the gold subject above sampled ones, by u(s, r, q) with the gold relation (paper, Approximation).
+
+    The samples are drawn anew for each batch, and its questions share them.
+    """
+
+    def __init__(
+        self,
+        scorer: RandomVectorScorer,
+        config: ObjectiveConfig,
+        *,
+        kb: KnowledgeBase,
+        splits: Splits,
+    ) -> None:
+        train = splits.train
+        self.network = scorer.network
+        self.save = scorer.save
+        self.scorer, self.config, self.kb = scorer, config, kb
+        self.kept = np.flatnonzero(train.subjects >= 0)
+        self.texts = [scorer.text(train.questions[row]) for row in self.kept]
+        self.subjects, self.relations = train.subjects[self.kept], train.relations[self.kept]
+        self.lengths = np.array([len(text) for text in self.texts], dtype=np.int64)
+        self.namesakes = Namesakes.find(kb, splits.valid)
+
+    def loss(self, rows: NDArray[np.int64]) -> Tensor:
+        """Sum max(0, margin - u(gold) + u(sampled)) over the samples of a question: (batch,)."""
+        device = self.network.device
+        questions = self.network.questions([self.texts[row] for row in rows]).float()
+        gold = torch.from_numpy(self.subjects[rows]).to(device)
+        sampled = torch.randint(self.network.table.num_embeddings, (self.config.negatives,))
+        has = relation_marks(self.kb, sampled.numpy(), len(self.kb.relations))[:, self.relations[rows]].T
+        right = (questions * self.network.table(gold)).sum(dim=1, keepdim=True) + ALPHA
+        wrong = questions @ self.network.table(sampled.to(device)).T + ALPHA * torch.from_numpy(has).float().to(device)
+        losses = torch.relu(self.config.margin - right + wrong)
+        return losses.masked_fill(sampled.to(device) == gold[:, None], 0.0).sum(dim=1)
+
+    def measure(self) -> dict[str, float]:
+        return {"of namesakes told apart": self.namesakes.share_told_apart(self.scorer)}

@@ -1,5 +1,7 @@
 """The paper's comparison: a CRF over features made by hand, through python-crfsuite (section Additional Analysis)."""
 
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -10,13 +12,18 @@ from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import words_of
-from kbtools.ranking.model_store import Stamp, class_path, read_model, write_model
+from kbtools.ranking.model_store import FILES, Stamp, class_path, read_model, write_model
+from kbtools.scorers.measures import SENTENCES_RIGHT, Epoch, EpochCallback
+from kbtools.scorers.splits import Labelled, Splits, label_questions
 from kbtools.text.question import Question
 
-MODEL = "model.crfsuite"
+MODEL = FILES[1]
 OUTSIDE, SUBJECT = "O", "SUB"
 FITTING = {"c1": 0.05, "c2": 0.02, "max_iterations": 120, "feature.possible_transitions": True}
-"""L-BFGS with both penalties."""
+"""L-BFGS with both penalties, as python-crfsuite names its parameters."""
+
+SHOWN = 20
+"""Iterations between two reports."""
 
 
 def shape(word: str) -> str:
@@ -55,23 +62,6 @@ class FeatureCRF:
         self.tagger.open_inmemory(model)
 
     @classmethod
-    def fit(
-        cls,
-        texts: Sequence[Sequence[str]],
-        spans: Sequence[tuple[int, int]],
-        *,
-        working: Path,
-        report: Callable[[int, float], None] = lambda iteration, loss: None,
-    ) -> Self:
-        """Learn from texts and the words of their mentions; `working` is a folder for the trainer's file."""
-        trainer = Watched(algorithm="lbfgs", verbose=True, params=FITTING)
-        trainer.watch = report
-        for words, (first, last) in zip(texts, spans, strict=True):
-            trainer.append(sentence_features(words), tags_of(len(words), first, last))
-        trainer.train(str(working / MODEL))
-        return cls((working / MODEL).read_bytes())
-
-    @classmethod
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
         """Rebuild a trained tagger; it serves any knowledge base, and computes on the CPU."""
         return cls(read_model(folder).weights.read_bytes())
@@ -86,26 +76,69 @@ class FeatureCRF:
 
     def spans_of(self, words: Sequence[str]) -> NDArray[np.float64]:
         """Give log p(w|q) of every n-gram, each as the probability of its tagging."""
-        found = np.full((len(words), len(words)), -np.inf)
+        spans = np.full((len(words), len(words)), -np.inf)
         if words:
             self.tagger.set(sentence_features(words))
         for first in range(len(words)):
             for last in range(first, len(words)):
                 probability = self.tagger.probability(tags_of(len(words), first, last))
-                found[first, last] = np.log(max(probability, np.finfo(float).tiny))
-        return found
+                spans[first, last] = np.log(max(probability, np.finfo(float).tiny))
+        return spans
 
-    def sentence_accuracy(self, texts: Sequence[Sequence[str]], spans: Sequence[tuple[int, int]]) -> float:
-        """Give the share of texts whose every word is tagged right."""
-        right = [
-            self.tagger.tag(sentence_features(words)) == tags_of(len(words), first, last)
-            for words, (first, last) in zip(texts, spans, strict=True)
-        ]
-        return float(np.mean(right))
+    def sentence_accuracy(self, labelled: Labelled) -> float:
+        """Give the share of labelled questions whose every word is tagged right."""
+        right = 0
+        for question, (first, last) in zip(labelled.questions, labelled.spans, strict=True):
+            words = words_of(question)
+            right += self.tagger.tag(sentence_features(words)) == tags_of(len(words), first, last)
+        return right / len(labelled)
+
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: object, *, models: Path) -> "FeatureTask":
+        """Make what the tagger learns; no setting concerns it."""
+        return FeatureTask(label_questions(splits.train, split="train"), label_questions(splits.valid, split="valid"))
 
 
-class Watched(pycrfsuite.Trainer):  # type: ignore[misc]
-    """A trainer that tells each iteration and its loss."""
+class FeatureTask:
+    """Make the labels of the training questions likely, by the trainer of python-crfsuite."""
+
+    def __init__(self, train: Labelled, valid: Labelled) -> None:
+        self.train, self.valid = train, valid
+        self.tagger: FeatureCRF | None = None
+
+    def fit(self, callback: EpochCallback) -> None:
+        """Learn all at once, with a report of every twentieth of the 120 iterations."""
+        begun = time.process_time()
+
+        def show(iteration: int, loss: float) -> None:
+            if iteration % SHOWN == 0:
+                callback(Epoch(iteration, loss / len(self.train), time.process_time() - begun, {}))
+
+        trainer = WatchedTrainer(algorithm="lbfgs", verbose=True, params=FITTING)
+        trainer.watch = show
+        for question, (first, last) in zip(self.train.questions, self.train.spans, strict=True):
+            words = words_of(question)
+            trainer.append(sentence_features(words), tags_of(len(words), first, last))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, MODEL)
+            trainer.train(str(path))
+            self.tagger = FeatureCRF(path.read_bytes())
+
+    @property
+    def fitted(self) -> FeatureCRF:
+        """Give the tagger that `fit` made."""
+        assert self.tagger is not None
+        return self.tagger
+
+    def measure(self) -> dict[str, float]:
+        return {SENTENCES_RIGHT: self.fitted.sentence_accuracy(self.valid)}
+
+    def save(self, folder: Path, stamp: Stamp) -> None:
+        self.fitted.save(folder, stamp)
+
+
+class WatchedTrainer(pycrfsuite.Trainer):  # type: ignore[misc]
+    """A trainer that reports each iteration and its loss."""
 
     watch: Callable[[int, float], None]
 

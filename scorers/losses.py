@@ -1,4 +1,4 @@
-"""What training makes small: the paper's hinge, and the cross entropies that it names as alternatives."""
+"""Losses: the paper's hinge with its negatives, and the cross entropies that it names as alternatives."""
 
 import torch
 import torch.nn.functional as F
@@ -25,3 +25,13 @@ def type_wise_cross_entropy(scores: Tensor, *, types: Tensor) -> Tensor:
     scores (batch, types), types (batch, types) of zeros and ones -> (batch,)
     """
     return F.binary_cross_entropy_with_logits(scores, types, reduction="none").sum(dim=1)
+
+
+def sample_negatives(forbidden: Tensor, *, count: int) -> Tensor:
+    """Draw rows uniformly, with repetition, from those that are not forbidden: relations that the subject lacks.
+
+    forbidden (batch, rows) of booleans -> (batch, count). A question whose every row is forbidden draws from all.
+    """
+    allowed = (~forbidden).float()
+    allowed[allowed.sum(dim=1) == 0] = 1.0
+    return torch.multinomial(allowed, count, replacement=True)

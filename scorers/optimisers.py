@@ -1,4 +1,4 @@
-"""How parameters move: AdaGrad with momentum as in the paper, and Adam that touches only the words of a batch."""
+"""Optimisers: AdaGrad with momentum as in the paper, AdaGrad by rows, and Adam that moves only the words of a batch."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -6,8 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer, SparseAdam
-
-from kbtools.scorers.row_adagrad import RowAdaGrad
 
 EPSILON = 1e-6
 
@@ -51,6 +49,34 @@ class AdaGradMomentum(Optimizer):
                     squares.addcmul_(gradient, gradient)
                     velocity.mul_(group["momentum"]).add_(gradient / (squares + EPSILON).sqrt_(), alpha=alpha)
                     parameter.sub_(velocity)
+
+
+class RowAdaGrad(Optimizer):
+    """G += mean of g² over a row, row -= lr·g / sqrt(G + 1e-6); of a sparse gradient only its rows move.
+
+    Beyond the paper; Lerer et al. 2019 train entities so. Adam keeps two numbers a component, this one a row.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], *, lr: float) -> None:
+        super().__init__(parameters, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
+                state = self.state[parameter]
+                if not state:
+                    state["squares"] = parameter.new_zeros(len(parameter))
+                rows, values = torch.arange(len(parameter), device=parameter.device), parameter.grad
+                if values.is_sparse:
+                    gradient = values.coalesce()
+                    rows, values = gradient.indices()[0], gradient.values()
+                squares = state["squares"][rows] + values.reshape(len(values), -1).square().mean(dim=1)
+                state["squares"][rows] = squares
+                scale = (squares + EPSILON).rsqrt().reshape(-1, *[1] * (values.dim() - 1))
+                parameter.index_add_(0, rows, values * scale, alpha=-group["lr"])
 
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:

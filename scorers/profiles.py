@@ -1,19 +1,28 @@
-"""The settings of a training by name: `paper` as published, `best` as chosen on FBSQ's validation split."""
+"""Settings and models by the name of a profile: `paper` as published, `best` as chosen on FBSQ's validation split."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from kbtools.errors import BadSetting
-from kbtools.scorers.settings import EncoderConfig, FitConfig, ObjectiveConfig, PlainSettings, Settings
+from kbtools.ranking.models import RELATION, SUBJECT, TAGGER
+from kbtools.scorers.settings import (
+    EncoderConfig,
+    FitConfig,
+    ObjectiveConfig,
+    TaggerSettings,
+    TrainingSettings,
+    TransESettings,
+)
 
 PROFILES = ("best", "paper")
 
-PAPER = Settings()
+PAPER = TrainingSettings()
 PAPER_LTG = replace(PAPER, fit=replace(PAPER.fit, learning_rate=0.03))
 PAPER_EMBED = replace(PAPER, encoder=replace(PAPER.encoder, dim=300))
 """The vectors of Embed-AVG are the words' own (paper, section Experiment Setting: 300)."""
 
 ADAM = FitConfig(epochs=9, batch=64, learning_rate=0.003, optimiser="adam")
-BEST = Settings(
+BEST = TrainingSettings(
     EncoderConfig(dim=128, words_dim=100, hidden=128, dropout=0.4, word_dropout=0.1),
     ADAM,
     ObjectiveConfig(objective="cross-entropy"),
@@ -29,16 +38,16 @@ BY_NAME = {
 }
 
 
-PAPER_TAGGER = PlainSettings(
+PAPER_TAGGER = TaggerSettings(
     EncoderConfig(dropout=0.5, word_dropout=0.2, spare=0.0, known_words=200_000), FitConfig(epochs=16)
 )
 """The paper names neither rates of dropout nor epochs; these were chosen on FBSQ's validation split."""
 
-BEST_TAGGER = PlainSettings(
+BEST_TAGGER = TaggerSettings(
     EncoderConfig(words_dim=100, hidden=100, dropout=0.3, word_dropout=0.1), replace(ADAM, epochs=8)
 )
 BEST_TAGGERS = {
-    "bigru-crf": PlainSettings(
+    "bigru-crf": TaggerSettings(
         EncoderConfig(words_dim=50, hidden=128, dropout=0.3, word_dropout=0.1, known_words=400_000),
         replace(ADAM, epochs=10),
     ),
@@ -52,26 +61,42 @@ PAPER_TYPES = replace(PAPER, fit=replace(PAPER.fit, learning_rate=0.001))
 BEST_SUBJECT = replace(BEST, fit=replace(ADAM, epochs=6), objective=ObjectiveConfig())
 
 
-def check_profile(profile: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The models of a profile, and the query that they are for."""
+
+    tagger: str
+    relations: tuple[str, ...]
+    subject: str
+    pruning: str
+    ranked_by: str
+    """The subject scorer of the query; `type-cosine` reads the model of `type-vector`."""
+
+    def models(self) -> list[tuple[str, str]]:
+        """List the models to train, by part and name, in the order in which they are trained."""
+        relations = [(RELATION, name) for name in self.relations]
+        return [(TAGGER, self.tagger), *relations, (SUBJECT, self.subject)]
+
+
+PLANS = {
+    "paper": Plan("bigru-crf", ("bigru",), "type-vector", "focused", "type-vector"),
+    "best": Plan("bigru-crf+", ("bigru", "ltg-cnn+"), "type-vector", "focused-k", "type-cosine"),
+}
+
+
+def profile_settings(profile: str, part: str, name: str) -> Any:
+    """Give the settings of a model; a plugin of someone else's gets those of the part's first.
+
+    TransE has one set of settings, whatever the profile.
+    """
     if profile not in PROFILES:
         raise BadSetting(f"no profile {profile!r}; known: {', '.join(PROFILES)}", name=profile)
-
-
-def relation_settings(profile: str, scorer: str) -> Settings:
-    """Give the settings of a relation scorer, with or without `+`; a scorer of someone else's gets those of `bigru`."""
-    check_profile(profile)
-    return BY_NAME[profile].get(scorer.removesuffix("+"), PAPER if profile == "paper" else BEST)
-
-
-def tagger_settings(profile: str, tagger: str) -> PlainSettings:
-    """Give the settings of a tagger."""
-    check_profile(profile)
-    return PAPER_TAGGER if profile == "paper" else BEST_TAGGERS.get(tagger, BEST_TAGGER)
-
-
-def subject_settings(profile: str, subject: str) -> Settings:
-    """Give the settings of a subject scorer; the objective concerns those with a vector for each entity."""
-    check_profile(profile)
-    if profile == "best":
-        return BEST_SUBJECT
-    return PAPER_TYPES if subject.startswith("type-") else PAPER
+    paper = profile == "paper"
+    if part == RELATION:  # with or without `+`
+        return BY_NAME[profile].get(name.removesuffix("+"), PAPER if paper else BEST)
+    if part == TAGGER:
+        return PAPER_TAGGER if paper else BEST_TAGGERS.get(name, BEST_TAGGER)
+    if part == SUBJECT:
+        by_paper = PAPER_TYPES if name.startswith("type-") else PAPER
+        return by_paper if paper else BEST_SUBJECT
+    return TransESettings()

@@ -1,13 +1,21 @@
-"""Relation scorers that are trained: v(r, q) = f(q)·E(r) (paper, Eq. 10), with f as an encoder."""
+"""Relation scorers with a network, v(r, q) = f(q)·E(r) (paper, Eq. 10), and the objective they learn by."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.scorers.losses import cross_entropy, hinge, sample_negatives
+from kbtools.scorers.measures import measure_relations, relation_marks
 from kbtools.scorers.network import TrainedNetwork
+from kbtools.scorers.settings import ObjectiveConfig, TrainingSettings
+from kbtools.scorers.splits import Splits
 from kbtools.scorers.vocabulary import UNKNOWN
+from kbtools.scorers.words import load_words
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_words
 
@@ -30,5 +38,64 @@ class RelationNetwork(TrainedNetwork):
     def names_of(cls, rows: Sequence[str]) -> list[list[str]]:
         return [name_words(relation) for relation in rows]
 
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "RelationTask":
+        """Make an untrained scorer, and what it learns."""
+        scorer = cls.new(
+            settings.encoder,
+            rows=kb.relations,
+            texts=[cls.text(question) for question in splits.train.questions],
+            words=load_words(settings.source.words),
+            seed=settings.fit.seed,
+        )
+        return RelationTask(scorer, settings.objective, kb=kb, splits=splits)
+
     def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        return self.score_asked(asked).astype(np.float64)
+        return self.score_questions(asked).astype(np.float64)
+
+
+class RelationTask:
+    """Rank the gold relation of each training question above the others."""
+
+    def __init__(
+        self,
+        scorer: RelationNetwork,
+        config: ObjectiveConfig,
+        *,
+        kb: KnowledgeBase,
+        splits: Splits,
+    ) -> None:
+        self.scorer = scorer
+        self.network = scorer.network
+        self.save = scorer.save
+        self.config = config
+        self.kb = kb
+        self.train, self.valid = splits.train, splits.valid
+        self.texts = [scorer.text(question) for question in self.train.questions]
+        self.lengths = np.array([len(text) for text in self.texts], dtype=np.int64)
+        self.seen, self.gold = np.unique(self.train.relations, return_inverse=True)
+        if not scorer.encoder.names:
+            self.seen, self.gold = np.arange(len(scorer.rows)), self.train.relations
+
+    def loss(self, rows: NDArray[np.int64]) -> Tensor:
+        """Give the losses of a batch; relations that are read by name compete only if training has seen them.
+
+        To push down the names that no question asks for would unlearn what makes unseen relations readable.
+        """
+        scores = self.network.scores([self.texts[row] for row in rows], rows=self.seen).float()
+        gold = torch.from_numpy(self.gold[rows]).to(scores.device)
+        if self.config.objective == "cross-entropy":
+            return cross_entropy(scores, gold=gold)
+        forbidden = torch.from_numpy(self.relations_of(self.train.subjects[rows])[:, self.seen])
+        forbidden[torch.arange(len(rows)), gold.cpu()] = True
+        negatives = sample_negatives(forbidden, count=self.config.negatives).to(scores.device)
+        return hinge(scores, gold=gold, negatives=negatives, margin=self.config.margin)
+
+    def relations_of(self, subjects: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Mark the relations that subjects have: (subjects, relations)."""
+        return relation_marks(self.kb, subjects, len(self.scorer.rows))
+
+    def measure(self) -> dict[str, float]:
+        """Give the share of validation questions whose relation is first: of those that the subject has, and of all."""
+        scores = self.scorer.score_texts([self.scorer.text(question) for question in self.valid.questions])
+        return measure_relations(scores, self.valid, self.relations_of(self.valid.subjects))

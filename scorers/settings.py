@@ -1,4 +1,4 @@
-"""What a training of a network depends on besides its questions; defaults are the paper's, with their place in it."""
+"""Settings of a training; the defaults are the paper's, with their place in it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -12,9 +12,9 @@ OBJECTIVES = ("cross-entropy", "hinge")
 OPTIMISERS = ("adam", "adagrad", "row-adagrad")
 
 
-def setting(default: Any, told: str) -> Any:
-    """Declare a setting with what its option says of it."""
-    return field(default=default, metadata={"help": told})
+def setting(default: Any, help: str) -> Any:
+    """Declare a setting with the help of its option."""
+    return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class FitConfig:
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveConfig:
-    """What is made small."""
+    """The loss."""
 
     objective: str = setting("hinge", "cross-entropy over all relations, or hinge (paper, Parameter Estimation).")
     margin: float = setting(0.1, "The margin of the hinge (paper, Experiment Setting: 0.1).")
@@ -74,14 +74,14 @@ class ObjectiveConfig:
 
 @dataclass(frozen=True, slots=True)
 class WordsConfig:
-    """Where word vectors come from."""
+    """The origin of word vectors."""
 
     words: str = setting("glove", "Word vectors: glove, random, or a GloVe text file (paper: GloVe).")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """All that a training of a relation or subject network depends on, besides its questions."""
+class TrainingSettings:
+    """All that the training of a relation or subject scorer depends on, besides its questions."""
 
     encoder: EncoderConfig = EncoderConfig()
     fit: FitConfig = FitConfig()
@@ -93,7 +93,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainSettings:
+class TaggerSettings:
     """All that a training of a tagger depends on, besides its questions; its objective is the tags' likelihood."""
 
     encoder: EncoderConfig = EncoderConfig()
@@ -106,7 +106,7 @@ class PlainSettings:
 
 @dataclass(frozen=True, slots=True)
 class VectorsConfig:
-    """What the vectors of entities are."""
+    """The vectors of TransE, and its margin."""
 
     dim: int = setting(128, "Dimensions of E(s).")
     margin: float = setting(1.0, "How much nearer a fact must be than a corrupted one.")
@@ -125,7 +125,7 @@ class TransESettings:
 
 def setting_parts(settings: Any) -> dict[str, str]:
     """List every setting by name, with the part of the settings that holds it."""
-    return {one.name: part.name for part in fields(settings) for one in fields(getattr(settings, part.name))}
+    return {own.name: part.name for part in fields(settings) for own in fields(getattr(settings, part.name))}
 
 
 def change_settings(settings: Changed, changes: Mapping[str, Any]) -> Changed:

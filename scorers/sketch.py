@@ -1,29 +1,53 @@
 """A small model of a plugin that training makes, before any training: what contract suites check."""
 
-import inspect
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.tagging import words_of
-from kbtools.scorers.settings import EncoderConfig
-from kbtools.scorers.words import load_words
+from kbtools.ranking.model_store import Stamp
+from kbtools.ranking.models import ENTITIES, model_folder
+from kbtools.scorers.fitting import SelfFitting
+from kbtools.scorers.settings import TrainingSettings, TransESettings, change_settings
+from kbtools.scorers.splits import Examples, Splits
+from kbtools.scorers.transe import TransE
+from kbtools.text.ngrams import ngrams
 from kbtools.text.question import MarkedQuestion
+
+SMALL = {"dim": 8, "words_dim": 6, "hidden": 4, "known_words": 0, "words": "random", "negatives": 4, "seed": 7}
 
 
 def sketch(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) -> Any:
-    """Make a small model that knows the words of the first questions, the same every time."""
-    known = questions[:3]
-    if not hasattr(plugin, "new"):
-        texts = [words_of(marked.question) for marked in known]
-        with tempfile.TemporaryDirectory() as working:
-            return plugin.fit(texts, [(0, 0) for _ in texts], working=Path(working))
-    config = EncoderConfig(dim=8, words_dim=6, hidden=4, known_words=0)
-    read = plugin.text if hasattr(plugin, "text") else lambda marked: words_of(marked.question)
-    over = {"kb": kb} if "kb" in inspect.signature(plugin.new).parameters else {"rows": plugin.rows_of(kb)}
-    model = plugin.new(config, **over, texts=[read(marked) for marked in known], words=load_words("random"), seed=7)
-    if hasattr(model, "kb"):
-        model.kb = kb
-    return model
+    """Make a small model by the plugin's own task, the same every time; it knows the words of the first questions.
+
+    The model is not trained, but for one without a network, which is nothing before it has learned.
+    """
+    examples = read_marked(kb, questions[:3])
+    settings = change_settings(TrainingSettings(), SMALL)
+    with tempfile.TemporaryDirectory() as models:
+        vectors = TransE.task(kb, None, TransESettings(), models=Path(models))
+        vectors.save(model_folder(Path(models), ENTITIES, "transe"), Stamp("transe"))
+        task = plugin.task(kb, Splits(examples, examples), settings, models=Path(models))
+        if isinstance(task, SelfFitting):
+            task.fit(lambda epoch: None)
+        folder = Path(models, "model")
+        task.save(folder, Stamp("sketch"))
+        return plugin.load(folder, kb)
+
+
+def read_marked(kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) -> Examples:
+    """Take marked questions for annotated ones, about the first bearer of the mention and its first relation."""
+    mentions, subjects, relations = [], [], []
+    for marked in questions:
+        spans = ngrams(marked.question, lengths=kb.manifest.lengths)
+        mention = next((span for span in spans if (span.start, span.end) == (marked.start, marked.end)), None)
+        matches = kb.lookup([mention.form]).get(mention.form, ()) if mention else ()
+        subject = int(matches[0].entities[0]) if matches else -1
+        own = kb.relations_of(np.array([subject] if matches else [], dtype=np.uint32)).values
+        mentions.append(mention)
+        subjects.append(subject)
+        relations.append(int(own[0]) if len(own) else 0)
+    return Examples(list(questions), mentions, np.array(subjects), np.array(relations), 0, "")

@@ -1,20 +1,26 @@
-"""Subject scorers: the context score g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector."""
+"""Subject scorers over types: g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector, and their objective."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.scorers.base import Encoder
 from kbtools.scorers.bigru import BiGRU
-from kbtools.scorers.dot import DotScorer
 from kbtools.scorers.embed_avg import EmbedAverage
-from kbtools.scorers.network import TrainedNetwork
+from kbtools.scorers.losses import type_wise_cross_entropy
+from kbtools.scorers.measures import Namesakes
+from kbtools.scorers.network import DotScorer, TrainedNetwork
 from kbtools.scorers.relation import name_words
+from kbtools.scorers.settings import TrainingSettings
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.words import load_words
 from kbtools.text.question import MarkedQuestion
 
 
@@ -41,9 +47,22 @@ class TypeVectorScorer(TrainedNetwork):
 
     @classmethod
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
-        made = super().load(folder, kb, device=device)
-        made.kb = kb
-        return made
+        scorer = super().load(folder, kb, device=device)
+        scorer.kb = kb
+        return scorer
+
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "TypeTask":
+        """Make an untrained scorer, and what it learns."""
+        scorer = cls.new(
+            settings.encoder,
+            rows=kb.types,
+            texts=[cls.text(question) for question in splits.train.questions],
+            words=load_words(settings.source.words),
+            seed=settings.fit.seed,
+        )
+        scorer.kb = kb
+        return TypeTask(scorer, kb=kb, splits=splits)
 
     @property
     def dim(self) -> int:
@@ -69,7 +88,7 @@ class TypeVectorScorer(TrainedNetwork):
 
     def probable_types(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         """Give g(q), how probable each type is: (questions, types)."""
-        probable: NDArray[np.float64] = 1 / (1 + np.exp(-self.score_asked(asked).astype(np.float64)))
+        probable: NDArray[np.float64] = 1 / (1 + np.exp(-self.score_questions(asked).astype(np.float64)))
         return probable
 
     def types_of(self, subjects: EntityRows) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
@@ -102,3 +121,33 @@ class TypeVectorAverageScorer(TypeVectorScorer):
     """The subject scorer `type-vector-avg`: g is an Embed-AVG (paper, section Additional Analysis)."""
 
     encoder = EmbedAverage
+
+
+class TypeTask:
+    """Make the types of the gold subjects probable, and all others improbable (paper, section Approximation)."""
+
+    def __init__(self, scorer: TypeVectorScorer, *, kb: KnowledgeBase, splits: Splits) -> None:
+        self.scorer = scorer
+        self.network = scorer.network
+        self.save = scorer.save
+        self.kb = kb
+        train = splits.train
+        known = np.flatnonzero(train.subjects >= 0)
+        typed = np.diff(kb.types_of(train.subjects[known].astype(np.uint32)).starts) > 0
+        self.kept = known[typed]
+        self.texts = [scorer.text(train.questions[row]) for row in self.kept]
+        self.subjects = train.subjects[self.kept].astype(np.uint32)
+        self.lengths = np.array([len(text) for text in self.texts], dtype=np.int64)
+        self.namesakes = Namesakes.find(kb, splits.valid)
+
+    def loss(self, rows: NDArray[np.int64]) -> Tensor:
+        """Give the type-wise cross entropy of a batch: (batch,)."""
+        scores = self.network.scores([self.texts[row] for row in rows]).float()
+        types = self.kb.types_of(self.subjects[rows])
+        gold = torch.zeros(scores.shape)
+        owner = np.repeat(np.arange(len(rows)), np.diff(types.starts))
+        gold[torch.from_numpy(owner), torch.from_numpy(types.values.astype(np.int64))] = 1.0
+        return type_wise_cross_entropy(scores, types=gold.to(scores.device))
+
+    def measure(self) -> dict[str, float]:
+        return {"of namesakes told apart": self.namesakes.share_told_apart(self.scorer)}

@@ -1,7 +1,7 @@
-"""The focused tagger: a BiGRU whose outputs are the emissions of a CRF (paper, section Focused Pruning)."""
+"""The focused tagger, a BiGRU whose outputs are the emissions of a CRF (paper, section Focused Pruning)."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -12,15 +12,16 @@ from torch import Tensor, nn
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import words_of
-from kbtools.ranking.model_store import Stamp, class_path
 from kbtools.scorers.base import group_by_length
-from kbtools.scorers.checkpoint import Checkpoint, load_weights, read_checkpoint, write_checkpoint
-from kbtools.scorers.crf import span_log_probabilities
-from kbtools.scorers.devices import AT_ONCE, resolve_device, scoring
+from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, read_checkpoint, restore_network
+from kbtools.scorers.crf import SUBJECT, best_sequence, log_partition, sequence_score, span_log_probabilities
+from kbtools.scorers.devices import AT_ONCE, scoring
 from kbtools.scorers.gazetteer import BITS, Gazetteer
-from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.measures import SENTENCES_RIGHT
+from kbtools.scorers.settings import EncoderConfig, TaggerSettings
+from kbtools.scorers.splits import Labelled, Splits, label_questions
 from kbtools.scorers.vocabulary import WordEmbedding, collect_words, initialise
-from kbtools.scorers.words import WordVectors
+from kbtools.scorers.words import WordVectors, load_words
 from kbtools.text.question import Question
 
 TAGS = 2
@@ -53,7 +54,7 @@ class TaggerNetwork(nn.Module):
         return emissions
 
 
-class BiGRUTagger:
+class BiGRUTagger(SavedNetwork):
     """The tagger `bigru-crf`: words alone, as in the paper."""
 
     gazetteer: ClassVar[bool] = False
@@ -80,21 +81,30 @@ class BiGRUTagger:
         saved = read_checkpoint(folder)
         bits = BITS if cls.gazetteer else 0
         network = TaggerNetwork(EncoderConfig(**saved.config), saved.vocabulary, bits=bits)
-        load_weights(network, saved.weights, folder)
-        return cls(network.to(resolve_device(device)).eval(), kb)
+        return cls(restore_network(network, saved.weights, folder=folder, device=device), kb)
 
-    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
-        """Write the tagger to a folder; without a stamp its plugin is known as `module:Class`."""
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TaggerSettings, *, models: Path) -> "TaggingTask":
+        """Make an untrained tagger, and what it learns."""
+        texts = [words_of(question.question) for question in splits.train.questions]
+        words = load_words(settings.source.words)
+        tagger = cls.new(settings.encoder, kb=kb, texts=texts, words=words, seed=settings.fit.seed)
+        return TaggingTask(tagger, splits)
+
+    def checkpoint(self) -> Checkpoint:
         network = self.network
-        config, weights = asdict(network.config), network.state_dict()
-        checkpoint = Checkpoint(config, network.vocabulary, (), weights)
-        write_checkpoint(folder, checkpoint, stamp or Stamp(class_path(type(self))))
+        return Checkpoint(asdict(network.config), network.vocabulary, (), network.state_dict())
 
     def read(self, question: Question) -> tuple[list[str], NDArray[np.float32]]:
         """Read what the network sees of a question: its words, and their bits."""
         words = words_of(question)
         bits = self.names.bits(question) if self.names else np.zeros((len(words), 0), dtype=np.float32)
         return words, bits
+
+    def read_labelled(self, labelled: Labelled) -> "Readings":
+        """Read labelled questions once, for many looks at them."""
+        texts, bits = zip(*map(self.read, labelled.questions), strict=True)
+        return Readings(texts, bits, labelled.spans)
 
     def emissions(self, texts: Sequence[Sequence[str]], bits: Sequence[NDArray[np.float32]]) -> Tensor:
         """Give H(q) of texts of one length: (batch, length, tags)."""
@@ -105,20 +115,81 @@ class BiGRUTagger:
 
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
         texts, bits = zip(*map(self.read, questions), strict=True) if questions else ((), ())
-        found: list[NDArray[np.float64]] = [np.empty((0, 0)) for _ in questions]
+        spans: list[NDArray[np.float64]] = [np.empty((0, 0)) for _ in questions]
         self.network.eval()
         with scoring():
             for rows in group_by_length(texts, most=AT_ONCE):
                 if not texts[rows[0]]:
                     continue
                 emissions = self.emissions([texts[row] for row in rows], [bits[row] for row in rows])
-                spans = span_log_probabilities(emissions, self.network.transitions).double().cpu().numpy()
-                for row, span in zip(rows, spans, strict=True):
-                    found[row] = span
-        return found
+                probabilities = span_log_probabilities(emissions, self.network.transitions).double().cpu().numpy()
+                for row, of_question in zip(rows, probabilities, strict=True):
+                    spans[row] = of_question
+        return spans
+
+    def sentence_accuracy(self, labelled: Labelled) -> float:
+        """Give the share of labelled questions whose every word is tagged right."""
+        return self.accuracy(self.read_labelled(labelled))
+
+    def accuracy(self, readings: "Readings") -> float:
+        """Give the share of questions, read before, whose every word is tagged right."""
+        right = 0
+        lengths = readings.lengths()
+        self.network.eval()
+        with torch.inference_mode():
+            for length in np.unique(lengths):
+                rows = np.flatnonzero(lengths == length)
+                tags = best_sequence(self.emissions_of(readings, rows), self.network.transitions).cpu()
+                right += int((tags == readings.tags(rows)).all(dim=1).sum())
+        return right / len(lengths)
+
+    def emissions_of(self, readings: "Readings", rows: NDArray[np.int64]) -> Tensor:
+        """Give H(q) of questions of one length: (batch, length, tags)."""
+        return self.emissions([readings.texts[row] for row in rows], [readings.bits[row] for row in rows])
 
 
 class GazetteerTagger(BiGRUTagger):
     """The tagger `bigru-crf+`: words, and what the names of the knowledge base say of them."""
 
     gazetteer = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """Labelled questions as a tagger reads them: words, bits of the gazetteer, and which words are the mention."""
+
+    texts: Sequence[list[str]]
+    bits: Sequence[NDArray[np.float32]]
+    spans: Sequence[tuple[int, int]]
+
+    def lengths(self) -> NDArray[np.int64]:
+        return np.array([len(text) for text in self.texts], dtype=np.int64)
+
+    def tags(self, rows: NDArray[np.int64]) -> Tensor:
+        """Give the gold tags of questions of one length: (batch, length)."""
+        tags = torch.zeros(len(rows), len(self.texts[rows[0]]), dtype=torch.int64)
+        for place, row in enumerate(rows):
+            first, last = self.spans[row]
+            tags[place, first : last + 1] = SUBJECT
+        return tags
+
+
+class TaggingTask:
+    """Make the labels that reverse linking gives to the training questions likely (paper, Parameter Estimation)."""
+
+    def __init__(self, tagger: BiGRUTagger, splits: Splits) -> None:
+        self.tagger = tagger
+        self.network = tagger.network
+        self.save = tagger.save
+        self.train = tagger.read_labelled(label_questions(splits.train, split="train"))
+        self.valid = tagger.read_labelled(label_questions(splits.valid, split="valid"))
+        self.lengths = self.train.lengths()
+
+    def loss(self, rows: NDArray[np.int64]) -> Tensor:
+        """Give -log p(y|q) of the gold tags: (batch,)."""
+        emissions, transitions = self.tagger.emissions_of(self.train, rows).float(), self.network.transitions
+        gold = self.train.tags(rows).to(emissions.device)
+        return log_partition(emissions, transitions) - sequence_score(emissions, transitions, gold)
+
+    def measure(self) -> dict[str, float]:
+        return {SENTENCES_RIGHT: self.tagger.accuracy(self.valid)}

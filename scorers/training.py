@@ -1,36 +1,44 @@
-"""Train a model from question files into a folder: what `kbtools train` does, callable from Python."""
+"""Training: a plugin makes its task, one loop learns it, one store keeps the model; `kbtools train` from Python."""
 
 import hashlib
 import json
-import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from kbtools.errors import BrokenPlugin, ModelError
+from kbtools.errors import BrokenPlugin, BuildLocked, ModelError
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.plugins import SCORERS, load_plugin
-from kbtools.ranking.model_store import Stamp, read_model
-from kbtools.ranking.models import RELATION, model_folder
+from kbtools.plugins import KINDS, load_plugin
+from kbtools.ranking.model_store import Stamp, check_replaceable, read_model
+from kbtools.ranking.models import ENTITIES, GROUPS, known_as, model_folder
 from kbtools.scorers.checkpoint import digest_rows
 from kbtools.scorers.devices import resolve_device
-from kbtools.scorers.distributed import check_agreement
-from kbtools.scorers.examples import Examples, check_labels, read_examples
-from kbtools.scorers.relation import RelationNetwork
-from kbtools.scorers.settings import Settings
-from kbtools.scorers.tasks import RelationTask
-from kbtools.scorers.train import Epoch, fit_model
-from kbtools.scorers.words import load_words
+from kbtools.scorers.distributed import check_agreement, once, rank
+from kbtools.scorers.fitting import SelfFitting, Task, fit, remove_state
+from kbtools.scorers.measures import SILENT, Callbacks
+from kbtools.scorers.profiles import PLANS, profile_settings
+from kbtools.scorers.settings import change_settings, setting_parts
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.transe import TransE
+from kbtools.storage import beside, locked, made_parents
 
-logger = logging.getLogger(__name__)
 
-Report = Callable[[Epoch], None]
+@runtime_checkable
+class Trainable(Protocol):
+    """A plugin that can be trained: it makes an untrained model and the objective that it learns by, as one task."""
+
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Any, settings: Any, *, models: Path) -> Task | SelfFitting:
+        """Make a task of a knowledge base, questions and settings; `models` holds what it may start from."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """A model that a training made, or found made: its folder, and its figures on the validation split."""
+    """A model that a training made, or that lay there: its folder, and its figures on the validation split."""
 
     name: str
     folder: Path
@@ -38,31 +46,68 @@ class TrainedModel:
     fresh: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Splits:
-    """The questions to learn from, and those to measure on while learning."""
+def train(
+    kb: KnowledgeBase,
+    splits: Splits | None,
+    *,
+    part: str,
+    name: str,
+    settings: Any,
+    models: Path,
+    device: str = "cpu",
+    callbacks: Callbacks = SILENT,
+) -> TrainedModel:
+    """Train a relation scorer, a subject scorer, a tagger, or the vectors of TransE, by part and name.
 
-    train: Examples
-    valid: Examples
+    A training that was killed goes on where it was; one that is done is not done again. The model's folder is
+    replaced when the training has ended, never before. Vectors of TransE need no questions.
+    """
+    plugin = load_trainable(part, name)
+    model = known_as(name, plugin)
+    folder = model_folder(models, part, model)
+    made_of = fingerprint(kb, splits, settings, f"{part}/{model}")
+    figures = finished(folder, made_of)
+    if figures is not None:
+        return TrainedModel(name, folder, figures, fresh=False)
+    place = resolve_device(device)
+    check_replaceable(folder)
+    with training_lock(folder):
+        begun = time.process_time()
+        task = plugin.task(kb, splits, settings, models=models)
+        if isinstance(task, SelfFitting):
+            once(lambda: task.fit(callbacks.epoch))
+            seconds = time.process_time() - begun
+            figures = once(task.measure) or {}
+        else:
+            task.network.to(place)
+            spent, state = time.process_time() - begun, beside(folder, "training")
+            epochs = fit(task, settings.fit, state=state, made_of=made_of, callbacks=callbacks)
+            seconds = spent + sum(epoch.seconds for epoch in epochs)
+            figures = epochs[-1].figures
+        figures = {**figures, "seconds": seconds}
+        once(lambda: task.save(folder, Stamp(model, made_of, figures)))
+        once(lambda: remove_state(beside(folder, "training")))
+    return TrainedModel(name, folder, figures, fresh=True)
 
-    @classmethod
-    def read(cls, kb: KnowledgeBase, *, train: Path, valid: Path) -> "Splits":
-        """Read both files; raise BadQuestions or InputError where one cannot be used."""
-        splits = cls(read_examples(kb, train), read_examples(kb, valid))
-        check_labels(splits.train.relations, train)
-        return splits
+
+def load_trainable(part: str, name: str) -> Trainable:
+    """Import the plugin of a model; raise BrokenPlugin where it cannot be trained."""
+    if part == ENTITIES:
+        return TransE
+    plugin = load_plugin(GROUPS[part], name)
+    if not isinstance(plugin, Trainable):
+        raise BrokenPlugin(
+            f"{KINDS[GROUPS[part]]} {name!r} cannot be trained: it has no class method `task`, its objective",
+            name=name,
+        )
+    return plugin
 
 
-def fingerprint(kb: KnowledgeBase, splits: Splits, settings: dict[str, Any], kind: str) -> str:
-    """Tell one training from another: by its settings, its questions, and the tables and names of the KB."""
-    parts = [
-        kind,
-        json.dumps(settings, sort_keys=True),
-        splits.train.digest,
-        splits.valid.digest,
-        digest_rows(kb.relations),
-        kb.manifest.digest,
-    ]
+def fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: str) -> str:
+    """Tell one training from another: by its model, its settings, its questions, and the content of the KB."""
+    digests = [splits.train.digest, splits.valid.digest] if splits else []
+    tables = [digest_rows(kb.relations), digest_rows(kb.types), kb.manifest.digest]
+    parts = [model, json.dumps(settings.to_record(), sort_keys=True), *digests, *tables]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -72,43 +117,50 @@ def finished(folder: Path, made_of: str) -> dict[str, float] | None:
         stamp = read_model(folder).stamp
     except ModelError:  # missing, damaged or of another version: the training makes it anew
         stamp = Stamp("")
-    made = stamp.made_of == made_of
-    check_agreement(int(made))
-    return stamp.figures if made else None
+    done = stamp.made_of == made_of
+    check_agreement(int(done))
+    return stamp.figures if done else None
 
 
-def train_relation(
+@contextmanager
+def training_lock(folder: Path) -> Iterator[None]:
+    """Hold the right to train a model, which of several processes of one launcher the first holds for all."""
+    with ExitStack() as stack:
+        if rank() == 0:
+            stack.enter_context(made_parents(folder))
+            try:
+                stack.enter_context(locked(beside(folder, "training")))
+            except BuildLocked as error:
+                raise BuildLocked(
+                    f"{folder}: another process is training this model; wait for it, or choose another --out",
+                    path=str(folder),
+                ) from error
+        yield
+
+
+def train_profile(
     kb: KnowledgeBase,
     splits: Splits,
     *,
-    scorer: str,
-    settings: Settings,
+    profile: str,
     models: Path,
+    changes: Mapping[str, Any] | None = None,
     device: str = "cpu",
-    report: Report = lambda epoch: None,
-) -> TrainedModel:
-    """Train a relation scorer by its name.
+    begin: Callable[[str], None] = lambda name: None,
+    callbacks: Callbacks = SILENT,
+) -> Iterator[TrainedModel]:
+    """Yield the models of a profile as they are trained; those that are done already are not trained again."""
+    for part, name in PLANS[profile].models():
+        begin(name)
+        settings = change_known(profile_settings(profile, part, name), changes or {})
+        yield train(
+            kb, splits, part=part, name=name, settings=settings, models=models, device=device, callbacks=callbacks
+        )
 
-    A training that was killed goes on where it was; one that is done is not done again. The model's folder is
-    replaced when the training has ended, never before.
-    """
-    plugin = load_plugin(SCORERS, scorer)
-    if not (isinstance(plugin, type) and issubclass(plugin, RelationNetwork)):
-        raise BrokenPlugin(f"scorer {scorer!r} has no network to train (it is no RelationNetwork)", name=scorer)
-    folder = model_folder(models, RELATION, scorer)
-    made_of = fingerprint(kb, splits, settings.to_record(), f"{RELATION}/{scorer}")
-    figures = finished(folder, made_of)
-    if figures is not None:
-        return TrainedModel(scorer, folder, figures, fresh=False)
-    on = resolve_device(device)
-    made = plugin.new(
-        settings.encoder,
-        rows=kb.relations,
-        texts=[plugin.text(asked) for asked in splits.train.asked],
-        words=load_words(settings.source.words),
-        seed=settings.fit.seed,
+
+def change_known(settings: Any, changes: Mapping[str, Any]) -> Any:
+    """Change those settings that a part has; a part without an objective has no margin to change."""
+    known = setting_parts(settings)
+    return change_settings(
+        settings, {name: value for name, value in changes.items() if name.replace("-", "_") in known}
     )
-    made.network.to(on)
-    task = RelationTask(made, settings.objective, kb=kb, train=splits.train, valid=splits.valid)
-    figures = fit_model(task, settings.fit, folder, save=made.save, plugin=scorer, made_of=made_of, report=report)
-    return TrainedModel(scorer, folder, figures, fresh=True)

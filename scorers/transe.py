@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from kbtools.kb.vector_index import EntityVectors
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from kbtools.scorers.translation import Translation
+from kbtools.scorers.settings import TransESettings
 
 NAME = "transe"
 """The name of the model."""
@@ -24,6 +25,11 @@ AT_ONCE = 65_536
 """Entities that are read, or compared with, in one piece."""
 
 TESTED, NEAR = 200, 10
+"""Facts that are tested after each epoch, a sample that takes seconds over millions of entities, and the objects
+that may stand before theirs: hits@10 of Bordes et al. 2013."""
+
+LEAST = 1e-12
+"""Shorter vectors are as good as zero, and are not divided by."""
 
 
 def entity_count(kb: KnowledgeBase) -> int:
@@ -47,6 +53,14 @@ class TransE(nn.Module):
         for table in (self.entities, self.relations):
             nn.init.uniform_(table.weight, -6 / dim**0.5, 6 / dim**0.5)
 
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: object, settings: TransESettings, *, models: Path) -> "TranslatingTask":
+        """Make untrained vectors, and what they learn: the facts, whatever the questions are."""
+        triples = read_triples(kb)
+        torch.manual_seed(settings.fit.seed)
+        network = cls(entity_count(kb), len(kb.relations), dim=settings.vectors.dim)
+        return TranslatingTask(network, triples, margin=settings.vectors.margin, digest=kb.manifest.digest)
+
     def forward(self, triples: Tensor) -> Tensor:
         """Give |E(s) + E(r) - E(o)| of triples (batch, 3): (batch,), lower is better."""
         subjects, targets = (F.normalize(self.entities(triples[:, column]), dim=1) for column in (0, 2))
@@ -59,11 +73,50 @@ class TransE(nn.Module):
             yield first, F.normalize(self.entities.weight.detach()[first : first + AT_ONCE], dim=1)
 
 
+class Translation(torch.autograd.Function):
+    """max(0, margin + |e_s + r - e_o| - |e_s' + r - e_o'|), e of length 1, where one of s' and o' is another entity."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, entities: Tensor, relations: Tensor, facts: Tensor, others: Tensor, tails: Tensor, margin: float
+    ) -> Tensor:
+        """Facts (batch, 3), others (batch,) in the place of the object where tails (batch,), else of the subject."""
+        rows = torch.cat([facts[:, 0], facts[:, 2], others])
+        unit = entities[rows]
+        lengths = unit.norm(dim=1, keepdim=True).clamp_min_(LEAST)
+        subjects, objects, replaced = unit.div_(lengths).chunk(3)
+        tails, moved = tails[:, None], relations[facts[:, 1]]
+        true = subjects + moved - objects
+        false = torch.where(tails, subjects - replaced, replaced - objects) + moved
+        near, far = true.norm(dim=1, keepdim=True), false.norm(dim=1, keepdim=True)
+        losses = torch.relu(margin + near - far)
+        ctx.save_for_backward(rows, facts[:, 1], unit, lengths, true, false, near, far, tails, losses > 0)
+        ctx.sizes = entities.shape, relations.shape
+        return losses[:, 0]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        rows, relations, unit, lengths, true, false, near, far, tails, active = ctx.saved_tensors
+        weight = gradients[0][:, None] * active
+        nearer, farther = true * (weight / near.clamp_min(LEAST)), false * (-weight / far.clamp_min(LEAST))
+        at_tails = farther * tails
+        at_heads = farther - at_tails
+        at_units = torch.cat([nearer + at_tails, -nearer - at_heads, at_heads - at_tails])
+        # A vector of length 1 moves along the sphere alone.
+        at_entities = (at_units - unit * (unit * at_units).sum(dim=1, keepdim=True)).div_(lengths)
+        return sparse(rows, at_entities, ctx.sizes[0]), sparse(relations, nearer + farther, ctx.sizes[1]), *[None] * 4
+
+
+def sparse(rows: Tensor, values: Tensor, size: torch.Size) -> Tensor:
+    return torch.sparse_coo_tensor(rows[None], values, size, check_invariants=False)
+
+
 class TranslatingTask:
     """Bring the facts nearer than triples in which another entity stands for the subject or the object."""
 
-    def __init__(self, network: TransE, triples: NDArray[np.int64], *, margin: float) -> None:
+    def __init__(self, network: TransE, triples: NDArray[np.int64], *, margin: float, digest: str = "") -> None:
         self.network = network
+        self.digest = digest
         self.triples = torch.from_numpy(triples)
         self.margin = margin
         self.lengths = np.zeros(len(triples), dtype=np.int64)
@@ -88,6 +141,11 @@ class TranslatingTask:
             near = nearest_rows(wanted, self.network.pieces(), count=NEAR)
         return {"of objects among the ten nearest": float((near == facts[:, 2:]).any(dim=1).float().mean())}
 
+    def save(self, folder: Path, stamp: Stamp) -> None:
+        """Write the vectors with the digest of their knowledge base, whose rows they belong to."""
+        config = {"dim": self.network.entities.embedding_dim}
+        write_checkpoint(folder, Checkpoint(config, (), (self.digest,), self.network.state_dict()), stamp)
+
 
 def nearest_rows(wanted: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count: int) -> Tensor:
     """Find the rows nearest to each of some vectors, nearest first, without comparing with all at once.
@@ -102,12 +160,6 @@ def nearest_rows(wanted: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count:
         distances, kept = distances.topk(min(count, distances.shape[1]), largest=False)
         rows = torch.cat([rows, own], dim=1).gather(1, kept)
     return rows
-
-
-def save_vectors(folder: Path, stamp: Stamp, *, kb: KnowledgeBase, network: TransE) -> None:
-    """Write the vectors with the digest of their knowledge base, whose rows they belong to."""
-    dim = network.entities.embedding_dim
-    write_checkpoint(folder, Checkpoint({"dim": dim}, (), (kb.manifest.digest,), network.state_dict()), stamp)
 
 
 def load_vectors(folder: Path, kb: KnowledgeBase) -> Tensor:

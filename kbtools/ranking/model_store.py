@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kbtools.errors import KBUnusable, ModelMissing, ModelUnusable
+from kbtools.errors import KBUnusable, ModelMissing, ModelUnusable, OutputUnusable
 from kbtools.storage import built_folder, read_record, write_record
 
 RECORD = "model.msgpack"
@@ -14,6 +15,9 @@ RECORD = "model.msgpack"
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 2
 CURE = "train the model again"
+
+FILES = ("weights.pt", "model.crfsuite")
+"""The files in which networks and the CRF over features keep their weights."""
 
 PLUGINS_OF_VERSION_1 = {
     "kbtools.scorers.embed_avg:EmbedAverageScorer": "embed-avg",
@@ -56,6 +60,7 @@ def write_model(
     folder: Path, stamp: Stamp, contents: dict[str, Any], *, file: str, write: Callable[[Path], object]
 ) -> None:
     """Write a model, its weights to a file of that name; the folder appears whole or not at all."""
+    check_replaceable(folder)
     with built_folder(folder) as building:
         write(building / file)
         record = {
@@ -67,6 +72,19 @@ def write_model(
             "digest": file_digest(building / file),
         }
         write_record(building / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+
+
+def check_replaceable(folder: Path) -> None:
+    """Refuse to replace a folder that holds what no training wrote."""
+    own = {RECORD, *FILES}
+    with suppress(ModelMissing, ModelUnusable):
+        own.add(read_model_record(folder)["file"])
+    others = sorted(path.name for path in folder.iterdir() if path.name not in own) if folder.is_dir() else []
+    if others:
+        raise OutputUnusable(
+            f"{folder}: holds {others[0]!r}, which no training wrote and the next would delete; move it elsewhere",
+            path=str(folder),
+        )
 
 
 def read_model(folder: Path) -> StoredModel:
@@ -108,7 +126,7 @@ def from_version_1(record: dict[str, Any]) -> dict[str, Any]:
         "made_of": record["made_of"],
         "figures": record["figures"],
         "contents": {name: record[name] for name in ("config", "vocabulary", "rows") if name in record},
-        "file": "model.crfsuite" if plugin == "crf" else "weights.pt",
+        "file": FILES[plugin == "crf"],
         "digest": record["weights"],
     }
 

@@ -18,15 +18,23 @@ from kbtools.ranking.model_store import RECORD, check_plugin
 RELATION, SUBJECT, TAGGER, ENTITIES = "relation", "subject", "tagger", "entities"
 """Parts of a folder of models, each with a folder per model."""
 
+GROUPS = {RELATION: SCORERS, SUBJECT: SUBJECT_SCORERS, TAGGER: TAGGERS}
+"""The entry points that offer the models of a part; vectors of entities are built in."""
+
 
 def model_folder(models: Path, part: str, name: str) -> Path:
     """Say where the model of a plugin lies; of `module:Class` the colon becomes a dot."""
     return models / part / name.replace(":", ".")
 
 
+def known_as(name: str, plugin: object) -> str:
+    """Name the model that a plugin reads, which may be another plugin's."""
+    return getattr(plugin, "model", None) or name
+
+
 def plugin_folder(models: Path, part: str, name: str, plugin: object) -> Path:
-    """Say where the model that a plugin reads lies, which may be another plugin's."""
-    return model_folder(models, part, getattr(plugin, "model", None) or name)
+    """Say where the model that a plugin reads lies."""
+    return model_folder(models, part, known_as(name, plugin))
 
 
 def make_relation_scorer(
@@ -37,7 +45,7 @@ def make_relation_scorer(
     Raises UnknownPlugin, BrokenPlugin, MissingDependency, and ModelError where a trained one has no usable model.
     """
     made: list[RelationScorer] = [
-        make_plugin(SCORERS, name.strip(), kb, part=RELATION, models=models, device=device, untrained=kb.relations)
+        make_plugin(RELATION, name.strip(), kb, models=models, device=device, untrained=kb.relations)
         for name in names.split(",")
     ]
     return made[0] if len(made) == 1 else Averaged(made, len(kb.relations))
@@ -47,15 +55,13 @@ def make_subject_scorer(
     name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> SubjectScorer:
     """Make a subject scorer by its name; raise as `make_relation_scorer` does."""
-    made: SubjectScorer = make_plugin(
-        SUBJECT_SCORERS, name, kb, part=SUBJECT, models=models, device=device, untrained=kb
-    )
+    made: SubjectScorer = make_plugin(SUBJECT, name, kb, models=models, device=device, untrained=kb)
     return made
 
 
 def make_tagger(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> Tagger:
     """Make a tagger by its name; raise as `make_relation_scorer` does."""
-    made: Tagger = make_plugin(TAGGERS, name, kb, part=TAGGER, models=models, device=device, untrained=kb)
+    made: Tagger = make_plugin(TAGGER, name, kb, models=models, device=device, untrained=kb)
     return made
 
 
@@ -107,17 +113,16 @@ def make_embedder(kb: KnowledgeBase, *, models: Path | None = None, device: str 
 
 
 def make_plugin(
-    group: str,
+    part: str,
     name: str,
     kb: KnowledgeBase,
     *,
-    part: str,
     models: Path | None,
     device: str,
     untrained: object,
 ) -> Any:
     """Make what a plugin offers: from its folder if it is trained, else from what an untrained one takes."""
-    plugin = load_class(group, name)
+    plugin = load_class(GROUPS[part], name)
     if not isinstance(plugin, Trained):
         return construct(name, lambda: plugin(untrained))
     if models is None:
@@ -127,5 +132,5 @@ def make_plugin(
             name=name,
         )
     folder = plugin_folder(models, part, name, plugin)
-    check_plugin(folder, plugin, name=getattr(plugin, "model", None) or name)
+    check_plugin(folder, plugin, name=known_as(name, plugin))
     return construct(name, lambda: plugin.load(folder, kb, device=device))

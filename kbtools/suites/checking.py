@@ -95,7 +95,7 @@ def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
         return lambda: construct(name, lambda: plugin(untrained))
     if not is_trainable(plugin):
         raise BrokenPlugin(
-            f"plugin {name!r} is rebuilt by its `load` alone, without `new`; check it in tests of its own", name=name
+            f"plugin {name!r} is rebuilt by its `load` alone, without `task`; check it in tests of its own", name=name
         )
     sketch: Callable[..., Any] = import_object("kbtools.scorers.sketch:sketch")
     return lambda: construct(name, lambda: sketch(plugin, world(), marked_questions()))
@@ -103,7 +103,7 @@ def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
 
 def is_trainable(plugin: object) -> bool:
     """Tell whether a small model of a plugin can be made without training."""
-    return isinstance(plugin, Trained) and (hasattr(plugin, "new") or hasattr(plugin, "fit"))
+    return isinstance(plugin, Trained) and hasattr(plugin, "task")
 
 
 def close(scores: NDArray[Any], others: NDArray[Any]) -> bool:

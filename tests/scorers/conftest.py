@@ -57,7 +57,7 @@ def question_files(examples: Path) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Any:
     """Read the sample's questions to learn from, and to measure on."""
-    from kbtools.scorers.training import Splits
+    from kbtools.scorers.splits import Splits
 
     return Splits.read(sample_kb, **question_files)
 

@@ -10,27 +10,27 @@ from kbtools.answering import Answerer
 from kbtools.errors import CheckpointMismatch, ModelMissing
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
-from kbtools.ranking.models import make_subject_scorer
+from kbtools.ranking.models import ENTITIES, SUBJECT, make_subject_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
 import torch
 
-from kbtools.scorers.entity_vectors import RandomVectorScorer
-from kbtools.scorers.profiles import subject_settings
+from kbtools.scorers.entity_vectors import ALPHA, RandomVectorScorer, SubjectTask
+from kbtools.scorers.measures import Callbacks
+from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings
-from kbtools.scorers.subject_task import ALPHA, SubjectTask
-from kbtools.scorers.subject_training import train_subject, train_transe
-from kbtools.scorers.training import Splits
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.training import train
 from kbtools.scorers.transe import (
     TransE,
     TranslatingTask,
+    Translation,
     entity_count,
     nearest_rows,
     read_triples,
 )
-from kbtools.scorers.translation import Translation
 from kbtools.scorers.words import load_words
 
 SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
@@ -41,12 +41,11 @@ ASKED = [MarkedQuestion(Question.read("who wrote dune"), 10, 14), MarkedQuestion
 def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train TransE and both subject scorers on the sample."""
     folder = tmp_path_factory.mktemp("models")
-    train_transe(
-        sample_kb, settings=change_settings(TransESettings(), {"dim": 6, "epochs": 3, "batch": 64}), models=folder
-    )
+    settings = change_settings(TransESettings(), {"dim": 6, "epochs": 3, "batch": 64})
+    train(sample_kb, None, part=ENTITIES, name="transe", settings=settings, models=folder)
     for name in ("random", "transe"):
-        settings = change_settings(subject_settings("best", name), SMALL)
-        train_subject(sample_kb, splits, subject=name, settings=settings, models=folder)
+        settings = change_settings(profile_settings("best", SUBJECT, name), SMALL)
+        train(sample_kb, splits, part=SUBJECT, name=name, settings=settings, models=folder)
     return folder
 
 
@@ -69,7 +68,7 @@ def test_the_hinge_counts_h_for_sampled_subjects_that_have_the_relation(
     config = EncoderConfig(dim=4, words_dim=4, hidden=4, dropout=0.0, word_dropout=0.0)
     scorer = RandomVectorScorer.new(config, kb=sample_kb, texts=[], words=load_words("random"), seed=1)
     objective = ObjectiveConfig(negatives=500, margin=0.1)
-    task = SubjectTask(scorer, objective, kb=sample_kb, train=splits.train, valid=splits.valid)
+    task = SubjectTask(scorer, objective, kb=sample_kb, splits=splits)
     torch.nn.init.zeros_(scorer.network.table.weight)
     torch.manual_seed(3)
 
@@ -123,8 +122,16 @@ def test_transe_brings_facts_nearer_than_corrupted_ones(
     changes = {"dim": 8, "epochs": 8, "batch": 64, "optimiser": optimiser, "learning_rate": rate}
     settings = change_settings(TransESettings(), changes)
 
-    train_transe(sample_kb, settings=settings, models=tmp_path, report=lambda epoch: losses.append(epoch.loss))
-    again = train_transe(sample_kb, settings=settings, models=tmp_path)
+    train(
+        sample_kb,
+        None,
+        part=ENTITIES,
+        name="transe",
+        settings=settings,
+        models=tmp_path,
+        callbacks=Callbacks(lambda epoch: losses.append(epoch.loss)),
+    )
+    again = train(sample_kb, None, part=ENTITIES, name="transe", settings=settings, models=tmp_path)
 
     assert losses[-1] < 0.97 * losses[0]
     assert not again.fresh
@@ -174,10 +181,10 @@ def test_a_fact_far_below_the_margin_costs_nothing() -> None:
 
 
 def test_transe_must_be_trained_first(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
-    settings = change_settings(subject_settings("best", "transe"), SMALL)
+    settings = change_settings(profile_settings("best", SUBJECT, "transe"), SMALL)
 
     with pytest.raises(ModelMissing, match="no trained model here"):
-        train_subject(sample_kb, splits, subject="transe", settings=settings, models=tmp_path)
+        train(sample_kb, splits, part=SUBJECT, name="transe", settings=settings, models=tmp_path)
 
 
 def test_vectors_of_another_knowledge_base_are_refused(tiny_memory: KnowledgeBase, models: Path) -> None:

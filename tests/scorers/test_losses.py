@@ -8,8 +8,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.losses import cross_entropy, hinge, type_wise_cross_entropy
-from kbtools.scorers.negatives import sample_negatives
+from kbtools.scorers.losses import cross_entropy, hinge, sample_negatives, type_wise_cross_entropy
 from kbtools.scorers.optimisers import clip_gradients, make_optimisers
 
 

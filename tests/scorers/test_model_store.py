@@ -8,16 +8,17 @@ import pytest
 from kbtools.errors import ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.model_store import read_model
-from kbtools.ranking.models import make_relation_scorer
+from kbtools.ranking.models import RELATION, make_relation_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
 from kbtools.scorers.bigru import BiGRUScorer
 from kbtools.scorers.embed_avg import EmbedAverageScorer
-from kbtools.scorers.profiles import relation_settings
+from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.settings import change_settings
-from kbtools.scorers.training import Splits, train_relation
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.training import train
 
 VERSION_1 = Path(__file__).with_name("version_1")
 """A small Embed-AVG of the sample, written by kbtools when a model was known by the path of its module."""
@@ -50,9 +51,9 @@ def test_a_model_of_version_1_is_not_taken_for_another_plugins(sample_kb: Knowle
 def test_a_model_is_known_by_the_name_it_was_trained_under(
     sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path, name: str
 ) -> None:
-    settings = change_settings(relation_settings("best", name), SMALL)
+    settings = change_settings(profile_settings("best", RELATION, name), SMALL)
 
-    trained = train_relation(sample_kb, splits, scorer=name, settings=settings, models=tmp_path)
+    trained = train(sample_kb, splits, part=RELATION, name=name, settings=settings, models=tmp_path)
 
     assert read_model(trained.folder).stamp.plugin == name
     assert make_relation_scorer(name, sample_kb, models=tmp_path).score(AUTHOR).shape == (1, 45)

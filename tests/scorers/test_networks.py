@@ -9,9 +9,9 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 import torch
 
 from kbtools.scorers.bigru import BiGRU
-from kbtools.scorers.dot import DotScorer
 from kbtools.scorers.embed_avg import EmbedAverage, EmbedAveragePlusScorer, EmbedAverageScorer
 from kbtools.scorers.ltg_cnn import LetterTrigramCNN, LetterTrigramScorer, letter_trigrams
+from kbtools.scorers.network import DotScorer
 from kbtools.scorers.relation import name_words
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.vocabulary import SPECIAL, SYMBOL, initialise

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.models import RELATION
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
@@ -16,50 +17,48 @@ import torch
 
 from kbtools.scorers.bigru import BiGRUScorer
 from kbtools.scorers.embed_avg import EmbedAverageScorer
-from kbtools.scorers.entity_vectors import RandomVectorScorer
+from kbtools.scorers.entity_vectors import RandomVectorScorer, SubjectTask
+from kbtools.scorers.fitting import Task
 from kbtools.scorers.ltg_cnn import LetterTrigramScorer
+from kbtools.scorers.measures import Callbacks
 from kbtools.scorers.optimisers import make_optimisers
-from kbtools.scorers.profiles import relation_settings
-from kbtools.scorers.relation import RelationNetwork
+from kbtools.scorers.profiles import profile_settings
+from kbtools.scorers.relation import RelationNetwork, RelationTask
 from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, change_settings
-from kbtools.scorers.subject import TypeVectorScorer
-from kbtools.scorers.subject_task import SubjectTask
-from kbtools.scorers.tagger import BiGRUTagger
-from kbtools.scorers.tagging import TaggingTask, label_questions
-from kbtools.scorers.tasks import RelationTask
-from kbtools.scorers.train import Task
-from kbtools.scorers.training import Splits, train_relation
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.subject import TypeTask, TypeVectorScorer
+from kbtools.scorers.tagger import BiGRUTagger, TaggingTask
+from kbtools.scorers.training import train
 from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, read_triples
-from kbtools.scorers.type_task import TypeTask
 from kbtools.scorers.words import load_words
 
 CONFIG = EncoderConfig(dim=16, words_dim=16, hidden=16, dropout=0.0, word_dropout=0.0)
 
 
-def told(splits: Splits) -> dict[str, Any]:
-    texts = [asked.words() for asked in splits.train.asked]
+def untrained(splits: Splits) -> dict[str, Any]:
+    texts = [question.words() for question in splits.train.questions]
     return {"texts": texts, "words": load_words("random"), "seed": 1}
 
 
-def relation_task(scorer: type[RelationNetwork], objective: str, kb: KnowledgeBase, splits: Splits) -> Task:
-    made = scorer.new(CONFIG, rows=kb.relations, **told(splits))
+def relation_task(network: type[RelationNetwork], objective: str, kb: KnowledgeBase, splits: Splits) -> Task:
+    scorer = network.new(CONFIG, rows=kb.relations, **untrained(splits))
     config = ObjectiveConfig(objective=objective, negatives=64)
-    return RelationTask(made, config, kb=kb, train=splits.train, valid=splits.valid)
+    return RelationTask(scorer, config, kb=kb, splits=splits)
 
 
 def type_task(kb: KnowledgeBase, splits: Splits) -> Task:
-    made = TypeVectorScorer.new(CONFIG, rows=kb.types, **told(splits))
-    return TypeTask(made, kb=kb, train=splits.train, valid=splits.valid)
+    scorer = TypeVectorScorer.new(CONFIG, rows=kb.types, **untrained(splits))
+    return TypeTask(scorer, kb=kb, splits=splits)
 
 
 def subject_task(kb: KnowledgeBase, splits: Splits) -> Task:
-    made = RandomVectorScorer.new(CONFIG, kb=kb, **told(splits))
-    return SubjectTask(made, ObjectiveConfig(negatives=64), kb=kb, train=splits.train, valid=splits.valid)
+    scorer = RandomVectorScorer.new(CONFIG, kb=kb, **untrained(splits))
+    return SubjectTask(scorer, ObjectiveConfig(negatives=64), kb=kb, splits=splits)
 
 
 def tagging_task(kb: KnowledgeBase, splits: Splits) -> Task:
-    made = BiGRUTagger.new(CONFIG, kb=kb, **told(splits))
-    return TaggingTask(made, train=label_questions(made, splits.train), valid=label_questions(made, splits.valid))
+    tagger = BiGRUTagger.new(CONFIG, kb=kb, **untrained(splits))
+    return TaggingTask(tagger, splits)
 
 
 def translating_task(kb: KnowledgeBase, splits: Splits) -> Task:
@@ -105,13 +104,14 @@ def test_mixed_precision_learns_what_full_precision_does(
     sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path
 ) -> None:
     small = {"words": "random", "dim": 16, "words_dim": 16, "hidden": 16, "epochs": 6, "batch": 16, "amp": True}
-    settings = change_settings(relation_settings("best", "bigru"), small | {"learning_rate": 0.02})
+    settings = change_settings(profile_settings("best", RELATION, "bigru"), small | {"learning_rate": 0.02})
     exact = change_settings(settings, {"amp": False})
-    told: dict[str, Any] = {"scorer": "bigru", "models": tmp_path}
+    where: dict[str, Any] = {"part": RELATION, "name": "bigru", "models": tmp_path}
     losses: list[float] = []
+    callbacks = Callbacks(lambda epoch: losses.append(epoch.loss))
 
-    train_relation(sample_kb, splits, settings=settings, report=lambda epoch: losses.append(epoch.loss), **told)
-    train_relation(sample_kb, splits, settings=exact, report=lambda epoch: losses.append(epoch.loss), **told)
+    train(sample_kb, splits, settings=settings, callbacks=callbacks, **where)
+    train(sample_kb, splits, settings=exact, callbacks=callbacks, **where)
 
     assert losses[5] < 0.9 * losses[0]
     assert losses[:6] != losses[6:]

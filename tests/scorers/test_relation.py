@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from kbtools.errors import (
 )
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.contracts import log_softmax
-from kbtools.ranking.models import make_relation_scorer
+from kbtools.ranking.models import RELATION, make_relation_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
@@ -25,16 +26,18 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 from kbtools.ranking.model_store import RECORD
 from kbtools.scorers.checkpoint import WEIGHTS
 from kbtools.scorers.embed_avg import EmbedAverageScorer
-from kbtools.scorers.profiles import relation_settings
-from kbtools.scorers.settings import Settings, change_settings
-from kbtools.scorers.training import Splits, train_relation
+from kbtools.scorers.measures import SILENT, Callbacks
+from kbtools.scorers.profiles import profile_settings
+from kbtools.scorers.settings import TrainingSettings, change_settings
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.training import train
 
 SMALL = {"words": "random", "dim": 24, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
 AUTHOR = [MarkedQuestion(Question.read("who is the author of dune"), 21, 25)]
 
 
-def small(scorer: str, **changes: object) -> Settings:
-    return change_settings(relation_settings("best", scorer), SMALL | changes)
+def small(scorer: str, **changes: object) -> TrainingSettings:
+    return change_settings(profile_settings("best", RELATION, scorer), SMALL | changes)
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +45,7 @@ def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.Te
     """Train two small scorers on the sample."""
     folder = tmp_path_factory.mktemp("models")
     for scorer in ("embed-avg", "ltg-cnn+"):
-        train_relation(sample_kb, splits, scorer=scorer, settings=small(scorer), models=folder)
+        train(sample_kb, splits, part=RELATION, name=scorer, settings=small(scorer), models=folder)
     return folder
 
 
@@ -61,13 +64,14 @@ def test_every_objective_and_optimiser_learns(
     settings = small("embed-avg", objective=objective, optimiser=optimiser, learning_rate=rate, negatives=16, epochs=6)
     losses = []
 
-    train_relation(
+    train(
         sample_kb,
         splits,
-        scorer="embed-avg",
+        part=RELATION,
+        name="embed-avg",
         settings=settings,
         models=tmp_path,
-        report=lambda epoch: losses.append(epoch.loss),
+        callbacks=Callbacks(lambda epoch: losses.append(epoch.loss)),
     )
 
     assert losses[-1] < 0.9 * losses[0]
@@ -79,14 +83,14 @@ def test_same_seed_same_weights(sample_kb: KnowledgeBase, splits: Splits, tmp_pa
 
     scores = []
     for folder in folders:
-        train_relation(sample_kb, splits, scorer="bigru", settings=settings, models=folder)
+        train(sample_kb, splits, part=RELATION, name="bigru", settings=settings, models=folder)
         scores.append(make_relation_scorer("bigru", sample_kb, models=folder).score(AUTHOR))
 
     assert np.array_equal(scores[0], scores[1])
 
 
 def test_a_training_that_is_done_is_not_done_again(sample_kb: KnowledgeBase, splits: Splits, models: Path) -> None:
-    again = train_relation(sample_kb, splits, scorer="embed-avg", settings=small("embed-avg"), models=models)
+    again = train(sample_kb, splits, part=RELATION, name="embed-avg", settings=small("embed-avg"), models=models)
 
     assert not again.fresh
     assert again.figures["of all relations"] > 0.2
@@ -95,21 +99,21 @@ def test_a_training_that_is_done_is_not_done_again(sample_kb: KnowledgeBase, spl
 def test_a_killed_training_leaves_the_old_model_and_goes_on(
     sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path
 ) -> None:
-    def train(epochs: int, report: Callable[[object], None] = lambda epoch: None) -> bool:
+    def run(epochs: int, callbacks: Callbacks = SILENT) -> None:
         settings = small("embed-avg", epochs=epochs)
-        made = train_relation(sample_kb, splits, scorer="embed-avg", settings=settings, models=tmp_path, report=report)
-        return made.fresh
+        where: dict[str, Any] = {"part": RELATION, "name": "embed-avg", "models": tmp_path}
+        train(sample_kb, splits, settings=settings, callbacks=callbacks, **where)
 
     def die(epoch: object) -> None:
         raise KeyboardInterrupt
 
-    train(1)
+    run(1)
     before = make_relation_scorer("embed-avg", sample_kb, models=tmp_path).score(AUTHOR)
     with pytest.raises(KeyboardInterrupt):
-        train(3, die)
+        run(3, Callbacks(die))
     after = make_relation_scorer("embed-avg", sample_kb, models=tmp_path).score(AUTHOR)
     numbers: list[int] = []
-    train(3, lambda epoch: numbers.append(epoch.number))  # type: ignore[attr-defined]
+    run(3, Callbacks(lambda epoch: numbers.append(epoch.number)))
 
     assert np.array_equal(before, after)
     assert numbers == [2, 3]
@@ -213,9 +217,9 @@ def test_an_empty_split_is_refused(sample_kb: KnowledgeBase, annotated: Callable
 
 def test_an_unknown_device_is_named(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
     with pytest.raises(UnknownDevice, match="no device 'tpu9'"):
-        train_relation(sample_kb, splits, scorer="bigru", settings=small("bigru"), models=tmp_path, device="tpu9")
+        train(sample_kb, splits, part=RELATION, name="bigru", settings=small("bigru"), models=tmp_path, device="tpu9")
 
 
 def test_a_scorer_without_a_network_cannot_be_trained(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
-    with pytest.raises(BrokenPlugin, match="'lexical' has no network to train"):
-        train_relation(sample_kb, splits, scorer="lexical", settings=small("lexical"), models=tmp_path)
+    with pytest.raises(BrokenPlugin, match="'lexical' cannot be trained"):
+        train(sample_kb, splits, part=RELATION, name="lexical", settings=small("lexical"), models=tmp_path)

@@ -8,15 +8,15 @@ import pytest
 from kbtools.answering import Answerer
 from kbtools.errors import BrokenPlugin, CheckpointMismatch
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.ranking.models import make_subject_scorer
+from kbtools.ranking.models import SUBJECT, make_subject_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.profiles import subject_settings
+from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.settings import change_settings
-from kbtools.scorers.subject_training import train_subject
-from kbtools.scorers.training import Splits
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.training import train
 
 SMALL = {"words": "random", "dim": 16, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
 ASKED = [
@@ -31,8 +31,8 @@ def models(sample_kb: KnowledgeBase, question_files: dict[str, Path], tmp_path_f
     folder = tmp_path_factory.mktemp("models")
     splits = Splits.read(sample_kb, **question_files)
     for name in ("type-vector", "type-vector-avg"):
-        settings = change_settings(subject_settings("best", name), SMALL)
-        train_subject(sample_kb, splits, subject=name, settings=settings, models=folder)
+        settings = change_settings(profile_settings("best", SUBJECT, name), SMALL)
+        train(sample_kb, splits, part=SUBJECT, name=name, settings=settings, models=folder)
     return folder
 
 
@@ -51,7 +51,7 @@ def test_u_sums_the_probabilities_of_the_types(
 
     scores = scorer.score(ASKED, which=which, subjects=subjects)
 
-    g = 1 / (1 + np.exp(-scorer.score_asked(ASKED)[1]))  # type: ignore[attr-defined]
+    g = 1 / (1 + np.exp(-scorer.score_questions(ASKED)[1]))  # type: ignore[attr-defined]
     types = sample_kb.types_of(subjects)
     expected = [sum(g[types.values[types.starts[k] : types.starts[k + 1]]]) for k in range(len(subjects))]
     assert scores == pytest.approx(expected, abs=1e-5)
@@ -107,7 +107,7 @@ def test_other_types_are_refused(tiny_memory: KnowledgeBase, models: Path) -> No
 
 def test_a_control_cannot_be_trained(sample_kb: KnowledgeBase, question_files: dict[str, Path], tmp_path: Path) -> None:
     splits = Splits.read(sample_kb, **question_files)
-    settings = change_settings(subject_settings("best", "x"), SMALL)
+    settings = change_settings(profile_settings("best", SUBJECT, "x"), SMALL)
 
-    with pytest.raises(BrokenPlugin, match="'type-count' has no network to train"):
-        train_subject(sample_kb, splits, subject="type-count", settings=settings, models=tmp_path)
+    with pytest.raises(BrokenPlugin, match="'type-count' cannot be trained"):
+        train(sample_kb, splits, part=SUBJECT, name="type-count", settings=settings, models=tmp_path)

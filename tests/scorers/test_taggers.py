@@ -10,16 +10,17 @@ from kbtools.answering import Answerer
 from kbtools.errors import BadQuestions, ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import MOST_WORDS, Tagger
-from kbtools.ranking.models import make_tagger
+from kbtools.ranking.models import TAGGER, make_tagger
 from kbtools.text.question import Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 pytest.importorskip("pycrfsuite", reason="the feature CRF needs python-crfsuite: pip install 'kbtools[crf]'")
 
-from kbtools.scorers.profiles import tagger_settings
+from kbtools.scorers.measures import SENTENCES_RIGHT
+from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.settings import change_settings
-from kbtools.scorers.tagger_training import RIGHT, train_tagger
-from kbtools.scorers.training import Splits
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.training import train
 
 TAGGERS = ("bigru-crf", "bigru-crf+", "crf")
 SMALL = {"words": "random", "words_dim": 16, "hidden": 16, "epochs": 10, "batch": 16, "learning_rate": 0.02}
@@ -31,8 +32,8 @@ def models(sample_kb: KnowledgeBase, splits: Splits, tmp_path_factory: pytest.Te
     """Train each tagger on the sample."""
     folder = tmp_path_factory.mktemp("models")
     for name in TAGGERS:
-        settings = change_settings(tagger_settings("best", name), SMALL)
-        train_tagger(sample_kb, splits, tagger=name, settings=settings, models=folder)
+        settings = change_settings(profile_settings("best", TAGGER, name), SMALL)
+        train(sample_kb, splits, part=TAGGER, name=name, settings=settings, models=folder)
     return folder
 
 
@@ -67,12 +68,12 @@ def test_a_tagger_finds_mentions(tagger: Tagger) -> None:
 
 
 def test_training_again_has_nothing_to_do(sample_kb: KnowledgeBase, splits: Splits, models: Path) -> None:
-    settings = change_settings(tagger_settings("best", "bigru-crf+"), SMALL)
+    settings = change_settings(profile_settings("best", TAGGER, "bigru-crf+"), SMALL)
 
-    again = train_tagger(sample_kb, splits, tagger="bigru-crf+", settings=settings, models=models)
+    again = train(sample_kb, splits, part=TAGGER, name="bigru-crf+", settings=settings, models=models)
 
     assert not again.fresh
-    assert again.figures[RIGHT] > 0.5
+    assert again.figures[SENTENCES_RIGHT] > 0.5
 
 
 @pytest.mark.parametrize("pruning", ["focused", "focused-kb", "focused-k"])
@@ -98,7 +99,7 @@ def test_questions_that_name_no_subject_are_refused(
 ) -> None:
     path = annotated(("m.078ffw", "book.written_work.author", "who"), ("m.0g_tb", "film.film.directed_by", "what"))
     splits = Splits.read(sample_kb, train=path, valid=path)
-    settings = change_settings(tagger_settings("best", "bigru-crf"), SMALL)
+    settings = change_settings(profile_settings("best", TAGGER, "bigru-crf"), SMALL)
 
     with pytest.raises(BadQuestions, match="no train question names its subject"):
-        train_tagger(sample_kb, splits, tagger="bigru-crf", settings=settings, models=tmp_path)
+        train(sample_kb, splits, part=TAGGER, name="bigru-crf", settings=settings, models=tmp_path)

@@ -23,7 +23,7 @@ def test_the_built_in_scorers_are_offered_as_anyones() -> None:
 def test_a_missing_torch_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [name for name in sys.modules if name == "kbtools.scorers.bigru" or name.startswith("torch")]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "kbtools.scorers.dot", None)
+    monkeypatch.setitem(sys.modules, "kbtools.scorers.network", None)
     monkeypatch.setattr("kbtools.plugins.import_module", no_torch)
 
     with pytest.raises(MissingDependency, match=r"needs torch; install it with pip install .*\[cpu\]'"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kbtools.errors import BadSetting, DeviceFull, NonFiniteLoss
+from kbtools.ranking.model_store import Stamp
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
@@ -13,8 +14,9 @@ import torch
 
 from kbtools.scorers.base import group_by_length
 from kbtools.scorers.devices import memory_named, scoring
-from kbtools.scorers.settings import FitConfig, Settings, change_settings
-from kbtools.scorers.train import fit, make_batches
+from kbtools.scorers.fitting import STATE, fit, make_batches
+from kbtools.scorers.measures import Callbacks, Epoch
+from kbtools.scorers.settings import FitConfig, TrainingSettings, change_settings
 
 
 class Line:
@@ -33,6 +35,8 @@ class Line:
 
     def measure(self) -> dict[str, float]:
         return {"right": 1.0}
+
+    def save(self, folder: Path, stamp: Stamp) -> None: ...
 
 
 CONFIG = FitConfig(epochs=4, batch=8, learning_rate=0.05, optimiser="adam")
@@ -55,7 +59,7 @@ def test_a_training_lowers_the_loss() -> None:
 
 @pytest.mark.parametrize("optimiser", ["adam", "adagrad", "row-adagrad"])
 def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, optimiser: str) -> None:
-    config = change_settings(Settings(fit=CONFIG), {"optimiser": optimiser}).fit
+    config = change_settings(TrainingSettings(fit=CONFIG), {"optimiser": optimiser}).fit
     whole, killed, resumed = Line(), Line(), Line()
 
     def die(epoch: object) -> None:
@@ -63,7 +67,7 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, optimiser:
 
     fit(whole, config)
     with pytest.raises(KeyboardInterrupt):
-        fit(killed, config, state=tmp_path, made_of="x", report=die)
+        fit(killed, config, state=tmp_path, made_of="x", callbacks=Callbacks(die))
     epochs = fit(resumed, config, state=tmp_path, made_of="x")
 
     assert [epoch.number for epoch in epochs] == [1, 2, 3, 4]
@@ -72,11 +76,30 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, optimiser:
 
 def test_a_state_of_another_training_is_passed_over(tmp_path: Path) -> None:
     fit(Line(), CONFIG, state=tmp_path, made_of="x")
-    seen = []
+    seen: list[Epoch] = []
 
-    fit(Line(), CONFIG, state=tmp_path, made_of="y", report=seen.append)
+    fit(Line(), CONFIG, state=tmp_path, made_of="y", callbacks=Callbacks(seen.append))
 
     assert len(seen) == 4
+
+
+def test_a_torn_state_is_passed_over(tmp_path: Path) -> None:
+    fit(Line(), CONFIG, state=tmp_path, made_of="x")
+    torn = (tmp_path / STATE).read_bytes()[:1_000]
+    (tmp_path / STATE).write_bytes(torn)
+    seen: list[Epoch] = []
+
+    fit(Line(), CONFIG, state=tmp_path, made_of="x", callbacks=Callbacks(seen.append))
+
+    assert [epoch.number for epoch in seen] == [1, 2, 3, 4]
+
+
+def test_each_batch_is_called_with_the_share_of_its_epoch() -> None:
+    shares: list[tuple[int, float]] = []
+
+    fit(Line(), FitConfig(epochs=2, batch=20), callbacks=Callbacks(batch=lambda *done: shares.append(done)))
+
+    assert [share for epoch, share in shares if epoch == 2] == pytest.approx([1 / 3, 2 / 3, 1.0])
 
 
 def test_a_loss_that_is_no_number_names_its_batch() -> None:
@@ -100,11 +123,11 @@ def test_a_loss_that_is_no_number_names_its_batch() -> None:
 )
 def test_a_setting_that_cannot_be_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(BadSetting, match=message):
-        change_settings(Settings(), changes)
+        change_settings(TrainingSettings(), changes)
 
 
 def test_settings_change_whichever_part_holds_them() -> None:
-    changed = change_settings(Settings(), {"learning-rate": 1, "dim": 7, "objective": "cross-entropy"})
+    changed = change_settings(TrainingSettings(), {"learning-rate": 1, "dim": 7, "objective": "cross-entropy"})
 
     assert (changed.fit.learning_rate, changed.encoder.dim, changed.objective.objective) == (1.0, 7, "cross-entropy")
 

@@ -1,4 +1,4 @@
-"""Options that name vectors of entities made elsewhere, and what reads them."""
+"""Options that name vectors of entities made elsewhere."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,13 +13,13 @@ from kbtools.kb.contract import KnowledgeBase
 if TYPE_CHECKING:
     from kbtools.scorers.given_vectors import GivenVectors
 
-Given = Callable[[KnowledgeBase], "GivenVectors"]
+ReadVectors = Callable[[KnowledgeBase], "GivenVectors"]
 
 FILE = click.Path(path_type=Path)
 
 
-def given_options(command: Command) -> Command:
-    """Take `--vectors` with `--ids`, or `--pykeen`, as one argument, `given`: what reads them, nothing if not given."""
+def read_vectors_options(command: Command) -> Command:
+    """Take `--vectors` with `--ids`, or `--pykeen`, as one argument, `read_vectors`: their reader, None without any."""
 
     @wraps(command)
     def gathered(*args: Any, vectors: Path | None, ids: Path | None, pykeen: Path | None, **kwargs: Any) -> object:
@@ -32,7 +32,7 @@ def given_options(command: Command) -> Command:
 
             return read_pykeen(kb, pykeen) if pykeen else read_array(kb, cast(Path, vectors), cast(Path, ids))
 
-        return command(*args, given=read if vectors or pykeen else None, **kwargs)
+        return command(*args, read_vectors=read if vectors or pykeen else None, **kwargs)
 
     options = [
         click.option("--vectors", type=FILE, help="Vectors trained elsewhere: a .npy file, a row for each of --ids."),

@@ -1,12 +1,12 @@
 """The one training loop: whatever the network and the objective, it can be stopped and run again."""
 
 import logging
-import shutil
+import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,7 +17,8 @@ from torch.optim import Optimizer
 from kbtools.errors import NonFiniteLoss
 from kbtools.ranking.model_store import Stamp
 from kbtools.scorers.devices import memory_named
-from kbtools.scorers.distributed import check_agreement, once, rank, share, sum_gradients, summed
+from kbtools.scorers.distributed import check_agreement, rank, share, sum_gradients, summed
+from kbtools.scorers.measures import SILENT, Callbacks, Epoch, EpochCallback
 from kbtools.scorers.optimisers import clip_gradients, make_optimisers, set_rate
 from kbtools.scorers.settings import FitConfig
 
@@ -27,7 +28,7 @@ STATE = "training.pt"
 
 
 class Task(Protocol):
-    """An objective: which examples there are, what their loss is, and how good the network has become."""
+    """An untrained model with its objective: the examples, their loss, and how good the network has become."""
 
     @property
     def network(self) -> nn.Module: ...
@@ -45,38 +46,20 @@ class Task(Protocol):
         """Measure the network on the validation split; the first figure is the one that matters, higher is better."""
         ...
 
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """What an epoch came to: mean loss, CPU seconds of this process, figures on the validation split."""
-
-    number: int
-    loss: float
-    seconds: float
-    figures: dict[str, float]
+    def save(self, folder: Path, stamp: Stamp) -> None:
+        """Write the model to a folder, from which its plugin's `load` rebuilds it."""
+        ...
 
 
-def fit_model(
-    task: Task,
-    config: FitConfig,
-    folder: Path,
-    *,
-    save: Callable[..., None],
-    plugin: str,
-    made_of: str,
-    report: Callable[[Epoch], None],
-    spent: float = 0.0,
-) -> dict[str, float]:
-    """Train a network, go on where that was stopped, replace the model's folder at the end, and give its figures.
+@runtime_checkable
+class SelfFitting(Protocol):
+    """A task without a network, which an algorithm of its own learns in one go; it has no state to go on from."""
 
-    Its seconds begin with those that were `spent` before.
-    """
-    state = folder.with_name(f".{folder.name}.training")
-    epochs = fit(task, config, state=state, made_of=made_of, report=report)
-    figures = {**epochs[-1].figures, "seconds": spent + sum(epoch.seconds for epoch in epochs)}
-    once(lambda: save(folder, Stamp(plugin, made_of, figures)))
-    once(lambda: shutil.rmtree(state, ignore_errors=True))
-    return figures
+    def fit(self, callback: EpochCallback) -> None: ...
+
+    def measure(self) -> dict[str, float]: ...
+
+    def save(self, folder: Path, stamp: Stamp) -> None: ...
 
 
 def fit(
@@ -85,7 +68,7 @@ def fit(
     *,
     state: Path | None = None,
     made_of: str = "",
-    report: Callable[[Epoch], None] = lambda epoch: None,
+    callbacks: Callbacks = SILENT,
 ) -> list[Epoch]:
     """Train a network in place and list its epochs.
 
@@ -95,23 +78,24 @@ def fit(
     """
     torch.set_flush_denormal(True)
     optimisers = make_optimisers(task.network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
-    done = restore(task.network, optimisers, state, made_of) if state else []
-    check_agreement(len(done), len(task.lengths))
-    for epoch in range(len(done), config.epochs):
+    epochs = read_state(task.network, optimisers, state, made_of) if state else []
+    check_agreement(len(epochs), len(task.lengths))
+    for epoch in range(len(epochs), config.epochs):
         begun = time.process_time()
+        # Any seed does; these keep the draws of epochs, processes and neighbouring seeds apart.
         torch.manual_seed(1_000_003 * (config.seed + 10_007 * rank()) + epoch)
         batches = make_batches(task.lengths, batch=config.batch, seed=[config.seed, epoch])
-        loss = run_epoch(task, config, optimisers, batches, epoch)
+        loss = run_epoch(task, config, optimisers, batches, epoch, callbacks)
         seconds = time.process_time() - begun
         task.network.eval()
-        done.append(Epoch(epoch + 1, loss, seconds, {} if rank() else task.measure()))
+        epochs.append(Epoch(epoch + 1, loss, seconds, {} if rank() else task.measure()))
         if rank():
             continue
-        logger.info("epoch %d: loss %.4f, %s, %.1f s", epoch + 1, loss, done[-1].figures, seconds)
+        logger.info("epoch %d: loss %.4f, %s, %.1f s", epoch + 1, loss, epochs[-1].figures, seconds)
         if state:
-            keep(task.network, optimisers, done, state, made_of)
-        report(done[-1])
-    return done
+            write_state(task.network, optimisers, epochs, state, made_of)
+        callbacks.epoch(epochs[-1])
+    return epochs
 
 
 def make_batches(lengths: NDArray[np.int64], *, batch: int, seed: Sequence[int]) -> list[NDArray[np.int64]]:
@@ -130,6 +114,7 @@ def run_epoch(
     optimisers: Sequence[Optimizer],
     batches: Sequence[NDArray[np.int64]],
     epoch: int,
+    callbacks: Callbacks,
 ) -> float:
     """Go once through the batches and give the mean loss of an example; raise NonFiniteLoss where it is no number."""
     task.network.train()
@@ -156,31 +141,51 @@ def run_epoch(
             for optimiser in optimisers:
                 optimiser.step()
         total += value
+        callbacks.batch(epoch + 1, (number + 1) / len(batches))
     return total / sum(map(len, batches))
 
 
-def keep(network: nn.Module, optimisers: Sequence[Optimizer], done: Sequence[Epoch], state: Path, made_of: str) -> None:
+def write_state(
+    network: nn.Module, optimisers: Sequence[Optimizer], epochs: Sequence[Epoch], state: Path, made_of: str
+) -> None:
     """Write all that the next epoch needs, whole or not at all."""
     state.mkdir(parents=True, exist_ok=True)
     record: dict[str, Any] = {
         "made_of": made_of,
-        "done": [(epoch.number, epoch.loss, epoch.seconds, epoch.figures) for epoch in done],
+        "epochs": [(epoch.number, epoch.loss, epoch.seconds, epoch.figures) for epoch in epochs],
         "network": network.state_dict(),
         "optimisers": [optimiser.state_dict() for optimiser in optimisers],
     }
     temporary = state / f"{STATE}.new"
-    torch.save(record, temporary)
+    with temporary.open("wb") as file:
+        torch.save(record, file)
+        file.flush()
+        os.fsync(file.fileno())
     temporary.replace(state / STATE)
 
 
-def restore(network: nn.Module, optimisers: Sequence[Optimizer], state: Path, made_of: str) -> list[Epoch]:
-    """Take up the state of a training that was stopped; no epochs where there is none of this kind."""
+def read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path, made_of: str) -> list[Epoch]:
+    """Take up the state of a training that was stopped; no epochs where there is none of this kind, or a torn one."""
     if not (state / STATE).is_file():
         return []
-    record = torch.load(state / STATE, map_location="cpu", weights_only=True)
-    if record["made_of"] != made_of:
+    try:
+        record = torch.load(state / STATE, map_location="cpu", weights_only=True)
+        if record["made_of"] != made_of:
+            return []
+        epochs = [Epoch(*epoch) for epoch in record["epochs"]]
+        networks, moving = record["network"], record["optimisers"]
+    except Exception as error:  # a torn file may raise anything
+        logger.warning("%s: cannot be read (%r); the training starts anew", state / STATE, error)
         return []
-    network.load_state_dict(record["network"])
-    for optimiser, kept in zip(optimisers, record["optimisers"], strict=True):
+    network.load_state_dict(networks)
+    for optimiser, kept in zip(optimisers, moving, strict=True):
         optimiser.load_state_dict(kept)
-    return [Epoch(*epoch) for epoch in record["done"]]
+    return epochs
+
+
+def remove_state(state: Path) -> None:
+    """Remove the state of a training that has ended."""
+    for name in (STATE, f"{STATE}.new"):
+        (state / name).unlink(missing_ok=True)
+    with suppress(OSError):  # it was never made, or holds files of someone else
+        state.rmdir()

@@ -1,0 +1,82 @@
+"""Options that the commands of `kbtools train` share, and the settings that they and a file change."""
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kbtools.cli.homes import elasticsearch_options
+from kbtools.cli.options import device_option, kb_option_if
+from kbtools.errors import BadSetting
+from kbtools.scorers.profiles import PROFILES
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+FILE = click.Path(path_type=Path)
+
+
+def training_options(*, required: bool) -> Callable[[Command], Command]:
+    """Take the knowledge base, the questions, the folder of models, the profile and the device of a training."""
+    options = [
+        kb_option_if(required),
+        elasticsearch_options,
+        click.option("--train", required=required, type=FILE, help="Annotated questions to learn from."),
+        click.option("--valid", required=required, type=FILE, help="Annotated questions to measure on meanwhile."),
+        click.option("--out", "models", required=required, type=FILE, help="The folder of models."),
+        click.option(
+            "--profile",
+            default=PROFILES[0],
+            show_default=True,
+            type=click.Choice(PROFILES),
+            help="The settings to start from.",
+        ),
+        config_option,
+        device_option,
+    ]
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def config_option(command: Command) -> Command:
+    """Take a file of settings."""
+    return click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options.")(command)
+
+
+def settings_options(settings: Any) -> Callable[[Command], Command]:
+    """Make an option of every setting; one that is not given keeps the value of the profile."""
+
+    def decorate(command: Command) -> Command:
+        for part in reversed(fields(settings)):
+            for setting in reversed(fields(getattr(settings, part.name))):
+                kind = type(setting.default)
+                name = setting.name.replace("_", "-")
+                spelling = f"--{name}/--no-{name}" if kind is bool else f"--{name}"
+                command = click.option(
+                    spelling,
+                    setting.name,
+                    default=None,
+                    type=None if kind is bool else kind,
+                    help=setting.metadata["help"],
+                )(command)
+        return command
+
+    return decorate
+
+
+def read_changes(config: Path | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Read settings from a TOML file, which options outrank; raise BadSetting for a file that is none."""
+    changes = {}
+    if config:
+        try:
+            changes = tomllib.loads(config.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise BadSetting(f"{config}: cannot be read as TOML ({error})", path=str(config)) from error
+    return changes | {name: value for name, value in options.items() if value is not None}
