@@ -14,9 +14,9 @@ from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import check_target, load_folder
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.build import build
-from kbtools.indexers.readers.ntriples import Predicates
-from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.tables import USUAL
+from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
+from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source
+from kbtools.indexers.readers.table_columns import USUAL
 from kbtools.kb.manifest_report import counts_report, skipped_report
 
 FILE = click.Path(path_type=Path)
@@ -72,11 +72,18 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
 @click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
 @click.option("--rdf", multiple=True, type=FILE, help="N-Triples that hold facts, names and types alike.")
 @click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
-@click.option("--lang", default="en", show_default=True, help="Language of names in tagged sources; '' takes all.")
+@click.option(
+    "--lang",
+    default=DEFAULT_LANGUAGES,
+    show_default=True,
+    help="Languages of names, the preferred first; 'de,' takes German before all others, '' the default before all.",
+)
 @click.option("--name-predicate", multiple=True, help="RDF predicate of names, in place of the usual ones.")
 @click.option("--alias-predicate", multiple=True, help="RDF predicate of aliases, in place of the usual ones.")
 @click.option("--type-predicate", multiple=True, help="RDF predicate of types, in place of the usual ones.")
 @click.option("--column", multiple=True, metavar="NAME=HEADER", help="Column of a table, such as subject=head.")
+@click.option("--list-separator", metavar="TEXT", help="What divides the values of a cell, such as |.")
+@click.option("--format", metavar="NAME", help="Reader of all sources, or module:Class; found by suffix if not given.")
 @click.option(
     "--max-bad",
     default=0.001,
@@ -106,6 +113,8 @@ def command(
     alias_predicate: tuple[str, ...],
     type_predicate: tuple[str, ...],
     column: tuple[str, ...],
+    list_separator: str | None,
+    format: str | None,
     max_bad: float,
     memory: str,
     force: bool,
@@ -139,6 +148,8 @@ def command(
         ),
         columns=columns_of(column),
         max_bad=max_bad,
+        list_separator=list_separator or None,
+        format=format,
     )
     files = [source.path for source in sources]
     with stoppable(), folder_for(out) as folder, shown(files, quiet) as watch:

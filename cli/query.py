@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from kbtools.answering import SCORER, TAGGER, TOP
-from kbtools.cli.ahead import lines_at_hand
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option, pruning_option
 from kbtools.comparison.abstention import Abstainer, Verdict, read_calibration
 from kbtools.explaining import explain_candidate, explain_result
 from kbtools.questions import read_questions
+from kbtools.read_ahead import lines_at_hand
 from kbtools.results import Result
 from kbtools.sparql import object_query
 

@@ -14,15 +14,18 @@ from pathlib import Path
 
 from kbtools.errors import KBMissing, KBUnusable, NothingBuilt, OutputUnusable
 from kbtools.indexers.embedded import FILES, MANIFEST, EmbeddedKB, read_manifest
-from kbtools.indexers.readers.ahead import read_ahead
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source, file_digest
 from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.writing import Writer
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
+from kbtools.read_ahead import read_ahead
 from kbtools.storage import built_folder, write_record
 
 logger = logging.getLogger(__name__)
+
+WORK_TABLES = {"relations": "relation_names"}
+"""The work tables of kinds of rows that have another name than their kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ def option_record(options: ReadOptions) -> dict[str, object]:
         "alias_predicates": sorted(predicates.alias),
         "type_predicates": sorted(predicates.type),
         "max_bad": options.max_bad,
+        "list_separator": options.list_separator,
+        "format": options.format,
     }
 
 
@@ -209,7 +214,7 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
     reading = Reading(source, options, progress=lambda done: watch.progress(str(source.path), done))
     rows: Counter[str] = Counter()
     for batch in read_ahead(reading.batches()):
-        tables.add(batch.kind, batch.table)
+        tables.add(WORK_TABLES.get(batch.kind, batch.kind), batch.table)
         rows[batch.kind] += batch.table.num_rows
     skips = reading.skips
     if not rows:
@@ -219,7 +224,7 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
     skipped = tuple((skip.kind, skip.count, skip.example) for skip in skips.kinds.values())
     size = source.path.stat().st_size
     path = os.fsencode(source.path).decode(errors="backslashreplace")
-    return SourceFile(path, source.kind, size, reading.digest, skips.lines, skipped)
+    return SourceFile(path, source.kind, size, reading.digest, skips.lines, skipped, tuple(skips.notes))
 
 
 def check(folder: Path, manifest: Manifest) -> None:

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from kbtools.errors import MemoryExhausted
-from kbtools.indexers.readers.records import Kind
+from kbtools.indexers.readers.batches import ALIAS, Kind
 from kbtools.storage import is_disk_full
 
 MEMORY = "1GB"
@@ -19,8 +19,10 @@ BATCH = 250_000
 
 TABLES = """
 CREATE TABLE facts (subject VARCHAR, relation VARCHAR, object VARCHAR);
-CREATE TABLE names (entity VARCHAR, alias BOOLEAN, text VARCHAR);
+CREATE TABLE names (entity VARCHAR, rank UTINYINT, text VARCHAR);
 CREATE TABLE types (entity VARCHAR, type VARCHAR);
+CREATE TABLE relation_names (relation VARCHAR, text VARCHAR);
+CREATE TABLE redirects (old VARCHAR, new VARCHAR);
 CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, alias UINTEGER);
 """
 
@@ -37,10 +39,12 @@ JOIN entities s ON s.id = facts.subject JOIN relations r ON r.id = facts.relatio
 ORDER BY ALL
 """
 
-NAMES = """
-SELECT e.row AS entity, min(names.alias) AS alias, names.text AS text FROM names
-JOIN entities e ON e.id = names.entity GROUP BY e.row, names.text ORDER BY ALL
+NAMES = f"""
+SELECT entity, rank = {ALIAS} OR rank > min(rank) OVER (PARTITION BY entity) AS alias, text FROM
+(SELECT e.row AS entity, min(names.rank) AS rank, names.text AS text FROM names
+JOIN entities e ON e.id = names.entity GROUP BY e.row, names.text) ORDER BY entity, rank, text
 """
+"""Names of the first language that an entity has are its names, those of later ones are aliases."""
 
 TYPES = """
 SELECT DISTINCT e.row AS entity, k.row AS type FROM types

@@ -1,38 +1,134 @@
 """N-Triples, Freebase's RDF dump among them, through Oxigraph's parser: which predicate means what is configurable."""
 
+import hashlib
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, ClassVar
 
 from kbtools.errors import MissingDependency
-from kbtools.indexers.readers.records import Rows, flaw
-from kbtools.indexers.readers.release import keep_name, read_lines, speaks
+from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, flaw
+from kbtools.indexers.readers.labels import KEY_NAMESPACE, Languages, decode_key, keep_name
+from kbtools.indexers.readers.lines import Block, read_lines
+from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.sources import Block
-from kbtools.kb.ids import FREEBASE_NAMESPACE, canonical_id
+from kbtools.kb.ids import canonical_id
 
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-SKOS = "http://www.w3.org/2004/02/skos/core#"
 PLACE = re.compile(r"^Parser error (?:at|between) .*?: | \(.*, line \d+\)$", re.DOTALL)
+FREEBASE_TYPE = "type.object.type"
+"""The one predicate of types that is no relation too: every topic of Freebase has dozens, and its release none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Predicates:
-    """Which predicates give names, aliases and types; every other one is a relation."""
+class NTriplesReader:
+    """Read N-Triples: facts, names, types and merged entities, each by its predicate."""
 
-    name: frozenset[str] = frozenset(
-        {
-            "http://www.w3.org/2000/01/rdf-schema#label",
-            f"{FREEBASE_NAMESPACE}type.object.name",
-            f"{SKOS}prefLabel",
-            "http://schema.org/name",
-        }
+    suffixes: ClassVar[tuple[str, ...]] = (".nt", ".ntriples")
+    sample: ClassVar[bytes] = (
+        b"<http://a/s> <http://a/p> <http://a/o> .\nbroken\n"
+        b'<http://a/s> <http://www.w3.org/2000/01/rdf-schema#label> "Name"@en .\n'
     )
-    alias: frozenset[str] = frozenset({f"{FREEBASE_NAMESPACE}common.topic.alias", f"{SKOS}altLabel"})
-    type: frozenset[str] = frozenset(
-        {f"{RDF}type", f"{FREEBASE_NAMESPACE}type.object.type", "http://www.wikidata.org/prop/direct/P31"}
-    )
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
+        self.oxigraph = parser()
+        self.skips = skips
+        self.language = options.language
+        self.languages = Languages.read(options.language)
+        predicates = options.predicates
+        self.names, self.aliases, self.types, self.same = (
+            {canonical_id(predicate) for predicate in kind}
+            for kind in (predicates.name, predicates.alias, predicates.type, predicates.same)
+        )
+        self.blanks = ""
+
+    @classmethod
+    def sniff(cls, line: bytes, kind: SourceKind) -> bool:
+        """Tell whether a line begins as a triple."""
+        return line.lstrip().startswith((b"<", b"_:"))
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        """Read each block; a literal in another language is left out, and counted.
+
+        The blank nodes of a file are its own: their labels begin with a hash of its first block.
+        """
+        blocks = iter(blocks)
+        first = next(blocks)
+        self.blanks = hashlib.sha256(first.text).hexdigest()[:12]
+        for block in chain([first], blocks):
+            yield from self.read_block(block).batches()
+
+    def read_block(self, block: Block) -> Rows:
+        """Parse a block at once if each of its lines is a triple, else line by line."""
+        triples = self.parse_clean(block.text)
+        if triples is None:
+            return read_lines(block, self.read_line, self.skips)
+        rows = Rows()
+        self.skips.lines += len(triples)
+        for number, triple in enumerate(triples, block.first_line):
+            self.keep(number, triple, rows)
+        return rows
+
+    def read_line(self, number: int, line: str, rows: Rows, skips: Skips) -> None:
+        """Read one line."""
+        if line.lstrip().startswith("#"):
+            skips.add("comment", line=number, text=line, bad=False)
+            return
+        try:
+            (triple,) = self.parse(line.encode())
+        except (SyntaxError, ValueError) as error:
+            skips.add("no N-Triple", line=number, text=line, reason=PLACE.sub("", str(error)))
+        except MemoryError:
+            skips.add("no N-Triple", line=number, text=line, reason="a term of over 16 MiB")
+        else:
+            self.keep(number, triple, rows)
+
+    def keep(self, number: int, triple: Any, rows: Rows) -> None:
+        """Turn a triple into rows."""
+        target, literal = triple.object, isinstance(triple.object, self.oxigraph.Literal)
+        entity, relation, value = self.spell(triple.subject), self.spell(triple.predicate), self.spell(target)
+        rank = self.languages.rank(target.language) if literal else 0
+        fault = flaw(entity, relation, target.value if literal else value)
+        if fault:
+            self.skips.add(fault, line=number, text=f"{entity} {relation} {value}")
+        elif rank is None:
+            kind = f"literal in another language than {self.language!r}"
+            self.skips.add(kind, line=number, text=f"{entity} {relation} {value}", bad=False)
+        elif literal and relation in self.names | self.aliases:
+            text = decode_key(target.value) if relation.startswith(KEY_NAMESPACE) else target.value
+            keep_name(entity, ALIAS if relation in self.aliases else rank, text, number, rows, self.skips)
+        elif relation in self.same and not literal:
+            rows.redirects.append((entity, value))
+        else:
+            if relation in self.types and not literal:
+                rows.types.append((entity, value))
+            if literal or relation not in self.types or relation != FREEBASE_TYPE:
+                rows.facts.append((entity, relation, value))
+        rows.mark(number)
+
+    def spell(self, term: Any) -> str:
+        """Write a term as an id, or as N-Triples do if it is a literal or a blank node."""
+        if isinstance(term, self.oxigraph.NamedNode):
+            return canonical_id(term.value)
+        if self.blanks and isinstance(term, self.oxigraph.BlankNode):
+            return f"_:{self.blanks}.{term.value}"
+        return str(term)
+
+    def parse(self, text: bytes) -> Iterator[Any]:
+        """Parse N-Triples, real-world IRIs included."""
+        return self.oxigraph.parse(text, format=self.oxigraph.RdfFormat.N_TRIPLES, lenient=True)  # type: ignore[no-any-return]
+
+    def parse_clean(self, text: bytes) -> list[Any] | None:
+        """Parse a block at once; nothing unless every line of it is a triple.
+
+        After a quote that is never closed the parser reads on across lines, and it takes no term of over 16 MiB, so
+        that a block with an error is read line by line instead.
+        """
+        if b"\0" in text or b"\r" in text:
+            return None
+        try:
+            triples = list(self.parse(text))
+        except (SyntaxError, MemoryError):
+            return None
+        return triples if len(triples) == text.count(b"\n") else None
 
 
 def parser() -> Any:
@@ -44,74 +140,3 @@ def parser() -> Any:
             "reading N-Triples needs the package pyoxigraph; install it with: pip install 'kbtools[rdf]'"
         ) from error
     return pyoxigraph
-
-
-def read_ntriples(block: Block, *, predicates: Predicates, language: str, skips: Skips) -> Rows:
-    """Read a block of N-Triples; a literal in another language is left out, and counted."""
-    oxigraph = parser()
-    names, aliases, types = (
-        {canonical_id(predicate) for predicate in kind} for kind in (predicates.name, predicates.alias, predicates.type)
-    )
-
-    def keep(number: int, triple: Any, rows: Rows) -> None:
-        target, literal = triple.object, isinstance(triple.object, oxigraph.Literal)
-        entity, relation = spell(oxigraph, triple.subject), spell(oxigraph, triple.predicate)
-        value = spell(oxigraph, target)
-        fault = flaw(entity, relation, target.value if literal else value)
-        if fault:
-            skips.add(fault, line=number, text=f"{entity} {relation} {value}")
-        elif literal and not speaks(target.language, language):
-            kind = f"literal in another language than {language!r}"
-            skips.add(kind, line=number, text=f"{entity} {relation} {value}", bad=False)
-        elif literal and relation in names | aliases:
-            keep_name(entity, relation in aliases, target.value, number, rows, skips)
-        elif relation in types and not literal:
-            rows.types.append((entity, value))
-        else:
-            rows.facts.append((entity, relation, value))
-        rows.mark(number)
-
-    def read_line(number: int, line: str, rows: Rows, skips: Skips) -> None:
-        if line.lstrip().startswith("#"):
-            skips.add("comment", line=number, text=line, bad=False)
-            return
-        try:
-            (triple,) = parse(oxigraph, line.encode())
-        except (SyntaxError, ValueError) as error:
-            skips.add("no N-Triple", line=number, text=line, reason=PLACE.sub("", str(error)))
-        else:
-            keep(number, triple, rows)
-
-    triples = parse_clean(oxigraph, block.text)
-    if triples is None:
-        return read_lines(block, read_line, skips)
-    rows = Rows()
-    skips.lines += len(triples)
-    for number, triple in enumerate(triples, block.first_line):
-        keep(number, triple, rows)
-    return rows
-
-
-def spell(oxigraph: Any, term: Any) -> str:
-    """Write a term as an id, or as N-Triples do if it is a literal or a blank node."""
-    return canonical_id(term.value) if isinstance(term, oxigraph.NamedNode) else str(term)
-
-
-def parse(oxigraph: Any, text: bytes) -> Iterator[Any]:
-    """Parse N-Triples, real-world IRIs included."""
-    return oxigraph.parse(text, format=oxigraph.RdfFormat.N_TRIPLES, lenient=True)  # type: ignore[no-any-return]
-
-
-def parse_clean(oxigraph: Any, text: bytes) -> list[Any] | None:
-    """Parse a block at once; nothing unless every line of it is a triple.
-
-    After a quote that is never closed the parser reads on across lines, so that a block with an error is read
-    line by line instead.
-    """
-    if b"\0" in text or b"\r" in text:
-        return None
-    try:
-        triples = list(parse(oxigraph, text))
-    except SyntaxError:
-        return None
-    return triples if len(triples) == text.count(b"\n") else None

@@ -1,38 +1,26 @@
-"""Read any source: find its format, stream its rows, account for what was left out."""
+"""The reading of a source: its format is found, its rows are streamed, and what was left out is accounted for."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal, Protocol
 
-from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.ntriples import Predicates, read_ntriples
-from kbtools.indexers.readers.records import Batch, Kind
-from kbtools.indexers.readers.release import (
-    facts_in_columns,
-    read_fact,
-    read_lines,
-    statement_reader,
-    statements_in_columns,
-)
-from kbtools.indexers.readers.skips import Skips, shorten
-from kbtools.indexers.readers.sources import BLOCK, Block, lines_of, read_blocks
-from kbtools.indexers.readers.tables import TableReader
+from kbtools.indexers.readers.batches import Kind, RecordBatch
+from kbtools.indexers.readers.formats import find_format
+from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
+from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.sources import BLOCK, read_blocks
+from kbtools.kb.ids import FREEBASE_NAMESPACE
+from kbtools.plugins import READERS, load_class
 
-Format = Literal["release", "n-triples", "tsv", "csv", "jsonl"]
-SUFFIXES: dict[str, Format] = {
-    ".nt": "n-triples",
-    ".ntriples": "n-triples",
-    ".tsv": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-}
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
-OPENING = 100
-"""Lines that are looked at to find a format."""
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+
+SourceKind = Kind | Literal["any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +28,54 @@ class Source:
     """A file and the rows that are wanted from it; kind `any` takes facts, names and types alike."""
 
     path: Path
-    kind: Kind | Literal["any"]
+    kind: SourceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Predicates:
+    """Predicates of names, aliases, types and merged entities in RDF; every other one is a relation."""
+
+    name: frozenset[str] = frozenset(
+        {f"{RDFS}label", f"{FREEBASE_NAMESPACE}type.object.name", f"{SKOS}prefLabel", "http://schema.org/name"}
+    )
+    alias: frozenset[str] = frozenset({f"{FREEBASE_NAMESPACE}common.topic.alias", f"{SKOS}altLabel"})
+    type: frozenset[str] = frozenset(
+        {f"{RDF}type", f"{FREEBASE_NAMESPACE}type.object.type", "http://www.wikidata.org/prop/direct/P31"}
+    )
+    same: frozenset[str] = frozenset(
+        {"http://www.w3.org/2002/07/owl#sameAs", f"{FREEBASE_NAMESPACE}dataworld.gardening_hint.replaced_by"}
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How sources are read: the language of names, the meaning of predicates, columns, the share of bad lines."""
+    """How sources are read: languages of names, predicates, columns, lists in cells, share of bad lines, format.
 
-    language: str = "en"
+    `format` is the name of a reader or `module:Class`; without one it is found by suffix, else by the opening lines.
+    """
+
+    language: str = DEFAULT_LANGUAGES
     predicates: Predicates = field(default_factory=Predicates)
     columns: Mapping[str, str] = field(default_factory=dict)
     max_bad: float = 0.001
+    list_separator: str | None = None
+    format: str | None = None
+
+
+class Reader(Protocol):
+    """A format of files, an entry point in the group `kbtools.readers`.
+
+    `suffixes` are the file names it takes, without those of packing. A class may also have
+    `sniff(line: bytes, kind: SourceKind) -> bool`, for files whose suffix says nothing: is an opening line like mine?
+    """
+
+    suffixes: ClassVar[tuple[str, ...]]
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None: ...
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        """Yield the rows of a file's blocks in order; count in `skips` every line, and what is left out."""
+        ...
 
 
 class Meter:
@@ -70,9 +95,9 @@ class Meter:
 
 @dataclass(slots=True)
 class Reading:
-    """One pass over a source: iterate over `batches`, then `digest` and `skips` tell what was read.
+    """One pass over a source: iterate over `batches`, then `digest` and `skips` hold the account of what was read.
 
-    `progress` is told the bytes of the file that were read so far.
+    `progress` gets the bytes of the file that were read so far.
     """
 
     source: Source
@@ -85,92 +110,25 @@ class Reading:
     def __post_init__(self) -> None:
         self.skips = Skips(str(self.source.path), self.options.max_bad)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RecordBatch]:
         """Yield the rows of the wanted kind; raise TooManyBadLines at the end of a source with too many."""
         meter = Meter()
         blocks = read_blocks(self.source.path, digest=meter, block=self.block)
         first = next(blocks)
-        read = self.reader(find_format(self.source, first))
-        for block in chain([first], blocks):
-            for batch in read(block):
-                if self.source.kind in ("any", batch.kind):
-                    yield batch
-                else:
-                    kind = f"{batch.kind} in a file of {self.source.kind}"
-                    example = str(batch.table.slice(0, 1).to_pylist()[0])
-                    self.skips.add(kind, line=batch.line, text=example, bad=False, count=batch.table.num_rows)
-            self.progress(meter.size)
+        name = self.options.format or find_format(self.source.path, self.source.kind, first)
+        reader: Reader = load_class(READERS, name)(self.source, self.options, self.skips)
+        for batch in reader.read(self.metered(chain([first], blocks), meter)):
+            if self.source.kind in ("any", batch.kind) or batch.kind == "redirects":
+                yield batch
+            else:
+                kind = f"{batch.kind} in a file of {self.source.kind}"
+                example = str(batch.table.slice(0, 1).to_pylist()[0])
+                self.skips.add(kind, line=batch.line, text=example, bad=False, count=batch.table.num_rows)
         self.skips.check()
         self.digest = meter.hexdigest()
 
-    def reader(self, found: Format) -> Callable[[Block], Iterator[Batch]]:
-        """Choose the reader of blocks for a format."""
-        options, skips, source = self.options, self.skips, self.source
-        if found == "n-triples":
-            return lambda block: read_ntriples(
-                block, predicates=options.predicates, language=options.language, skips=skips
-            ).batches()
-        if found == "release":
-            return self.read_facts if source.kind == "facts" else self.read_statements
-        if source.kind == "any":
-            raise WrongFormat(f"{source.path}: --rdf takes N-Triples, found {found}", path=str(source.path))
-        table = TableReader(str(source.path), source.kind, f".{found}", options.columns)
-        return lambda block: table.read(block, skips).batches()
-
-    def read_facts(self, block: Block) -> Iterator[Batch]:
-        batch = facts_in_columns(block)
-        if batch is None:
-            yield from read_lines(block, read_fact, self.skips).batches()
-        else:
-            self.skips.lines += block.text.count(b"\n")
-            yield batch
-
-    def read_statements(self, block: Block) -> Iterator[Batch]:
-        found = statements_in_columns(block, self.options.language)
-        if found is None:
-            yield from read_lines(block, statement_reader(self.options.language), self.skips).batches()
-        else:
-            self.skips.lines += block.text.count(b"\n")
-            yield from found
-
-
-def find_format(source: Source, first: Block) -> Format:
-    """Tell a file's format by its suffix, else by the first of its opening lines that tells it."""
-    path = source.path
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
-    if suffixes and suffixes[-1] in SUFFIXES:
-        return SUFFIXES[suffixes[-1]]
-    content = ((number, line) for number, line in lines_of(first) if line.strip() and not line.startswith(b"#"))
-    opening = list(islice(content, OPENING))
-    for number, line in opening:
-        found = line_format(line, source.kind)
-        if found == "release" and source.kind == "facts" and line.startswith(b"<fb:"):
-            raise WrongFormat(
-                f"{path}:{number}: found {shorten(line.decode(errors='replace'))}, which names or types an entity, "
-                "expected facts; give the file to --names or --types",
-                path=str(path),
-                line=number,
-            )
-        if found:
-            return found
-    number, line = opening[0] if opening else (1, b"")
-    shown = shorten(line.decode(errors="replace")) if opening else "nothing but blank lines"
-    expected = {
-        "facts": "subject TAB relation TAB objects, N-Triples, or a table named .tsv, .csv or .jsonl",
-        "any": "N-Triples",
-    }.get(source.kind, "<fb:m.id> TAB <fb:predicate> TAB value TAB ., N-Triples, or a table named .tsv, .csv or .jsonl")
-    raise WrongFormat(
-        f"{path}:{number}: found {shown}, expected {expected}; check which file the option names",
-        path=str(path),
-        line=number,
-    )
-
-
-def line_format(line: bytes, kind: str) -> Format | None:
-    """Tell the format that one line is in, if it is like any."""
-    fields = line.split(b"\t")
-    if len(fields) == 4 and line.startswith(b"<fb:") and kind != "any":
-        return "release"
-    if line.lstrip().startswith((b"<", b"_:")):
-        return "n-triples"
-    return "release" if len(fields) == 3 and kind == "facts" else None
+    def metered(self, blocks: Iterable[Block], meter: Meter) -> Iterator[Block]:
+        """Report progress after each block."""
+        for block in blocks:
+            yield block
+            self.progress(meter.size)

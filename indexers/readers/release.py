@@ -5,43 +5,69 @@ Facts: `www.freebase.com/m/0abc` TAB relation TAB objects separated by spaces. N
 give the same rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from kbtools.indexers.readers.records import SCHEMAS, Batch, Rows, flaw
+from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, flaw
+from kbtools.indexers.readers.labels import Languages, keep_name
+from kbtools.indexers.readers.lines import BOM, Block, LineReader, read_lines
+from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.sources import BOM, Block, lines_of
-from kbtools.kb.ids import canonical_id, split_literal, unescape
+from kbtools.indexers.readers.table_columns import is_header
+from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape
 
 PREFIX = b"www.freebase.com/"
 DOTS = bytes.maketrans(b"/", b".")
-NAME_PREDICATES = {"type.object.name": False, "common.topic.alias": True}
+NAME_PREDICATES = {"type.object.name": 0, "common.topic.alias": ALIAS}
+"""Predicates of names, each with the rank of what it gives."""
+
 TYPE_PREDICATE = "type.object.type"
 
-LineReader = Callable[[int, str, Rows, Skips], None]
 
+class ReleaseReader:
+    """Read files of the release: facts where facts are wanted, else names and types."""
 
-def read_lines(block: Block, read: LineReader, skips: Skips) -> Rows:
-    """Read a block line by line, leaving out what cannot be text."""
-    rows = Rows()
-    for number, raw in lines_of(block):
-        skips.lines += 1
-        if not raw.strip():
-            skips.add("blank line", line=number, text="", bad=False)
-        elif b"\0" in raw:
-            skips.add("NUL byte", line=number, text=raw.decode(errors="replace"))
-        else:
-            try:
-                line = raw.decode()
-            except UnicodeDecodeError:
-                skips.add("invalid UTF-8", line=number, text=raw.decode(errors="backslashreplace"))
-                continue
-            read(number, line, rows, skips)
-            rows.mark(number)
-    return rows
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    sample: ClassVar[bytes] = (
+        b'<fb:m.01>\t<fb:type.object.name>\t"Jaws"@en\t.\n<fb:m.01>\tbroken\n'
+        b"<fb:m.01>\t<fb:type.object.type>\t<fb:film.film>\t.\n"
+    )
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
+        self.source = source
+        self.options = options
+        self.skips = skips
+
+    @classmethod
+    def sniff(cls, line: bytes, kind: SourceKind) -> bool:
+        """Tell whether a line is like those of the release; facts may be of any knowledge base."""
+        columns = line.count(b"\t") + 1
+        return (columns == 4 and line.startswith(b"<fb:") and kind != "any") or (columns == 3 and kind == "facts")
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        """Read each block in columns if it is clean, else line by line."""
+        for block in blocks:
+            batches = self.in_columns(block)
+            if batches is None:
+                yield from read_lines(block, self.line_reader(), self.skips).batches()
+            else:
+                self.skips.lines += block.text.count(b"\n")
+                yield from batches
+
+    def in_columns(self, block: Block) -> list[RecordBatch] | None:
+        if self.source.kind == "facts":
+            batch = None if self.options.list_separator else facts_in_columns(block)
+            return None if batch is None else [batch]
+        return statements_in_columns(block, self.options.language)
+
+    def line_reader(self) -> LineReader:
+        if self.source.kind == "facts":
+            return fact_reader(self.options.list_separator)
+        return statement_reader(self.options.language)
 
 
 def parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
@@ -69,21 +95,41 @@ def parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
 # --- facts
 
 
-def read_fact(number: int, line: str, rows: Rows, skips: Skips) -> None:
-    """Read one line of facts: subject, relation, and the objects that share them."""
-    fields = line.split("\t")
-    if len(fields) != 3:
-        skips.add(f"{len(fields)} columns where 3 were expected", line=number, text=line)
-        return
-    subject, relation = canonical_id(fields[0].strip(" ")), canonical_id(fields[1].strip(" "))
-    objects = [canonical_id(spelling) for spelling in fields[2].split(" ") if spelling]
-    if not subject or not relation or not objects or "" in objects:
-        skips.add("an empty column", line=number, text=line)
-        return
-    rows.facts.extend((subject, relation, entity) for entity in objects)
+def fact_reader(separator: str | None = None) -> LineReader:
+    """Make the reader of lines of facts: subject, relation, and the objects that share them.
+
+    Spaces divide Freebase's ids; any other object with spaces is one, unless a separator is given.
+    """
+
+    def read_fact(number: int, line: str, rows: Rows, skips: Skips) -> None:
+        fields = [field.strip(" ") for field in line.split("\t")]
+        if len(fields) != 3:
+            skips.add(f"{len(fields)} columns where 3 were expected", line=number, text=line)
+            return
+        if number == 1 and is_header("facts", fields):
+            skips.add("a header", line=number, text=line, bad=False)
+            return
+        subject, spellings = canonical_id(fields[0]), divide(fields[2], separator)
+        relation = canonical_property(fields[1], beside=subject)
+        objects = [canonical_id(spelling) for spelling in spellings]
+        if not subject or not relation or not objects or "" in objects:
+            skips.add("an empty column", line=number, text=line)
+        elif len(spellings) == 1 and " " in spellings[0] and any(map(is_freebase, spellings[0].split(" "))):
+            skips.add("an id of Freebase among words", line=number, text=line)
+        else:
+            rows.facts.extend((subject, relation, entity) for entity in objects)
+
+    return read_fact
 
 
-def facts_in_columns(block: Block) -> Batch | None:
+def divide(objects: str, separator: str | None) -> list[str]:
+    """Take the objects of a line apart."""
+    parts = [part.strip(" ") for part in objects.split(separator or " ")]
+    parts = [part for part in parts if part]
+    return parts if separator or all(map(is_freebase, parts)) else [objects]
+
+
+def facts_in_columns(block: Block) -> RecordBatch | None:
     """Read a clean block of facts at once; nothing if a line of it needs a closer look."""
     text = b"\n" + block.text
     starts = (b"\t", b" ", b"\n")
@@ -101,14 +147,15 @@ def facts_in_columns(block: Block) -> Batch | None:
     lists = pc.split_pattern(table.column(2).combine_chunks(), " ")
     parents = pc.list_parent_indices(lists)
     columns = [table.column(0).take(parents), table.column(1).take(parents), pc.list_flatten(lists)]
-    return Batch("facts", pa.Table.from_arrays(columns, schema=SCHEMAS["facts"]), block.first_line)
+    return RecordBatch("facts", pa.Table.from_arrays(columns, schema=SCHEMAS["facts"]), block.first_line)
 
 
 # --- names and types
 
 
 def statement_reader(language: str) -> LineReader:
-    """Make the reader of name and type lines that keeps names in one language, or in any if it is empty."""
+    """Make the reader of name and type lines that keeps names in some languages."""
+    languages = Languages.read(language)
 
     def read_statement(number: int, line: str, rows: Rows, skips: Skips) -> None:
         fields = line.split("\t")
@@ -127,29 +174,12 @@ def statement_reader(language: str) -> LineReader:
             literal = split_literal(value)
             if literal is None:
                 skips.add("a name that is no quoted literal", line=number, text=line)
-            elif not speaks(literal[1], language):
+            elif (rank := languages.rank(literal[1])) is None:
                 skips.add(f"name in another language than {language!r}", line=number, text=line, bad=False)
             else:
-                keep_name(entity, NAME_PREDICATES[predicate], unescape(literal[0]), number, rows, skips)
+                keep_name(entity, NAME_PREDICATES[predicate] or rank, unescape(literal[0]), number, rows, skips)
 
     return read_statement
-
-
-def keep_name(entity: str, alias: bool, text: str, number: int, rows: Rows, skips: Skips) -> None:
-    """Keep a name that has something to say."""
-    fault = flaw(entity, text) or ("" if text.strip() else "an empty name")
-    if fault:
-        skips.add(fault, line=number, text=f"{entity} {text}")
-    else:
-        rows.names.append((entity, alias, text))
-
-
-def speaks(tag: str | None, language: str) -> bool:
-    """Tell whether a literal's tag is of a language; one without a tag is of any."""
-    if not language or not tag:
-        return True
-    tag, language = tag.lower(), language.lower()
-    return tag == language or tag.startswith(language + "-")
 
 
 def angled(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -169,7 +199,7 @@ def unescaped(column: pa.StringArray) -> pa.StringArray | None:
     return None if flaw(*plain) else pc.replace_with_mask(column, mask, pa.array(plain, pa.string()))
 
 
-def statements_in_columns(block: Block, language: str) -> list[Batch] | None:
+def statements_in_columns(block: Block, language: str) -> list[RecordBatch] | None:
     """Read a clean block of names and types at once; nothing if a line of it needs a closer look."""
     table = parse_columns(block.text, columns=4)
     if table is None or not pc.all(pc.equal(table.column(3), ".")).as_py():
@@ -183,16 +213,20 @@ def statements_in_columns(block: Block, language: str) -> list[Batch] | None:
         types = angled(value)
         if types is None:
             return None
-        return [Batch("types", pa.Table.from_arrays([entities, types], schema=SCHEMAS["types"]), block.first_line)]
-    tag = f'"@{language or "en"}'
+        return [
+            RecordBatch("types", pa.Table.from_arrays([entities, types], schema=SCHEMAS["types"]), block.first_line)
+        ]
+    tag = f'"@{Languages.read(language).tags[0]}'
     if kinds <= NAME_PREDICATES.keys():
         if not pc.all(pc.and_(pc.starts_with(value, '"'), pc.ends_with(value, tag))).as_py():
             return None
-        alias = pc.equal(predicates, "common.topic.alias")
+        ranks = pc.if_else(pc.equal(predicates, "common.topic.alias"), ALIAS, 0).cast(pa.uint8())
         text = unescaped(pc.utf8_slice_codeunits(value, 1, -len(tag)).combine_chunks())
         if text is None or pc.any(pc.equal(pc.utf8_trim_whitespace(text), "")).as_py():
             return None
         return [
-            Batch("names", pa.Table.from_arrays([entities, alias, text], schema=SCHEMAS["names"]), block.first_line)
+            RecordBatch(
+                "names", pa.Table.from_arrays([entities, ranks, text], schema=SCHEMAS["names"]), block.first_line
+            )
         ]
     return None

@@ -1,4 +1,4 @@
-"""What a reader could not use: counted by kind, each kind with its first example."""
+"""Lines that a reader left out: counted by kind, each kind with its first example."""
 
 from dataclasses import dataclass, field
 
@@ -19,12 +19,16 @@ class Skip:
 
 @dataclass(slots=True)
 class Skips:
-    """The account of one source: `bad` kinds count against the share that is allowed, the others do not."""
+    """The account of one source: `bad` kinds count against the share that is allowed, the others do not.
+
+    `notes` are for who gave the source: what was understood otherwise than its name says, or not used.
+    """
 
     path: str
     max_bad: float
     lines: int = 0
     kinds: dict[str, Skip] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def add(self, kind: str, *, line: int, text: str, reason: object = "", bad: bool = True, count: int = 1) -> None:
         """Count lines that were left out, one unless told otherwise; the first example of a kind says the reason."""
@@ -33,6 +37,10 @@ class Skips:
         else:
             because = f" ({shorten(str(reason))})" if reason else ""
             self.kinds[kind] = Skip(kind, bad, count, f"{self.path}:{line}: {shorten(text)}{because}")
+
+    def note(self, note: str, *, line: int) -> None:
+        """Keep a note of what was noticed first at a line."""
+        self.notes.append(f"{self.path}:{line}: {note}")
 
     @property
     def bad(self) -> int:

@@ -5,14 +5,15 @@ import gzip
 import hashlib
 import io
 import lzma
+import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
 from kbtools.errors import SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
+from kbtools.indexers.readers.lines import BOM, Block
 
 BLOCK = 8 << 20
 """Bytes of text in a block; a longer line makes a longer block."""
@@ -21,12 +22,15 @@ PIECE = 1 << 16
 """Bytes unpacked at once: what is lost of a damaged file, at most."""
 
 HEAD = 512
+PAGE = 4096
+"""Bytes that are looked at for a page: the root of an OWL file stands behind a licence and its entities."""
+
 LONGEST_LINE = 64 << 20
 """Bytes: the longest line of FB5M has 0.2 MiB, an entity of Wikidata in JSON up to 10 MiB; a packed file without a
 line end unpacks no further than this."""
-BOM = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 HTML = (b"<!", b"<html", b"<head", b"<?xml", b"<rss")
+RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF|<Ontology\b")
 MAGIC = {
     ".gz": (b"\x1f\x8b",),
     ".bz2": (b"BZh",),
@@ -40,14 +44,6 @@ class Digest(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
     def hexdigest(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Whole lines of a file, and the number of the first of them, from 1."""
-
-    text: bytes
-    first_line: int
 
 
 class HashingFile:
@@ -192,7 +188,7 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK)
                 continue
             text = b"".join(parts)
             if opening:
-                refuse_page(path, text[:HEAD])
+                refuse_page(path, text[:PAGE])
                 text, opening = text.removeprefix(BOM), False
             if not piece:
                 break
@@ -246,6 +242,13 @@ def refuse_page(path: Path, start: bytes) -> None:
             path=str(path),
             line=1,
         )
+    if start.removeprefix(BOM).lstrip().startswith(b"<") and RDF_XML.search(start):
+        raise WrongFormat(
+            f"{path}:1: found RDF/XML (OWL), expected N-Triples or tables; "
+            "convert it with: rdfpipe -o nt FILE > FILE.nt (pip install rdflib)",
+            path=str(path),
+            line=1,
+        )
     if start.removeprefix(BOM).lstrip().lower().startswith(HTML):
         raise WrongFormat(
             f"{path}:1: found a web page ({start[:40].decode(errors='replace')!r}), expected data; "
@@ -253,9 +256,3 @@ def refuse_page(path: Path, start: bytes) -> None:
             path=str(path),
             line=1,
         )
-
-
-def lines_of(block: Block) -> Iterator[tuple[int, bytes]]:
-    """Yield each line of a block with its number, without its line end and the mark that files begin with."""
-    for number, line in enumerate(block.text.split(b"\n")[:-1], block.first_line):
-        yield number, line.rstrip(b"\r").removeprefix(BOM)

@@ -51,6 +51,11 @@ def canonical_property(spelling: str, *, beside: str) -> str:
     return canonical_id(spelling)
 
 
+def is_freebase(spelling: str) -> bool:
+    """Tell whether a spelling is of a topic of Freebase, or an address there."""
+    return canonical_id(spelling) != spelling or TOPIC.fullmatch(spelling) is not None
+
+
 def split_literal(spelling: str) -> tuple[str, str | None] | None:
     """Take a literal apart into its words, still escaped, and its language; nothing if it is no literal."""
     end = spelling.rfind('"')

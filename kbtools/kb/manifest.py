@@ -24,7 +24,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that went in: its size in bytes, its SHA-256, its lines, and the kinds that were left out of it."""
+    """A file that went in: its size in bytes, its SHA-256, its lines, the kinds that were left out of it, and notes."""
 
     path: str
     kind: str
@@ -32,6 +32,7 @@ class SourceFile:
     sha256: str
     lines: int
     skipped: tuple[tuple[str, int, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,13 @@ class Manifest:
                 found=record["normaliser"],
             )
         sources = tuple(
-            SourceFile(**{**source, "skipped": tuple(tuple(skip) for skip in source["skipped"])})
+            SourceFile(
+                **{
+                    **source,
+                    "skipped": tuple(tuple(skip) for skip in source["skipped"]),
+                    "notes": tuple(source.get("notes", ())),
+                }
+            )
             for source in record["sources"]
         )
         counts = {kind: Count(**count) for kind, count in record["counts"].items()}

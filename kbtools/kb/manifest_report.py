@@ -26,13 +26,13 @@ def counts_report(manifest: Manifest) -> str:
 
 
 def skipped_report(manifest: Manifest) -> str:
-    """Lay out every kind of line that was left out with its first example; empty if there is none."""
+    """Lay out every kind of line that was left out with its first example, and every note; empty if there is none."""
     lines = [
         f"skipped {count:,} of {source.lines:,} lines: {kind}; first: {example}\n"
         for source in manifest.sources
         for kind, count, example in source.skipped
     ]
-    return "".join(lines)
+    return "".join(lines + [f"noticed at {note}\n" for source in manifest.sources for note in source.notes])
 
 
 def statistics_report(manifest: Manifest) -> str:

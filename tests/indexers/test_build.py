@@ -16,8 +16,8 @@ from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt
 from kbtools.indexers.build import BuildProgress, Built, build
 from kbtools.indexers.form_store import FormStore, FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
+from kbtools.indexers.readers.batches import Kind
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.records import Kind
 
 KINDS: tuple[Kind, ...] = ("facts", "names", "types")
 

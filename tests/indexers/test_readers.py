@@ -11,6 +11,7 @@ import pytest
 import zstandard
 
 from kbtools.errors import InputError, SourceDamaged, TooManyBadLines, WrongFormat
+from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import file_digest
 
@@ -52,7 +53,7 @@ def kinds(read: Reading) -> dict[str, tuple[int, bool]]:
         ("dump", "any", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
         ("dump.nt", "facts", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
         ("mine.tsv", "facts", "subject\trelation\tobject\na\tr\tb\n", ("a", "r", "b")),
-        ("mine.csv", "names", "id,alias\na,b\n", ("a", True, "b")),
+        ("mine.csv", "names", "id,alias\na,b\n", ("a", ALIAS, "b")),
         ("mine.jsonl", "types", '{"id": "a", "type": "t"}\n', ("a", "t")),
         ("mine.NDJSON", "types", '{"id": "a", "type": "t"}\n', ("a", "t")),
     ],

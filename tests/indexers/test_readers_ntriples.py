@@ -1,14 +1,16 @@
 """N-Triples: Freebase's dump, Wikidata's and anyone's, clean or not."""
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.readers.ntriples import Predicates, read_ntriples
+from kbtools.indexers.readers.batches import ALIAS, Rows
+from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.ntriples import NTriplesReader
+from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.sources import Block
 
 NS = "http://rdf.freebase.com/ns/"
 WD = "http://www.wikidata.org/"
@@ -17,12 +19,15 @@ GOOD = "<http://a/s> <http://a/p> <http://a/o> ."
 FACT = ("http://a/s", "http://a/p", "http://a/o")
 
 
-def read(*lines: str, language: str = "en", first: int = 1, predicates: Predicates | None = None) -> tuple[Any, Skips]:
+def read_block(block: Block, *, language: str = "en", predicates: Predicates | None = None) -> tuple[Rows, Skips]:
     skips = Skips("file", 1.0)
+    options = ReadOptions(language=language, predicates=predicates or Predicates())
+    return NTriplesReader(Source(Path("file"), "any"), options, skips).read_block(block), skips
+
+
+def read(*lines: str, language: str = "en", first: int = 1, predicates: Predicates | None = None) -> tuple[Rows, Skips]:
     text = "".join(line + "\n" for line in lines).encode()
-    return read_ntriples(
-        Block(text, first), predicates=predicates or Predicates(), language=language, skips=skips
-    ), skips
+    return read_block(Block(text, first), language=language, predicates=predicates)
 
 
 def test_freebase_dump_lines_give_facts_names_aliases_and_types() -> None:
@@ -33,7 +38,7 @@ def test_freebase_dump_lines_give_facts_names_aliases_and_types() -> None:
         f"<{NS}m.01>\t<{NS}type.object.type>\t<{NS}film.film>\t.",
         f'<{NS}m.01>\t<http://rdf.freebase.com/key/wikipedia.en>\t"Jaws_$0028film$0029"\t.',
     )
-    assert rows.names == [("m.01", False, "Jaws"), ("m.01", True, "The Shark")]
+    assert rows.names == [("m.01", 0, "Jaws"), ("m.01", ALIAS, "The Shark")]
     assert rows.types == [("m.01", "film.film")]
     assert rows.facts == [
         ("m.01", "film.film.directed_by", "m.02"),
@@ -49,7 +54,10 @@ def test_wikidata_truthy_lines_give_types_facts_and_labels() -> None:
         f'<{WD}entity/Q42> {LABEL} "Douglas Adams"@en .',
     )
     assert rows.types == [(f"{WD}entity/Q42", f"{WD}entity/Q5")]
-    assert rows.facts == [(f"{WD}entity/Q42", f"{WD}prop/direct/P19", f"{WD}entity/Q350")]
+    assert rows.facts == [
+        (f"{WD}entity/Q42", f"{WD}prop/direct/P31", f"{WD}entity/Q5"),
+        (f"{WD}entity/Q42", f"{WD}prop/direct/P19", f"{WD}entity/Q350"),
+    ]
     assert rows.names == [(f"{WD}entity/Q42", False, "Douglas Adams")]
 
 
@@ -68,7 +76,7 @@ def test_predicates_are_configurable_in_any_spelling(spelling: str) -> None:
         f'<http://a/s> {LABEL} "a plain fact now" .',
         predicates=mine,
     )
-    assert rows.names == [("http://a/s", False, "Name"), ("http://a/s", True, "Nick")]
+    assert rows.names == [("http://a/s", False, "Name"), ("http://a/s", ALIAS, "Nick")]
     assert rows.facts == [("http://a/s", LABEL[1:-1], '"a plain fact now"')]
 
 
@@ -151,9 +159,7 @@ def test_two_broken_lines_that_look_like_one_triple_are_two() -> None:
     ],
 )
 def test_a_line_that_is_no_text_costs_itself_alone(line: bytes, kind: str) -> None:
-    skips = Skips("file", 1.0)
-    block = Block(b"\n".join([GOOD.encode(), line, GOOD.encode(), b""]), 1)
-    rows = read_ntriples(block, predicates=Predicates(), language="en", skips=skips)
+    rows, skips = read_block(Block(b"\n".join([GOOD.encode(), line, GOOD.encode(), b""]), 1))
     assert rows.facts == [FACT, FACT]
     assert {name: skip.count for name, skip in skips.kinds.items()} == {kind: 1}
     assert skips.kinds[kind].example.startswith("file:2: ")

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.readers.records import Batch, Rows
+from kbtools.indexers.readers.batches import ALIAS as ALIAS_RANK
+from kbtools.indexers.readers.batches import RecordBatch, Rows
+from kbtools.indexers.readers.labels import Languages
+from kbtools.indexers.readers.lines import Block, read_lines
 from kbtools.indexers.readers.release import (
+    fact_reader,
     facts_in_columns,
-    read_fact,
-    read_lines,
-    speaks,
     statement_reader,
     statements_in_columns,
 )
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.sources import Block
 
 FB = "www.freebase.com/"
 NAME, ALIAS, TYPE = "<fb:type.object.name>", "<fb:common.topic.alias>", "<fb:type.object.type>"
@@ -37,14 +37,14 @@ def by_lines(block: Block, read: Callable[..., Any]) -> tuple[Any, Skips]:
 
 
 def read_facts(*lines: str) -> tuple[Any, Skips]:
-    return by_lines(Block("".join(line + "\n" for line in lines).encode(), 1), read_fact)
+    return by_lines(Block("".join(line + "\n" for line in lines).encode(), 1), fact_reader())
 
 
 def read_statements(*lines: str, language: str = "en") -> tuple[Any, Skips]:
     return by_lines(Block("".join(line + "\n" for line in lines).encode(), 1), statement_reader(language))
 
 
-def rows_of(batches: Iterable[Batch]) -> list[tuple[Any, ...]]:
+def rows_of(batches: Iterable[RecordBatch]) -> list[tuple[Any, ...]]:
     return [(batch.kind, *row.values()) for batch in batches for row in batch.table.to_pylist()]
 
 
@@ -90,7 +90,7 @@ def test_a_line_without_a_fact_is_counted_where_it_stands(line: str, kind: str) 
 
 def test_invalid_utf_8_costs_its_own_line_alone() -> None:
     block = Block(b"\xff\xfe\n" + fact_line().encode() + b"\n", 5)
-    rows, skips = by_lines(block, read_fact)
+    rows, skips = by_lines(block, fact_reader())
     assert rows.facts == [("m.01", "film.film.genre", "m.02")]
     assert skips.kinds["invalid UTF-8"].example == r"file:5: '\\xff\\xfe'"
 
@@ -136,7 +136,7 @@ def test_facts_in_columns_are_the_facts_in_lines(lines: str) -> None:
     block = Block("".join(line + "\n" for line in lines).encode(), 3)
     batch = facts_in_columns(block)
     assume(batch is not None)
-    rows, skips = by_lines(block, read_fact)
+    rows, skips = by_lines(block, fact_reader())
     assert rows_of([batch]) == rows_of(rows.batches())
     assert skips.kinds == {}
 
@@ -179,7 +179,7 @@ def test_names_aliases_and_types_are_told_apart() -> None:
     rows, _ = read_statements(
         statement(NAME, '"Harry Potter"@en'), statement(ALIAS, '"Potter"@en'), statement(TYPE, "<fb:book.character>")
     )
-    assert rows.names == [("m.01", False, "Harry Potter"), ("m.01", True, "Potter")]
+    assert rows.names == [("m.01", False, "Harry Potter"), ("m.01", ALIAS_RANK, "Potter")]
     assert rows.types == [("m.01", "book.character")]
 
 
@@ -269,7 +269,7 @@ def test_names_in_other_languages_are_left_out_and_are_no_fault() -> None:
     ],
 )
 def test_a_tag_speaks_its_language_and_its_regions(tag: str | None, language: str, spoken: bool) -> None:
-    assert speaks(tag, language) is spoken
+    assert (Languages.read(language).rank(tag) is not None) is spoken
 
 
 TEXT = st.lists(
@@ -354,7 +354,7 @@ def test_clean_names_are_read_in_columns() -> None:
     block = Block("\n".join(lines).encode(), 1)
     assert rows_of(statements_in_columns(block, "en")) == [
         ("names", "m.01", False, "😀 Ångström"),
-        ("names", "m.01", True, 'a"@en "b"'),
+        ("names", "m.01", ALIAS_RANK, 'a"@en "b"'),
     ]
 
 

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.errors import KBToolsError, SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
-from kbtools.indexers.readers.sources import Block, file_digest, lines_of, read_blocks
+from kbtools.indexers.readers.lines import Block, lines_of
+from kbtools.indexers.readers.sources import file_digest, read_blocks
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from kbtools.cli.ahead import lines_at_hand
 from kbtools.cli.main import main
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
+from kbtools.read_ahead import lines_at_hand
 from kbtools.text.question import MarkedQuestion
 from tests.indexers.elastic.conftest import SmallServer
 

@@ -1,22 +1,27 @@
-"""What readers yield: tables of facts, names and types, and the lists that fill them row by row."""
+"""Arrow tables that readers yield, and the lists that fill them row by row."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import pyarrow as pa
 
-Kind = Literal["facts", "names", "types"]
+Kind = Literal["facts", "names", "types", "relations", "redirects"]
 
 SCHEMAS: dict[Kind, pa.Schema] = {
     "facts": pa.schema({"subject": pa.string(), "relation": pa.string(), "object": pa.string()}),
-    "names": pa.schema({"entity": pa.string(), "alias": pa.bool_(), "text": pa.string()}),
+    "names": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string()}),
     "types": pa.schema({"entity": pa.string(), "type": pa.string()}),
+    "relations": pa.schema({"relation": pa.string(), "text": pa.string()}),
+    "redirects": pa.schema({"old": pa.string(), "new": pa.string()}),
 }
+
+ALIAS = 255
+"""The rank of an alias. A name's is the place of its language in `--lang`, from 0: the lowest is the one shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RecordBatch:
     """Rows of one kind in the columns of its schema, with canonical ids and unescaped names.
 
     `line` is where the first of them was read.
@@ -29,39 +34,37 @@ class Batch:
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of every kind as they are read one by one; `lines` tells where the first of each kind was."""
+    """Rows of every kind as they are read one by one; `lines` holds where the first of each kind was."""
 
     facts: list[tuple[str, str, str]] = field(default_factory=list)
-    names: list[tuple[str, bool, str]] = field(default_factory=list)
+    names: list[tuple[str, int, str]] = field(default_factory=list)
     types: list[tuple[str, str]] = field(default_factory=list)
+    relations: list[tuple[str, str]] = field(default_factory=list)
+    redirects: list[tuple[str, str]] = field(default_factory=list)
     lines: dict[Kind, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.facts) + len(self.names) + len(self.types)
+        return sum(len(self.of(kind)) for kind in SCHEMAS)
+
+    def of(self, kind: Kind) -> Sequence[tuple[object, ...]]:
+        """Give the rows of a kind."""
+        rows: Sequence[tuple[object, ...]] = getattr(self, kind)
+        return rows
 
     def mark(self, line: int) -> None:
         """Note the line that rows were read from, if they are the first of their kind."""
-        if self.facts:
-            self.lines.setdefault("facts", line)
-        if self.names:
-            self.lines.setdefault("names", line)
-        if self.types:
-            self.lines.setdefault("types", line)
+        for kind in SCHEMAS:
+            if self.of(kind):
+                self.lines.setdefault(kind, line)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RecordBatch]:
         """Yield the rows as tables."""
-        filled: tuple[tuple[Kind, list[tuple[object, ...]]], ...] = (
-            ("facts", list(self.facts)),
-            ("names", list(self.names)),
-            ("types", list(self.types)),
-        )
-        for kind, rows in filled:
-            if rows:
-                schema = SCHEMAS[kind]
+        for kind, schema in SCHEMAS.items():
+            if rows := self.of(kind):
                 columns = [
                     pa.array(column, type) for column, type in zip(zip(*rows, strict=True), schema.types, strict=True)
                 ]
-                yield Batch(kind, pa.Table.from_arrays(columns, schema=schema), self.lines[kind])
+                yield RecordBatch(kind, pa.Table.from_arrays(columns, schema=schema), self.lines[kind])
 
 
 def flaw(*values: str) -> str:

@@ -1,0 +1,328 @@
+"""Tables with a header whose columns a separator divides: CSV and TSV, quoted as spreadsheets and pandas write them.
+
+A block is read in columns by Arrow; its odd rows, and a block that is not clean, are read row by row in Python. Both
+give the same rows.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from kbtools.errors import WrongFormat
+from kbtools.indexers.readers.batches import RecordBatch, Rows
+from kbtools.indexers.readers.lines import BOM, Block, lines_of
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.table_columns import TableColumns
+
+QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
+LONGEST_CELL = 1_000
+"""Lines that a quoted cell may span; an open quote costs no more than these before its line counts as bad."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedBlock:
+    """A block as columns of text, the lines of rows with another number of columns, and whether cells span lines."""
+
+    columns: pa.Table
+    ragged: list[int]
+    spanning: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRow:
+    """Cells of a row and the lines it spans; or what is wrong with it; `open` if a quote is not closed by the end."""
+
+    cells: list[str]
+    lines: int = 1
+    fault: str = ""
+    open: bool = False
+
+
+class DelimitedReader:
+    """Read a table whose first line is its header; `separator` is the usual one, others are recognised."""
+
+    suffixes: ClassVar[tuple[str, ...]]
+    sample: ClassVar[bytes]
+    separator: ClassVar[str]
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
+        self.table = TableColumns(source, options, skips)
+        self.skips = skips
+        self.divider = self.separator
+        self.header: list[str] = []
+        self.places: dict[str, int] = {}
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        """Read blocks, carrying the start of a row that a quoted cell continues in the next one."""
+        rest = Block(b"", 1)
+        for block in blocks:
+            joined = Block(rest.text + block.text, rest.first_line if rest.text else block.first_line)
+            batches, rest = self.read_block(joined, last=False)
+            yield from batches
+        if rest.text:
+            yield from self.read_block(rest, last=True)[0]
+
+    def read_block(self, block: Block, *, last: bool) -> tuple[list[RecordBatch], Block]:
+        """Read the rows of a block; give what is left of it, a row without its end."""
+        if not self.header:
+            block = self.read_header(block)
+        if not block.text:
+            return [], block
+        text = block.text.replace(b"\r\n", b"\n")
+        end = self.end_of_rows(text, last=last)
+        parsed = None if end is None else self.in_columns(text[:end])
+        if end is None or parsed is None or (parsed.spanning and parsed.ragged):
+            return self.by_rows(block, last=last)
+        columns = {name: parsed.columns.column(place).combine_chunks() for name, place in self.places.items()}
+        batches, odd = self.table.batches(columns, block.first_line)
+        if odd and parsed.spanning:
+            return self.by_rows(block, last=last)
+        lines = text[:end].count(b"\n")
+        self.skips.lines += lines - len(odd) - len(parsed.ragged)
+        if odd or parsed.ragged:
+            whole = np.setdiff1d(np.arange(lines), parsed.ragged)[odd].tolist() + parsed.ragged
+            split = text[:end].split(b"\n")
+            for line in sorted(whole):
+                batches += self.by_rows(Block(split[line] + b"\n", block.first_line + line), last=True)[0]
+        return batches, Block(text[end:], block.first_line + lines)
+
+    def read_header(self, block: Block) -> Block:
+        """Take the first line that is not blank for the header, and give the rest of the block."""
+        for number, raw in lines_of(block):
+            self.skips.lines += 1
+            if not raw.strip():
+                self.skips.add("blank line", line=number, text="", bad=False)
+                continue
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError as error:
+                raise WrongFormat(
+                    f"{self.table.path}:{number}: found invalid UTF-8 in the header; save the file as UTF-8",
+                    path=self.table.path,
+                    line=number,
+                ) from error
+            self.choose_header(line, number)
+            after = number + 1 - block.first_line
+            return Block(block.text.split(b"\n", after)[after], number + 1)
+        return Block(b"", block.first_line)
+
+    def choose_header(self, line: str, number: int) -> None:
+        """Divide the header by the usual separator, or by another if only that one gives the columns needed."""
+        for separator in (self.separator, *SEPARATORS):
+            header = [head.strip() for head in split_cells(line, separator)]
+            if not self.table.missing(self.table.heads(header)):
+                break
+        else:
+            separator, header = self.separator, [head.strip() for head in split_cells(line, self.separator)]
+        advice = (
+            "; its columns seem to be divided by several spaces, write tabs" if re.search(r"\S {2,}\S", line) else ""
+        )
+        heads = self.table.check_header(header, number, advice=advice)
+        self.places = {name: header.index(head) for name, head in heads.items()}
+        if separator != self.separator:
+            self.skips.note(f"columns divided by {SEPARATORS[separator]}", line=number)
+        self.divider, self.header = separator, header
+
+    def end_of_rows(self, text: bytes, *, last: bool) -> int | None:
+        """Find the end of the last whole row; nothing if the block is not clean, or not to be told."""
+        if b"\0" in text or b"\r" in text or BOM in text:
+            return None
+        if b'"' not in text or last:
+            return len(text)
+        if self.divider == "\t":
+            end = text.rfind(b"\n", 0, -1) + 1
+            return None if begins_cell(text[text.rfind(b"\n", 0, end - 1) + 1 : end].decode(errors="replace")) else end
+        return last_row_end(text, self.divider)
+
+    def in_columns(self, text: bytes) -> ParsedBlock | None:
+        """Read whole rows at once; nothing if Arrow would read them otherwise than the line reader does."""
+        tabs = self.divider == "\t"
+        quotes = b'"' in text and not tabs
+        if quotes and last_row_end(text, self.divider) != len(text):
+            return None
+        ragged: list[int] = []
+
+        def leave_out(row: pyarrow.csv.InvalidRow) -> str:
+            ragged.append(row.number - 1)
+            return "skip"
+
+        heads = [f"{place} {head}" for place, head in enumerate(self.header)]
+        try:
+            columns = pyarrow.csv.read_csv(
+                pa.BufferReader(text),
+                read_options=pyarrow.csv.ReadOptions(column_names=heads, use_threads=False, block_size=len(text) + 1),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self.divider, quote_char='"' if quotes else False, double_quote=quotes, escape_char=False,
+                    newlines_in_values=quotes, ignore_empty_lines=False, invalid_row_handler=leave_out,
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(heads, pa.string()), strings_can_be_null=False
+                ),
+            )  # fmt: skip
+        except pa.ArrowInvalid:
+            return None
+        if not tabs and any(
+            pc.max(pc.binary_length(column)).as_py() > csv.field_size_limit()
+            for column in columns.columns
+            if len(column)
+        ):
+            return None
+        if tabs and b'"' in text:
+            if ragged:
+                return None
+            columns = columns.from_arrays([unquote_column(column) for column in columns.columns], names=heads)
+        return ParsedBlock(columns, ragged, spanning=len(columns) + len(ragged) != text.count(b"\n"))
+
+    def by_rows(self, block: Block, *, last: bool) -> tuple[list[RecordBatch], Block]:
+        """Read row by row, whatever the block holds; give what is left of it, a row without its end."""
+        rows = Rows()
+        lines = list(lines_of(block))
+        place = 0
+        while place < len(lines):
+            number, raw = lines[place]
+            row = self.row_at(lines, place)
+            if row.open and not last and len(lines) - place < LONGEST_CELL:
+                rest = b"".join(line + b"\n" for _, line in lines[place:])
+                return list(rows.batches()), Block(rest, number)
+            self.skips.lines += row.lines
+            line = raw.decode(errors="backslashreplace")
+            if not raw.strip():
+                self.skips.add("blank line", line=number, text="", bad=False)
+            elif row.fault:
+                kind, _, reason = row.fault.partition(": ")
+                self.skips.add(kind, line=number, text=line, reason=reason)
+            elif len(row.cells) != len(self.header):
+                kind = f"{len(row.cells)} columns where {len(self.header)} were expected"
+                self.skips.add(kind, line=number, text=line)
+            else:
+                record = {name: row.cells[column] for name, column in self.places.items()}
+                self.table.keep(record, number, line, rows)
+                rows.mark(number)
+            place += row.lines
+        return list(rows.batches()), Block(b"", 0)
+
+    def row_at(self, lines: list[tuple[int, bytes]], place: int) -> ReadRow:
+        """Read the row that begins at a line."""
+        raw = lines[place][1]
+        if b"\0" in raw:
+            return ReadRow([], fault="NUL byte")
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError:
+            return ReadRow([], fault="invalid UTF-8")
+        if self.divider == "\t":
+            return self.tab_row_at(lines, place, line)
+        if '"' not in line and "\r" not in line and len(line) < csv.field_size_limit():
+            return ReadRow(line.split(self.divider))
+        return self.quoted_row_at(lines, place)
+
+    def tab_row_at(self, lines: list[tuple[int, bytes]], place: int, line: str) -> ReadRow:
+        """Read a row of TSV: a quote that is closed on a later line counts only where the lines alone are no rows."""
+        literal = ReadRow([unquote(cell) for cell in line.split("\t")])
+        if not begins_cell(line):
+            return literal
+        if place + 1 == len(lines):
+            return replace(literal, open=True)
+        if len(literal.cells) == len(self.header) and lines[place + 1][1].count(b"\t") + 1 == len(self.header):
+            return literal
+        quoted = self.quoted_row_at(lines, place)
+        if len(quoted.cells) == len(self.header):
+            return quoted
+        return replace(literal, open=quoted.open)
+
+    def quoted_row_at(self, lines: list[tuple[int, bytes]], place: int) -> ReadRow:
+        """Read a row whose quoted cells may go on for some lines."""
+        ahead = (raw.decode(errors="surrogateescape") + "\n" for _, raw in islice(lines, place, place + LONGEST_CELL))
+        reader = csv.reader(ahead, delimiter=self.divider, strict=True)
+        try:
+            return ReadRow(next(reader), lines=reader.line_num)
+        except csv.Error as error:
+            return ReadRow([], fault=f"no CSV row: {error}", open="unexpected end" in str(error))
+
+
+class CSVReader(DelimitedReader):
+    """Read CSV: strict about quotes, since a comma may stand in a cell."""
+
+    suffixes = (".csv",)
+    separator = ","
+    sample = b'subject,relation,object\nQ1,capital,"New York, City"\nbroken\nQ2,"of\nland",Q1\n'
+
+
+class TSVReader(DelimitedReader):
+    """Read TSV: a cell is quoted if its quotes are whole, and taken as it is otherwise."""
+
+    suffixes = (".tsv", ".tab")
+    separator = "\t"
+    sample = b'subject\trelation\tobject\nQ1\tcapital\tQ2\nbroken\nQ2\tname\t"The ""Big"" Apple"\n'
+
+
+def split_cells(line: str, separator: str) -> list[str]:
+    """Divide a header, whose cells may be quoted."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True))
+    except csv.Error:
+        return line.split(separator)
+
+
+def begins_cell(line: str) -> bool:
+    """Tell whether a line of TSV may begin a quoted cell that goes on in the next."""
+    return any(cell.startswith('"') and not QUOTED.fullmatch(cell) for cell in line.rstrip("\n").split("\t"))
+
+
+def unquote(cell: str) -> str:
+    """Take off the quotes of a cell that is quoted as a whole."""
+    quoted = QUOTED.fullmatch(cell)
+    return quoted[1].replace('""', '"') if quoted else cell
+
+
+def unquote_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Take off the quotes of every cell that is quoted as a whole, as `unquote` does."""
+    quoted = pc.and_(
+        pc.starts_with(column, '"'), pc.and_(pc.ends_with(column, '"'), pc.greater(pc.binary_length(column), 1))
+    )
+    if not pc.any(quoted).as_py():
+        return column
+    inner = pc.utf8_slice_codeunits(column, 1, -1)
+    whole = pc.and_(quoted, pc.invert(pc.match_substring(pc.replace_substring(inner, '""', ""), '"')))
+    return pc.if_else(whole, pc.replace_substring(inner, '""', '"'), column)
+
+
+def last_row_end(text: bytes, separator: str) -> int | None:
+    """Find the end of the last row whose quotes are closed; nothing if a quote stands where it may not.
+
+    Stands for a parser with two states, outside and inside of quotes, over runs of quotes: outside a run must begin
+    its cell, and opens it if it is odd; inside an odd run closes the cell, and must end it.
+    """
+    data = np.frombuffer(b"\n" + text, dtype=np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    newlines = np.flatnonzero(data == ord("\n"))[1:]
+    if not len(quotes):
+        return len(text)
+    first = np.flatnonzero(np.diff(quotes, prepend=-2) > 1)
+    starts = quotes[first]
+    lengths = np.diff(first, append=len(quotes))
+    odd = lengths % 2 == 1
+    inside = (np.cumsum(odd) - odd) % 2 == 1
+    before, after = data[starts - 1], data[np.minimum(starts + lengths, len(data) - 1)]
+    opens, ends = ~inside, (inside & odd) | (~inside & ~odd)
+    if not (divides(before[opens], separator).all() and divides(after[ends], separator).all()):
+        return None
+    outside = newlines[np.searchsorted(starts[odd], newlines) % 2 == 0]
+    return int(outside[-1]) if len(outside) else 0
+
+
+def divides(characters: NDArray[np.uint8], separator: str) -> NDArray[np.bool_]:
+    """Tell which characters stand between cells."""
+    between: NDArray[np.bool_] = (characters == ord(separator)) | (characters == ord("\n"))
+    return between

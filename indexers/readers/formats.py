@@ -1,0 +1,113 @@
+"""Finding the format of a file: by its suffix, else by its opening lines; others' formats are refused by name."""
+
+import logging
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbtools.errors import BrokenPlugin, MissingDependency, WrongFormat
+from kbtools.indexers.readers.lines import Block, lines_of
+from kbtools.indexers.readers.skips import shorten
+from kbtools.plugins import READERS, list_plugins, load_plugin
+
+if TYPE_CHECKING:
+    from kbtools.indexers.readers.reading import SourceKind
+
+logger = logging.getLogger(__name__)
+
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+OPENING = 100
+"""Lines that are looked at to find a format."""
+
+CONVERT = "convert it with: rdfpipe -o nt FILE > FILE.nt (pip install rdflib)"
+TERM = rb"(?:<[^>]*>|_:\S+)"
+FOREIGN = {
+    "Turtle": (re.compile(rb"@?(?:prefix|base) +[^\t]*<", re.IGNORECASE), CONVERT),
+    "N-Quads": (
+        re.compile(rb"%b\s+<[^>]*>\s+(?:%b|\".*\"\S*)\s+%b\s*\.\s*" % (TERM, TERM, TERM)),
+        "leave the fourth term out, with: riot --output=ntriples FILE > FILE.nt (Apache Jena)",
+    ),
+    "a JSON array": (re.compile(rb"\s*\[\s*(?:\{.*)?"), "write one object a line: jq -c '.[]' FILE > FILE.jsonl"),
+}
+"""Formats that are none of ours: how a line of them begins, and what to do."""
+
+
+def find_format(path: Path, kind: "SourceKind", first: Block) -> str:
+    """Name the reader of a file, from its suffix or from the first of its opening lines that tells."""
+    content = ((number, line) for number, line in lines_of(first) if line.strip() and not line.startswith(b"#"))
+    opening = list(islice(content, OPENING))
+    if opening:
+        refuse_foreign(path, *opening[0])
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
+    sniffers = []
+    for name, reader in readers():
+        if suffixes and suffixes[-1] in reader.suffixes:
+            return name
+        if hasattr(reader, "sniff"):
+            sniffers.append((name, reader))
+    for number, line in opening:
+        for name, reader in sniffers:
+            if not reader.sniff(line, kind):
+                continue
+            if name == "release" and kind == "facts" and line.startswith(b"<fb:"):
+                raise WrongFormat(
+                    f"{path}:{number}: found {shorten(line.decode(errors='replace'))}, which names or types an entity, "
+                    "expected facts; give the file to --names or --types",
+                    path=str(path),
+                    line=number,
+                )
+            return name
+    raise unknown_format(path, kind, *(opening[0] if opening else (1, b"")))
+
+
+def readers() -> Iterator[tuple[str, Any]]:
+    """Load the readers one by one, our own first, so that nobody's broken one stands in their way.
+
+    The release comes before N-Triples, as which its lines could be read too.
+    """
+    offers = [(points[0].dist is None or points[0].dist.name != "kbtools", name) for name, points in plugins()]
+    for strange, name in sorted(offers, key=lambda offer: (offer[0], offer[1] != "release", offer[1])):
+        try:
+            yield name, load_plugin(READERS, name)
+        except (BrokenPlugin, MissingDependency) as error:
+            if not strange:
+                raise
+            logger.warning("left out a reader: %s", error)
+
+
+def plugins() -> list[tuple[str, list[Any]]]:
+    return list(list_plugins(READERS).items())
+
+
+def refuse_foreign(path: Path, number: int, line: bytes) -> None:
+    """Refuse what is in a format that no reader takes, with the way to convert it."""
+    for name, (pattern, advice) in FOREIGN.items():
+        if pattern.match(line) and (name == "Turtle" or pattern.fullmatch(line)):
+            raise WrongFormat(
+                f"{path}:{number}: found {name} ({shorten(line.decode(errors='replace'))}), which kbtools does not "
+                f"read; {advice}",
+                path=str(path),
+                line=number,
+            )
+
+
+def unknown_format(path: Path, kind: "SourceKind", number: int, line: bytes) -> WrongFormat:
+    """Say what was found and expected, and what the line may be after all."""
+    shown = shorten(line.decode(errors="replace")) if line else "nothing but blank lines"
+    tables = "a table named .tsv, .csv or .jsonl"
+    expected = {
+        "facts": f"subject TAB relation TAB objects, N-Triples, or {tables}",
+        "any": "N-Triples",
+        "relations": tables,
+        "redirects": f"N-Triples or {tables}",
+    }.get(kind, f"<fb:m.id> TAB <fb:predicate> TAB value TAB ., N-Triples, or {tables}")
+    advice = "check which file the option names"
+    if kind != "any":
+        if line.startswith(b"{"):
+            advice += "; name JSON Lines .jsonl, or give --format jsonl"
+        elif separator := next((name for name in ("\t", ";", "|", ",", "  ") if line.count(name.encode()) > 1), None):
+            advice += f"; of a table with a header, its columns divided by {separator!r}, "
+            advice += "replace them by tabs" if separator == "  " else "say so with --format csv"
+    return WrongFormat(f"{path}:{number}: found {shown}, expected {expected}; {advice}", path=str(path), line=number)

@@ -1,0 +1,80 @@
+"""Reading in one thread while another works on what was read."""
+
+from collections.abc import Iterable, Iterator
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import TypeVar
+
+T = TypeVar("T")
+
+AHEAD = 2
+"""Batches that a reader may be ahead: one is being made while one waits."""
+
+MOST_LINES = 64
+"""Lines at hand that are taken together: enough for one request to a cluster to carry many questions."""
+
+
+class Ahead(Iterator[list[T]]):
+    """Items of an iterable, read in a thread of their own up to `depth` ahead; its errors are raised here."""
+
+    def __init__(self, items: Iterable[T], depth: int, *, most: int = 1) -> None:
+        self.queue: Queue[tuple[T] | BaseException | None] = Queue(depth)
+        self.most = most
+        self.stopped = Event()
+        self.last: BaseException | None = None
+        self.ended = False
+        self.thread = Thread(target=self.read, args=(items,), daemon=True)
+        self.thread.start()
+
+    def read(self, items: Iterable[T]) -> None:
+        last: BaseException | None = None
+        try:
+            for item in items:
+                self.queue.put((item,))
+                if self.stopped.is_set():
+                    return
+        except BaseException as error:  # carried to the thread that works, and raised there
+            last = error
+        self.queue.put(last)
+
+    def __next__(self) -> list[T]:
+        """Give what is there already, at least one item and at most `most`, without waiting for more."""
+        items: list[T] = []
+        while not self.ended and len(items) < self.most:
+            try:
+                entry = self.queue.get(block=not items)
+            except Empty:
+                break
+            if isinstance(entry, tuple):
+                items.append(entry[0])
+            else:
+                self.last, self.ended = entry, True
+        if items:
+            return items
+        if self.last is not None:
+            error, self.last = self.last, None
+            raise error
+        raise StopIteration
+
+    def stop(self) -> None:
+        """Stop the thread, which may wait for room."""
+        self.stopped.set()
+        while self.thread.is_alive():
+            if not self.queue.empty():
+                self.queue.get()
+            self.thread.join(0.01)
+
+
+def read_ahead(batches: Iterable[T]) -> Iterator[T]:
+    """Yield batches that are read a few ahead; their thread ends with this iterator."""
+    ahead = Ahead(batches, AHEAD)
+    try:
+        for (batch,) in ahead:
+            yield batch
+    finally:
+        ahead.stop()
+
+
+def lines_at_hand(lines: Iterable[str], most: int = MOST_LINES) -> Iterator[list[str]]:
+    """Yield lists of lines: in a dialogue one at a time, of a file `most` at once; a thread that waits is left to."""
+    return Ahead(lines, 2 * most, most=most)
