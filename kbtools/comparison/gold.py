@@ -1,6 +1,6 @@
-"""The gold answers as rows of a knowledge base, and what keeps a question from being answered at all."""
+"""Gold answers as rows of a knowledge base, the faults that keep a question from being answered, and gold mentions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -8,19 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.mentions import label_mention
 from kbtools.linking.strict import link_strictly
+from kbtools.pruning.tagging import Tagger, word_span
 from kbtools.questions import AnnotatedQuestion
 from kbtools.text.question import Question
 
 TOGETHER = 64
 """Questions that are announced together, as in `kbtools.answering`."""
 
+TAGGED_AT_ONCE = 512
+"""Questions that a tagger reads in one call: its spans grow with the square of a question's words."""
+
 ABSENT = -1
 """The row of what a knowledge base does not hold."""
 
 
 class Fault(IntEnum):
-    """Why no system can be right about a question; it stays in every denominator and counts as wrong."""
+    """The reason why no system can be right about a question, which counts as wrong all the same."""
 
     NONE = 0
     UNKNOWN_SUBJECT = 1
@@ -83,7 +88,7 @@ def rows_of(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
 
 
 def find_faults(kb: KnowledgeBase, subject: NDArray[np.int64], relation: NDArray[np.int64]) -> NDArray[np.int8]:
-    """Say what a knowledge base lacks of each gold pair."""
+    """Find the fault of each gold pair: (questions,)."""
     known, place = np.unique(np.maximum(subject, 0).astype(np.uint32), return_inverse=True)
     pairs = kb.relations_of(known)
     stated = set(zip(np.repeat(known, np.diff(pairs.starts)).tolist(), pairs.values.tolist(), strict=True))
@@ -96,3 +101,26 @@ def find_faults(kb: KnowledgeBase, subject: NDArray[np.int64], relation: NDArray
         (~named, Fault.UNNAMED_SUBJECT),
     ]
     return np.select([test for test, _ in tests], [fault for _, fault in tests], Fault.NONE).astype(np.int8)
+
+
+def mark_mentions(
+    kb: KnowledgeBase, tagger: Tagger, gold: Gold, progress: Callable[[int], None]
+) -> dict[str, NDArray[np.int8]]:
+    """Mark the questions whose mention the gold subject's names tell, and those where a tagger finds it: (questions,).
+
+    The mention is the longest name of the gold subject in the question; a tagger finds it if it is the most probable.
+    """
+    labelled, right = np.zeros(len(gold), dtype=np.int8), np.zeros(len(gold), dtype=np.int8)
+    for start in range(0, len(gold), TAGGED_AT_ONCE):
+        spans: dict[int, tuple[int, int]] = {}
+        for at, question in enumerate(gold.texts[start : start + TAGGED_AT_ONCE], start):
+            subject = int(gold.subject[at])
+            mention = None if subject == ABSENT else label_mention(kb, question, subject=subject)
+            if mention and (span := word_span(question, mention)):
+                spans[at] = span
+        probable = tagger.spans([gold.texts[at] for at in spans]) if spans else []
+        for (at, span), log_probability in zip(spans.items(), probable, strict=True):
+            labelled[at] = 1
+            right[at] = span == divmod(int(np.argmax(log_probability)), log_probability.shape[1])
+        progress(min(start + TAGGED_AT_ONCE, len(gold)))
+    return {"labelled": labelled, "right": right}

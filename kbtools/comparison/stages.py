@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from kbtools.answering import Answerer
 from kbtools.comparison.column_store import Columns, find_columns, read_columns, write_columns
 from kbtools.comparison.fingerprints import Fingerprints, identify, step_versions, tagger_identity
-from kbtools.comparison.gold import ABSENT, Gold, find_gold
+from kbtools.comparison.gold import ABSENT, Gold, find_gold, mark_mentions
 from kbtools.comparison.grid import Cell, file_name
 from kbtools.comparison.lost_questions import remove_examples, write_examples
 from kbtools.comparison.object_check import ObjectCheck
 from kbtools.comparison.outcomes import find_outcomes
 from kbtools.comparison.pools import GoldPools, gather_gold_pools
 from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS
-from kbtools.comparison.taggers import judge_tagger
 from kbtools.comparison.weighting import Weighting, cell_weights, tune_cell
 from kbtools.errors import RunUnusable
 from kbtools.questions import AnnotatedQuestion
@@ -116,7 +115,7 @@ class Stages:
         path, fingerprint = self.path(TAGGERS, name), self.prints.tagger(tagger_identity(name, self.answerer.models))
         if find_columns(path, fingerprint) is None:
             tagger, progress = self.answerer.make_tagger(), self.watched(f"tagger {name}")
-            arrays = judge_tagger(self.answerer.kb, tagger, self.gold, progress)
+            arrays = mark_mentions(self.answerer.kb, tagger, self.gold, progress)
             write_columns(path, Columns(fingerprint, arrays, {"tagger": name}))
 
     def path(self, stage: str, *names: str) -> Path:

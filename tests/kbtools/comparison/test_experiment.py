@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kbtools.answering import Answerer
+from kbtools.comparison import column_store, gold, object_check, run_folder
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.report.markup import markdown_page
@@ -27,6 +28,7 @@ from kbtools.errors import (
 )  # fmt: skip
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
+from kbtools.ranking import score
 from kbtools.storage import locked
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -334,3 +336,56 @@ def test_two_comparisons_in_one_folder_are_not_mixed(answerer: Answerer, request
 
     with locked(run.folder / RECORD), pytest.raises(BuildLocked, match="another process is building it"):
         compare(answerer, request_for())
+
+
+def test_batches_change_no_outcome(
+    sample_memory: Answerer, sample_run: Run, request_for: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in [(score, "AT_ONCE"), (gold, "TOGETHER"), (object_check, "TOGETHER")]:
+        monkeypatch.setattr(module, name, 3)
+
+    run = compare(Answerer(sample_memory.kb), request_for())
+
+    timed = {"milliseconds"}
+    assert {cell: {name: columns[name].tolist() for name in columns.arrays if name not in timed}
+            for cell, columns in run.cells.items()} == {
+        cell: {name: columns[name].tolist() for name in columns.arrays if name not in timed}
+        for cell, columns in sample_run.cells.items()
+    }  # fmt: skip
+
+
+def test_columns_of_another_version_are_computed_again(
+    answerer: Answerer, request_for: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = files(compare(answerer, request_for()))
+    monkeypatch.setattr(column_store, "FORMAT_VERSION", column_store.FORMAT_VERSION + 1)
+
+    after = files(compare(answerer, request_for()))
+
+    assert all(before[name] != after[name] for name in before)
+
+
+def test_a_run_of_another_version_is_refused(
+    answerer: Answerer, request_for: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare(answerer, request_for())
+    monkeypatch.setattr(run_folder, "FORMAT_VERSION", run_folder.FORMAT_VERSION - 1)
+
+    with pytest.raises(RunUnusable, match="written by another version of kbtools; give another --out"):
+        compare(answerer, request_for())
+
+
+def test_examples_of_a_cell_that_is_another_now_are_removed(
+    answerer: Answerer, request_for: Ask, tmp_path: Path
+) -> None:
+    grid = Grid(("n-gram",), ("mine",))
+    write_model(tmp_path / "models" / "relation" / "mine", "old")
+    run = compare(answerer, request_for(grid=grid, errors=1))
+    before = {path.name for path in (run.folder / "errors").iterdir()}
+    write_model(tmp_path / "models" / "relation" / "mine", "new")
+
+    compare(answerer, request_for(grid=grid))
+
+    after = {path.name for path in (run.folder / "errors").iterdir()}
+    assert before - after == {name for name in before if "mine" in name}
+    assert after

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.answering import Answerer
+from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
-from kbtools.comparison.figures import quotient, run_figures
+from kbtools.comparison.figures import SHARES, cell_figures, quotient, run_figures
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, find_causes
 from kbtools.comparison.run_folder import Run
@@ -218,3 +219,93 @@ def values(run: Run) -> dict[tuple[str, ...], float]:
                 }
         found |= {(*one.cell, cause.label, "lost"): lost for cause, (_, lost) in one.causes.items()}
     return found
+
+
+ZERO = ("strict", "object", "given_subject", "bound", "oracle", "first", "last", "pool", "milliseconds")
+
+WHOLE: dict[str, float] = dict.fromkeys(ZERO, 0.0) | {"recalled": 1, "subjects": 1, "subject_kept": 1}
+"""The outcomes of a question that is recalled, with one subject, and lost."""
+
+
+def share(name: str, *outcomes: Mapping[str, float]) -> tuple[float, float]:
+    """Give the numerator and the denominator of a figure of some questions."""
+    columns = {key: np.array([{**WHOLE, **outcome}[key] for outcome in outcomes]) for key in WHOLE}
+    part, whole = SHARES[name](columns)
+    return float(part.sum()), float(whole.sum())
+
+
+def test_subject_counts_are_taken_within_the_recalled() -> None:
+    lost = {"recalled": 0, "subjects": 1, "strict": 0.0}
+    outcomes = [{"strict": 1.0}, {"strict": 0.5}, lost, {"subjects": 3, "strict": 1.0}, lost | {"subjects": 3}]
+
+    assert share("single_subject", *outcomes) == (1.5, 2)
+    assert share("multi_subject", *outcomes) == (1.0, 1)
+
+
+def test_a_pool_without_subjects_is_neither_single_nor_multi() -> None:
+    empty = {"recalled": 0, "subjects": 0}
+
+    assert share("single_subject", empty) == share("multi_subject", empty) == (0, 0)
+
+
+def test_relations_are_counted_where_the_subject_was_kept() -> None:
+    outcomes = [{"given_subject": 0.5}, {"given_subject": 0.0}, {"subject_kept": 0.0}]
+
+    assert share("relation_given_subject", *outcomes) == (0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("accuracy", "strict"),
+        ("object_accuracy", "object"),
+        ("recall", "recalled"),
+        ("ambiguity_bound", "bound"),
+        ("oracle", "oracle"),
+        ("ties_first_by_id", "first"),
+        ("ties_last_by_id", "last"),
+        ("pool_mean", "pool"),
+        ("milliseconds", "milliseconds"),
+    ],
+)
+def test_other_figures_are_over_all_questions(name: str, column: str) -> None:
+    lost = dict.fromkeys(WHOLE, 0)
+
+    assert share(name, lost | {column: 1}, lost, lost) == (1, 3)
+
+
+def test_quantiles_of_pools_are_those_of_numpy(sample_run: Run) -> None:
+    for found in run_figures(sample_run, Resamples(len(sample_run))):
+        pool = sample_run.cells[found.cell]["pool"]
+        assert found.figures["pool_median"].value == np.median(pool)
+        assert found.figures["pool_p95"].value == np.quantile(pool, 0.95)
+
+
+def test_questions_without_candidates_are_counted(sample_run: Run) -> None:
+    cell, columns = next(iter(sample_run.cells.items()))
+    emptied = Columns(
+        "print", {**columns.arrays, "pool": np.where(np.arange(36) < 5, 0, columns["pool"])}, columns.facts
+    )
+
+    assert cell_figures(replace(sample_run, cells={cell: emptied}), cell, Resamples(36)).unanswered == 5
+
+
+def test_an_interval_holds_the_middle_95_per_cent() -> None:
+    assert interval(np.arange(1001.0)) == (25, 975)
+    assert interval(np.array([1.0, np.nan])) == (1, 1)
+
+
+def test_pairs_are_compared_on_the_same_resamples() -> None:
+    worse = np.array([1.0, 0.0] * 500)
+    better = np.minimum(worse + np.array(([0.0] * 99 + [1.0]) * 10), 1)
+
+    (found,) = compare_cells({ONE: better, OTHER: worse}, Resamples(1000))
+
+    assert found.won == 10
+    assert 0.003 < found.low < found.difference == 0.01 < found.high < 0.018
+
+
+def test_a_difference_that_no_resample_turns_is_as_sure_as_the_rounds_allow() -> None:
+    (found,) = compare_cells({ONE: np.ones(9), OTHER: np.zeros(9)}, Resamples(9, rounds=99))
+
+    assert found.bootstrap == 2 / 100

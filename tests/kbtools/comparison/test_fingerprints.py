@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kbtools import version
+from kbtools import plugins, version
 from kbtools.answering import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.fingerprints import plugin_identity, scorer_identity
@@ -121,6 +121,7 @@ def test_a_plugin_that_stays_is_the_same(module: Path, tmp_path: Path) -> None:
 def test_a_release_of_somebody_elses_distribution_is_another_plugin(
     tmp_path: Path, module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(plugins, "installed_points", plugins.installed_points.__wrapped__)
     folder = tmp_path / "theirs-1.0.dist-info"
     folder.mkdir()
     (folder / "entry_points.txt").write_text("[kbtools.scorers]\ntheirs = scorer_under_development:Mine\n")
