@@ -52,7 +52,7 @@ def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: E
 def vectors_record(kb: EmbeddedKB) -> dict[str, Any] | None:
     """Tell what is known of the vectors beside a knowledge base; nothing where there are none."""
     try:
-        record = read_vectors_record(kb.path, kb)
+        record = read_vectors_record(kb.path, kb.manifest)
     except VectorsMissing:
         return None
     told = {name: record[name] for name in ("kind", "dim", "count", "subject")}

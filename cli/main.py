@@ -19,6 +19,7 @@ COMMANDS = {
     "compare": "Compare pruners and scorers on questions with known answers.",
     "report": "Write tables, pictures and a page of a comparison.",
     "info": "Show what a knowledge base holds.",
+    "check": "Compare the files of a knowledge base with their checksums.",
     "remove": "Delete a knowledge base, or leftovers of builds, from a cluster.",
     "rollback": "Point a knowledge base on a cluster at the version before.",
     "train": "Train the models of a knowledge base.",

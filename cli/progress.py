@@ -1,6 +1,9 @@
 """Progress of a long command: phases as lines, the reading of files as a bar, signals that end it cleanly."""
 
+import os
 import signal
+import socket
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,20 +12,43 @@ from types import FrameType
 from kbtools.cli.display import echo, visible
 from kbtools.indexers.build import BuildProgress, Phase
 
+UNWINDING = 0.7
+"""Seconds, so that a process that is told to stop has ended within one."""
+
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let a signal that ends the process unwind the work, so that it leaves nothing behind."""
+    """Let a signal that ends the process unwind the work, so that it leaves nothing behind.
+
+    A signal that is ignored stays so: nohup. Libraries may keep Python from its handlers for many seconds, so a thread
+    hears of the signal too, and ends the process where the work was not unwound within `UNWINDING` seconds; what that
+    leaves beside the target is removed by the next run.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    def end_anyway() -> None:
+        with hearing:
+            while number := hearing.recv(1):
+                if number[0] in heard and not unwound.wait(UNWINDING):
+                    os._exit(128 + number[0])
+
+    heard = {number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN}
+    before = {number: signal.signal(number, stop) for number in heard}
+    unwound = threading.Event()
+    hearing, telling = socket.socketpair()
+    telling.setblocking(False)
+    told_before = signal.set_wakeup_fd(telling.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=end_anyway, daemon=True).start()
     try:
         yield
     finally:
+        unwound.set()
+        signal.set_wakeup_fd(told_before)
         for number, handler in before.items():
             signal.signal(number, handler)
+        telling.close()
 
 
 @contextmanager

@@ -12,15 +12,19 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from kbtools.errors import KBMissing, KBUnusable, NothingBuilt, OutputUnusable
-from kbtools.indexers.embedded import FILES, MANIFEST, EmbeddedKB, read_manifest
+from kbtools.errors import KBMissing, KBUnusable, NothingBuilt, OutputUnusable, VectorsMissing
+from kbtools.indexers.checksums import compare_files
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
+from kbtools.indexers.kb_folder import MANIFEST, WORK, is_ours, read_manifest
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
-from kbtools.indexers.readers.sources import check_source, file_digest
+from kbtools.indexers.readers.sources import check_source
+from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.writing import Writer
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
 from kbtools.read_ahead import read_ahead
-from kbtools.storage import built_folder, write_record
+from kbtools.storage import built_folder, file_digest, find_stranger, locked, write_record
 
 logger = logging.getLogger(__name__)
 
@@ -73,18 +77,19 @@ def build(
     """Build a knowledge base from sources; do nothing where the folder holds them already.
 
     Raises InputError for a source that cannot be used and BuildError otherwise; the old knowledge base stays as it
-    was, and nothing is left beside it, unless the build succeeds. The work tables take at most `memory`, and the
-    disk beyond it.
+    was, and nothing is left beside it, unless the build succeeds. Vectors beside the old one are kept where both have
+    the same content. The work tables take at most `memory`, and the disk beyond it.
     """
     for source in sources:
         check_source(source.path)
     check_target(out)
     if not force and (old := unchanged(sources, out, options)):
         return Built(old, fresh=False)
-    with built_folder(out) as folder:
+    with ExitStack() as held, built_folder(out, ours=is_ours) as folder:
         manifest = write_knowledge(sources, folder, options=options, watch=watch, memory=memory)
         check(folder, manifest)
         write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
+        keep_vectors(out, folder, manifest, held)
         watch.done("check", "every file and count as written")
     return Built(manifest, fresh=True)
 
@@ -92,18 +97,42 @@ def build(
 def check_target(out: Path) -> None:
     """Refuse to replace anything but an empty folder, or a knowledge base that nothing else was put into."""
     try:
-        found = set(os.listdir(out))
+        names = set(os.listdir(out))
     except FileNotFoundError:
         return
     except NotADirectoryError as error:
         raise OutputUnusable(f"{out}: is a file or inside one; choose a new folder for --out", path=str(out)) from error
     except OSError as error:
         raise OutputUnusable(f"{out}: cannot be opened ({error.strerror})", path=str(out)) from error
-    if found and (MANIFEST not in found or found - FILES):
-        other = min(found - FILES or found)
+    stranger = find_stranger(out.resolve(), is_ours)
+    if names and (MANIFEST not in names or stranger):
         raise OutputUnusable(
-            f"{out}: holds {other!r}, which would be lost; choose a new folder for --out", path=str(out)
+            f"{out}: holds {str(stranger or min(names))!r}, which would be lost; choose a new folder for --out",
+            path=str(out),
         )
+
+
+def keep_vectors(old: Path, new: Path, manifest: Manifest, held: ExitStack) -> None:
+    """Link the vectors of the old folder into the new one where both have the same content; else say that they go.
+
+    Nobody writes other vectors into the old folder from here on until `held` ends, when the new one is in its place.
+    """
+    if not (old / FOLDER).is_dir():
+        return
+    held.enter_context(locked(old.resolve() / FOLDER))
+    try:
+        read_vectors_record(old, manifest)
+    except VectorsMissing:
+        return
+    except KBUnusable as error:
+        logger.warning("%s; those that are there now are deleted", error)
+        return
+    (new / FOLDER).mkdir()
+    for name in (RECORD, INDEX, ROWS):
+        try:
+            os.link(old / FOLDER / name, new / FOLDER / name)
+        except OSError:  # a file system without links
+            shutil.copyfile(old / FOLDER / name, new / FOLDER / name)
 
 
 def option_record(options: ReadOptions) -> dict[str, object]:
@@ -122,7 +151,10 @@ def option_record(options: ReadOptions) -> dict[str, object]:
 
 
 def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Manifest | None:
-    """Give the old manifest where the same files, by checksum, were read in the same way by the same versions."""
+    """Give the old manifest where the same files, by checksum, were read in the same way by the same versions.
+
+    There is none where a file of the old knowledge base is damaged, so that it is built again.
+    """
     try:
         old = read_manifest(out)
         EmbeddedKB(out)
@@ -132,8 +164,13 @@ def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Man
     before = Counter((source.kind, source.bytes) for source in old.sources)
     if not same or before != Counter((source.kind, source.path.stat().st_size) for source in sources):
         return None
-    hashes = Counter((source.kind, file_digest(source.path)) for source in sources)
-    return old if hashes == Counter((source.kind, source.sha256) for source in old.sources) else None
+    hashes = Counter((source.kind, source_digest(source.path)) for source in sources)
+    if hashes != Counter((source.kind, source.sha256) for source in old.sources):
+        return None
+    damage = next((line for line in compare_files(out, old.files, old.checksums, "it is built again")), None)
+    if damage:
+        logger.warning(damage)
+    return None if damage else old
 
 
 def versions() -> dict[str, str]:
@@ -145,7 +182,7 @@ def write_knowledge(
     sources: Sequence[Source], folder: Path, *, options: ReadOptions, watch: BuildProgress, memory: str
 ) -> Manifest:
     """Write every file of a knowledge base but its manifest, which is given back."""
-    work = folder / "work"
+    work = folder / WORK
     work.mkdir()
     threads = os.cpu_count() or 1
     with Staging(work, threads=threads, memory=memory) as tables, ExitStack() as files:
@@ -181,6 +218,8 @@ def write_knowledge(
             "types_of_unknown_entities": strangers,
         }
     shutil.rmtree(work)
+    written = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    hashed = writer.checksums()
     return Manifest(
         digest=writer.digest(),
         counts={
@@ -192,9 +231,8 @@ def write_knowledge(
         sources=tuple(read),
         lengths=tuple(sorted(lengths)),
         statistics=statistics,
-        files={
-            str(path.relative_to(folder)): path.stat().st_size for path in sorted(folder.rglob("*")) if path.is_file()
-        },
+        files={name: path.stat().st_size for name, path in written.items()},
+        checksums={name: hashed.get(name) or file_digest(path) for name, path in written.items()},
         options=option_record(options),
         versions=versions(),
         built=datetime.now(UTC).isoformat(timespec="seconds"),

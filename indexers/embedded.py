@@ -1,73 +1,30 @@
 """The embedded knowledge base: one folder, opened through the memory map, shared by any number of processes."""
 
-import os
-import stat
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import KBMissing, KBUnusable
+from kbtools.errors import KBUnusable
+from kbtools.indexers.checksums import INDEX_AGAIN, require_files
 from kbtools.indexers.column_files import StringTable, read_column
-from kbtools.indexers.faiss_index import FOLDER, FaissVectors
+from kbtools.indexers.faiss_index import FaissVectors
 from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
+from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, find_damage, read_manifest
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
-from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
+from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.linking.similarity import LONGEST_NAME, rescore
-from kbtools.storage import beside, is_being_built, read_record
 
-MANIFEST = "manifest.msgpack"
-FORMS = "forms.lmdb"
-FUZZY = "fuzzy"
-COLUMNS = {
-    "alias.first": "<u8",
-    "alias.is_alias": "u1",
-    "fact.first": "<u8",
-    "fact.relation": "<u4",
-    "fact.first_object": "<u8",
-    "fact.object": "<u4",
-    "type.first": "<u8",
-    "type.type": "<u4",
-}
-"""Per entity: where its aliases, its pairs and its types start. Per pair: its relation, where its objects start."""
-
-STRINGS = ("alias.text", "entity.id", "relation.id", "type.id")
-FILES = {MANIFEST, FORMS, FUZZY, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
-FILES |= {FOLDER, *(beside(Path(FOLDER), role).name for role in ("lock", "building", "old"))}
-"""What lies in the folder of a knowledge base."""
+P = ParamSpec("P")
+R = TypeVar("R")
 
 PREFIXED = 50
-
-
-def read_manifest(path: Path) -> Manifest:
-    """Read what a knowledge base says of itself; raise KBMissing or KBUnusable."""
-    try:
-        found = os.listdir(path)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        next_step = f"build it with kbtools index --out {path}"
-        if is_being_built(path):
-            next_step = "another process is building it, ask again when that one is done"
-        problem = "not a folder" if path.exists() else "no such knowledge base"
-        raise KBMissing(f"{path}: {problem}; {next_step}", path=str(path)) from error
-    except OSError as error:
-        raise KBUnusable(f"{path}: cannot be opened ({error.strerror}); check who may read it") from error
-    if MANIFEST not in found:
-        raise KBMissing(
-            f"{path}: not a knowledge base (it has no {MANIFEST}); name the folder that kbtools index --out made",
-            path=str(path),
-        )
-    record = read_record(path / MANIFEST, name=FORMAT_NAME, version=FORMAT_VERSION, cure="index again")
-    try:
-        return Manifest.from_record(record)
-    except KBUnusable as error:
-        raise KBUnusable(f"{path}: {error}", path=str(path), **error.facts) from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise KBUnusable(f"{path / MANIFEST}: damaged ({error!r}); index again", path=str(path)) from error
 
 
 def folder_identity(path: Path) -> tuple[int, int] | None:
@@ -79,18 +36,33 @@ def folder_identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def size_of(path: Path) -> int | None:
-    """Give the bytes of a file; nothing if it is none or cannot be reached."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+def within(grouped: Grouped, count: int) -> Grouped:
+    """Refuse rows beyond the end of the table that they point into."""
+    if len(grouped.values) and int(grouped.values.max()) >= count:
+        raise IndexError(f"row {int(grouped.values.max())} of a table of {count}")
+    return grouped
+
+
+def explained(method: Callable[Concatenate["EmbeddedKB", P], R]) -> Callable[Concatenate["EmbeddedKB", P], R]:
+    """Let a look-up that fails over damaged files say which file is damaged; other errors stay what they are."""
+
+    @wraps(method)
+    def look_up(self: "EmbeddedKB", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except (IndexError, ValueError, OverflowError, MemoryError, RuntimeError, lmdb.Error) as error:
+            if damage := self.explain(error):
+                raise KBUnusable(damage, path=str(self.path)) from error
+            raise
+
+    return look_up
 
 
 def gather(starts: NDArray[Any], values: NDArray[Any], rows: EntityRows) -> Grouped:
     """Collect the runs of several rows of a table that is stored one run after the other."""
     begin, end = starts[rows].astype(np.int64), starts[rows.astype(np.int64) + 1].astype(np.int64)
+    if ((begin > end) | (end > len(values))).any():
+        raise IndexError("a run that begins behind its end, or ends behind the values")
     bounds = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(end - begin, out=bounds[1:])
     positions = np.arange(bounds[-1]) + np.repeat(begin - bounds[:-1], end - begin)
@@ -120,14 +92,8 @@ class EmbeddedKB(BackendDefaults):
         """Open every file; raise KBUnusable where one is not as it was written, or the folder was just replaced."""
         self.manifest = manifest
         self.vector_index: FaissVectors | None = None
-        for name, size in self.manifest.files.items():
-            file = self.path / name
-            if size_of(file) != size:
-                raise KBUnusable(
-                    f"{file}: missing or not the {size:,} bytes that the build wrote; "
-                    "the knowledge base is damaged, index again",
-                    path=str(file),
-                )
+        self.damage = ""
+        require_files(self.path, manifest.files, manifest.checksums, INDEX_AGAIN)
         self.columns = {name: read_column(self.path / name, dtype) for name, dtype in COLUMNS.items()}
         self.entity_ids = StringTable(self.path / "entity.id")
         self.relation_ids = StringTable(self.path / "relation.id")
@@ -136,17 +102,35 @@ class EmbeddedKB(BackendDefaults):
         self.forms = FormStore.open(self.path / FORMS)
         self.fuzzy = FuzzyIndex(self.path / FUZZY, texts=self.alias_texts)
 
+    def __reduce__(self) -> tuple[type["EmbeddedKB"], tuple[Path]]:
+        """Pickle by path: whoever unpickles it opens the folder."""
+        return EmbeddedKB, (self.path.absolute(),)
+
+    def explain(self, error: Exception) -> str:
+        """Say which file is damaged where a look-up failed; nothing where all files are as they were written."""
+        if not self.damage and not self.manifest.checksums:
+            self.damage = (
+                f"{self.path}: a look-up failed ({error!r}), and there are no checksums to find a damaged file by; "
+                "index again"
+            )
+        self.damage = self.damage or next(map(str, find_damage(self.path, self.manifest)), "")
+        return self.damage
+
     @cached_property
+    @explained
     def relations(self) -> Sequence[str]:
         return tuple(self.relation_ids)
 
     @cached_property
+    @explained
     def types(self) -> Sequence[str]:
         return tuple(self.type_ids)
 
+    @explained
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         return self.forms.lookup(forms, self.alias_texts)
 
+    @explained
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
         if not form or len(form) > LONGEST_NAME:
             return []
@@ -154,12 +138,17 @@ class EmbeddedKB(BackendDefaults):
         recalled.update(self.forms.forms_with_prefix(form, limit=PREFIXED))
         return rescore(form, recalled, limit=limit, cutoff=cutoff)
 
+    @explained
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         return self.forms.name_frequency(words)
 
+    @explained
     def relations_of(self, entities: EntityRows) -> Grouped:
-        return gather(self.columns["fact.first"], self.columns["fact.relation"], entities)
+        return within(
+            gather(self.columns["fact.first"], self.columns["fact.relation"], entities), len(self.relation_ids)
+        )
 
+    @explained
     def objects_of(self, entity: int, relation: int) -> EntityRows:
         first, last = (int(row) for row in self.columns["fact.first"][entity : entity + 2])
         pair = first + int(np.searchsorted(self.columns["fact.relation"][first:last], relation))
@@ -168,6 +157,7 @@ class EmbeddedKB(BackendDefaults):
         begin, end = (int(row) for row in self.columns["fact.first_object"][pair : pair + 2])
         return self.columns["fact.object"][begin:end]
 
+    @explained
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
         pairs = self.columns["fact.first"][first : last + 1].astype(np.int64)
         objects = self.columns["fact.first_object"][pairs[0] : pairs[-1] + 1].astype(np.int64)
@@ -178,31 +168,37 @@ class EmbeddedKB(BackendDefaults):
         columns = (np.repeat(subjects, counts), np.repeat(relations, counts), found)
         return np.stack(columns, axis=1).astype(np.int64)
 
+    @explained
     def types_of(self, entities: EntityRows) -> Grouped:
-        return gather(self.columns["type.first"], self.columns["type.type"], entities)
+        return within(gather(self.columns["type.first"], self.columns["type.type"], entities), len(self.type_ids))
 
+    @explained
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         first, objects = self.columns["fact.first"], self.columns["fact.first_object"]
         rows = entities.astype(np.int64)
         counts: NDArray[np.int64] = (objects[first[rows + 1]] - objects[first[rows]]).astype(np.int64)
         return counts
 
+    @explained
     def ids(self, entities: EntityRows) -> list[str]:
         return [self.entity_ids[row] for row in entities.tolist()]
 
+    @explained
     def names(self, entities: EntityRows) -> list[str | None]:
         firsts = self.columns["alias.first"][entities].tolist()
         ends = self.columns["alias.first"][entities.astype(np.int64) + 1].tolist()
         return [self.alias_texts[first] if first < end else None for first, end in zip(firsts, ends, strict=True)]
 
+    @explained
     def aliases(self, entity: int) -> list[str]:
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
         return [self.alias_texts[row] for row in range(first, last)]
 
     def vectors(self) -> FaissVectors:
         if self.vector_index is None:
-            self.vector_index = FaissVectors(self.path, self)
+            self.vector_index = FaissVectors(self.path, self.manifest)
         return self.vector_index
 
+    @explained
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         return [self.entity_ids.find(entity_id) for entity_id in ids]

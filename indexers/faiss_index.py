@@ -10,16 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import BadSetting, KBUnusable, MissingDependency, VectorsMissing
+from kbtools.indexers.checksums import require_files
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
 from kbtools.plugins import install_command
-from kbtools.storage import built_folder, read_record, write_record
+from kbtools.storage import built_folder, file_digest, read_record, write_record
 
 logger = logging.getLogger(__name__)
 
 FOLDER = "vectors"
 RECORD, INDEX, ROWS = "vectors.msgpack", "index.faiss", "rows.npy"
+VECTOR_FILES = frozenset({RECORD, INDEX, ROWS, f"{RECORD}.new"})
+"""What the folder of vectors holds; the last is a record half-written."""
+
 FORMAT_NAME, FORMAT_VERSION = "kbtools-vectors", 1
 
 KINDS = ("flat", "ivf", "hnsw")
@@ -67,7 +72,7 @@ def write_vectors(
         kept.append(rows)
     if not index.ntotal:
         raise VectorsMissing(f"{path}: none of its entities has a vector, so that there is nothing to search")
-    with built_folder(path / FOLDER) as folder:
+    with built_folder(path / FOLDER, ours=lambda file: str(file) in VECTOR_FILES) as folder:
         faiss.write_index(index, os.fspath(folder / INDEX))
         np.save(folder / ROWS, np.concatenate(kept), allow_pickle=False)
         record = {
@@ -78,9 +83,10 @@ def write_vectors(
             "subject": vectors.origin.subject,
             "model": vectors.origin.model,
             "files": {name: (folder / name).stat().st_size for name in (INDEX, ROWS)},
+            "checksums": {name: file_digest(folder / name) for name in (INDEX, ROWS)},
         }
         write_record(folder / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
-    return FaissVectors(path, kb)
+    return FaissVectors(path, kb.manifest)
 
 
 def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: int) -> Any:
@@ -104,7 +110,12 @@ def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: i
     return index
 
 
-def read_vectors_record(path: Path, kb: KnowledgeBase) -> dict[str, Any]:
+def vectors_cure(path: Path) -> str:
+    """Say what makes the vectors beside a knowledge base again."""
+    return f"make the vectors again with kbtools index vectors --kb {path}"
+
+
+def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
     """Read what the vectors beside a knowledge base say of themselves.
 
     Raises VectorsMissing where there are none, KBUnusable where they are damaged or of another knowledge base.
@@ -116,33 +127,31 @@ def read_vectors_record(path: Path, kb: KnowledgeBase) -> dict[str, Any]:
             "that needs none",
             path=str(path),
         )
-    cure = f"make the vectors again with kbtools index vectors --kb {path}"
-    record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=cure)
-    if record["kb"] != kb.manifest.digest:
+    record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=vectors_cure(path))
+    if record["kb"] != manifest.digest:
         raise KBUnusable(
             f"{folder}: its vectors belong to a knowledge base with digest {record['kb'][:12]}, this one has "
-            f"{kb.manifest.digest[:12]}; make them again with kbtools index vectors",
+            f"{manifest.digest[:12]}; {vectors_cure(path)}",
             path=str(folder),
         )
-    for name, size in record["files"].items():
-        if not (folder / name).is_file() or (folder / name).stat().st_size != size:
-            raise KBUnusable(
-                f"{folder / name}: missing or not the {size:,} bytes that were written; make the vectors again "
-                "with kbtools index vectors",
-                path=str(folder),
-            )
+    require_files(folder, record["files"], record.get("checksums", {}), vectors_cure(path))
     return record
 
 
 class FaissVectors:
     """The vectors of an embedded knowledge base; see `VectorIndex` for what each method promises."""
 
-    def __init__(self, path: Path, kb: KnowledgeBase) -> None:
+    def __init__(self, path: Path, manifest: Manifest) -> None:
         """Open the vectors beside a knowledge base through the memory map; raise as `read_vectors_record` does."""
-        record, folder = read_vectors_record(path, kb), path / FOLDER
+        record, folder = read_vectors_record(path, manifest), path / FOLDER
         faiss = load_faiss()
-        self.index = faiss.read_index(os.fspath(folder / INDEX), faiss.IO_FLAG_MMAP_IFC)
-        self.rows: EntityRows = np.load(folder / ROWS, allow_pickle=False)
+        try:
+            self.index = faiss.read_index(os.fspath(folder / INDEX), faiss.IO_FLAG_MMAP_IFC)
+            self.rows: EntityRows = np.load(folder / ROWS, allow_pickle=False)
+        except (RuntimeError, ValueError, MemoryError) as error:
+            raise KBUnusable(f"{folder}: damaged ({error}); {vectors_cure(path)}", path=str(folder)) from error
+        if (self.index.d, self.index.ntotal) != (record["dim"], record["count"]) or len(self.rows) != record["count"]:
+            raise KBUnusable(f"{folder}: damaged (its sizes disagree); {vectors_cure(path)}", path=str(folder))
         self.kind = str(record["kind"])
         self.origin = VectorOrigin(record["subject"], record["model"])
 

@@ -5,9 +5,10 @@ A value is a run of 32-bit numbers, one group per spelling: `kind << 28 | n`, th
 
 import errno
 import hashlib
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from kbtools.errors import KBUnusable
+from kbtools.indexers.checksums import INDEX_AGAIN, cannot_open
 from kbtools.indexers.column_files import StringTable
 from kbtools.kb.contract import NameMatch
 from kbtools.text.rungs import Form
@@ -27,7 +29,9 @@ LONGEST_KEY, KEPT = 480, 400
 
 KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
 FORMS = tuple(Form)
-MAP_SIZE = 1 << 40
+MAP_SIZE = 1 << 26
+"""Bytes of address space that writing begins with: the map is doubled when it is full, since `ulimit -v` counts it."""
+
 WRITTEN_AT_ONCE = 500_000
 SCARCE = 1 << 20
 """Free bytes below which a disk is taken to be full."""
@@ -46,6 +50,7 @@ class FormWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.map_size = MAP_SIZE
         self.environment = lmdb.open(
             str(path), subdir=False, map_size=MAP_SIZE, max_dbs=2, lock=False, sync=False, metasync=False
         )
@@ -68,9 +73,7 @@ class FormWriter:
                     yield key, value
 
         self.append(database, keyed())
-        with self.transaction(database) as transaction:
-            for key, value in hashed:
-                transaction.put(key, value)
+        self.put(database, hashed, append=False)
 
     def write_words(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Append the number of names by ascending word."""
@@ -85,25 +88,30 @@ class FormWriter:
             ),
         )
 
-    @contextmanager
-    def transaction(self, database: Any) -> Iterator[Any]:
-        """Write in one transaction; LMDB calls a write that the disk cut short an input/output error."""
+    def append(self, database: Any, items: Iterator[tuple[bytes, bytes]]) -> None:
+        """Append sorted pairs, committing now and then so that memory stays bounded."""
+        while batch := list(islice(items, WRITTEN_AT_ONCE)):
+            self.put(database, batch, append=True)
+
+    def put(self, database: Any, batch: list[tuple[bytes, bytes]], *, append: bool) -> None:
+        """Write pairs in one transaction, in a larger map where this one is full.
+
+        LMDB calls a write that the disk cut short an input/output error.
+        """
         try:
-            with self.environment.begin(write=True, db=database) as transaction:
-                yield transaction
+            while True:
+                try:
+                    with self.environment.begin(write=True, db=database) as transaction:
+                        transaction.cursor().putmulti(batch, append=append)
+                    return
+                except lmdb.MapFullError:
+                    self.map_size *= 2
+                    self.environment.set_mapsize(self.map_size)
+        except lmdb.MemoryError as error:
+            raise OSError(errno.ENOMEM, f"no address space for {self.map_size:,} bytes, see ulimit -v") from error
         except lmdb.Error as error:
             full = shutil.disk_usage(self.path.parent).free < SCARCE
             raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from error
-
-    def append(self, database: Any, items: Iterator[tuple[bytes, bytes]]) -> None:
-        """Append sorted pairs, committing now and then so that memory stays bounded."""
-        done = False
-        while not done:
-            with self.transaction(database) as transaction:
-                cursor = transaction.cursor()
-                taken = list(_take(items, WRITTEN_AT_ONCE))
-                cursor.putmulti(taken, append=True)
-                done = len(taken) < WRITTEN_AT_ONCE
 
     def __enter__(self) -> "FormWriter":
         return self
@@ -115,11 +123,6 @@ class FormWriter:
         """Flush to the disk and close."""
         self.environment.sync(True)
         self.environment.close()
-
-
-def _take(items: Iterator[tuple[bytes, bytes]], count: int) -> Iterator[tuple[bytes, bytes]]:
-    for _, item in zip(range(count), items, strict=False):
-        yield item
 
 
 def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
@@ -154,15 +157,20 @@ class FormStore:
 
     def __init__(self, path: Path) -> None:
         try:
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
             self.environment = lmdb.open(
-                str(path), subdir=False, readonly=True, lock=False, max_dbs=2, readahead=False, create=False
-            )
+                str(path), subdir=False, readonly=True, lock=False, max_dbs=2, readahead=False, create=False,
+                map_size=size,
+            )  # fmt: skip
+            if (self.environment.info()["last_pgno"] + 1) * self.environment.stat()["psize"] > size:
+                raise lmdb.CorruptedError("it speaks of pages beyond its end")
             self.forms = self.environment.open_db(b"forms", create=False)
             self.words = self.environment.open_db(b"words", create=False)
+        except lmdb.MemoryError as error:
+            raise cannot_open(path, OSError(errno.ENOMEM, "no address space to map it")) from error
         except lmdb.Error as error:
-            raise KBUnusable(
-                f"{path}: cannot be opened ({error}); the knowledge base is damaged, index again"
-            ) from error
+            raise KBUnusable(f"{path}: cannot be opened ({error}); {INDEX_AGAIN}") from error
         self.transaction = self.environment.begin(db=self.forms, buffers=True)
 
     @classmethod
@@ -170,14 +178,14 @@ class FormStore:
         """Open a store, or share the one that this process has open."""
         try:
             stat = path.stat()
+            identity = (stat.st_dev, stat.st_ino)
+            with _opening:
+                store = _open_environments.get(identity)
+                if store is None:
+                    store = _open_environments[identity] = cls(path)
+                return store
         except OSError as error:
-            raise KBUnusable(f"{path}: missing; the knowledge base is damaged, index again") from error
-        identity = (stat.st_dev, stat.st_ino)
-        with _opening:
-            store = _open_environments.get(identity)
-            if store is None:
-                store = _open_environments[identity] = cls(path)
-            return store
+            raise cannot_open(path, error) from error
 
     def __len__(self) -> int:
         """Count the forms."""
@@ -225,15 +233,19 @@ def is_normal(value: bytes | memoryview) -> bool:
 
 
 def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:
-    """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it."""
+    """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it.
+
+    Raises IndexError for a name without a letter, which only a damaged file has.
+    """
     numbers = np.frombuffer(value, dtype="<u4").astype(np.uint32)
     groups, position = [], 0
     while position < len(numbers):
         header = int(numbers[position])
         last = position + 2 + (header & ENTITIES)
-        groups.append(
-            NameMatch(texts[int(numbers[position + 1])], FORMS[header >> KIND_SHIFT], numbers[position + 2 : last])
-        )
+        name = texts[int(numbers[position + 1])]
+        if not name:
+            raise IndexError(f"name {int(numbers[position + 1])} is empty")
+        groups.append(NameMatch(name, FORMS[header >> KIND_SHIFT], numbers[position + 2 : last]))
         position = last
     return groups
 

@@ -4,7 +4,9 @@ The names that share trigrams, and whole names within two edits where the form h
 Words found nothing beyond these for 3,000 variants of names among 4.4 million.
 """
 
+import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +17,7 @@ from tempfile import mkdtemp
 import tantivy
 
 from kbtools.errors import KBUnusable
+from kbtools.indexers.checksums import cannot_open
 from kbtools.indexers.column_files import StringTable
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.normaliser import normal_form
@@ -22,6 +25,7 @@ from kbtools.text.normaliser import normal_form
 WRITER_BYTES = 160_000_000
 RECALLED, MOST_WHOLE = 100, 200
 TRIGRAMS = "trigrams"
+KILLED = "writer was killed"
 FEW_WORDS = 3
 """Of a longer name, two edits leave most trigrams whole, by which it is found sooner."""
 
@@ -57,7 +61,16 @@ class FuzzyWriter:
             document.add_text("name", form)
             document.add_text("trigrams", form)
             document.add_unsigned("alias", alias)
-            self.writer.add_document(document)
+            try:
+                self.writer.add_document(document)
+            except ValueError as error:
+                raise self.reason(error) from error
+
+    def reason(self, error: ValueError) -> OSError:
+        """Say why tantivy stopped writing: where a thread of it did, it does not tell that the disk is full."""
+        if KILLED in str(error) and shutil.disk_usage(self.folder).free < WRITER_BYTES:
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return system_error(error) or OSError(errno.EIO, str(error))
 
     def __enter__(self) -> "FuzzyWriter":
         return self
@@ -70,9 +83,12 @@ class FuzzyWriter:
 
     def close(self) -> None:
         """Commit, and leave files that whoever may read the folder may read."""
-        self.writer.commit()
-        self.closed = True
-        self.writer.wait_merging_threads()
+        try:
+            self.writer.commit()
+            self.closed = True
+            self.writer.wait_merging_threads()
+        except ValueError as error:
+            raise self.reason(error) from error
         for path in self.folder.iterdir():
             if path.suffix == ".lock":
                 path.unlink()
@@ -80,19 +96,34 @@ class FuzzyWriter:
                 path.chmod(self.folder.stat().st_mode & 0o666)
 
 
+def system_error(error: Exception) -> OSError | None:
+    """Find the system's error in the words that tantivy has for it."""
+    number = re.search(r"os error (\d+)", str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
+
+
 @contextmanager
 def links_to(folder: Path) -> Iterator[str]:
     """Give a folder of links to files that may not be written beside: tantivy locks even where it only reads."""
-    links = mkdtemp(prefix="kbtools-")
+    place = os.path.realpath(folder)
+    names = os.listdir(place)
+    links = None
     try:
-        place = os.path.realpath(folder)
-        for name in os.listdir(place):
-            os.symlink(os.path.join(place, name), os.path.join(links, name))
+        try:
+            links = mkdtemp(prefix="kbtools-")
+            for name in names:
+                os.symlink(os.path.join(place, name), os.path.join(links, name))
+        except OSError as error:
+            raise KBUnusable(
+                f"{folder}: links to its files cannot be made in the folder for temporary files "
+                f"({error.strerror or error}); set TMPDIR to a folder that has room",
+                path=str(folder),
+            ) from error
         yield links
     finally:
-        shutil.rmtree(links, ignore_errors=True)
-        if os.path.exists(links):  # a thread of tantivy locked once more meanwhile
-            shutil.rmtree(links, ignore_errors=True)
+        for _ in range(2):  # a thread of tantivy may lock once more meanwhile
+            if links and os.path.exists(links):
+                shutil.rmtree(links, ignore_errors=True)
 
 
 class FuzzyIndex:
@@ -103,7 +134,11 @@ class FuzzyIndex:
         try:
             with links_to(folder) as links:
                 self.index = tantivy.Index.open(links)
-        except (ValueError, OSError) as error:
+        except OSError as error:
+            raise cannot_open(folder, error) from error
+        except ValueError as error:
+            if refused := system_error(error):
+                raise cannot_open(folder, refused) from error
             raise KBUnusable(
                 f"{folder}: cannot be opened by tantivy {version('tantivy')} ({error}); index again"
             ) from error
@@ -121,13 +156,18 @@ class FuzzyIndex:
         found = set(self.search(some, RECALLED))
         if form.count(" ") < FEW_WORDS:
             whole = tantivy.Query.fuzzy_term_query
-            near = list(self.search(whole(self.schema, "name", form, 2), MOST_WHOLE))
+            near = self.search(whole(self.schema, "name", form, 2), MOST_WHOLE)
             if len(near) == MOST_WHOLE:  # then some that are closer may be missing
                 near += self.search(whole(self.schema, "name", form, 1), MOST_WHOLE)
             found.update(near)
         return found
 
-    def search(self, query: tantivy.Query, limit: int) -> Iterator[int]:
-        hits = self.searcher.search(query, limit=limit, count=False).hits
-        for row in self.searcher.fast_field_values("alias", [address for _, address in hits]):
-            yield int(row or 0)
+    def search(self, query: tantivy.Query, limit: int) -> list[int]:
+        try:
+            hits = self.searcher.search(query, limit=limit, count=False).hits
+            rows = self.searcher.fast_field_values("alias", [address for _, address in hits])
+        except BaseException as error:
+            if type(error).__module__ != "pyo3_runtime":
+                raise
+            raise ValueError(f"tantivy failed: {error}") from error  # a panic, which is no Exception: damaged files
+        return [int(row or 0) for row in rows]

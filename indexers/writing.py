@@ -10,12 +10,15 @@ import pyarrow as pa
 
 from kbtools.indexers import staging
 from kbtools.indexers.column_files import ColumnWriter, StringWriter
-from kbtools.indexers.embedded import COLUMNS, FORMS, FUZZY
 from kbtools.indexers.form_store import KIND_SHIFT, FormWriter, group_forms
 from kbtools.indexers.fuzzy_index import FuzzyWriter
+from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY
 from kbtools.indexers.staging import Staging
 from kbtools.text.name_forms import name_forms
 from kbtools.text.rungs import Form
+
+HEX = 64
+"""Hexadecimal digits of a SHA-256."""
 
 
 class Writer:
@@ -31,6 +34,13 @@ class Writer:
     def digest(self) -> str:
         """Hash the content: ids, facts, names and types, in the order of their rows."""
         return sha256("".join(f"{name}={value}\n" for name, value in sorted(self.hashes.items())).encode()).hexdigest()
+
+    def checksums(self) -> dict[str, str]:
+        """Give the SHA-256 of each file of columns and strings, as it was written."""
+        columns = {name: value for name, value in self.hashes.items() if name in COLUMNS}
+        strings = {name: value for name, value in self.hashes.items() if name not in COLUMNS}
+        texts = {f"{name}.utf8": value[:HEX] for name, value in strings.items()}
+        return columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
 
     def write_ids(self) -> int:
         """Write the ids of entities, relations and types; give the number of entities."""

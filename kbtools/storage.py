@@ -5,18 +5,27 @@ import errno
 import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgpack
 
-from kbtools.errors import BuildLocked, DiskFull, KBToolsError, KBUnusable, OutputUnusable
+from kbtools.errors import BuildLocked, DiskFull, KBToolsError, KBUnusable, MemoryExhausted, OutputUnusable
 
 FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
 """How libraries word a full disk, a full quota, and the limit on a file's size."""
+
+NO_MEMORY = (
+    "cannot allocate memory",
+    "malloc of size",
+    "bad_alloc",
+    "can't start new thread",
+    "worker thread",
+    "allocation failure",
+)
+"""How libraries word that the system gives no memory, or no thread, which needs some."""
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
@@ -72,43 +81,97 @@ def beside(target: Path, role: str) -> Path:
 def is_being_built(target: Path) -> bool:
     """Tell whether a process is building a folder."""
     try:
-        with beside(Path(os.path.realpath(target)), "lock").open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        descriptor = os.open(beside(Path(os.path.realpath(target)), "lock"), os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
     return False
 
 
 @contextmanager
 def locked(target: Path) -> Iterator[None]:
-    """Hold the right to build a folder; it ends with the process, however that ends."""
+    """Hold the right to build a folder; it ends with the process, however that ends.
+
+    The lock is an empty file beside the folder, gone afterwards; a link or a file of others in its place is let be.
+    Raises BuildLocked while another holds it, OutputUnusable for a link.
+    """
     lock = beside(target, "lock")
     while True:
-        with lock.open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise BuildLocked(
-                    f"{target}: another process is building it; wait for that one, or choose another --out",
-                    path=str(target),
-                ) from error
-            if not is_same_file(file, lock):
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise OutputUnusable(f"{lock}: is a symbolic link; remove it", path=str(lock)) from error
+            raise
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not is_same_file(descriptor, lock):
                 continue
             try:
                 yield
             finally:
-                lock.unlink(missing_ok=True)
+                if is_same_file(descriptor, lock) and not os.fstat(descriptor).st_size:
+                    lock.unlink(missing_ok=True)
             return
+        except BlockingIOError as error:
+            raise BuildLocked(
+                f"{target}: another process is building it; wait for that one, or choose another --out",
+                path=str(target),
+            ) from error
+        finally:
+            os.close(descriptor)
 
 
-def is_same_file(file: IO[Any], path: Path) -> bool:
+def is_same_file(descriptor: int, path: Path) -> bool:
     """Tell whether an open file is still the one at a path."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False
+
+
+Ours = Callable[[Path], bool]
+"""Tells of a path inside a folder, relative to it, whether kbtools writes such a file or folder there."""
+
+
+def find_stranger(folder: Path, ours: Ours) -> Path | None:
+    """Find the first file or folder that kbtools did not write, relative to `folder`; links count as files."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        return Path(folder.name)
+    for place, folders, files in os.walk(folder):
+        for name in sorted(folders + files):
+            path = Path(place, name).relative_to(folder)
+            if not ours(path):
+                return path
+    return None
+
+
+def require_ours(folder: Path, ours: Ours) -> None:
+    """Refuse a folder that holds what kbtools did not write; raise OutputUnusable."""
+    if stranger := find_stranger(folder, ours):
+        raise OutputUnusable(
+            f"{folder}: holds {str(stranger)!r}, which would be lost; move it away, or choose a new folder",
+            path=str(folder),
+        )
+
+
+def remove_ours(folder: Path, ours: Ours) -> None:
+    """Remove what kbtools wrote from a folder, and the folder if that was all; what cannot be removed stays."""
+    if folder.is_symlink():
+        return
+    for place, folders, files in os.walk(folder, topdown=False):
+        for name in [*files, *folders]:
+            path = Path(place, name)
+            if ours(path.relative_to(folder)):
+                with suppress(OSError):
+                    (path.rmdir if path.is_dir() and not path.is_symlink() else path.unlink)()
+    with suppress(OSError):
+        folder.rmdir()
 
 
 @contextmanager
@@ -126,27 +189,31 @@ def made_parents(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def built_folder(target: Path) -> Iterator[Path]:
+def built_folder(target: Path, *, ours: Ours) -> Iterator[Path]:
     """Give a temporary folder that takes the target's place when the block ends well, and vanishes otherwise.
 
     A link is followed: the folder behind it is replaced. What a killed build left beside the target is removed first.
-    Raises BuildLocked, DiskFull, OutputUnusable.
+    Only what is `ours` is ever removed: a target, or a leftover, that holds anything else is refused, at the start and
+    again just before it would be replaced. Raises BuildLocked, DiskFull, MemoryExhausted, OutputUnusable.
     """
     place = Path(os.path.realpath(target))
     if os.path.ismount(place):
         raise OutputUnusable(f"{target}: is a mount point; choose a folder inside it", path=str(target))
     try:
         with made_parents(place), locked(place):
-            restore(place)
             temporary = beside(place, "building")
-            shutil.rmtree(temporary, ignore_errors=True)
+            for folder in (beside(place, "old"), temporary, place):
+                require_ours(folder, ours)
+            restore(place, ours)
+            remove_ours(temporary, ours)
             temporary.mkdir()
             try:
                 yield temporary
                 flush_folder(temporary)
-                swap(temporary, place)
+                require_ours(place, ours)
+                swap(temporary, place, ours)
             finally:
-                shutil.rmtree(temporary, ignore_errors=True)
+                remove_ours(temporary, ours)
     except (KBToolsError, BrokenPipeError):  # the pipe is that of who reads of the build, not the disk's
         raise
     except Exception as error:
@@ -155,9 +222,14 @@ def built_folder(target: Path) -> Iterator[Path]:
                 f"{target}: no space left on the disk; nothing was changed, free some space and run it again",
                 path=str(target),
             ) from error
+        if is_out_of_memory(error):
+            raise MemoryExhausted(
+                f"{target}: the system gives no more memory ({error}); allow more (ulimit -v) or close programs",
+                path=str(target),
+            ) from error
         if isinstance(error, OSError):
             raise OutputUnusable(
-                f"{target}: cannot be written ({error.strerror or error}); choose another --out", path=str(target)
+                f"{target}: cannot be written ({error.strerror or error}); choose another folder", path=str(target)
             ) from error
         raise
 
@@ -168,6 +240,13 @@ def is_disk_full(error: BaseException) -> bool:
         return True
     text = str(error).lower()
     return any(sign in text for sign in FULL)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether an error of any library means that the system gives no more memory."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    return any(sign in str(error).lower() for sign in NO_MEMORY)
 
 
 def flush_folder(folder: Path) -> None:
@@ -190,7 +269,7 @@ def exchange(one: Path, other: Path) -> bool:
     return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)
 
 
-def swap(new: Path, target: Path, *, exchange: Callable[[Path, Path], bool] = exchange) -> None:
+def swap(new: Path, target: Path, ours: Ours, *, exchange: Callable[[Path, Path], bool] = exchange) -> None:
     """Put a folder in the target's place in one step, so that a reader finds the old one or the new one."""
     if not target.exists():
         new.rename(target)
@@ -202,12 +281,18 @@ def swap(new: Path, target: Path, *, exchange: Callable[[Path, Path], bool] = ex
         except OSError:
             old.rename(target)
             raise
-        shutil.rmtree(old, ignore_errors=True)
+        remove_ours(old, ours)
 
 
-def restore(target: Path) -> None:
+def restore(target: Path, ours: Ours) -> None:
     """Undo what a kill between the two renames of `swap` left, where the system cannot exchange folders."""
     old = beside(target, "old")
     if old.exists() and not target.exists():
         old.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+    remove_ours(old, ours)
+
+
+def file_digest(path: Path) -> str:
+    """Hash a file: SHA-256, which processors of today compute as fast as a disk reads (2 GB/s)."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,5 @@
 """Vectors of entities that were trained elsewhere: a NumPy array and the list of ids that its rows belong to."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, write_checkpoint
 from kbtools.scorers.transe import NAME, entity_count
+from kbtools.storage import file_digest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,11 +81,6 @@ def match_vectors(
     if len(twice):
         raise BadVectors(f"{ids}: {names[places[twice[0]]]!r} stands twice, expected each id once")
     return GivenVectors(own.astype(np.uint32), places, table, "-".join(map(file_digest, (vectors, ids))))
-
-
-def file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def take_over_vectors(kb: KnowledgeBase, given: GivenVectors, *, models: Path) -> TakenOver:

@@ -37,7 +37,10 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The account of a build; `digest` is equal for equal content, whatever the order of the sources."""
+    """The account of a build; `digest` is equal for equal content, whatever the order of the sources.
+
+    Of each file there are the bytes in `files` and the SHA-256 in `checksums`, which older builds did not keep.
+    """
 
     digest: str
     counts: dict[str, Count]
@@ -45,6 +48,7 @@ class Manifest:
     lengths: tuple[int, ...]
     statistics: dict[str, int]
     files: dict[str, int] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     built: str = ""

@@ -1,6 +1,5 @@
 """A trained model in its folder: the plugin that it belongs to, what it knows, and its weights with their digest."""
 
-import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kbtools.errors import KBUnusable, ModelMissing, ModelUnusable, OutputUnusable
-from kbtools.storage import built_folder, read_record, write_record
+from kbtools.storage import built_folder, file_digest, read_record, write_record
 
 RECORD = "model.msgpack"
 """The file of a model that says what it is."""
@@ -60,8 +59,9 @@ def write_model(
     folder: Path, stamp: Stamp, contents: dict[str, Any], *, file: str, write: Callable[[Path], object]
 ) -> None:
     """Write a model, its weights to a file of that name; the folder appears whole or not at all."""
+    own = own_files(folder) | {file}
     check_replaceable(folder)
-    with built_folder(folder) as building:
+    with built_folder(folder, ours=lambda path: str(path) in own) as building:
         write(building / file)
         record = {
             "plugin": stamp.plugin,
@@ -74,11 +74,17 @@ def write_model(
         write_record(building / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
 
 
-def check_replaceable(folder: Path) -> None:
-    """Refuse to replace a folder that holds what no training wrote."""
-    own = {RECORD, *FILES}
+def own_files(folder: Path) -> set[str]:
+    """Name the files that trainings write into a folder of a model, a record half-written among them."""
+    own = {RECORD, f"{RECORD}.new", *FILES}
     with suppress(ModelMissing, ModelUnusable):
         own.add(read_model_record(folder)["file"])
+    return own
+
+
+def check_replaceable(folder: Path) -> None:
+    """Refuse to replace a folder that holds what no training wrote."""
+    own = own_files(folder)
     others = sorted(path.name for path in folder.iterdir() if path.name not in own) if folder.is_dir() else []
     if others:
         raise OutputUnusable(
@@ -146,8 +152,3 @@ def check_plugin(folder: Path, plugin: object, *, name: str) -> None:
 def class_path(plugin: object) -> str:
     """Name a class as `module:Class`, which is how a model is known whose plugin has no other name."""
     return f"{getattr(plugin, '__module__', '')}:{getattr(plugin, '__qualname__', '')}"
-
-
-def file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

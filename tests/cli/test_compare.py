@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kbtools.cli.main import main
-from kbtools.indexers.embedded import MANIFEST
+from kbtools.indexers.kb_folder import MANIFEST
 from kbtools.kb import manifest
 from kbtools.storage import read_record, write_record
 

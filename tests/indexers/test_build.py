@@ -1,25 +1,35 @@
 """The build: the same content gives the same knowledge base, and a failed build changes nothing."""
 
 import errno
+import logging
 import os
 import random
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kbtools.answering import open_kb
-from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt
+from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt, OutputUnusable
 from kbtools.indexers.build import BuildProgress, Built, build
+from kbtools.indexers.checksums import VERIFIED
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.faiss_index import write_vectors
 from kbtools.indexers.form_store import FormStore, FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.readers.batches import Kind
 from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.kb.vector_index import EntityVectors
+from kbtools.storage import locked
 
 KINDS: tuple[Kind, ...] = ("facts", "names", "types")
+
+Make = Callable[..., Built]
 
 
 @pytest.fixture
@@ -30,7 +40,7 @@ def sources(examples: Path, tmp_path: Path) -> list[Source]:
 
 
 @pytest.fixture
-def make(sources: list[Source], tmp_path: Path) -> Callable[..., Built]:
+def make(sources: list[Source], tmp_path: Path) -> Make:
     """Build the copied sample, or other sources, into a folder of its own."""
 
     def run(*given: Source, watch: BuildProgress | None = None, **options: Any) -> Built:
@@ -52,8 +62,8 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "kbs" / "x.kb"
 
 
-def at(phase: str, act: Callable[[], None]) -> BuildProgress:
-    """BuildProgress a build, and act at the end of one of its phases."""
+def at(phase: str, act: Callable[[], object]) -> BuildProgress:
+    """Watch a build, and act at the end of one of its phases."""
     return BuildProgress(phase=lambda done: act() if done.name == phase else None)
 
 
@@ -70,27 +80,27 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix not in (".msgpack", "")}
 
 
-def test_the_same_sources_are_built_once(make: Callable[..., Built]) -> None:
+def test_the_same_sources_are_built_once(make: Make) -> None:
     first, second = make(), make()
     assert (first.fresh, second.fresh) == (True, False)
     assert second.manifest == first.manifest
 
 
-def test_a_touched_file_is_not_built_again(make: Callable[..., Built], sources: list[Source]) -> None:
+def test_a_touched_file_is_not_built_again(make: Make, sources: list[Source]) -> None:
     make()
     os.utime(sources[0].path, (0, 0))
     assert not make().fresh
 
 
 def test_sources_elsewhere_and_in_another_order_are_not_built_again(
-    make: Callable[..., Built], sources: list[Source], tmp_path: Path
+    make: Make, sources: list[Source], tmp_path: Path
 ) -> None:
     make()
     moved = [Source(source.path.rename(tmp_path / f"moved-{source.kind}"), source.kind) for source in sources]
     assert not make(*moved[::-1]).fresh
 
 
-def test_a_changed_byte_is_built_again(make: Callable[..., Built], sources: list[Source]) -> None:
+def test_a_changed_byte_is_built_again(make: Make, sources: list[Source]) -> None:
     old = make().manifest.digest
     text = sources[1].path.read_text(encoding="utf-8")
     sources[1].path.write_text(text.replace("French Republic", "French Republik"), encoding="utf-8")
@@ -99,26 +109,26 @@ def test_a_changed_byte_is_built_again(make: Callable[..., Built], sources: list
     assert built.manifest.digest != old
 
 
-def test_another_kind_of_the_same_file_is_built_again(make: Callable[..., Built], sources: list[Source]) -> None:
+def test_another_kind_of_the_same_file_is_built_again(make: Make, sources: list[Source]) -> None:
     make()
     again = make(sources[0], sources[1], Source(sources[2].path, "any"), max_bad=1.0)
     assert again.fresh
 
 
 @pytest.mark.parametrize("options", [{"language": ""}, {"max_bad": 0.5}])
-def test_other_options_are_built_again(make: Callable[..., Built], options: dict[str, float | str]) -> None:
+def test_other_options_are_built_again(make: Make, options: dict[str, float | str]) -> None:
     make()
     assert make(**options).fresh
 
 
-def test_a_damaged_knowledge_base_is_built_again(make: Callable[..., Built], out: Path) -> None:
+def test_a_damaged_knowledge_base_is_built_again(make: Make, out: Path) -> None:
     make()
     (out / "fact.object").write_bytes(b"")
     assert make().fresh
 
 
 def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(
-    make: Callable[..., Built], sources: list[Source], tmp_path: Path, out: Path
+    make: Make, sources: list[Source], tmp_path: Path, out: Path
 ) -> None:
     make()
     before = contents(out)
@@ -134,7 +144,7 @@ def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(
     assert contents(out) == before
 
 
-def test_repeated_lines_are_counted_and_change_no_content(make: Callable[..., Built], sources: list[Source]) -> None:
+def test_repeated_lines_are_counted_and_change_no_content(make: Make, sources: list[Source]) -> None:
     once = make().manifest
     twice = make(*sources, *sources).manifest
     assert twice.digest == once.digest
@@ -144,13 +154,13 @@ def test_repeated_lines_are_counted_and_change_no_content(make: Callable[..., Bu
     assert twice.counts["names"].duplicate == once.counts["names"].raw
 
 
-def test_progress_tells_the_bytes_of_each_source(make: Callable[..., Built], sources: list[Source]) -> None:
+def test_progress_tells_the_bytes_of_each_source(make: Make, sources: list[Source]) -> None:
     told = {}
     make(watch=BuildProgress(progress=told.__setitem__))
     assert told == {str(source.path): source.path.stat().st_size for source in sources}
 
 
-def test_every_file_is_readable_to_whoever_may_read_the_folder(make: Callable[..., Built], out: Path) -> None:
+def test_every_file_is_readable_to_whoever_may_read_the_folder(make: Make, out: Path) -> None:
     make()
     allowed = out.stat().st_mode & 0o444
     assert all(path.stat().st_mode & 0o444 == allowed for path in out.rglob("*"))
@@ -158,7 +168,7 @@ def test_every_file_is_readable_to_whoever_may_read_the_folder(make: Callable[..
 
 @pytest.mark.parametrize("phase", ["read sample.names.txt", "facts", "check"])
 def test_a_disk_that_fills_up_in_a_phase_leaves_the_old_one(
-    make: Callable[..., Built], sources: list[Source], out: Path, phase: str
+    make: Make, sources: list[Source], out: Path, phase: str
 ) -> None:
     make()
     full = at(phase, lambda: fail(OSError(errno.ENOSPC, "No space left on device")))
@@ -168,7 +178,7 @@ def test_a_disk_that_fills_up_in_a_phase_leaves_the_old_one(
     assert winner(out) == "m.078ffw"
 
 
-def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make: Callable[..., Built], out: Path) -> None:
+def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make: Make, out: Path) -> None:
     with pytest.raises(RuntimeError) as kept:
         make(watch=at("types", lambda: fail(RuntimeError("stop"))))
     assert make().fresh
@@ -179,13 +189,13 @@ def test_a_build_succeeds_after_one_that_failed_in_the_same_process(make: Callab
 @pytest.mark.parametrize(
     "error", [RuntimeError("Query interrupted"), KeyboardInterrupt()], ids=["in the database", "elsewhere"]
 )
-def test_an_interrupt_stays_one(make: Callable[..., Built], out: Path, error: BaseException) -> None:
+def test_an_interrupt_stays_one(make: Make, out: Path, error: BaseException) -> None:
     with pytest.raises(KeyboardInterrupt):
         make(watch=at("facts", lambda: fail(error)))
     assert not out.parent.exists()
 
 
-def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make: Callable[..., Built], out: Path) -> None:
+def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make: Make, out: Path) -> None:
     def build_too() -> None:
         with pytest.raises(BuildLocked, match=r"x\.kb: another process is building it"):
             make(force=True)
@@ -194,7 +204,7 @@ def test_a_second_build_of_one_folder_is_refused_and_the_first_goes_on(make: Cal
     assert os.listdir(out.parent) == ["x.kb"]
 
 
-def test_a_folder_that_is_being_built_is_said_to_be(make: Callable[..., Built], out: Path) -> None:
+def test_a_folder_that_is_being_built_is_said_to_be(make: Make, out: Path) -> None:
     def open_too() -> None:
         with pytest.raises(KBMissing, match=r"x\.kb: no such knowledge base; another process is building it"):
             open_kb(out)
@@ -203,9 +213,7 @@ def test_a_folder_that_is_being_built_is_said_to_be(make: Callable[..., Built], 
     assert winner(out) == "m.078ffw"
 
 
-def test_the_old_one_answers_until_the_new_one_stands(
-    make: Callable[..., Built], sources: list[Source], out: Path
-) -> None:
+def test_the_old_one_answers_until_the_new_one_stands(make: Make, sources: list[Source], out: Path) -> None:
     make()
     seen = []
     make(*sources[:2], watch=at("check", lambda: seen.append(winner(out))))
@@ -214,7 +222,7 @@ def test_the_old_one_answers_until_the_new_one_stands(
 
 @pytest.mark.parametrize(("chosen", "told"), [([0], "no name belongs"), ([0, 2], "no name belongs")])
 def test_facts_without_names_are_a_failure(
-    make: Callable[..., Built], sources: list[Source], out: Path, chosen: list[int], told: str
+    make: Make, sources: list[Source], out: Path, chosen: list[int], told: str
 ) -> None:
     with pytest.raises(NothingBuilt, match=told):
         make(*(sources[at] for at in chosen))
@@ -222,11 +230,12 @@ def test_facts_without_names_are_a_failure(
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a disk of 500 kB, or skip."""
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Mount a disk of 500 kB, or of the size asked for, or skip."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=500k", "tmpfs", str(folder)]
+    size = getattr(request, "param", "500k")
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("mounting a small disk needs root and the right to mount: sudo pytest")
     yield folder
@@ -259,7 +268,7 @@ def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_dis
                 writer.add(f"{number:06} {number * 7919 % 50_021}", number)
             writer.close()
 
-    with pytest.raises(ValueError, match="No space left"):
+    with pytest.raises(OSError, match="No space left"):
         write()
 
 
@@ -277,3 +286,106 @@ def test_the_fuzzy_index_needs_no_right_to_write(sample_path: Path) -> None:
     before = sorted(os.listdir(sample_path / "fuzzy"))
     assert open_kb(sample_path).kb.similar("hary potter")[0].form == "harry potter"
     assert sorted(os.listdir(sample_path / "fuzzy")) == before
+
+
+@pytest.mark.parametrize("place", [".", "fuzzy", "vectors"])
+def test_a_file_of_others_inside_a_knowledge_base_stays(make: Make, out: Path, place: str) -> None:
+    make()
+    (out / place).mkdir(exist_ok=True)
+    (out / place / "notes.txt").write_text("mine")
+
+    with pytest.raises(OutputUnusable, match=r"notes\.txt', which would be lost"):
+        make(force=True)
+
+    assert (out / place / "notes.txt").read_text() == "mine"
+
+
+def test_a_file_put_into_the_folder_during_a_build_stays(make: Make, out: Path) -> None:
+    make()
+
+    with pytest.raises(OutputUnusable, match=r"notes\.txt', which would be lost"):
+        make(watch=at("forms", lambda: (out / "notes.txt").write_text("mine")), force=True)
+
+    assert (out / "notes.txt").read_text() == "mine"
+    assert winner(out) == "m.078ffw"
+
+
+@pytest.fixture
+def with_vectors(make: Make, out: Path) -> Path:
+    """Build the sample with vectors of two dimensions beside it."""
+    pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[cpu]'")
+    make()
+    kb = EmbeddedKB(out)
+    table = np.ones((len(kb.entity_ids), 2), dtype=np.float32)
+    rows = np.arange(len(table), dtype=np.uint32)
+    write_vectors(out, kb, EntityVectors(rows, 2, lambda some: table[some]))
+    return out
+
+
+def test_vectors_are_kept_by_a_build_of_the_same_content(make: Make, with_vectors: Path) -> None:
+    make(force=True)
+
+    assert EmbeddedKB(with_vectors).vectors().dim == 2
+
+
+def test_vectors_of_other_content_are_told_of_before_they_go(
+    make: Make, with_vectors: Path, sources: list[Source], caplog: pytest.LogCaptureFixture
+) -> None:
+    there = []
+    listen = logging.Handler()
+    listen.emit = lambda record: there.append((with_vectors / "vectors").is_dir())  # type: ignore[method-assign]
+    logging.getLogger("kbtools.indexers.build").addHandler(listen)
+
+    make(*sources[:2])
+
+    logging.getLogger("kbtools.indexers.build").removeHandler(listen)
+    assert "make the vectors again with kbtools index vectors" in caplog.text
+    assert "those that are there now are deleted" in caplog.text
+    assert there[0]
+    assert not (with_vectors / "vectors").exists()
+
+
+def test_a_build_is_refused_while_vectors_are_written(make: Make, with_vectors: Path) -> None:
+    with pytest.raises(BuildLocked, match="vectors: another process is building it"), locked(with_vectors / "vectors"):
+        make(force=True)
+
+    assert EmbeddedKB(with_vectors).vectors().dim == 2
+
+
+def test_a_flipped_byte_is_built_again(make: Make, sources: list[Source], out: Path) -> None:
+    names = sources[1].path.read_text(encoding="utf-8")
+    lines = (f'<fb:m.078ffw>\t<fb:common.topic.alias>\t"{letter * 50_000}"@en\t.' for letter in ascii_lowercase)
+    sources[1].path.write_text(names + "\n".join(lines) + "\n", encoding="utf-8")
+    make()
+    file = out / "alias.text.utf8"
+    data = bytearray(file.read_bytes())
+    data[-7] ^= 1
+    file.write_bytes(data)
+
+    again = make()
+
+    assert len(data) > VERIFIED
+    assert again.fresh
+    assert file.read_bytes() != data
+
+
+def test_a_map_that_is_full_grows(tmp_path: Path) -> None:
+    value = bytes(1_000_000)
+    with FormWriter(tmp_path / "forms.lmdb") as writer:
+        writer.write_forms((f"{number:03}", value) for number in range(100))
+        writer.write_words([])
+        writer.close()
+
+    assert len(FormStore(tmp_path / "forms.lmdb")) == 100
+
+
+@pytest.mark.parametrize("small_disk", ["20k", "400k", "2m"], indirect=True)
+def test_a_disk_that_is_full_for_a_thread_of_tantivy_is_said_to_be_full(small_disk: Path) -> None:
+    def write() -> None:
+        with FuzzyWriter(small_disk / "fuzzy", threads=1) as writer:
+            for number in range(60_000):
+                writer.add(f"{number:06} {number * 7919 % 50_021} abc", number)
+            writer.close()
+
+    with pytest.raises(OSError, match="No space left"):
+        write()

@@ -9,14 +9,28 @@ import msgpack
 import pytest
 
 from kbtools.errors import BuildLocked, DiskFull, KBUnusable, OutputUnusable, SourceDamaged
-from kbtools.storage import built_folder, is_being_built, read_record, restore, swap, write_record
+from kbtools.storage import (
+    built_folder,
+    exchange,
+    is_being_built,
+    read_record,
+    remove_ours,
+    restore,
+    swap,
+    write_record,
+)
 
 
-def folder(path: Path, content: str) -> Path:
+def folder(path: Path, content: str, *, exist_ok: bool = False) -> Path:
     """Make a folder that holds one file."""
-    path.mkdir(parents=True)
+    path.mkdir(parents=True, exist_ok=exist_ok)
     (path / "file").write_text(content)
     return path
+
+
+def ours(path: Path) -> bool:
+    """Tell what these tests write themselves."""
+    return str(path) == "file"
 
 
 def content(path: Path) -> str:
@@ -74,7 +88,7 @@ def test_an_absent_record_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_appears_when_the_block_ends(tmp_path: Path) -> None:
-    with built_folder(tmp_path / "x.kb") as building:
+    with built_folder(tmp_path / "x.kb", ours=ours) as building:
         (building / "file").write_text("new")
         assert not (tmp_path / "x.kb").exists()
     assert content(tmp_path / "x.kb") == "new"
@@ -82,7 +96,7 @@ def test_a_folder_appears_when_the_block_ends(tmp_path: Path) -> None:
 
 
 def test_a_folder_takes_the_place_of_the_old_one(target: Path) -> None:
-    with built_folder(target) as building:
+    with built_folder(target, ours=ours) as building:
         (building / "file").write_text("new")
         assert content(target) == "old"
     assert content(target) == "new"
@@ -91,14 +105,14 @@ def test_a_folder_takes_the_place_of_the_old_one(target: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), SourceDamaged("no space left")])
 def test_an_error_leaves_the_old_folder_and_passes_through(target: Path, error: BaseException) -> None:
-    with pytest.raises(type(error)), built_folder(target):
+    with pytest.raises(type(error)), built_folder(target, ours=ours):
         raise error
     assert content(target) == "old"
     assert os.listdir(target.parent) == ["x.kb"]
 
 
 def test_an_error_takes_the_parents_back_that_were_made(tmp_path: Path) -> None:
-    with pytest.raises(ValueError), built_folder(tmp_path / "new" / "deep" / "x.kb"):
+    with pytest.raises(ValueError), built_folder(tmp_path / "new" / "deep" / "x.kb", ours=ours):
         raise ValueError
     assert os.listdir(tmp_path) == []
 
@@ -115,7 +129,7 @@ def test_an_error_takes_the_parents_back_that_were_made(tmp_path: Path) -> None:
 )
 def test_a_full_disk_is_named_in_whatever_words_it_comes(target: Path, error: BaseException) -> None:
     full = pytest.raises(DiskFull, match=r"x\.kb: no space left on the disk; nothing was changed")
-    with full as caught, built_folder(target):
+    with full as caught, built_folder(target, ours=ours):
         raise error
     assert caught.value.__cause__ is error
     assert content(target) == "old"
@@ -123,19 +137,25 @@ def test_a_full_disk_is_named_in_whatever_words_it_comes(target: Path, error: Ba
 
 
 def test_another_error_of_the_disk_is_named(target: Path) -> None:
-    with pytest.raises(OutputUnusable, match=r"cannot be written \(Input/output error\)"), built_folder(target):
+    with (
+        pytest.raises(OutputUnusable, match=r"cannot be written \(Input/output error\)"),
+        built_folder(target, ours=ours),
+    ):
         raise OSError(errno.EIO, "Input/output error")
 
 
 def test_a_broken_pipe_is_no_error_of_the_disk(target: Path) -> None:
-    with pytest.raises(BrokenPipeError), built_folder(target):
+    with pytest.raises(BrokenPipeError), built_folder(target, ours=ours):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
 def test_the_second_of_two_builders_is_refused(target: Path) -> None:
-    with built_folder(target) as building:
+    with built_folder(target, ours=ours) as building:
         (building / "file").write_text("first")
-        with pytest.raises(BuildLocked, match=r"x\.kb: another process is building it"), built_folder(target):
+        with (
+            pytest.raises(BuildLocked, match=r"x\.kb: another process is building it"),
+            built_folder(target, ours=ours),
+        ):
             pytest.fail("both build")
     assert content(target) == "first"
 
@@ -147,7 +167,7 @@ def test_of_many_builders_at_once_one_wins_each_time(target: Path) -> None:
     def build_once() -> None:
         start.wait()
         try:
-            with built_folder(target) as building:
+            with built_folder(target, ours=ours) as building:
                 (building / "file").write_text("new")
             outcomes.append("built")
         except BuildLocked:
@@ -165,7 +185,7 @@ def test_of_many_builders_at_once_one_wins_each_time(target: Path) -> None:
 
 def test_a_folder_is_said_to_be_built_while_it_is(target: Path) -> None:
     assert not is_being_built(target)
-    with built_folder(target) as building:
+    with built_folder(target, ours=ours) as building:
         (building / "file").write_text("new")
         assert is_being_built(target)
     assert not is_being_built(target)
@@ -175,14 +195,14 @@ def test_what_a_killed_build_left_is_removed(target: Path) -> None:
     folder(target.with_name(".x.kb.building"), "half")
     target.with_name(".x.kb.lock").touch()
     assert not is_being_built(target)
-    with built_folder(target) as building:
+    with built_folder(target, ours=ours) as building:
         assert os.listdir(building) == []
     assert os.listdir(target.parent) == ["x.kb"]
 
 
 def test_a_link_is_followed(target: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(target)
-    with built_folder(tmp_path / "link") as building:
+    with built_folder(tmp_path / "link", ours=ours) as building:
         (building / "file").write_text("new")
     assert (tmp_path / "link").is_symlink()
     assert content(target) == "new"
@@ -192,29 +212,97 @@ def test_a_link_is_followed(target: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("parent", ["file", "file/deep"])
 def test_a_parent_that_is_a_file_is_refused(tmp_path: Path, parent: str) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(OutputUnusable, match="cannot be written"), built_folder(tmp_path / parent / "x.kb"):
+    with pytest.raises(OutputUnusable, match="cannot be written"), built_folder(tmp_path / parent / "x.kb", ours=ours):
         pytest.fail("built below a file")
 
 
 def test_a_mount_point_is_refused() -> None:
-    with pytest.raises(OutputUnusable, match="is a mount point; choose a folder"), built_folder(Path(os.sep)):
+    with (
+        pytest.raises(OutputUnusable, match="is a mount point; choose a folder"),
+        built_folder(Path(os.sep), ours=ours),
+    ):
         pytest.fail("built in place of the root")
 
 
 def test_without_an_exchange_the_folder_is_replaced_in_two_steps(target: Path, tmp_path: Path) -> None:
-    swap(folder(tmp_path / "new", "new"), target, exchange=lambda one, other: False)
+    swap(folder(tmp_path / "new", "new"), target, ours, exchange=lambda one, other: False)
     assert content(target) == "new"
     assert os.listdir(target.parent) == ["x.kb"]
 
 
 def test_without_an_exchange_a_failure_puts_the_old_folder_back(target: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        swap(tmp_path / "absent", target, exchange=lambda one, other: False)
+        swap(tmp_path / "absent", target, ours, exchange=lambda one, other: False)
     assert content(target) == "old"
 
 
 def test_a_kill_between_the_two_steps_is_undone(target: Path) -> None:
     target.rename(target.with_name(".x.kb.old"))
-    restore(target)
+    restore(target, ours)
     assert content(target) == "old"
     assert os.listdir(target.parent) == ["x.kb"]
+
+
+@pytest.mark.parametrize("place", ["x.kb", ".x.kb.building", ".x.kb.old"])
+def test_a_file_of_others_is_refused_and_stays(target: Path, place: str) -> None:
+    folder(target.with_name(place), "old", exist_ok=True)
+    (target.with_name(place) / "notes.txt").write_text("mine")
+
+    with (
+        pytest.raises(OutputUnusable, match=r"holds 'notes\.txt', which would be lost"),
+        built_folder(target, ours=ours),
+    ):
+        pytest.fail("built over it")
+
+    assert (target.with_name(place) / "notes.txt").read_text() == "mine"
+    assert content(target) == "old"
+
+
+def test_a_file_put_into_the_target_while_it_is_built_stays(target: Path) -> None:
+    refused = pytest.raises(OutputUnusable, match=r"holds 'notes\.txt', which would be lost")
+
+    with refused, built_folder(target, ours=ours):
+        (target / "notes.txt").write_text("mine")
+
+    assert (target / "notes.txt").read_text() == "mine"
+    assert content(target) == "old"
+    assert os.listdir(target.parent) == ["x.kb"]
+
+
+def test_a_file_put_into_the_old_folder_after_the_last_look_stays(target: Path) -> None:
+    def exchange_then_write(new: Path, old: Path) -> bool:
+        done = exchange(new, old)
+        (new / "notes.txt").write_text("mine")
+        return done
+
+    new = folder(target.with_name(".x.kb.building"), "new")
+    swap(new, target, ours, exchange=exchange_then_write)
+    remove_ours(new, ours)
+
+    assert content(target) == "new"
+    assert os.listdir(new) == ["notes.txt"]
+
+
+def test_a_lock_that_is_a_link_is_not_followed(target: Path, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    target.with_name(".x.kb.lock").symlink_to(tmp_path / "precious")
+
+    with (
+        pytest.raises(OutputUnusable, match=r"\.x\.kb\.lock: is a symbolic link; remove it"),
+        built_folder(target, ours=ours),
+    ):
+        pytest.fail("built under a link")
+
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert target.with_name(".x.kb.lock").is_symlink()
+    assert not is_being_built(target)
+
+
+def test_a_file_of_others_in_the_place_of_the_lock_stays(target: Path) -> None:
+    target.with_name(".x.kb.lock").write_text("mine")
+
+    with built_folder(target, ours=ours) as building:
+        (building / "file").write_text("new")
+
+    assert target.with_name(".x.kb.lock").read_text() == "mine"
+    assert content(target) == "new"

@@ -16,7 +16,7 @@ from evaluation import expected_accuracy, pruning_figures
 
 from kbtools.answering import Answerer
 from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.embedded import read_manifest
+from kbtools.indexers.kb_folder import read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.questions import AnnotatedQuestion, read_annotated
 from kbtools.results import Candidate

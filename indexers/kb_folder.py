@@ -1,0 +1,95 @@
+"""The folder of a knowledge base: the files in it, which of them are ours, and what its manifest says."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kbtools.errors import KBMissing, KBUnusable, VectorsMissing
+from kbtools.indexers.checksums import INDEX_AGAIN, compare_files
+from kbtools.indexers.faiss_index import FOLDER, VECTOR_FILES, read_vectors_record, vectors_cure
+from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
+from kbtools.storage import beside, is_being_built, read_record
+
+MANIFEST = "manifest.msgpack"
+FORMS = "forms.lmdb"
+FUZZY = "fuzzy"
+COLUMNS = {
+    "alias.first": "<u8",
+    "alias.is_alias": "u1",
+    "fact.first": "<u8",
+    "fact.relation": "<u4",
+    "fact.first_object": "<u8",
+    "fact.object": "<u4",
+    "type.first": "<u8",
+    "type.type": "<u4",
+}
+"""Per entity: where its aliases, its pairs and its types start. Per pair: its relation, where its objects start."""
+
+STRINGS = ("alias.text", "entity.id", "relation.id", "type.id")
+FILES = {MANIFEST, f"{MANIFEST}.new", FORMS, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
+WORK = ".staging"
+"""The folder of a build's work tables, gone when it is done."""
+
+FUZZY_FILE = re.compile(r"[0-9a-f]{32}\.[a-z.]+|meta\.json|\.managed\.json|\.tantivy-(meta|writer)\.lock|\.tmp\w+")
+WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?")
+
+
+def is_ours(path: Path) -> bool:
+    """Tell whether a build, or that of its vectors, writes such a file into the folder of a knowledge base."""
+    first, _, rest = str(path).partition("/")
+    if first == FUZZY:
+        return not rest or FUZZY_FILE.fullmatch(rest) is not None
+    if first == WORK:
+        return not rest or WORK_FILE.fullmatch(rest) is not None
+    if first in (FOLDER, *(beside(Path(FOLDER), role).name for role in ("building", "old"))):
+        return not rest or rest in VECTOR_FILES
+    return not rest and (first in FILES or first == beside(Path(FOLDER), "lock").name)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read what a knowledge base says of itself; raise KBMissing or KBUnusable."""
+    try:
+        found = os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        next_step = f"build it with kbtools index --out {path}"
+        old = beside(path, "old")
+        if is_being_built(path):
+            next_step = "another process is building it, ask again when that one is done"
+        elif (old / MANIFEST).is_file():
+            next_step = f"a build was killed while it put the new one in place, mv {old} {path} brings the old one back"
+        problem = "not a folder" if path.exists() else "no such knowledge base"
+        raise KBMissing(f"{path}: {problem}; {next_step}", path=str(path)) from error
+    except OSError as error:
+        raise KBUnusable(f"{path}: cannot be opened ({error.strerror}); check who may read it") from error
+    if MANIFEST not in found:
+        raise KBMissing(
+            f"{path}: not a knowledge base (it has no {MANIFEST}); name the folder that kbtools index --out made",
+            path=str(path),
+        )
+    record = read_record(path / MANIFEST, name=FORMAT_NAME, version=FORMAT_VERSION, cure="index again")
+    try:
+        return Manifest.from_record(record)
+    except KBUnusable as error:
+        raise KBUnusable(f"{path}: {error}", path=str(path), **error.facts) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise KBUnusable(f"{path / MANIFEST}: damaged ({error!r}); index again", path=str(path)) from error
+
+
+def find_damage(path: Path, manifest: Manifest) -> Iterator[str]:
+    """Yield a sentence for each damaged file of a knowledge base, and of the vectors beside it."""
+    yield from compare_files(path, manifest.files, manifest.checksums, INDEX_AGAIN)
+    try:
+        vectors = read_vectors_record(path, manifest)
+    except VectorsMissing:
+        return
+    except KBUnusable as error:
+        yield str(error)
+        return
+    yield from compare_files(path / FOLDER, vectors["files"], vectors.get("checksums", {}), vectors_cure(path))
+
+
+def require_intact(path: Path, manifest: Manifest) -> None:
+    """Check every file of a knowledge base before it is copied; raise KBUnusable for the first that is damaged."""
+    for damage in find_damage(path, manifest):
+        raise KBUnusable(damage, path=str(path))
