@@ -174,11 +174,23 @@ def test_a_damaged_file_is_named(copy: Path, name: str, damage: Callable[..., An
 
 
 @pytest.mark.parametrize("name", ["forms.lmdb", "fuzzy/meta.json"])
-def test_a_file_of_zeros_is_refused(copy: Path, name: str) -> None:
+def test_a_file_of_zeros_is_refused_by_what_reads_it_where_there_are_no_checksums(copy: Path, name: str) -> None:
+    pack(copy, record={"checksums": {}})
     (copy / name).write_bytes(bytes((copy / name).stat().st_size))
     result = info(copy)
     assert result.exit_code == 1
     assert "cannot be opened" in result.stderr
+    assert result.stderr.endswith("index again\n")
+
+
+@pytest.mark.parametrize("name", ["forms.lmdb", "fact.object", "alias.text.utf8", "fuzzy/meta.json"])
+def test_a_small_file_is_compared_with_its_checksum_when_it_is_opened(copy: Path, name: str) -> None:
+    (copy / name).write_bytes(bytes((copy / name).stat().st_size))
+
+    result = info(copy)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {copy / name}: not what was written")
     assert result.stderr.endswith("index again\n")
 
 

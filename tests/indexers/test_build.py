@@ -62,7 +62,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "kbs" / "x.kb"
 
 
-def at(phase: str, act: Callable[[], object]) -> BuildProgress:
+def at(phase: str, act: Callable[[], None]) -> BuildProgress:
     """Watch a build, and act at the end of one of its phases."""
     return BuildProgress(phase=lambda done: act() if done.name == phase else None)
 
@@ -301,10 +301,13 @@ def test_a_file_of_others_inside_a_knowledge_base_stays(make: Make, out: Path, p
 
 
 def test_a_file_put_into_the_folder_during_a_build_stays(make: Make, out: Path) -> None:
+    def put_notes() -> None:
+        (out / "notes.txt").write_text("mine")
+
     make()
 
     with pytest.raises(OutputUnusable, match=r"notes\.txt', which would be lost"):
-        make(watch=at("forms", lambda: (out / "notes.txt").write_text("mine")), force=True)
+        make(watch=at("forms", put_notes), force=True)
 
     assert (out / "notes.txt").read_text() == "mine"
     assert winner(out) == "m.078ffw"
