@@ -1,4 +1,4 @@
-"""Whether the package that docs/plugins.md walks through installs, keeps the contract, trains and answers."""
+"""The package that docs/plugins.md walks through: it installs, keeps the contracts, indexes, trains and answers."""
 
 import os
 import re
@@ -34,12 +34,43 @@ def test_it_is_listed_with_its_distribution_and_needs(installed: dict[str, str])
     assert re.search(r"embed-max +relation scorer +kbtools-example 1\.0 +needs kbtools-example\[trained\]", listed)
 
 
-def test_a_scorer_without_training_keeps_the_contract_and_answers(installed: dict[str, str], sample_path: Path) -> None:
-    checked = kbtools(installed, "plugins", "check", "trigram-overlap")
-    answered = kbtools(installed, "query", "--kb", sample_path, "--scorer", "trigram-overlap", "who directed jaws")
+@pytest.mark.parametrize(
+    ("plugin", "claims"),
+    [("trigram-overlap", 7), ("alias-count", 7), ("content-words", 10), ("longest", 8), ("prolog", 8)],
+)
+def test_a_plugin_of_each_kind_keeps_its_contract(installed: dict[str, str], plugin: str, claims: int) -> None:
+    checked = kbtools(installed, "plugins", "check", plugin, "--sample", PLUGIN / "films.pl")
 
-    assert checked.count("ok: ") == 7
-    assert "film.film.directed_by" in answered.splitlines()[1]
+    assert checked.count("ok: ") == claims
+
+
+@pytest.mark.parametrize(
+    "format", [pytest.param((), id="by its suffix"), pytest.param(("--format", "prolog"), id="by its name")]
+)
+def test_a_knowledge_base_is_read_and_asked_by_plugins_of_every_kind(
+    installed: dict[str, str], tmp_path: Path, format: tuple[str, ...]
+) -> None:
+    films, kb = PLUGIN / "films.pl", tmp_path / "films.kb"
+    question = ("--kb", kb, "--scorer", "trigram-overlap", "--subject", "alias-count", "who directed jaws")
+
+    indexed = kbtools(installed, "index", *format, "--facts", films, "--names", films, "--out", kb)
+    by_pruner = kbtools(installed, "query", "--pruning", "longest", *question)
+    by_tagger = kbtools(installed, "query", "--pruning", "focused-kb", "--tagger", "content-words", *question)
+
+    assert re.search(r"facts: +3\b", indexed)
+    assert "answers: Steven Spielberg (spielberg)" in by_pruner
+    assert "answers: Steven Spielberg (spielberg)" in by_tagger
+
+
+def test_every_class_of_the_page_is_that_of_the_package_and_short() -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    sources = "".join(path.read_text(encoding="utf-8") for path in PLUGIN.rglob("*.py"))
+    blocks = re.findall(r"```python\n(class .*?)\n```", page, re.DOTALL)
+    classes = [block for block in blocks if "def forward" not in block]
+
+    assert len(classes) == 5
+    assert [block for block in classes if block not in sources] == []
+    assert max(len(block.splitlines()) for block in classes) <= 20
 
 
 def test_a_scorer_with_a_network_is_trained_and_answers(

@@ -36,7 +36,7 @@ SUITES = {
     SUBJECT_SCORERS: "kbtools.suites.subject_suite:check_subject_scorer",
     TAGGERS: "kbtools.suites.tagger_suite:check_tagger",
     PRUNERS: "kbtools.suites.pruner_suite:check_pruner",
-    READERS: "kbtools.indexers.readers.reader_suite:check_reader",
+    READERS: "kbtools.indexers.reader_suite:check_reader",
     BACKENDS: "kbtools.indexers.backend_suite:check_backend",
 }
 """The suite of each kind, by its name as a plugin's, since readers and backends live in a room of their own."""

@@ -1,21 +1,25 @@
 """Contract suites: every built-in plugin keeps its contract, and a claim that does not hold is named."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
-from kbtools.errors import BrokenPlugin, KBMissing, KBUnusable, UnknownPlugin
+from kbtools.errors import BrokenPlugin, KBMissing, KBToolsError, KBUnusable, SourceEmpty, SourceMissing, UnknownPlugin
 from kbtools.indexers.backend_suite import check_kb
 from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.readers.batches import RecordBatch, Rows
+from kbtools.indexers.readers.lines import Block, read_lines
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.links import Link
-from kbtools.plugins import KINDS, PRUNERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_offers, list_plugins
+from kbtools.plugins import BACKENDS, KINDS, PRUNERS, SCORERS, list_offers, list_plugins
 from kbtools.pruning.n_gram import NGram
 from kbtools.suites import check_plugin
 from kbtools.suites.pruner_suite import EvenTagger
@@ -34,7 +38,7 @@ def skip_if_lacking(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("group", "name"),
-    [(group, name) for group in (SCORERS, SUBJECT_SCORERS, TAGGERS, PRUNERS) for name in list_plugins(group)],
+    [(group, name) for group in KINDS if group != BACKENDS for name in list_plugins(group)],
 )
 def test_every_plugin_that_is_built_in_keeps_its_contract(group: str, name: str) -> None:
     skip_if_lacking(name)
@@ -176,6 +180,72 @@ class Learning(NGram):
         return [link._replace(weight=-float(self.asked)) for link in super().links(question)]
 
 
+class Spaced:
+    """A reader of a fact a line, its parts divided by spaces."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".spaced",)
+    sample: ClassVar[bytes] = b"a r b\nb r c\n"
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
+        self.skips = skips
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        for block in blocks:
+            yield from read_lines(block, self.read_line, self.skips).batches()
+
+    def read_line(self, number: int, line: str, rows: Rows, skips: Skips) -> None:
+        rows.facts.append(self.fact(number, *line.split(" ")))
+
+    def fact(self, number: int, subject: str, relation: str, target: str) -> tuple[str, str, str]:
+        return subject, relation, target
+
+
+class Shouting(Spaced):
+    """A reader whose suffixes no file has."""
+
+    suffixes = ("SPACED",)
+
+
+class Hollow(Spaced):
+    """A reader of empty ids."""
+
+    def fact(self, number: int, subject: str, relation: str, target: str) -> tuple[str, str, str]:
+        return subject, relation, ""
+
+
+class Verbose(Spaced):
+    """A reader of ids as Freebase's files spell them."""
+
+    def fact(self, number: int, subject: str, relation: str, target: str) -> tuple[str, str, str]:
+        return f"http://rdf.freebase.com/ns/m.0{subject}", relation, target
+
+
+class Blockwise(Spaced):
+    """A reader that forgets the first line of each block."""
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        for block in blocks:
+            rest = block.text.partition(b"\n")[2]
+            yield from read_lines(Block(rest, block.first_line + 1), self.read_line, self.skips).batches()
+
+
+class Uncounting(Spaced):
+    """A reader that counts no line."""
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        yield from super().read(blocks)
+        self.skips.lines = 0
+
+
+class Silent(Spaced):
+    """A reader that leaves damaged lines out unheard."""
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        for block in blocks:
+            yield from read_lines(block, self.read_line, Skips("", 1.0)).batches()
+            self.skips.lines += 1
+
+
 @pytest.mark.parametrize(
     ("kind", "plugin", "claim"),
     [
@@ -191,11 +261,40 @@ class Learning(NGram):
         ("pruner", "Unsure", "a weight is a finite number"),
         ("pruner", "Learning", "questions asked before change no link"),
         ("pruner", "NO_CLASS", "is no class"),
+        ("reader", "Shouting", "suffixes begin with a dot"),
+        ("reader", "Hollow", "texts can be stored"),
+        ("reader", "Verbose", "ids are canonical"),
+        ("reader", "Blockwise", "the size of blocks changes no row"),
+        ("reader", "Uncounting", "on which line it begins"),
+        ("reader", "Silent", "a damaged line is counted"),
     ],
 )
 def test_a_claim_that_does_not_hold_is_named(kind: str, plugin: str, claim: str) -> None:
     with pytest.raises(BrokenPlugin, match=claim):
         list(check_plugin(f"{__name__}:{plugin}", kind=kind))
+
+
+def test_a_reader_that_is_right_keeps_its_contract() -> None:
+    assert len(list(check_plugin(f"{__name__}:Spaced", kind="reader"))) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (None, SourceMissing, "is checked on a small file that it reads, and none is named"),
+        ("", SourceEmpty, "the file is empty"),
+        ("\n", SourceMissing, "finds no row in it"),
+    ],
+)
+def test_a_reader_needs_a_file_with_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, error: type[KBToolsError], message: str
+) -> None:
+    monkeypatch.delattr(Spaced, "sample")
+    sample = tmp_path / "sample"
+    sample.write_text(text or "")
+
+    with pytest.raises(error, match=message):
+        list(check_plugin(f"{__name__}:Spaced", kind="reader", sample=None if text is None else sample))
 
 
 class Wrapped(BackendDefaults):

@@ -1,1 +1,1 @@
-"""Relation scorers for kbtools, as anyone can package them."""
+"""Plugins for kbtools, as anyone can package them."""

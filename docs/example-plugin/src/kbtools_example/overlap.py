@@ -1,4 +1,4 @@
-"""A scorer that needs no training: the letter trigrams that a question shares with the name of a relation."""
+"""A relation scorer that needs no training: the letter trigrams that a question shares with a relation's name."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from kbtools.text.question import MarkedQuestion
 
 
 def trigrams(text: str) -> set[str]:
-    return {text[at : at + 3] for at in range(len(text) - 2)}
+    return {text[start : start + 3] for start in range(len(text) - 2)}
 
 
 class TrigramOverlap:
@@ -18,7 +18,7 @@ class TrigramOverlap:
     def __init__(self, relations: Sequence[str]) -> None:
         self.names = [trigrams(relation) for relation in relations]
 
-    def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        spoken = [set().union(*map(trigrams, one.context())) for one in asked]
-        shares = [[len(name & words) / max(len(name), 1) for name in self.names] for words in spoken]
-        return 4.0 * np.array(shares, dtype=np.float64).reshape(len(asked), len(self.names))
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        contexts = [set().union(*map(trigrams, question.context())) for question in questions]
+        shares = [[len(name & context) / max(len(name), 1) for name in self.names] for context in contexts]
+        return 4.0 * np.array(shares, dtype=np.float64).reshape(len(questions), len(self.names))

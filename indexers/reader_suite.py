@@ -1,0 +1,134 @@
+"""The contract of readers, on a small file that one reads."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kbtools.errors import InputError, SourceMissing
+from kbtools.indexers.readers.batches import SCHEMAS, Kind, RecordBatch, flaw
+from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.reading import Reading, ReadOptions, Source, SourceKind
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.sources import read_blocks
+from kbtools.kb.ids import canonical_id, is_literal
+from kbtools.plugins import READERS, load_class
+from kbtools.suites.checking import Claim, check_claims
+
+KINDS: tuple[SourceKind, ...] = ("any", *SCHEMAS)
+
+DAMAGED = b"\0\xff\n"
+"""A line that is text in no format."""
+
+IDS = {"subject", "relation", "object", "entity", "type", "old", "new"}
+"""Columns that hold ids."""
+
+
+def check_reader(name: str, sample: Path | None = None) -> Iterator[str]:
+    """Read a small file, or the reader's own `sample`, and yield each claim that holds."""
+    reader = load_class(READERS, name)
+    with tempfile.TemporaryDirectory() as folder:
+        if sample is None:
+            if not hasattr(reader, "sample"):
+                raise SourceMissing(f"reader {name!r} is checked on a small file that it reads, and none is named")
+            sample = Path(folder, "own")
+            sample.write_bytes(reader.sample)
+        yield from check_claims(name, Contract(name, sample, find_kind(name, sample), Path(folder)).claims(reader))
+
+
+def find_kind(name: str, sample: Path) -> SourceKind:
+    """Find the kind of rows that a file holds: the first that is read from it."""
+    for kind in KINDS:
+        try:
+            if any(Reading(Source(sample, kind), ReadOptions(format=name, max_bad=1.0)).batches()):
+                return kind
+        except InputError as error:
+            refused = error
+        else:
+            refused = SourceMissing(f"{sample}: reader {name!r} finds no row in it")
+    raise refused
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A reader and its file; `folder` is for a copy with a damaged line."""
+
+    reader: str
+    sample: Path
+    kind: SourceKind
+    folder: Path
+
+    @property
+    def options(self) -> ReadOptions:
+        return ReadOptions(format=self.reader, max_bad=1.0)
+
+    def claims(self, reader: object) -> list[Claim]:
+        return [
+            ("suffixes begin with a dot, in lower case", lambda: has_suffixes(reader)),
+            ("a batch has the columns of its kind, and no cell is empty", lambda: all(map(is_whole, self.read()[0]))),
+            ("ids are canonical, and texts can be stored", lambda: all(map(is_storable, self.read()[0]))),
+            ("a batch says on which line it begins, one after the other", self.lines_ascend),
+            ("read again, the rows are the same", lambda: rows(self.read()[0]) == rows(self.read()[0])),
+            ("the size of blocks changes no row", self.ignores_blocks),
+            ("lines are counted", lambda: self.read()[1].lines > 0),
+            ("a damaged line is counted, and costs no other row", self.survives),
+        ]
+
+    def read(self, path: Path | None = None) -> tuple[list[RecordBatch], Skips]:
+        """Read the file, or another, as `kbtools index` does; give the batches and the account."""
+        reading = Reading(Source(path or self.sample, self.kind), self.options)
+        return list(reading.batches()), reading.skips
+
+    def read_line_by_line(self) -> tuple[list[RecordBatch], Skips]:
+        """Read the file in blocks of one line each."""
+        text = b"".join(block.text for block in read_blocks(self.sample))
+        blocks = [Block(line + b"\n", number) for number, line in enumerate(text.split(b"\n")[:-1], 1)]
+        source, skips = Source(self.sample, self.kind), Skips(str(self.sample), self.options.max_bad)
+        return list(load_class(READERS, self.reader)(source, self.options, skips).read(blocks)), skips
+
+    def lines_ascend(self) -> bool:
+        batches, skips = self.read_line_by_line()
+        lines = [[batch.line for batch in batches if batch.kind == kind] for kind in SCHEMAS]
+        return all(some == sorted(some) and all(1 <= line <= skips.lines for line in some) for some in lines)
+
+    def survives(self) -> bool:
+        copy = self.folder / f"damaged-{self.sample.name}"
+        whole = self.sample.read_bytes()
+        copy.write_bytes(whole + (b"" if whole.endswith(b"\n") else b"\n") + DAMAGED)
+        batches, skips = self.read(copy)
+        before, skipped = self.read()
+        return rows(batches) == rows(before) and skips.bad == skipped.bad + 1
+
+    def ignores_blocks(self) -> bool:
+        """Compare the rows of the kind that is wanted, since `kbtools index` leaves out the others."""
+        whole, pieces = rows(self.read()[0]), rows(self.read_line_by_line()[0])
+        return all(pieces[kind] == whole[kind] for kind in whole)
+
+
+def rows(batches: list[RecordBatch]) -> dict[Kind, list[object]]:
+    """Collect the rows of every kind, in order."""
+    collected: dict[Kind, list[object]] = {}
+    for batch in batches:
+        collected.setdefault(batch.kind, []).extend(batch.table.to_pylist())
+    return collected
+
+
+def has_suffixes(reader: object) -> bool:
+    suffixes: tuple[str, ...] = reader.suffixes  # type: ignore[attr-defined]
+    return isinstance(suffixes, tuple) and all(suffix.startswith(".") and suffix.islower() for suffix in suffixes)
+
+
+def is_whole(batch: RecordBatch) -> bool:
+    columns = batch.table.columns
+    return batch.table.schema == SCHEMAS[batch.kind] and len(batch.table) > 0 and not any(c.null_count for c in columns)
+
+
+def is_storable(batch: RecordBatch) -> bool:
+    """Tell whether every id is canonical and every text can be written as UTF-8."""
+    for column, values in batch.table.to_pydict().items():
+        texts = [value for value in values if isinstance(value, str)]
+        if flaw(*texts) or not all(text.strip() for text in texts):
+            return False
+        if column in IDS and any(canonical_id(text) != text and not is_literal(text) for text in texts):
+            return False
+    return True
