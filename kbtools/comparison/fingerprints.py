@@ -40,7 +40,7 @@ def kb_digest(kb: KnowledgeBase) -> str:
 
 def questions_digest(questions: list[AnnotatedQuestion]) -> str:
     """Fingerprint questions with their gold, in order."""
-    return digest([(one.subject, one.relation, one.object, one.text) for one in questions])
+    return digest([(gold.subject, gold.relation, gold.object, gold.text) for gold in questions])
 
 
 def scorer_identity(names: str, models: Path | None) -> str:
@@ -111,15 +111,15 @@ def folder_digest(folder: Path) -> str:
 
 def identify(answerer: Answerer, cells: Iterable[Cell]) -> dict[Cell, Identity]:
     """Fingerprint the parts of every cell; each part is read once."""
-    models, known = answerer.models, dict[tuple[int, str], str]()
+    models, parts = answerer.models, dict[tuple[int, str], str]()
     for cell in cells:
-        if (0, cell.pruning) not in known:
-            known[0, cell.pruning] = pruner_identity(answerer, cell.pruning)
-        if (1, cell.scorer) not in known:
-            known[1, cell.scorer] = scorer_identity(cell.scorer, models)
-        if (2, cell.subject) not in known:
-            known[2, cell.subject] = subject_identity(cell, models)
-    return {cell: (known[0, cell.pruning], known[1, cell.scorer], known[2, cell.subject]) for cell in cells}
+        if (0, cell.pruning) not in parts:
+            parts[0, cell.pruning] = pruner_identity(answerer, cell.pruning)
+        if (1, cell.scorer) not in parts:
+            parts[1, cell.scorer] = scorer_identity(cell.scorer, models)
+        if (2, cell.subject) not in parts:
+            parts[2, cell.subject] = subject_identity(cell, models)
+    return {cell: (parts[0, cell.pruning], parts[1, cell.scorer], parts[2, cell.subject]) for cell in cells}
 
 
 def step_versions() -> list[int]:

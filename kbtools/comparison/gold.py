@@ -89,10 +89,10 @@ def rows_of(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
 
 def find_faults(kb: KnowledgeBase, subject: NDArray[np.int64], relation: NDArray[np.int64]) -> NDArray[np.int8]:
     """Find the fault of each gold pair: (questions,)."""
-    known, place = np.unique(np.maximum(subject, 0).astype(np.uint32), return_inverse=True)
-    pairs = kb.relations_of(known)
-    stated = set(zip(np.repeat(known, np.diff(pairs.starts)).tolist(), pairs.values.tolist(), strict=True))
-    named = np.array([name is not None for name in kb.names(known)])[place]
+    subjects, place = np.unique(np.maximum(subject, 0).astype(np.uint32), return_inverse=True)
+    pairs = kb.relations_of(subjects)
+    stated = set(zip(np.repeat(subjects, np.diff(pairs.starts)).tolist(), pairs.values.tolist(), strict=True))
+    named = np.array([name is not None for name in kb.names(subjects)])[place]
     has_fact = np.array([pair in stated for pair in zip(subject.tolist(), relation.tolist(), strict=True)])
     tests = [
         (subject == ABSENT, Fault.UNKNOWN_SUBJECT),

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from kbtools.comparison.column_store import Columns, named_failure, write_text
 from kbtools.comparison.gold import ABSENT, Fault, Gold
+from kbtools.comparison.gold_pools import GoldPools
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.pools import GoldPools
 from kbtools.errors import RunUnusable
 from kbtools.kb.contract import KnowledgeBase
 

@@ -6,12 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.comparison.gold import ABSENT, Gold
-from kbtools.comparison.object_check import ObjectCheck
-from kbtools.comparison.pools import GoldPools
+from kbtools.comparison.gold_pools import GoldPools
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.pools import Pools
 from kbtools.ranking.score import MICRO
 from kbtools.ranking.ties import Ties, find_ties
 
 FARTHEST = np.iinfo(np.int64).max
+
+UNKNOWN = -1
+OBJECTS_AT_ONCE = 1024
+"""Pairs whose objects are fetched at once."""
 
 
 def find_outcomes(
@@ -20,7 +25,7 @@ def find_outcomes(
     *,
     score: NDArray[np.int64],
     relation: NDArray[np.int64],
-    objects: ObjectCheck,
+    objects: "ObjectCheck",
     relation_ids: list[str],
 ) -> dict[str, NDArray[Any]]:
     """Give the outcomes of a cell in columns (questions,); a question without candidates has zeros and ABSENT.
@@ -119,3 +124,26 @@ def given_subject(gold_pools: GoldPools, relation: NDArray[np.int64]) -> NDArray
         is_gold = pairs == gold_pair[pools.question_of_pair[pairs]]
         expected[questions] = find_ties(relation[pairs], starts).expected(is_gold)
     return expected
+
+
+class ObjectCheck:
+    """The pairs that lead to the gold object: each is looked up when it is first asked for, and once."""
+
+    def __init__(self, kb: KnowledgeBase, pools: Pools, gold: Gold) -> None:
+        self.kb, self.pools = kb, pools
+        self.wanted = gold.object[pools.question_of_pair]
+        self.known = np.full(pools.pairs, UNKNOWN, dtype=np.int8)
+
+    def check(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Give 1 for those of some pairs that have the gold object among theirs: (all pairs,), 0 for all others."""
+        unknown = pairs[(self.known[pairs] == UNKNOWN) & (self.wanted[pairs] != ABSENT)]
+        for start in range(0, len(unknown), OBJECTS_AT_ONCE):
+            batch = unknown[start : start + OBJECTS_AT_ONCE]
+            subjects, relations = self.pools.subject_of_pair[batch], self.pools.relation_of_pair[batch]
+            facts = list(zip(subjects.tolist(), relations.tolist(), strict=True))
+            self.kb.expect_objects(facts)
+            for pair, fact in zip(batch.tolist(), facts, strict=True):
+                self.known[pair] = self.wanted[pair] in self.kb.objects_of(*fact)
+        right = np.zeros(len(self.known))
+        right[pairs] = self.known[pairs] == 1
+        return right

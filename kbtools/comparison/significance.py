@@ -56,10 +56,10 @@ class Resamples:
 
 def interval(resampled: NDArray[np.float64]) -> tuple[float, float]:
     """Give the middle 95 % of a bootstrap distribution; rounds without a value (nan) are left out."""
-    known = resampled[np.isfinite(resampled)]
-    if not len(known):
+    valued = resampled[np.isfinite(resampled)]
+    if not len(valued):
         return float("nan"), float("nan")
-    low, high = np.percentile(known, [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
+    low, high = np.percentile(valued, [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
     return float(low), float(high)
 
 

@@ -13,11 +13,10 @@ from kbtools.answering import Answerer
 from kbtools.comparison.column_store import Columns, find_columns, read_columns, write_columns
 from kbtools.comparison.fingerprints import Fingerprints, identify, step_versions, tagger_identity
 from kbtools.comparison.gold import ABSENT, Gold, find_gold, mark_mentions
+from kbtools.comparison.gold_pools import GoldPools, gather_gold_pools
 from kbtools.comparison.grid import Cell, file_name
 from kbtools.comparison.lost_questions import remove_examples, write_examples
-from kbtools.comparison.object_check import ObjectCheck
-from kbtools.comparison.outcomes import find_outcomes
-from kbtools.comparison.pools import GoldPools, gather_gold_pools
+from kbtools.comparison.outcomes import ObjectCheck, find_outcomes
 from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS
 from kbtools.comparison.weighting import Weighting, cell_weights, tune_cell
 from kbtools.errors import RunUnusable
@@ -27,7 +26,7 @@ from kbtools.ranking.weights import Weights
 from kbtools.tuning import GoldScores
 
 StageProgress = Callable[[str, int, int], None]
-"""Hears of a stage, of how many questions it is through with, and of how many there are."""
+"""Called with a stage, the questions that it is through with, and all there are."""
 
 
 class Stages:
@@ -49,9 +48,9 @@ class Stages:
     def find_gold(self, questions: Sequence[AnnotatedQuestion]) -> Gold:
         """Find the gold, and keep what a report needs of it."""
         path, fingerprint = self.out / GOLD, self.prints.gold()
-        known = find_columns(path, fingerprint)
-        if known is not None:
-            return find_gold(self.answerer.kb, questions, linkable=known["linkable"])
+        columns = find_columns(path, fingerprint)
+        if columns is not None:
+            return find_gold(self.answerer.kb, questions, linkable=columns["linkable"])
         self.watch("gold", 0, len(questions))
         gold = find_gold(self.answerer.kb, questions)
         _, inverse, count = np.unique(
@@ -78,8 +77,8 @@ class Stages:
     def tune(self, cells: Sequence[Cell]) -> dict[Cell, Weights]:
         """Choose the weights of the cells of one pruner on these questions, and keep them."""
         prints = {cell: self.prints.tuned(*self.identities[cell]) for cell in cells}
-        known = {cell: find_columns(self.path(WEIGHTS, *cell), prints[cell]) for cell in cells}
-        chosen = {cell: cell_weights(columns.facts) for cell, columns in known.items() if columns}
+        on_disk = {cell: find_columns(self.path(WEIGHTS, *cell), prints[cell]) for cell in cells}
+        chosen = {cell: cell_weights(columns.facts) for cell, columns in on_disk.items() if columns}
         if len(chosen) < len(cells):
             pools = self.pools(cells[0])
             gold = np.zeros(pools.pools.pairs, dtype=np.bool_)
@@ -96,12 +95,12 @@ class Stages:
     def fill(self, cells: Sequence[Cell], weighting: Weighting, *, errors: int) -> None:
         """Fill the cells of one pruner, and write so many examples of each cause."""
         prints = {cell: self.prints.cell(*self.identities[cell], weighting.weights[cell]) for cell in cells}
-        known = {cell: find_columns(self.path(CELLS, *cell), prints[cell]) for cell in cells}
-        if all(known.values()) and not errors:
+        on_disk = {cell: find_columns(self.path(CELLS, *cell), prints[cell]) for cell in cells}
+        if all(on_disk.values()) and not errors:
             return
         pools = self.pools(cells[0])
         objects = ObjectCheck(self.answerer.kb, pools.pools, self.gold)
-        for cell, columns in known.items():
+        for cell, columns in on_disk.items():
             outcomes = columns or self.outcomes(cell, weighting, pools, objects)
             if not columns:
                 write_columns(self.path(CELLS, *cell), outcomes)
@@ -114,7 +113,7 @@ class Stages:
         name = self.answerer.tagger
         path, fingerprint = self.path(TAGGERS, name), self.prints.tagger(tagger_identity(name, self.answerer.models))
         if find_columns(path, fingerprint) is None:
-            tagger, progress = self.answerer.make_tagger(), self.watched(f"tagger {name}")
+            tagger, progress = self.answerer.make_tagger(), self.announce(f"tagger {name}")
             arrays = mark_mentions(self.answerer.kb, tagger, self.gold, progress)
             write_columns(path, Columns(fingerprint, arrays, {"tagger": name}))
 
@@ -151,19 +150,19 @@ class Stages:
         columns = find_columns(path, fingerprint)
         if columns is not None:
             return GoldPools.from_columns(columns, self.answerer.kb)
-        pruner, progress = self.answerer.pruner(cell.pruning), self.watched(f"pools of {cell.pruning}")
+        pruner, progress = self.answerer.pruner(cell.pruning), self.announce(f"pools of {cell.pruning}")
         pools = gather_gold_pools(self.answerer.kb, pruner, self.gold, fingerprint=fingerprint, progress=progress)
         write_columns(path, pools.to_columns())
         return pools
 
     def scores(self, cell: Cell, pools: GoldPools) -> tuple[Columns, Columns | None]:
-        """Give what the scorers of a cell say of its pools: v, and u where it scores subjects."""
+        """Give v of a cell's pools, and u where the cell scores subjects."""
         return self.relation_scores(cell, pools), self.subject_scores(cell, pools) if cell.subject_scorer else None
 
     def relation_scores(self, cell: Cell, pools: GoldPools) -> Columns:
-        """Read what a cell's relation scorer says of its pools, or compute and keep it."""
+        """Give v of a cell's pools."""
         kb, scorer, questions = self.answerer.kb, self.answerer.scorer(cell.scorer), self.gold.texts
-        return self.kept(
+        return self.read_or_compute(
             self.path(RELATION_SCORES, cell.pruning, cell.scorer),
             self.prints.scores(*self.identities[cell][:2]),
             f"{cell.scorer} over {cell.pruning}",
@@ -171,29 +170,31 @@ class Stages:
         )
 
     def subject_scores(self, cell: Cell, pools: GoldPools) -> Columns:
-        """Read what a cell's subject scorer says of its pools, or compute and keep it."""
+        """Give u of a cell's pools."""
         scorer, questions = self.answerer.subject_scorer(cell.subject), self.gold.texts
         pruner, _, subject = self.identities[cell]
-        return self.kept(
+        return self.read_or_compute(
             self.path(SUBJECT_SCORES, cell.pruning, cell.subject),
             self.prints.scores(pruner, subject),
             f"{cell.subject} over {cell.pruning}",
             lambda progress: score_subjects(pools.pools, questions, scorer, progress),
         )
 
-    def kept(self, path: Path, fingerprint: str, name: str, compute: Callable[[Progress], NDArray[Any]]) -> Columns:
+    def read_or_compute(
+        self, path: Path, fingerprint: str, name: str, compute: Callable[[Progress], NDArray[Any]]
+    ) -> Columns:
         """Read scores from disk, or compute them, timed, and keep them."""
         columns = find_columns(path, fingerprint)
         if columns is None:
-            progress, begun = self.watched(name), time.perf_counter()
+            progress, begun = self.announce(name), time.perf_counter()
             columns = Columns(
                 fingerprint, {"score": compute(progress).astype(np.float32)}, {"seconds": time.perf_counter() - begun}
             )
             write_columns(path, columns)
         return columns
 
-    def watched(self, stage: str) -> Progress:
-        """Tell the watcher that a stage begins; give what tells it how far the stage is."""
+    def announce(self, stage: str) -> Progress:
+        """Announce a stage; give what reports how many questions it is through with."""
         total = len(self.gold)
         self.watch(stage, 0, total)
         return lambda done: self.watch(stage, done, total)

@@ -103,7 +103,7 @@ def best_text(report: Report) -> str:
     text = f"{tied[0]}, {accuracy}" if len(tied) == 1 else f"{len(tied)} cells tie at {accuracy}: {', '.join(tied)}"
     if len(tied) == len(report.cells):
         return text
-    level = [one.other.label for one in report.against_best if one.low <= 0 and one.other.label not in tied]
+    level = [pair.other.label for pair in report.against_best if pair.low <= 0 and pair.other.label not in tied]
     return text + (f"; not certainly better than {', '.join(level)}" if level else "; better than every other cell")
 
 
