@@ -15,7 +15,7 @@ from kbtools.cli.load import check_target, load_folder
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.build import build
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source
+from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source, SourceKind
 from kbtools.indexers.readers.table_columns import USUAL
 from kbtools.kb.manifest_report import counts_report, skipped_report
 
@@ -70,6 +70,8 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
 @click.option("--facts", multiple=True, type=FILE, help="Facts: the release's format, N-Triples, TSV, CSV, JSON Lines.")
 @click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
 @click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
+@click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
+@click.option("--redirects", multiple=True, type=FILE, help="Merged ids: tables of old and new.")
 @click.option("--rdf", multiple=True, type=FILE, help="N-Triples that hold facts, names and types alike.")
 @click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
 @click.option(
@@ -106,6 +108,8 @@ def command(
     facts: tuple[Path, ...],
     names: tuple[Path, ...],
     types: tuple[Path, ...],
+    relations: tuple[Path, ...],
+    redirects: tuple[Path, ...],
     rdf: tuple[Path, ...],
     out: Path | None,
     lang: str,
@@ -131,11 +135,13 @@ def command(
     """
     if click.get_current_context().invoked_subcommand:
         return
-    sources = [Source(path, "facts") for path in facts] + [Source(path, "names") for path in names]
-    sources += [Source(path, "types") for path in types] + [Source(path, "any") for path in rdf]
+    by_kind: dict[SourceKind, tuple[Path, ...]] = {
+        "facts": facts, "names": names, "types": types, "relations": relations, "redirects": redirects, "any": rdf
+    }  # fmt: skip
+    sources = [Source(path, kind) for kind, paths in by_kind.items() for path in paths]
     check_home(out, name, elasticsearch)
-    if not facts and not rdf:
-        raise click.UsageError("give at least one --facts or --rdf file")
+    if not facts and not names and not rdf:
+        raise click.UsageError("give at least one --facts, --names or --rdf file")
     if elasticsearch and name:
         check_target(name, elasticsearch)
     usual = Predicates()

@@ -17,9 +17,11 @@ from kbtools.indexers.checksums import compare_files
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
 from kbtools.indexers.kb_folder import MANIFEST, WORK, is_ours, read_manifest
+from kbtools.indexers.readers.batches import Kind
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
+from kbtools.indexers.resolving import merge_ids, name_relations
 from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.writing import Writer
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
@@ -27,9 +29,6 @@ from kbtools.read_ahead import read_ahead
 from kbtools.storage import built_folder, file_digest, find_stranger, locked, write_record
 
 logger = logging.getLogger(__name__)
-
-WORK_TABLES = {"relations": "relation_names"}
-"""The work tables of kinds of rows that have another name than their kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +186,18 @@ def write_knowledge(
     threads = os.cpu_count() or 1
     with Staging(work, threads=threads, memory=memory) as tables, ExitStack() as files:
         read = [stage(tables, source, options, watch) for source in sources]
+        merged, named = merge_ids(tables), name_relations(tables)
         raw = {kind: tables.count(kind) for kind in ("facts", "names", "types")}
-        require(raw["facts"], "no fact was read", sources)
+        wanted = [source for source in sources if source.kind in ("facts", "any")]
+        require(raw["facts"] or not wanted, "no fact was read", sources)
         tables.intern()
         writer = Writer(folder, tables, files)
         entities = writer.write_ids()
-        watch.done("entities", f"{entities:,} entities, {tables.count('relations'):,} relations")
+        writer.write_relation_names()
+        writer.write_redirects()
+        watch.done("entities", entities_report(entities, tables.count("relations"), merged=merged, named=named))
         joined = tables.count("(SELECT 1 FROM names SEMI JOIN facts ON names.entity = facts.subject LIMIT 1)")
-        require(joined, "no name belongs to the subject of a fact", sources)
+        require(joined or not wanted, "no name belongs to the subject of a fact", sources)
         facts, pairs = writer.write_facts(entities)
         mentions = 2 * raw["facts"] + raw["names"]
         tables.drop("facts")
@@ -239,6 +242,13 @@ def write_knowledge(
     )
 
 
+def entities_report(entities: int, relations: int, *, merged: int, named: int) -> str:
+    """Lay out what was counted when ids became rows."""
+    report = f"{entities:,} entities, {relations:,} relations"
+    report += f", {named:,} of them with a name" if named else ""
+    return report + (f"; {merged:,} ids merged into others" if merged else "")
+
+
 def require(count: int, problem: str, sources: Sequence[Source]) -> None:
     """Fail a stage that produced nothing."""
     if not count:
@@ -252,7 +262,7 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
     reading = Reading(source, options, progress=lambda done: watch.progress(str(source.path), done))
     rows: Counter[str] = Counter()
     for batch in read_ahead(reading.batches()):
-        tables.add(WORK_TABLES.get(batch.kind, batch.kind), batch.table)
+        tables.add(work_table(source, batch.kind), batch.table)
         rows[batch.kind] += batch.table.num_rows
     skips = reading.skips
     if not rows:
@@ -263,6 +273,13 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
     size = source.path.stat().st_size
     path = os.fsencode(source.path).decode(errors="backslashreplace")
     return SourceFile(path, source.kind, size, reading.digest, skips.lines, skipped, tuple(skips.notes))
+
+
+def work_table(source: Source, kind: Kind) -> str:
+    """Name the work table of a kind of rows; what a graph says to be the same is no redirect, and works both ways."""
+    if kind == "redirects":
+        return "redirects" if source.kind == "redirects" else "same"
+    return "relation_names" if kind == "relations" else kind
 
 
 def check(folder: Path, manifest: Manifest) -> None:

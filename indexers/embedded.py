@@ -93,11 +93,14 @@ class EmbeddedKB(BackendDefaults):
         self.manifest = manifest
         self.vector_index: FaissVectors | None = None
         self.damage = ""
-        require_files(self.path, manifest.files, manifest.checksums, INDEX_AGAIN)
-        self.columns = {name: read_column(self.path / name, dtype) for name, dtype in COLUMNS.items()}
+        files = manifest.files
+        require_files(self.path, files, manifest.checksums, INDEX_AGAIN)
+        self.columns = {name: read_column(self.path / name, dtype) for name, dtype in COLUMNS.items() if name in files}
         self.entity_ids = StringTable(self.path / "entity.id")
         self.relation_ids = StringTable(self.path / "relation.id")
         self.type_ids = StringTable(self.path / "type.id")
+        self.relation_texts = StringTable(self.path / "relation.name") if "relation.name.utf8" in files else None
+        self.redirects = StringTable(self.path / "redirect.old") if "redirect.old.utf8" in files else None
         self.alias_texts = StringTable(self.path / "alias.text")
         self.forms = FormStore.open(self.path / FORMS)
         self.fuzzy = FuzzyIndex(self.path / FUZZY, texts=self.alias_texts)
@@ -120,6 +123,13 @@ class EmbeddedKB(BackendDefaults):
     @explained
     def relations(self) -> Sequence[str]:
         return tuple(self.relation_ids)
+
+    @cached_property
+    @explained
+    def relation_names(self) -> Sequence[str | None]:
+        if self.relation_texts is None:
+            return (None,) * len(self.relations)
+        return tuple(name or None for name in self.relation_texts)
 
     @cached_property
     @explained
@@ -201,4 +211,12 @@ class EmbeddedKB(BackendDefaults):
 
     @explained
     def rows(self, ids: Sequence[str]) -> list[int | None]:
-        return [self.entity_ids.find(entity_id) for entity_id in ids]
+        return [self.row_of(entity_id) for entity_id in ids]
+
+    def row_of(self, entity_id: str) -> int | None:
+        """Find the row of an id, or of the entity that it was merged into."""
+        row = self.entity_ids.find(entity_id)
+        if row is None and self.redirects is not None:
+            merged = self.redirects.find(entity_id)
+            return None if merged is None else int(self.columns["redirect.row"][merged])
+        return row

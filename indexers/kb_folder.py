@@ -23,10 +23,11 @@ COLUMNS = {
     "fact.object": "<u4",
     "type.first": "<u8",
     "type.type": "<u4",
+    "redirect.row": "<u4",
 }
 """Per entity: where its aliases, its pairs and its types start. Per pair: its relation, where its objects start."""
 
-STRINGS = ("alias.text", "entity.id", "relation.id", "type.id")
+STRINGS = ("alias.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
 FILES = {MANIFEST, f"{MANIFEST}.new", FORMS, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
 WORK = ".staging"
 """The folder of a build's work tables, gone when it is done."""

@@ -23,6 +23,8 @@ CREATE TABLE names (entity VARCHAR, rank UTINYINT, text VARCHAR);
 CREATE TABLE types (entity VARCHAR, type VARCHAR);
 CREATE TABLE relation_names (relation VARCHAR, text VARCHAR);
 CREATE TABLE redirects (old VARCHAR, new VARCHAR);
+CREATE TABLE same (old VARCHAR, new VARCHAR);
+CREATE TABLE merged (old VARCHAR, new VARCHAR);
 CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, alias UINTEGER);
 """
 
@@ -50,6 +52,13 @@ TYPES = """
 SELECT DISTINCT e.row AS entity, k.row AS type FROM types
 JOIN entities e ON e.id = types.entity JOIN kinds k ON k.id = types.type ORDER BY ALL
 """
+
+RELATION_NAMES = """
+SELECT coalesce(text, '') AS text FROM relations LEFT JOIN relation_labels ON relation_labels.relation = relations.id
+ORDER BY row
+"""
+
+REDIRECTS = "SELECT old, row FROM merged JOIN entities ON entities.id = merged.new ORDER BY old"
 
 FORMS = "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, text, entity"
 
@@ -92,6 +101,10 @@ class Staging:
                 f"the work tables of the build do not fit in {self.memory} of memory; give more with --memory",
                 memory=self.memory,
             ) from error
+
+    def run(self, statement: str) -> None:
+        """Change the work tables."""
+        self.connection.execute(statement)
 
     def add(self, table: Kind | str, rows: pa.Table) -> None:
         """Append rows to a work table."""

@@ -51,6 +51,21 @@ class Writer:
             self.hashes[name] = writer.close()
         return writer.starts.count - 1
 
+    def write_relation_names(self) -> None:
+        """Write the name of each relation, empty for one that has none."""
+        names = self.strings("relation.name")
+        for batch in self.tables.stream(staging.RELATION_NAMES):
+            names.write(batch.column(0).to_pylist())
+        self.hashes["relation.name"] = names.close()
+
+    def write_redirects(self) -> None:
+        """Write the ids that were merged into another, in order, with the row of the entity that each stands for."""
+        ids, rows = self.strings("redirect.old"), self.column("redirect.row")
+        for batch in self.tables.stream(staging.REDIRECTS):
+            ids.write(batch.column(0).to_pylist())
+            rows.write(batch.column(1).to_numpy())
+        self.hashes["redirect.old"], self.hashes["redirect.row"] = ids.close(), rows.close()
+
     def column(self, name: str) -> ColumnWriter:
         writer = ColumnWriter(self.folder / name, COLUMNS[name])
         self.files.callback(writer.close)

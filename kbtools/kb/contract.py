@@ -49,6 +49,11 @@ class KnowledgeBase(Protocol):
         ...
 
     @property
+    def relation_names(self) -> Sequence[str | None]:
+        """Give the names of the relations, by row; nothing for one that has only its id."""
+        ...
+
+    @property
     def types(self) -> Sequence[str]:
         """Give the ids of the types, by row."""
         ...
@@ -117,12 +122,16 @@ class KnowledgeBase(Protocol):
         ...
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
-        """Find the rows of canonical ids; nothing for an unknown one."""
+        """Find the rows of canonical ids, also of such as were merged into another; nothing for an unknown one."""
         ...
 
 
 class BackendDefaults:
-    """What a backend does not need to write: hints that do nothing, no vectors, facts looked up by pair."""
+    """What a backend need not write: hints that do nothing, no vectors, no names of relations, facts by pair."""
+
+    @property
+    def relation_names(self: KnowledgeBase) -> Sequence[str | None]:
+        return (None,) * len(self.relations)
 
     def expect(self, questions: Sequence[Question]) -> None:
         """Do nothing: all is at hand."""
