@@ -1,6 +1,6 @@
 """Where a knowledge base lives: the options that say so, and the one place that opens it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,14 +22,14 @@ FILE = click.Path(path_type=Path)
 class Elasticsearch:
     """What the command line says of a cluster; the rest comes from the environment."""
 
-    given: dict[str, str | None]
+    options: dict[str, str | None] = field(repr=False)
 
     def connect(self) -> "Cluster":
         """Connect to the cluster and check that it is one that we speak to."""
         from kbtools.indexers.elastic.cluster import Cluster
         from kbtools.indexers.elastic.connection import read_connection
 
-        cluster = Cluster(read_connection(self.given))
+        cluster = Cluster(read_connection(self.options))
         cluster.greet()
         return cluster
 
@@ -73,22 +73,24 @@ def connection_options(command: Command, *, default: str | None, help: str) -> C
 
     @wraps(command)
     def gathered(*args: Any, elasticsearch: str | None, **kwargs: Any) -> object:
-        given = {name: text_of(kwargs.pop(f"elasticsearch_{name}")) for name in OPTIONS}
+        options = {name: text_of(kwargs.pop(f"elasticsearch_{name}")) for name in OPTIONS}
         if elasticsearch is None:
-            if any(given.values()):
+            if any(options.values()):
                 raise click.UsageError("the --elasticsearch-... options need --elasticsearch")
             return command(*args, elasticsearch=None, **kwargs)
-        if elasticsearch and not elasticsearch.startswith(("http://", "https://")):
-            raise click.UsageError(
-                f"--elasticsearch takes a URL, found {elasticsearch!r}; give it as --elasticsearch=http://host:9200, "
-                "or put --elasticsearch behind the other arguments"
-            )
-        if "@" in elasticsearch.partition("://")[2].partition("/")[0]:
+        is_url = elasticsearch.startswith(("http://", "https://"))
+        if "@" in elasticsearch and (is_url or " " not in elasticsearch):
             raise click.UsageError(
                 "no password on the command line, where others can read it: set KBTOOLS_ELASTICSEARCH_PASSWORD, or "
                 "name a file with --elasticsearch-password-file"
             )
-        return command(*args, elasticsearch=Elasticsearch({"url": elasticsearch, **given}), **kwargs)
+        if elasticsearch and not is_url:
+            found = f", found {elasticsearch!r}" if " " in elasticsearch else ""  # one word may be a secret
+            raise click.UsageError(
+                f"--elasticsearch takes a URL{found}; give it as --elasticsearch=http://host:9200, "
+                "or put --elasticsearch behind the other arguments"
+            )
+        return command(*args, elasticsearch=Elasticsearch({"url": elasticsearch, **options}), **kwargs)
 
     options = [
         click.option(

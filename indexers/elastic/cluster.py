@@ -1,5 +1,6 @@
 """Requests to a cluster: one door for all of them, where those that may succeed later are made again."""
 
+import base64
 import logging
 import random
 import ssl
@@ -19,6 +20,9 @@ from kbtools.indexers.elastic.connection import Connection
 from kbtools.indexers.elastic.faults import explain, passes, reason_of
 
 logger = logging.getLogger(__name__)
+
+# At DEBUG the client's library logs whole requests and answers: megabytes of documents, secrets that a server repeats.
+logging.getLogger("elastic_transport.node").setLevel(logging.INFO)
 
 JSON = {"accept": "application/json", "content-type": "application/json"}
 LINES = {"accept": "application/json", "content-type": "application/x-ndjson"}
@@ -88,16 +92,22 @@ class Cluster:
             except elasticsearch.NotFoundError as error:
                 if missing_ok:
                     return None
-                raise explain(error, to, self.connection) from error
+                raise explain(error, to, self.connection) from self.cause(error)
             except (elastic_transport.TransportError, elasticsearch.ApiError) as error:
                 if others and passes(error) and not isinstance(error, elasticsearch.ApiError):
                     others -= 1  # the next node, at once
                     continue
                 wait = next(waits, None) if passes(error) else None
                 if wait is None:
-                    raise explain(error, to, self.connection) from error
-                logger.info("%s: %s; trying again in %.1f s", to, reason_of(error), wait)
+                    raise explain(error, to, self.connection) from self.cause(error)
+                logger.info("%s: %s; trying again in %.1f s", to, self.connection.hide(reason_of(error)), wait)
             (patience or self.patience).sleep(wait)
+
+    def cause(self, error: Exception) -> Exception | None:
+        """Give the error that a traceback may show; nothing where it holds a secret, or an unread answer that may."""
+        shown = f"{error!s} {error!r}"
+        unread = isinstance(error, elastic_transport.SerializationError)
+        return None if unread or self.connection.hide(shown) != shown else error
 
     def health(
         self, indexes: str, *, until: Callable[[dict[str, Any]], bool], patience: Patience
@@ -123,7 +133,7 @@ class Cluster:
         where, ours = self.connection.where, version("elasticsearch")
         number = str(answer.get("version", {}).get("number", "")) if isinstance(answer, dict) else ""
         if not number or answer["version"].get("distribution"):
-            product = answer["version"]["distribution"] if number else "something else"
+            product = self.connection.hide(str(answer["version"]["distribution"])) if number else "something else"
             raise WrongServer(f"{where}: expected Elasticsearch, found {product}; check the URL", found=product)
         if number.split(".")[0] != ours.split(".")[0]:
             raise WrongServer(
@@ -141,7 +151,8 @@ def make_client(connection: Connection) -> Elasticsearch:
     if connection.api_key:
         access = {"api_key": connection.api_key}
     elif connection.user or connection.password:
-        access = {"basic_auth": (connection.user or "elastic", connection.password or "")}
+        pair = f"{connection.user or 'elastic'}:{connection.password or ''}"
+        access = {"basic_auth": base64.b64encode(pair.encode()).decode()}  # in UTF-8, where the client takes ASCII
     if any(url.startswith("https:") for url in connection.urls):
         access["ssl_context"] = tls_context(connection)
     return Elasticsearch(
@@ -154,9 +165,14 @@ def tls_context(connection: Connection) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=connection.ca_file)
         if connection.client_cert:
-            context.load_cert_chain(connection.client_cert, connection.client_key)
+            context.load_cert_chain(connection.client_cert, connection.client_key, password=refuse_passphrase)
     except (OSError, ValueError) as error:
-        given = (connection.ca_file, connection.client_cert, connection.client_key)
-        files = ", ".join(str(file) for file in given if file)
+        named = (connection.ca_file, connection.client_cert, connection.client_key)
+        files = ", ".join(str(file) for file in named if file)
         raise Unreachable(f"{connection.where}: {files} cannot be used as certificates ({error})") from error
     return context
+
+
+def refuse_passphrase() -> str:
+    """Say what would otherwise be asked for on the terminal."""
+    raise ValueError("the key is encrypted; give one without a passphrase")

@@ -1,17 +1,37 @@
-"""Where a cluster is and how it lets us in: from options and the environment, secrets never from the command line."""
+"""Connection to a cluster: its URLs and credentials, from options and the environment.
 
+Secrets never come from the command line, and no text of kbtools shows them: an error names the option or variable that
+a secret came from, never its value.
+"""
+
+import base64
+import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, quote_plus, unquote
 
 from kbtools.errors import NotAllowed, WrongFormat
 
 PREFIX = "KBTOOLS_ELASTICSEARCH_"
 DEFAULT_URL = "http://localhost:9200"
 TIMEOUT = 30.0
-"""Seconds that one request may take."""
+"""Seconds that one request may take: a bulk request to a busy cluster needs some."""
+
+SHORTEST_HIDDEN = 4
+"""Characters of a secret that is replaced where a server repeats it: shorter ones are parts of common words."""
+
+URL = re.compile(
+    r"(?P<scheme>https?)://(?:(?P<user>[^:@]*)(?::(?P<password>.*))?@)?"
+    r"(?P<host>\[[\w:.%]+\]|[^\s:/?#@,\[\]]+)(?::(?P<port>\d{1,5}))?(?P<path>/[^?#@\s]*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A node's URL; a password goes on to the last `@`."""
+
+KEY = re.compile(r"[!-~]+")
+"""An API key as a header can hold it: visible ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,47 +52,70 @@ class Connection:
         """Name the cluster in a message."""
         return ",".join(self.urls)
 
+    def hide(self, text: str) -> str:
+        """Replace secrets in a text that a server wrote, in every form that a request or a message has of them."""
+        secrets = [secret for secret in (self.password, self.api_key) if secret]
+        if self.password:
+            secrets.append(f"{self.user or 'elastic'}:{self.password}")
+        for secret in sorted(secrets, key=len, reverse=True):
+            if len(secret) < SHORTEST_HIDDEN:
+                continue
+            data = secret.encode()
+            forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret), repr(secret)[1:-1]}
+            forms |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(data)[2:-1]}
+            forms |= {base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()}
+            for form in sorted(forms, key=len, reverse=True):
+                text = text.replace(form, "***")
+        return text
+
 
 def read_connection(
-    given: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
+    options: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
 ) -> Connection:
-    """Put a connection together from what was given, else from `KBTOOLS_ELASTICSEARCH_*` in the environment.
+    """Put a connection together from options, else from `KBTOOLS_ELASTICSEARCH_*` in the environment.
 
     Names are those of the environment, lower case and without the prefix: url, user, password, password_file,
     api_key, api_key_file, ca_file, client_cert, client_key, timeout.
     """
     environment = os.environ if environment is None else environment
-    options = {key: value for key, value in (given or {}).items() if value}
+    chosen = {key: value for key, value in (options or {}).items() if value}
 
     def option(name: str) -> str | None:
-        return options.get(name) or environment.get(PREFIX + name.upper()) or None
+        return chosen.get(name) or environment.get(PREFIX + name.upper()) or None
 
     urls, user, password = read_urls(option("url") or DEFAULT_URL)
-    for name in ("ca_file", "client_cert", "client_key"):
-        path = option(name)
+    files = {name: option(name) for name in ("ca_file", "client_cert", "client_key")}
+    for name, path in files.items():
         if path and not Path(path).is_file():
-            raise WrongFormat(f"{path}: no such file; it was given as {spelt(name)}", path=path)
-    if option("client_key") and not option("client_cert"):
+            shown = "" if name == "client_key" else f"{path}: "
+            raise WrongFormat(f"{shown}no such file; it was given as {spelt(name)}")
+    if files["client_key"] and not files["client_cert"]:
         raise NotAllowed(f"{spelt('client_key')} needs {spelt('client_cert')} beside it")
+    user = option("user") or user
+    password = read_secret("password", chosen, environment) or password
+    check_text(user or "", spelt("user"))
+    if user and ":" in user:
+        raise NotAllowed(f"{spelt('user')}: holds a colon, which no user name has; the password has a place of its own")
+    api_key = read_secret("api_key", chosen, environment)
+    if api_key and not KEY.fullmatch(api_key := api_key.strip()):
+        raise NotAllowed(
+            f"{spelt('api_key')}, or its file: holds a line break, a space or a letter that is not ASCII, which no "
+            "API key has; give the key as Elasticsearch encoded it, on one line"
+        )
     return Connection(
         urls=urls,
-        user=option("user") or user,
-        password=secret("password", options, environment) or password,
-        api_key=secret("api_key", options, environment),
-        ca_file=path_of(option("ca_file")),
-        client_cert=path_of(option("client_cert")),
-        client_key=path_of(option("client_key")),
+        user=user,
+        password=password,
+        api_key=api_key,
+        **{name: Path(path) if path else None for name, path in files.items()},
         timeout=read_timeout(option("timeout")),
     )
 
 
 def spelt(name: str) -> str:
-    """Name an option in both its spellings."""
-    return f"--elasticsearch-{name.replace('_', '-')} or {PREFIX}{name.upper()}"
-
-
-def path_of(text: str | None) -> Path | None:
-    return Path(text) if text else None
+    """Name an option in both its spellings; a secret itself is no option."""
+    variable = f"{PREFIX}{name.upper()}"
+    return variable if name in ("password", "api_key") else f"--elasticsearch-{name.replace('_', '-')} or {variable}"
 
 
 def read_timeout(text: str | None) -> float:
@@ -87,40 +130,66 @@ def read_timeout(text: str | None) -> float:
 
 
 def read_urls(text: str) -> tuple[tuple[str, ...], str | None, str | None]:
-    """Split a list of URLs, and take user and password out of them."""
+    """Split a list of URLs, and take user and password out of them, percent escapes decoded."""
     urls, user, password = [], None, None
-    for url in (part.strip() for part in text.split(",")):
+    for url in re.split(r",(?=\s*https?://)", text.strip(), flags=re.IGNORECASE):
+        match = URL.fullmatch(url.strip())
+        if match is None or re.search(r"[/?#]", match["password"] or ""):
+            escapes = "; in a user or password write / as %2F, ? as %3F, # as %23 and @ as %40" if "@" in url else ""
+            raise WrongFormat(
+                f"Elasticsearch URL {hidden(url)!r}: expected http://host:port or https://host:port{escapes}"
+            )
+        scheme = match["scheme"].lower()
+        port = int(match["port"] or (443 if scheme == "https" else 9200))
         try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError as error:
-            raise WrongFormat(f"Elasticsearch URL {hidden(url)!r}: {error}") from error
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise WrongFormat(f"Elasticsearch URL {hidden(url)!r}: expected http://host:port or https://host:port")
-        user, password = parts.username or user, parts.password or password
-        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        port = port or (443 if parts.scheme == "https" else 9200)
-        urls.append(f"{parts.scheme}://{host}:{port}{parts.path.rstrip('/')}")
+            host = match["host"].lower().encode("idna").decode()
+            path = quote((match["path"] or "").rstrip("/"), safe="/%:+~,;=!$&'()*")
+            user = unquote(match["user"] or "", errors="strict") or user
+            password = unquote(match["password"] or "", errors="strict") or password
+        except UnicodeError:
+            raise WrongFormat(f"Elasticsearch URL {hidden(url)!r}: holds escapes or letters that are no text") from None
+        if not 0 < port < 65_536:
+            raise WrongFormat(f"Elasticsearch URL {hidden(url)!r}: expected a port from 1 to 65535")
+        urls.append(f"{scheme}://{host}:{port}{path}")
     return tuple(dict.fromkeys(urls)), user, password
 
 
 def hidden(url: str) -> str:
-    """Leave credentials out of a URL."""
-    scheme, separator, rest = url.rpartition("://")
-    return scheme + separator + rest.rpartition("@")[2]
+    """Give of a URL what cannot be a secret: its scheme, and the beginning of its host."""
+    scheme, separator, rest = url.strip().partition("://")
+    if not separator or not re.fullmatch(r"[A-Za-z]{1,10}", scheme):
+        return "..."
+    host = re.match(r"[^:/?#,\s]*", rest.rpartition("@")[2])
+    return f"{scheme}://{host[0] if host else ''}..."
 
 
-def secret(name: str, options: Mapping[str, str], environment: Mapping[str, str]) -> str | None:
-    """Read a secret from the file that an option or the environment names, else from the environment itself."""
-    given = options.get(f"{name}_file")
-    direct = environment.get(PREFIX + name.upper())
-    file = given or (None if direct else environment.get(f"{PREFIX}{name.upper()}_FILE"))
+def read_secret(name: str, options: Mapping[str, str], environment: Mapping[str, str]) -> str | None:
+    """Read a secret from the file that an option or the environment names, else from the environment itself.
+
+    A name of a file that is not there is not shown: it may be the secret, put into the wrong place.
+    """
+    direct, named = environment.get(PREFIX + name.upper()), f"{name}_file"
+    file = options.get(named) or (None if direct else environment.get(PREFIX + named.upper()))
     if not file:
+        check_text(direct or "", spelt(name))
         return direct or None
+    kind = name.replace("_", " ")
+    if not Path(file).exists():
+        raise NotAllowed(f"{spelt(named)}: no such file; it should hold the {kind}")
     try:
-        found = Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotAllowed(f"{file}: the {name.replace('_', ' ')} cannot be read from it ({error})", path=file) from error
-    if not found:
-        raise NotAllowed(f"{file}: empty; it should hold the {name.replace('_', ' ')}", path=file)
-    return found
+        secret = Path(file).read_bytes().decode("utf-8-sig").rstrip("\r\n")
+    except OSError as error:
+        raise NotAllowed(f"{file}: the {kind} cannot be read from it ({error.strerror})", path=file) from error
+    except UnicodeDecodeError:
+        raise NotAllowed(f"{file}: the {kind} in it is no text in UTF-8", path=file) from None
+    if not secret.strip():
+        raise NotAllowed(f"{file}: empty; it should hold the {kind}", path=file)
+    return secret
+
+
+def check_text(secret: str, source: str) -> None:
+    """Refuse bytes of the environment that are no text; the error of the codec would show them."""
+    try:
+        secret.encode()
+    except UnicodeEncodeError:
+        raise NotAllowed(f"{source}: is no text in UTF-8") from None

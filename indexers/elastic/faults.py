@@ -44,6 +44,8 @@ def reason_of(error: Exception) -> str:
         body = error.body if isinstance(error.body, dict) else {}
         failures = (body.get("_shards") or {}).get("failures") or [{}]
         return f"{error.meta.status} {root_cause(body.get('error') or failures[0].get('reason'))}".strip()
+    if isinstance(error, elastic_transport.SerializationError):
+        return "an answer that is no JSON"  # its message is the whole answer
     inner: BaseException = error
     while inner.__cause__ is not None:
         inner = inner.__cause__
@@ -63,7 +65,7 @@ def root_cause(error: Any) -> str:
 
 def explain(error: Exception, to: str, connection: Connection) -> ServerError:
     """Write the one sentence about an error of the client."""
-    where, reason = connection.where, reason_of(error)
+    where, reason = connection.where, connection.hide(reason_of(error))
     if isinstance(error, elasticsearch.UnsupportedProductError):
         return WrongServer(f"{where}: expected Elasticsearch, found another product; check the URL")
     if isinstance(error, elasticsearch.ApiError):
@@ -101,7 +103,7 @@ def explain(error: Exception, to: str, connection: Connection) -> ServerError:
             "look at the cluster's load"
         )
     if isinstance(error, elastic_transport.SerializationError):
-        return WrongServer(f"{where}: answers with something that is no JSON ({reason}); check the URL")
+        return WrongServer(f"{where}: answers with something that is no JSON; check the URL")
     return Unreachable(
         f"{where}: not reachable ({reason}); start the cluster (docker compose up -d), or set {PREFIX}URL to where "
         "it is, with https:// if it speaks TLS"
