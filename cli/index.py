@@ -16,8 +16,8 @@ from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.build import build
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source, SourceKind
-from kbtools.indexers.readers.table_columns import USUAL
 from kbtools.kb.manifest_report import counts_report, skipped_report
+from kbtools.kb.table_heads import USUAL
 
 FILE = click.Path(path_type=Path)
 

@@ -1,11 +1,23 @@
 """Question files: the release's annotated format, and one question a line."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
-from kbtools.kb.ids import canonical_id, canonical_property
+from kbtools.kb.ids import canonical_id, canonical_property, other_spellings
+from kbtools.kb.table_heads import is_header
+
+if TYPE_CHECKING:
+    from kbtools.kb.contract import KnowledgeBase
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +49,23 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def read_questions(path: Path) -> Iterator[str]:
     """Yield the questions of a file: of each line its last column."""
-    for _, line in read_lines(path):
-        yield line.rsplit("\t", 1)[-1]
+    for number, line in read_lines(path):
+        if not begins_with_header(path, number, line):
+            yield line.rsplit("\t", 1)[-1]
+
+
+def begins_with_header(path: Path, number: int, line: str) -> bool:
+    """Tell whether a line is the header of its file, and say that it is left out."""
+    header = number == 1 and line.count("\t") == 3 and is_header(line.split("\t"))
+    if header:
+        logger.warning("%s:1: left out a header, %r", path, line)
+    return header
 
 
 def read_annotated(path: Path) -> Iterator[AnnotatedQuestion]:
     """Yield the questions of an annotated file; raise BadLine for a line that has not four columns."""
     for number, line in read_lines(path):
-        if not line.strip():
+        if not line.strip() or begins_with_header(path, number, line):
             continue
         columns = line.split("\t")
         if len(columns) != 4:
@@ -55,3 +76,51 @@ def read_annotated(path: Path) -> Iterator[AnnotatedQuestion]:
             )
         subject, target = canonical_id(columns[0].strip()), canonical_id(columns[2].strip())
         yield AnnotatedQuestion(subject, canonical_property(columns[1].strip(), beside=subject), target, columns[3])
+
+
+def read_gold(path: Path, kb: "KnowledgeBase") -> list[AnnotatedQuestion]:
+    """Read an annotated file with its ids as the knowledge base writes them; one that it lacks stays as it is.
+
+    A short id is that of the full one (`Q42`, `dbr:Berlin`), a merged id that of what it became, and a relation may
+    be given by its last part where only one has it.
+    """
+    questions = list(read_annotated(path))
+    entities = spell_entities(kb, {spelling for gold in questions for spelling in (gold.subject, gold.object)})
+    relations = spell_relations(kb.relations, {gold.relation for gold in questions})
+    return [
+        replace(
+            gold,
+            subject=entities.get(gold.subject, gold.subject),
+            relation=relations.get(gold.relation, gold.relation),
+            object=entities.get(gold.object, gold.object),
+        )
+        for gold in questions
+    ]
+
+
+def spell_entities(kb: "KnowledgeBase", spellings: Iterable[str]) -> dict[str, str]:
+    """Give the id of the knowledge base for each spelling that has one."""
+    ids = sorted(spellings)
+    rows = dict(zip(ids, kb.rows(ids), strict=True))
+    others = {spelling: other_spellings(spelling) for spelling, row in rows.items() if row is None}
+    candidates = sorted({other for spelt in others.values() for other in spelt})
+    found = dict(zip(candidates, kb.rows(candidates), strict=True))
+    for spelling, spelt in others.items():
+        rows[spelling] = next((found[other] for other in spelt if found[other] is not None), None)
+    known = [(spelling, row) for spelling, row in rows.items() if row is not None]
+    own = kb.ids(np.array([row for _, row in known], dtype=np.uint32))
+    return {spelling: entity_id for (spelling, _), entity_id in zip(known, own, strict=True)}
+
+
+def spell_relations(relations: Sequence[str], spellings: Iterable[str]) -> dict[str, str]:
+    """Give the relation of the knowledge base for each spelling that has one."""
+    known = set(relations)
+    last = {relation: re.split("[/#]", relation)[-1] for relation in relations if "://" in relation}
+    counts = Counter(last.values())
+    by_last = {part: relation for relation, part in last.items() if counts[part] == 1}
+    spelt = {}
+    for spelling in spellings:
+        full = next((other for other in other_spellings(spelling) if other in known), by_last.get(spelling))
+        if spelling not in known and full:
+            spelt[spelling] = full
+    return spelt

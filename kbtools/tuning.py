@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
-from kbtools.questions import AnnotatedQuestion, read_annotated
+from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.ranking.pools import Pools, concatenate_pools
 from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
 from kbtools.ranking.ties import find_ties
@@ -114,7 +113,7 @@ def tune_weights(
     limit: int | None = None,
 ) -> TunedWeights:
     """Choose weights for a pruner and its scorers on a file of annotated questions, and keep them with the models."""
-    questions = list(islice(read_annotated(path), limit))
+    questions = read_gold(path, answerer.kb)[:limit]
     scores = score_gold(answerer, questions, pruning=pruning, scorer=scorer, subject=subject)
 
     def accuracy(weights: Weights) -> float:

@@ -11,7 +11,7 @@ from kbtools.errors import BadQuestions
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.mentions import label_mention
 from kbtools.pruning.tagging import word_span
-from kbtools.questions import read_annotated
+from kbtools.questions import read_gold
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -44,7 +44,7 @@ class Examples:
 def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
     """Read an annotated file; raise BadQuestions where too few of its relations are the knowledge base's."""
     rows = {relation: row for row, relation in enumerate(kb.relations)}
-    annotated = list(read_annotated(path))
+    annotated = read_gold(path, kb)
     known = [gold for gold in annotated if gold.relation in rows]
     unknown = len(annotated) - len(known)
     if not known or unknown > MOST_UNKNOWN * len(annotated):

@@ -17,8 +17,8 @@ from kbtools.indexers.readers.labels import Languages, keep_name
 from kbtools.indexers.readers.lines import BOM, Block, LineReader, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.table_columns import is_header
 from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape
+from kbtools.kb.table_heads import is_header
 
 PREFIX = b"www.freebase.com/"
 DOTS = bytes.maketrans(b"/", b".")
@@ -106,7 +106,7 @@ def fact_reader(separator: str | None = None) -> LineReader:
         if len(fields) != 3:
             skips.add(f"{len(fields)} columns where 3 were expected", line=number, text=line)
             return
-        if number == 1 and is_header("facts", fields):
+        if number == 1 and is_header(fields):
             skips.add("a header", line=number, text=line, bad=False)
             return
         subject, spellings = canonical_id(fields[0]), divide(fields[2], separator)

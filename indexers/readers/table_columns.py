@@ -1,6 +1,5 @@
 """Columns of a table and what they hold: found by their heads, taken row by row or all rows at once."""
 
-import re
 from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
@@ -14,6 +13,7 @@ from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, 
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.ids import TOPIC, canonical_id, canonical_property
+from kbtools.kb.table_heads import USUAL
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
     "facts": ("subject", "relation", "object"),
@@ -27,18 +27,6 @@ TEXTS = {"name", "alias"}
 PROPERTIES = {"relation": "subject", "type": "entity"}
 """Columns of relations and types, and the column of ids beside them."""
 
-USUAL = {
-    "subject": ("subject", "head", "s"),
-    "relation": ("relation", "predicate", "property", "p"),
-    "object": ("object", "tail", "o"),
-    "entity": ("entity", "id", "subject"),
-    "name": ("name", "label", "title"),
-    "alias": ("alias", "aliases"),
-    "type": ("type", "types", "class"),
-    "old": ("old", "from", "id"),
-    "new": ("new", "to", "target"),
-}
-
 MOST_ROWS = 100_000
 """Rows of one line with several lists, unless each of its values makes one: 20 KB can hold three lists of 1,000."""
 
@@ -47,14 +35,6 @@ REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
 
 LISTED = r"^\[.*\]$|\S\|\S"
 """Cells that look like lists."""
-
-
-def is_header(kind: Kind, cells: Sequence[str]) -> bool:
-    """Tell whether cells are the heads of a kind's columns, all but one at least."""
-    columns = COLUMNS[kind]
-    heads = [re.sub(r"[_ ]?(id|uri|iri)$", "", cell.strip().casefold()) for cell in cells[: len(columns)]]
-    known = sum(head in USUAL[column] for head, column in zip(heads, columns, strict=False))
-    return known >= max(2, len(columns) - 1)
 
 
 class TableColumns:

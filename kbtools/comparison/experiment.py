@@ -14,7 +14,7 @@ from kbtools.comparison.stages import StageProgress, Stages
 from kbtools.comparison.weighting import TUNED, Weighting, find_weighting
 from kbtools.errors import SourceEmpty, SourceMissing
 from kbtools.pruning.pruners import guide_of
-from kbtools.questions import AnnotatedQuestion, read_annotated
+from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.storage import locked
 from kbtools.version import __version__
 
@@ -45,8 +45,8 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
     """
     if request.tune and request.valid is None:
         raise SourceMissing("weights are tuned on validation questions; name their file with --valid")
-    questions = read_gold(request.questions, request.limit)
-    validation = read_gold(request.valid, request.limit) if request.valid else None
+    questions = gold_of(answerer, request.questions, request.limit)
+    validation = gold_of(answerer, request.valid, request.limit) if request.valid else None
     make_parts(answerer, request.grid)
     cells, out = request.grid.cells(), request.out
     prints = start_run(answerer, request, request.questions, questions, out)
@@ -68,9 +68,9 @@ def of_validation(watch: StageProgress) -> StageProgress:
     return lambda stage, done, total: watch(f"validation, {stage}", done, total)
 
 
-def read_gold(path: Path, limit: int | None) -> list[AnnotatedQuestion]:
+def gold_of(answerer: Answerer, path: Path, limit: int | None) -> list[AnnotatedQuestion]:
     """Read the questions, the first ones if limited; raise SourceEmpty where there is none."""
-    questions = list(read_annotated(path))[:limit]
+    questions = read_gold(path, answerer.kb)[:limit]
     if not questions:
         raise SourceEmpty(f"{path}: holds no question, expected subject, relation, object and question a line")
     return questions

@@ -19,6 +19,18 @@ SLASHED_TOPIC = re.compile(r"/?(m/0|g/1)[0-9a-z_]+")
 PREFIXED = re.compile(rf"(?:fb|ns):({TOPIC.pattern}|[a-z0-9_]+(?:\.[a-z0-9_]+){{2,}})|fb:([a-z0-9_]+\.[a-z0-9_]+)")
 PROPERTY = re.compile(r"/[a-z0-9_]+(?:/[a-z0-9_]+)+(?:\./[a-z0-9_]+(?:/[a-z0-9_]+)+)*")
 ANGLED = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]*:.*)?>", re.DOTALL)
+WIKIDATA_PREFIXES = ("http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/", "wd:", "wdt:")
+WIKIDATA = re.compile(rf"(?:{'|'.join(map(re.escape, WIKIDATA_PREFIXES))})?([QP][1-9][0-9]*)")
+NAMESPACES = {
+    "dbr": "http://dbpedia.org/resource/",
+    "dbo": "http://dbpedia.org/ontology/",
+    "dbp": "http://dbpedia.org/property/",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "schema": "http://schema.org/",
+}
+"""The prefixes under which files of questions write ids of DBpedia and of common vocabularies."""
+
 TAIL = re.compile(r"(?:@([A-Za-z0-9-]+)|\^\^\S+)?")
 ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))",
@@ -54,6 +66,14 @@ def canonical_property(spelling: str, *, beside: str) -> str:
 def is_freebase(spelling: str) -> bool:
     """Tell whether a spelling is of a topic of Freebase, or an address there."""
     return canonical_id(spelling) != spelling or TOPIC.fullmatch(spelling) is not None
+
+
+def other_spellings(spelling: str) -> list[str]:
+    """List other ways to write an id: Wikidata's numbers short and in full, names with the usual prefixes in full."""
+    if number := WIKIDATA.fullmatch(spelling):
+        return [f"{prefix}{number[1]}" for prefix in ("", *WIKIDATA_PREFIXES)]
+    prefix, colon, name = spelling.partition(":")
+    return [f"{NAMESPACES[prefix]}{name}"] if colon and prefix in NAMESPACES else []
 
 
 def split_literal(spelling: str) -> tuple[str, str | None] | None:

@@ -8,7 +8,8 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.errors import BadLine, KBToolsError, SourceEmpty, SourceMissing, WrongFormat
-from kbtools.questions import AnnotatedQuestion, read_annotated, read_questions
+from kbtools.indexers.memory import MemoryKB
+from kbtools.questions import AnnotatedQuestion, read_annotated, read_gold, read_questions
 
 GOLD = "www.freebase.com/m/0a\twww.freebase.com/book/author\twww.freebase.com/m/0b\twho wrote it?"
 
@@ -93,3 +94,57 @@ def test_every_question_of_the_sample_is_annotated(examples: Path, sample_memory
     assert len(questions) == 202
     assert None not in sample_memory.kb.rows([one.subject for one in questions])
     assert {one.relation for one in questions} <= set(sample_memory.kb.relations)
+
+
+HEADER = "subject\trelation\tobject\tquestion"
+
+
+@pytest.mark.parametrize(
+    "header", [HEADER, "Subject\tPredicate\tObject\tText", "s_id\tp\to\tq", "head\trelation\ttail\tx"]
+)
+def test_a_header_is_left_out_and_named(
+    write: Callable[[str | bytes], Path], header: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(f"{header}\n{GOLD}\n")
+
+    assert [gold.text for gold in read_annotated(path)] == ["who wrote it?"]
+    assert list(read_questions(path)) == ["who wrote it?"]
+    assert caplog.messages == [f"{path}:1: left out a header, {header!r}"] * 2
+
+
+@pytest.mark.parametrize(
+    "line", ["m.0a\tbook.author\tm.0b\tobject", "a\tsubject\tb\tquestion", HEADER.replace("\t", " ")]
+)
+def test_a_question_is_no_header(write: Callable[[str | bytes], Path], line: str) -> None:
+    assert len(list(read_questions(write(f"{line}\n")))) == 1
+
+
+WD, DBO = "http://www.wikidata.org/", "http://dbpedia.org/ontology/"
+
+
+@pytest.mark.parametrize(
+    ("line", "gold"),
+    [
+        ("Q1\tP19\tQ2", (f"{WD}entity/Q1", f"{WD}prop/direct/P19", f"{WD}entity/Q2")),
+        ("wd:Q1\twdt:P19\twd:Q2", (f"{WD}entity/Q1", f"{WD}prop/direct/P19", f"{WD}entity/Q2")),
+        (f"{WD}entity/Q1\t{WD}entity/P19\tQ7", (f"{WD}entity/Q1", f"{WD}prop/direct/P19", "Q7")),
+        (f"Q1\tbirthPlace\t{WD}entity/Q3", (f"{WD}entity/Q1", f"{DBO}birthPlace", "Q3")),
+        ("Q1\tdbo:birthPlace\tnobody", (f"{WD}entity/Q1", f"{DBO}birthPlace", "nobody")),
+        ("Q1\tname\tQ2", (f"{WD}entity/Q1", "name", f"{WD}entity/Q2")),
+    ],
+)
+def test_ids_of_gold_are_written_as_the_knowledge_base_does(
+    write: Callable[[str | bytes], Path], line: str, gold: tuple[str, str, str]
+) -> None:
+    kb = MemoryKB(
+        [
+            (f"{WD}entity/Q1", f"{WD}prop/direct/P19", f"{WD}entity/Q2"),
+            (f"{WD}entity/Q1", f"{DBO}birthPlace", "Q3"),
+            ("Q3", "http://a/name", "Q3"),
+            ("Q3", "http://b#name", "Q3"),
+        ]
+    )
+
+    (question,) = read_gold(write(f"{line}\twhere?\n"), kb)
+
+    assert (question.subject, question.relation, question.object) == gold

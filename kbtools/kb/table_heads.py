@@ -1,0 +1,24 @@
+"""The usual heads of columns, in tables of a knowledge base and of questions alike."""
+
+import re
+from collections.abc import Sequence
+
+USUAL = {
+    "subject": ("subject", "head", "s"),
+    "relation": ("relation", "predicate", "property", "p"),
+    "object": ("object", "tail", "o"),
+    "entity": ("entity", "id", "subject"),
+    "name": ("name", "label", "title"),
+    "alias": ("alias", "aliases"),
+    "type": ("type", "types", "class"),
+    "old": ("old", "from", "id"),
+    "new": ("new", "to", "target"),
+}
+
+TRIPLE = ("subject", "relation", "object")
+
+
+def is_header(cells: Sequence[str]) -> bool:
+    """Tell whether the first cells of a line are heads of a triple, two of three at least."""
+    heads = [re.sub(r"[_ ]?(id|uri|iri)$", "", cell.strip().casefold()) for cell in cells[:3]]
+    return sum(head in USUAL[column] for head, column in zip(heads, TRIPLE, strict=False)) >= 2
