@@ -94,8 +94,8 @@ def test_a_scorer_with_a_network_is_trained_and_answers(
         "--out",
         tmp_path,
     )
-    asked = ("--models", tmp_path, "--scorer", "embed-max", "who directed jaws")
-    answered = kbtools(installed, "query", "--kb", sample_path, *asked)
+    question = ("--models", tmp_path, "--scorer", "embed-max", "who directed jaws")
+    answered = kbtools(installed, "query", "--kb", sample_path, *question)
 
     assert checked.count("ok: ") == 8
     assert "Jaws" in answered

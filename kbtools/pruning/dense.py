@@ -18,10 +18,10 @@ EmbedQuestions = Callable[[Sequence[MarkedQuestion]], NDArray[np.float32]]
 """g(q) of questions: (questions, dim)."""
 
 NEAREST = 20
-"""Entities that are kept."""
+"""Entities that are kept: as many as a mention is linked to fuzzily at most (paper, Focused Pruning)."""
 
 LEAST = 0.01
-"""The similarity of an entity that points elsewhere, of 100, so that its logarithm is finite."""
+"""The similarity, of 100, of an entity at a right angle or beyond: the joint score takes its logarithm."""
 
 
 class Dense:
@@ -42,15 +42,15 @@ class Dense:
         if not question.tokens:
             return []
         whole = Ngram("", 0, len(question.tokens) - 1, question.tokens[0].start, question.tokens[-1].end)
-        found = self.vectors.nearest(self.embed([MarkedQuestion(question, 0, 0)]), limit=NEAREST)
-        rows = found.rows[0]
-        titles = [name or entity for name, entity in zip(self.kb.names(rows), self.kb.ids(rows), strict=True)]
+        neighbours = self.vectors.nearest(self.embed([MarkedQuestion(question, 0, 0)]), limit=NEAREST)
+        rows = neighbours.rows[0]
+        titles = [name or entity_id for name, entity_id in zip(self.kb.names(rows), self.kb.ids(rows), strict=True)]
         return [
             Link(
-                whole, whole.start, whole.end, title, Rung.NEAR, rows[at : at + 1],
+                whole, whole.start, whole.end, title, Rung.NEAR, rows[place : place + 1],
                 similarity=max(100 * float(cosine), LEAST),
             )
-            for at, (title, cosine) in enumerate(zip(titles, found.cosines[0], strict=True))
+            for place, (title, cosine) in enumerate(zip(titles, neighbours.cosines[0], strict=True))
         ]  # fmt: skip
 
 

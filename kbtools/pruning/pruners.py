@@ -61,6 +61,6 @@ def make_pruner(
     make_guide, what = (tagger, "a tagger") if guide == "tagger" else (embedder, "vectors")
     if make_guide is None:
         raise ModelMissing(f"pruner {name!r} is guided by {what}, which this call does not give", name=name)
-    given = make_guide()
-    pruner: Pruner = construct(name, lambda: plugin(kb, given))
+    made_with = make_guide()
+    pruner: Pruner = construct(name, lambda: plugin(kb, made_with))
     return pruner

@@ -1,4 +1,4 @@
-"""What a tagger is: p(w|q), how probable each n-gram of a question is as the mention (paper, Focused Pruning)."""
+"""The contract of taggers, p(w|q): how probable each n-gram is as the mention (paper, Focused Pruning)."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,7 +10,7 @@ from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 
 MOST_WORDS = 100
-"""Words that a tagger reads; the spans of a question grow with their square."""
+"""Words that a tagger reads: the longest question of FBSQ has 36, and spans grow with their square."""
 
 
 class Tagger(Protocol):

@@ -72,8 +72,8 @@ def group_of(name: str, kind: str | None) -> str:
     if len(groups) == 1:
         return groups[0]
     kinds = " and ".join(f"a {KINDS[group]}" for group in groups)
-    told = f"is {kinds}" if groups else "is no plugin's name" if ":" not in name else "may be a plugin of any kind"
-    raise UnknownPlugin(f"{name!r} {told}; say which kind: {', '.join(KINDS.values())}", name=name)
+    status = f"is {kinds}" if groups else "is no plugin's name" if ":" not in name else "may be a plugin of any kind"
+    raise UnknownPlugin(f"{name!r} {status}; say which kind: {', '.join(KINDS.values())}", name=name)
 
 
 def check_claims(name: str, claims: Iterable[Claim]) -> Iterator[str]:

@@ -41,8 +41,8 @@ def score_all(name: str, scorer: Any, questions: list[MarkedQuestion]) -> NDArra
 def claims(name: str, make: Callable[[], Any]) -> list[Claim]:
     questions, subjects = marked_questions(), every_subject()
 
-    def score(asked: list[MarkedQuestion]) -> NDArray[np.float64]:
-        return score_all(name, make(), asked)
+    def score(some: list[MarkedQuestion]) -> NDArray[np.float64]:
+        return score_all(name, make(), some)
 
     def score_subjects(some: NDArray[np.uint32]) -> NDArray[np.float64]:
         which = np.zeros(len(some), dtype=np.int64)

@@ -30,8 +30,8 @@ def claims(make: Callable[[], Any]) -> list[Claim]:
     questions = [marked.question for marked in marked_questions()]
     endless = Question.read("texas " + "and so on " * MOST_WORDS)
 
-    def tag(asked: list[Question]) -> Spans:
-        spans: Spans = make().spans(asked)
+    def tag(some: list[Question]) -> Spans:
+        spans: Spans = make().spans(some)
         return spans
 
     return [

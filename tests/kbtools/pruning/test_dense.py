@@ -1,4 +1,4 @@
-"""Whether dense pruners keep the entities nearest to the question, and whose vectors and questions go together."""
+"""Dense pruners keep the entities nearest to the question, and their vectors and questions go together."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,9 +33,9 @@ def kb(tiny_world: World) -> MemoryKB:
     return made
 
 
-def east(asked: Sequence[MarkedQuestion]) -> np.ndarray:
+def east(questions: Sequence[MarkedQuestion]) -> np.ndarray:
     """Embed every question as (1, 0)."""
-    return np.array([[2.0, 0.0]] * len(asked), dtype=np.float32)
+    return np.array([[2.0, 0.0]] * len(questions), dtype=np.float32)
 
 
 def test_dense_keeps_the_nearest_whatever_they_are_called(kb: KnowledgeBase) -> None:
@@ -92,11 +92,11 @@ class Counting:
 
     dim = 2
 
-    def score(self, asked: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: EntityRows) -> np.ndarray:
+    def score(self, questions: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: EntityRows) -> np.ndarray:
         return np.zeros(len(subjects))
 
-    def embed_questions(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
-        return east(asked)
+    def embed_questions(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        return east(questions)
 
     def embed_subjects(self, subjects: EntityRows) -> np.ndarray:
         counts = self.kb.fact_counts(subjects).astype(np.float32)

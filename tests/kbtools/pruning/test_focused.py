@@ -1,4 +1,4 @@
-"""Whether focused pruners follow their tagger, and what they do where its first choice links to nothing."""
+"""Focused pruners follow their tagger, and fall back where its first choice links to nothing."""
 
 from collections.abc import Sequence
 
@@ -21,15 +21,15 @@ class Oracle:
         self.weights = {name.replace("_", " "): weight for name, weight in weights.items()}
 
     def spans(self, questions: Sequence[Question]) -> list[np.ndarray]:
-        found = []
+        tables = []
         for question in questions:
             words = words_of(question)
             spans = np.full((len(words), len(words)), -np.inf)
             for first in range(len(words)):
                 for last in range(first, len(words)):
                     spans[first, last] = self.weights.get(" ".join(words[first : last + 1]), -50.0)
-            found.append(spans)
-        return found
+            tables.append(spans)
+        return tables
 
 
 def mentions(links: list[Link]) -> set[str]:

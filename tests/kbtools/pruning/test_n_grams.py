@@ -1,4 +1,4 @@
-"""Pruners: what each keeps of what links, and the contract that all share."""
+"""N-gram pruners: which of the links each keeps, and the contract that all share."""
 
 import math
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def test_the_weight_of_a_mention_is_the_rarity_of_its_words(
 def test_no_pruner_invents_a_strict_link(sample: Answerer, examples: Path, pruning: str) -> None:
     for gold in read_annotated(examples / "sample.valid.txt"):
         question = Question.read(gold.text)
-        strict = {(one.start, one.end, one.name, one.rung) for one in link_strictly(sample.kb, question)}
+        strict = {(link.start, link.end, link.name, link.rung) for link in link_strictly(sample.kb, question)}
         kept = make_pruner(pruning, sample.kb).links(question)
         assert {(k.start, k.end, k.name, k.rung) for k in kept if k.rung is not Rung.FUZZY} <= strict
         assert max((link.weight for link in kept), default=0) == 0
@@ -92,7 +92,7 @@ def test_a_pruner_asked_again_answers_the_same_whatever_it_was_asked_between(sam
     texts = ["who wrote frankenstien", "what genre is the who", "where is nizke tatry"]
 
     def links(text: str) -> list[tuple[object, ...]]:
-        return [(one.ngram, one.name, one.rung, one.weight) for one in pruner.links(Question.read(text))]
+        return [(link.ngram, link.name, link.rung, link.weight) for link in pruner.links(Question.read(text))]
 
     assert [links(text) for text in texts] == [links(text) for text in reversed(texts)][::-1]
 
@@ -150,7 +150,9 @@ def test_a_guided_pruner_needs_its_guide(tiny_memory: KnowledgeBase) -> None:
 @every_pruner
 def test_every_pruner_recalls_the_gold_pairs_of_the_sample(sample: Answerer, examples: Path, pruning: str) -> None:
     questions = [
-        one for split in ("train", "valid", "test") for one in read_annotated(examples / f"sample.{split}.txt")
+        question
+        for split in ("train", "valid", "test")
+        for question in read_annotated(examples / f"sample.{split}.txt")
     ]
     figures = pruning_figures(sample, questions, pruning=pruning)
     assert (figures.questions, figures.named) == (202, 202)

@@ -98,15 +98,15 @@ class Positional:
     def __init__(self, relations: Sequence[str]) -> None:
         self.count = len(relations)
 
-    def score(self, asked: list[object]) -> list[list[float]]:
-        return [[float(place)] * self.count for place in range(len(asked))]
+    def score(self, questions: list[object]) -> list[list[float]]:
+        return [[float(place)] * self.count for place in range(len(questions))]
 
 
 class ByPlace(Positional):
     """A scorer that scores the places of relations, not the relations."""
 
-    def score(self, asked: list[object]) -> list[list[float]]:
-        return [[float(column) for column in range(self.count)] for _ in asked]
+    def score(self, questions: list[object]) -> list[list[float]]:
+        return [[float(column) for column in range(self.count)] for _ in questions]
 
 
 class Rebuilt:
@@ -126,7 +126,7 @@ class Relative:
     def __init__(self, kb: KnowledgeBase) -> None: ...
 
     def score(
-        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
         return subjects / max(1, len(subjects))
 
@@ -173,11 +173,11 @@ class Learning(NGram):
 
     def __init__(self, kb: KnowledgeBase) -> None:
         super().__init__(kb)
-        self.asked = 0
+        self.count = 0
 
     def links(self, question: Question) -> list[Link]:
-        self.asked += 1
-        return [link._replace(weight=-float(self.asked)) for link in super().links(question)]
+        self.count += 1
+        return [link._replace(weight=-float(self.count)) for link in super().links(question)]
 
 
 class Spaced:
