@@ -10,6 +10,7 @@ import click
 
 from kbtools.cli.display import echo, visible
 from kbtools.errors import KBToolsError
+from kbtools.plugins import EXTRAS, install_command
 from kbtools.version import __version__
 
 COMMANDS = {
@@ -70,6 +71,12 @@ class LazyGroup(click.Group):
             if ctx.params["debug"]:
                 raise
             echo(f"Error: {error}", err=True)
+            sys.exit(1)
+        except ModuleNotFoundError as error:
+            if ctx.params["debug"] or error.name not in EXTRAS:
+                raise
+            extra = EXTRAS[error.name]
+            echo(f"Error: this needs {error.name}; install it with {install_command(extra)}", err=True)
             sys.exit(1)
 
 

@@ -3,6 +3,7 @@
 import sys
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +54,17 @@ def command(
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     how: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "callbacks": callbacks()}
+    how["skip"] = partial(say, err=True)
     for model in train_profile(kb, splits, profile=profile, models=models, **how):
         show_trained(model)
     if rank() > 0:  # the first process of a launcher chooses for all
         return
     plan = PLANS[profile]
+    ranked_by = plan.ranked_by if kb.types else None
     answerer = open_home(path, elasticsearch, models=models, tagger=plan.tagger, device=device)
-    query: dict[str, Any] = {"pruning": plan.pruning, "scorer": ",".join(plan.relations), "subject": plan.ranked_by}
+    query: dict[str, Any] = {"pruning": plan.pruning, "scorer": ",".join(plan.relations), "subject": ranked_by}
     show_chosen(tune_weights(answerer, valid, models=models, **query))
-    options = " ".join(f"--{name} {value}" for name, value in {**query, "tagger": plan.tagger}.items())
+    options = " ".join(f"--{name} {value}" for name, value in {**query, "tagger": plan.tagger}.items() if value)
     say(f"now ask: kbtools query --kb {path} --models {models} {options} QUESTION")
 
 

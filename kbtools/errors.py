@@ -37,6 +37,7 @@ KBToolsError
 │   └── RunMismatch       results of another knowledge base or other questions
 └── TrainingError         a model cannot be trained
     ├── BadQuestions      question files that nothing can be learned from
+    ├── NothingToLearn    a knowledge base or questions without what a model learns from
     ├── BadVectors        word or entity vectors that are not what they should be
     ├── BadSetting        a setting that does not exist or cannot be
     ├── NonFiniteLoss     a loss that is no number
@@ -190,6 +191,10 @@ class TrainingError(KBToolsError):
 
 class BadQuestions(TrainingError):
     """Say what keeps question files from being learned from."""
+
+
+class NothingToLearn(TrainingError):
+    """A knowledge base or questions without what a model learns from."""
 
 
 class BadVectors(TrainingError):

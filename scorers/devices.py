@@ -1,15 +1,29 @@
-"""Where a network computes: one argument, resolved once."""
+"""Devices that networks compute on, and their memory: one argument, resolved once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
 
 import torch
+from torch import nn
 
 from kbtools.errors import DeviceFull, UnknownDevice
 from kbtools.scorers.distributed import local_rank, processes
 
+Network = TypeVar("Network", bound=nn.Module)
+
 AT_ONCE = 4_096
 """Texts that are scored in one batch."""
+
+FEW = 4
+"""Texts that one thread scores."""
+
+NUMBER = 4
+"""Bytes of a weight."""
+
+MEMORY, GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+"""Where Linux says how much memory is free, and how much a container may use."""
 
 FULL = ("out of memory", "can't allocate memory")
 """What devices say that have no error of their own for it: mps and cpu."""
@@ -61,7 +75,55 @@ def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a g
 
 
 @contextmanager
-def scoring() -> Iterator[None]:
-    """Compute without gradients, `AT_ONCE` texts at a time."""
-    with torch.inference_mode(), memory_named(AT_ONCE, instead="use --device cpu"):
-        yield
+def scoring(texts: int) -> Iterator[None]:
+    """Compute without gradients, `AT_ONCE` texts at a time, and a few texts on one thread.
+
+    Threads that share so little wait for each other: on two cores that do other work too, ten times as long.
+    """
+    threads = torch.get_num_threads()
+    alone = texts <= FEW and threads > 1
+    if alone:
+        torch.set_num_threads(1)
+    try:
+        with torch.inference_mode(), memory_named(AT_ONCE, instead="use --device cpu"):
+            yield
+    finally:
+        if alone:
+            torch.set_num_threads(threads)
+
+
+def build_network(build: Callable[[], Network]) -> Network:
+    """Build a network on the CPU, whose weights are counted before they are there; raise DeviceFull for too many."""
+    with torch.device("meta"):
+        numbers = count_numbers(build())
+    check_memory(NUMBER * numbers, torch.device("cpu"), instead="lower --dim, --hidden or --words-dim")
+    return build()
+
+
+def count_numbers(network: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def check_memory(needed: int, device: torch.device, *, instead: str) -> None:
+    """Raise DeviceFull where a device has fewer bytes free than needed."""
+    free = free_memory(device)
+    if free is not None and needed > free:
+        raise DeviceFull(
+            f"the network and its optimiser need {needed / 2**30:,.1f} GiB more of memory, {free / 2**30:,.1f} GiB are "
+            f"free; {instead}",
+            needed=needed,
+            free=free,
+        )
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Give the bytes that are free on a device; None where the system does not say."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    if device.type != "cpu" or not MEMORY.is_file():
+        return None
+    lines = dict(line.split(":", 1) for line in MEMORY.read_text().splitlines())
+    free = 1024 * int(lines["MemAvailable"].split()[0])
+    if (GROUP / "memory.max").is_file() and (most := (GROUP / "memory.max").read_text().strip()).isdigit():
+        free = min(free, int(most) - int((GROUP / "memory.current").read_text()))
+    return free

@@ -16,7 +16,7 @@ from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.base import group_by_length, moved
 from kbtools.scorers.bigru import BiGRU
 from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, read_checkpoint, restore_network
-from kbtools.scorers.devices import AT_ONCE, scoring
+from kbtools.scorers.devices import AT_ONCE, build_network, scoring
 from kbtools.scorers.measures import Namesakes, relation_marks
 from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, TrainingSettings
 from kbtools.scorers.splits import Splits
@@ -70,7 +70,8 @@ class RandomVectorScorer(SavedNetwork):
     ) -> Self:
         """Make an untrained scorer; with vectors of entities, `dim` must be theirs."""
         torch.manual_seed(seed)
-        network = EntityNetwork(BiGRU(config, BiGRU.collect(texts, words=words, config=config)), entity_count(kb))
+        vocabulary = BiGRU.collect(texts, words=words, config=config)
+        network = build_network(lambda: EntityNetwork(BiGRU(config, vocabulary), entity_count(kb)))
         initialise(network)
         network.encoder.initialise(words)
         if vectors is not None:
@@ -113,7 +114,7 @@ class RandomVectorScorer(SavedNetwork):
     def score(
         self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
-        with scoring():
+        with scoring(len(asked)):
             questions = self.questions(asked)[torch.from_numpy(which).to(self.network.device)]
             scores = (questions * self.subjects(subjects)).sum(dim=1)
         products: NDArray[np.float64] = scores.double().cpu().numpy()
@@ -127,20 +128,20 @@ class RandomVectorScorer(SavedNetwork):
         vectors: NDArray[np.float32] = self.subjects(subjects).float().cpu().numpy()
         return vectors
 
-    @scoring()
     def questions(self, asked: Sequence[MarkedQuestion]) -> Tensor:
         """Give g(q) of questions of any length: (questions, dim)."""
         texts = [self.text(question) for question in asked]
-        vectors = torch.empty(len(texts), self.dim, device=self.network.device)
         self.network.eval()
-        for rows in group_by_length(texts, most=AT_ONCE):
-            vectors[rows] = self.network.questions([texts[row] for row in rows])
+        with scoring(len(texts)):
+            vectors = torch.empty(len(texts), self.dim, device=self.network.device)
+            for rows in group_by_length(texts, most=AT_ONCE):
+                vectors[rows] = self.network.questions([texts[row] for row in rows])
         return vectors
 
-    @scoring()
     def subjects(self, subjects: EntityRows) -> Tensor:
         """Give E(s): (subjects, dim)."""
-        table: Tensor = self.network.table(torch.from_numpy(subjects.astype(np.int64)).to(self.network.device))
+        with scoring(len(subjects)):
+            table: Tensor = self.network.table(torch.from_numpy(subjects.astype(np.int64)).to(self.network.device))
         return table
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from kbtools.errors import NonFiniteLoss
+from kbtools.errors import NonFiniteLoss, NothingToLearn
 from kbtools.ranking.model_store import Stamp
 from kbtools.scorers.devices import memory_named
 from kbtools.scorers.distributed import check_agreement, rank, share, sum_gradients, summed
@@ -76,6 +76,10 @@ def fit(
     that was not killed; a state of other settings or questions (`made_of`) is passed over. Of several processes
     (see `distributed`) the first alone measures, reports and writes.
     """
+    if not len(task.lengths):
+        raise NothingToLearn(
+            "no training question holds what the model learns from: its subject, with a type or a vector"
+        )
     torch.set_flush_denormal(True)
     optimisers = make_optimisers(task.network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
     epochs = read_state(task.network, optimisers, state, made_of) if state else []

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.base import Encoder, group_by_length, moved
 from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, match_rows, read_checkpoint, restore_network
-from kbtools.scorers.devices import AT_ONCE, scoring
+from kbtools.scorers.devices import AT_ONCE, build_network, scoring
 from kbtools.scorers.settings import EncoderConfig
 from kbtools.scorers.vocabulary import SYMBOL, UNKNOWN, initialise
 from kbtools.scorers.words import WordVectors
@@ -128,11 +128,11 @@ class TrainedNetwork(SavedNetwork):
         seed: int,
     ) -> Self:
         """Make an untrained network that knows the words of some texts."""
-        torch.manual_seed(seed)
         names = cls.names_of(rows)
         read = [*texts, *names] if cls.encoder.names else texts
         vocabulary = cls.encoder.collect(read, words=words, config=config)
-        network = DotScorer(cls.encoder.build(config, vocabulary), names, biased=cls.biased)
+        torch.manual_seed(seed)
+        network = build_network(lambda: DotScorer(cls.encoder.build(config, vocabulary), names, biased=cls.biased))
         network.initialise(words)
         return cls(network.eval(), rows)
 
@@ -166,7 +166,7 @@ class TrainedNetwork(SavedNetwork):
         """Score texts of any length: (texts, rows)."""
         scores = np.empty((len(texts), len(self.rows)), dtype=np.float32)
         self.network.eval()
-        with scoring():
+        with scoring(len(texts)):
             for rows in group_by_length(texts, most=AT_ONCE):
                 scores[rows] = self.network.scores([texts[row] for row in rows]).float().cpu().numpy()
         return scores

@@ -79,6 +79,10 @@ class RowAdaGrad(Optimizer):
                 parameter.index_add_(0, rows, values * scale, alpha=-group["lr"])
 
 
+NUMBERS = {"adam": 2, "adagrad": 2, "row-adagrad": 0}
+"""Numbers that an optimiser keeps for each weight; those of row-adagrad, one a row, do not count."""
+
+
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:
     """Make what moves a network: `adam` (word embeddings sparsely), `adagrad`, or `row-adagrad`."""
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]

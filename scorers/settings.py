@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from math import inf
 from typing import Any, TypeVar
 
 from kbtools.errors import BadSetting
@@ -9,6 +10,9 @@ from kbtools.errors import BadSetting
 Changed = TypeVar("Changed", bound=Any)
 
 OBJECTIVES = ("cross-entropy", "hinge")
+MOST_SEED = 2**32
+"""Seeds end here so that those of epochs and processes, which are made of them, stay within what torch takes."""
+
 OPTIMISERS = ("adam", "adagrad", "row-adagrad")
 
 
@@ -35,6 +39,8 @@ class EncoderConfig:
             raise BadSetting("dim, words-dim, hidden and layers must be at least 1")
         if not (0 <= self.dropout < 1 and 0 <= self.word_dropout < 1):
             raise BadSetting("dropout and word-dropout must be at least 0 and below 1")
+        if self.known_words < 0 or not 0 <= self.spare < inf:
+            raise BadSetting("known-words and spare must be at least 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +57,12 @@ class FitConfig:
     amp: bool = setting(False, "Mixed precision: bfloat16 where it is exact enough, faster on a GPU.")
 
     def __post_init__(self) -> None:
-        if min(self.epochs, self.batch) < 1 or not (self.learning_rate > 0 and self.clip > 0):
+        if min(self.epochs, self.batch) < 1 or not (0 < self.learning_rate < inf and self.clip > 0):
             raise BadSetting("epochs and batch must be at least 1, learning-rate and clip above 0")
+        if not 0 <= self.momentum < 1:
+            raise BadSetting(f"momentum is {self.momentum:g}, expected at least 0 and below 1")
+        if not 0 <= self.seed < MOST_SEED:
+            raise BadSetting(f"seed is {self.seed}, expected at least 0 and below {MOST_SEED:,}")
         if self.optimiser not in OPTIMISERS:
             raise BadSetting(f"no optimiser {self.optimiser!r}; known: {', '.join(OPTIMISERS)}")
 
@@ -68,8 +78,8 @@ class ObjectiveConfig:
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
             raise BadSetting(f"no objective {self.objective!r}; known: {', '.join(OBJECTIVES)}")
-        if self.negatives < 1:
-            raise BadSetting("negatives must be at least 1")
+        if self.negatives < 1 or not 0 <= self.margin < inf:
+            raise BadSetting("negatives must be at least 1, margin at least 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +120,10 @@ class VectorsConfig:
 
     dim: int = setting(128, "Dimensions of E(s).")
     margin: float = setting(1.0, "How much nearer a fact must be than a corrupted one.")
+
+    def __post_init__(self) -> None:
+        if self.dim < 1 or not 0 <= self.margin < inf:
+            raise BadSetting("dim must be at least 1, margin at least 0")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kbtools.errors import NothingToLearn
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.scorers.base import Encoder
@@ -53,7 +54,12 @@ class TypeVectorScorer(TrainedNetwork):
 
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "TypeTask":
-        """Make an untrained scorer, and what it learns."""
+        """Make an untrained scorer, and what it learns; raise NothingToLearn where the knowledge base has no types."""
+        if not kb.types:
+            raise NothingToLearn(
+                "the knowledge base has no types, which subject scorers over types learn from; index it with --types, "
+                "or train the subject scorer random"
+            )
         scorer = cls.new(
             settings.encoder,
             rows=kb.types,

@@ -15,7 +15,7 @@ from kbtools.pruning.tagging import words_of
 from kbtools.scorers.base import group_by_length
 from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, read_checkpoint, restore_network
 from kbtools.scorers.crf import SUBJECT, best_sequence, log_partition, sequence_score, span_log_probabilities
-from kbtools.scorers.devices import AT_ONCE, scoring
+from kbtools.scorers.devices import AT_ONCE, build_network, scoring
 from kbtools.scorers.gazetteer import BITS, Gazetteer
 from kbtools.scorers.measures import SENTENCES_RIGHT
 from kbtools.scorers.settings import EncoderConfig, TaggerSettings
@@ -70,7 +70,8 @@ class BiGRUTagger(SavedNetwork):
         """Make an untrained tagger that knows the words of some texts."""
         torch.manual_seed(seed)
         vocabulary = collect_words(texts, words, most=config.known_words)
-        network = TaggerNetwork(config, vocabulary, bits=BITS if cls.gazetteer else 0)
+        bits = BITS if cls.gazetteer else 0
+        network = build_network(lambda: TaggerNetwork(config, vocabulary, bits=bits))
         initialise(network)
         network.embedding.initialise(words, spare=config.spare)
         return cls(network.eval(), kb)
@@ -117,7 +118,7 @@ class BiGRUTagger(SavedNetwork):
         texts, bits = zip(*map(self.read, questions), strict=True) if questions else ((), ())
         spans: list[NDArray[np.float64]] = [np.empty((0, 0)) for _ in questions]
         self.network.eval()
-        with scoring():
+        with scoring(len(questions)):
             for rows in group_by_length(texts, most=AT_ONCE):
                 if not texts[rows[0]]:
                     continue

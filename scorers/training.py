@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import torch
+
 from kbtools.errors import BrokenPlugin, BuildLocked, ModelError
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.plugins import KINDS, load_plugin
 from kbtools.ranking.model_store import Stamp, check_replaceable, read_model
-from kbtools.ranking.models import ENTITIES, GROUPS, known_as, model_folder
+from kbtools.ranking.models import ENTITIES, GROUPS, SUBJECT, known_as, model_folder
 from kbtools.scorers.checkpoint import digest_rows
-from kbtools.scorers.devices import resolve_device
+from kbtools.scorers.devices import NUMBER, check_memory, count_numbers, resolve_device
 from kbtools.scorers.distributed import check_agreement, once, rank
 from kbtools.scorers.fitting import SelfFitting, Task, fit, remove_state
 from kbtools.scorers.measures import SILENT, Callbacks
+from kbtools.scorers.optimisers import NUMBERS
 from kbtools.scorers.profiles import PLANS, profile_settings
 from kbtools.scorers.settings import change_settings, setting_parts
 from kbtools.scorers.splits import Splits
@@ -79,6 +82,7 @@ def train(
             seconds = time.process_time() - begun
             figures = once(task.measure) or {}
         else:
+            check_optimiser_memory(task, settings.fit.optimiser, place)
             task.network.to(place)
             spent, state = time.process_time() - begun, beside(folder, "training")
             epochs = fit(task, settings.fit, state=state, made_of=made_of, callbacks=callbacks)
@@ -101,6 +105,13 @@ def load_trainable(part: str, name: str) -> Trainable:
             name=name,
         )
     return plugin
+
+
+def check_optimiser_memory(task: Task, optimiser: str, device: torch.device) -> None:
+    """Raise DeviceFull where a device has no room for the optimiser, and for a network that comes from the CPU."""
+    copies = NUMBERS[optimiser] + (device.type != "cpu")
+    instead = "lower --dim, --hidden or --words-dim, or use --optimiser row-adagrad, which keeps nothing a weight"
+    check_memory(NUMBER * copies * count_numbers(task.network), device, instead=instead)
 
 
 def fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: str) -> str:
@@ -147,10 +158,17 @@ def train_profile(
     changes: Mapping[str, Any] | None = None,
     device: str = "cpu",
     begin: Callable[[str], None] = lambda name: None,
+    skip: Callable[[str], None] = lambda reason: None,
     callbacks: Callbacks = SILENT,
 ) -> Iterator[TrainedModel]:
-    """Yield the models of a profile as they are trained; those that are done already are not trained again."""
+    """Yield the models of a profile as they are trained; those that are done already are not trained again.
+
+    A knowledge base without types has no subject scorer to train, which `skip` is told in a sentence.
+    """
     for part, name in PLANS[profile].models():
+        if part == SUBJECT and not kb.types:
+            skip(f"{name}: left out, since the knowledge base has no types")
+            continue
         begin(name)
         settings = change_known(profile_settings(profile, part, name), changes or {})
         yield train(

@@ -16,6 +16,7 @@ from kbtools.kb.vector_index import EntityVectors
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from kbtools.scorers.devices import build_network
 from kbtools.scorers.settings import TransESettings
 
 NAME = "transe"
@@ -58,7 +59,7 @@ class TransE(nn.Module):
         """Make untrained vectors, and what they learn: the facts, whatever the questions are."""
         triples = read_triples(kb)
         torch.manual_seed(settings.fit.seed)
-        network = cls(entity_count(kb), len(kb.relations), dim=settings.vectors.dim)
+        network = build_network(lambda: cls(entity_count(kb), len(kb.relations), dim=settings.vectors.dim))
         return TranslatingTask(network, triples, margin=settings.vectors.margin, digest=kb.manifest.digest)
 
     def forward(self, triples: Tensor) -> Tensor:

@@ -62,7 +62,8 @@ def read_weights(models: Path | None) -> dict[str, Weights]:
         return {key: Weights(**weights) for key, weights in record.items()}
     except (KBUnusable, TypeError) as error:
         raise ModelUnusable(
-            f"{models / FILE}: damaged, or of another version; run kbtools train ranking again", path=str(models / FILE)
+            f"{models / FILE}: damaged, or of another version; delete it, then run kbtools train ranking again",
+            path=str(models / FILE),
         ) from error
 
 

@@ -1,5 +1,8 @@
 """Whether the command trains, says how it went, and turns mistakes into one sentence."""
 
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kbtools.cli.main import main
+from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.readers.reading import ReadOptions, Source
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
@@ -100,6 +105,51 @@ def test_a_mistake_is_one_sentence(
     assert failed.exit_code == 1
     assert message in failed.stderr
     assert not (tmp_path / "models" / "relation").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param("train relation --kb KB --train QUESTIONS --valid QUESTIONS --out OUT", id="relation"),
+        pytest.param("train --kb KB --train QUESTIONS --valid QUESTIONS --out OUT", id="profile"),
+        pytest.param("train transe --kb KB --out OUT", id="transe"),
+        pytest.param("similar --kb KB --models OUT dune", id="similar"),
+        pytest.param("index vectors --kb KB --models OUT", id="vectors"),
+        pytest.param("query --kb KB --models OUT --scorer bigru dune", id="query"),
+        pytest.param("plugins check bigru", id="check"),
+    ],
+)
+def test_without_torch_a_command_says_how_to_get_it(
+    sample_path: Path, examples: Path, tmp_path: Path, words: str
+) -> None:
+    places = {"KB": str(sample_path), "QUESTIONS": str(examples / "sample.valid.txt"), "OUT": str(tmp_path / "models")}
+    arguments = [places.get(word, word) for word in words.split()]
+    hide = "import sys; sys.modules['torch'] = None; from kbtools.cli.main import main; main()"
+
+    failed = subprocess.run([sys.executable, "-c", hide, *arguments], capture_output=True, text=True)
+
+    assert failed.returncode == 1
+    assert re.fullmatch(r"Error: .*needs torch; install it with pip install .*\[cpu\]'\n", failed.stderr), failed.stderr
+
+
+def test_a_knowledge_base_without_types_has_no_subject_scorer_to_train(
+    sample_path: Path, examples: Path, tmp_path: Path
+) -> None:
+    sources = [Source(examples / f"sample.{kind}.txt", kind) for kind in ("facts", "names")]
+    build(sources, tmp_path / "untyped.kb", options=ReadOptions(), watch=BuildProgress())
+    config = tmp_path / "config.toml"
+    config.write_text('words = "random"\ndim = 8\nwords_dim = 8\nhidden = 8\nepochs = 1\nnegatives = 8\n')
+    files = ["--train", str(examples / "sample.train.txt"), "--valid", str(examples / "sample.valid.txt")]
+    where = ["--kb", str(tmp_path / "untyped.kb"), "--out", str(tmp_path / "models"), "--config", str(config)]
+
+    part = CliRunner().invoke(main, ["train", "subject", *where, *files])
+    profile = CliRunner().invoke(main, ["train", *where, *files, "--profile", "paper"])
+
+    assert part.exit_code == 1
+    assert "the knowledge base has no types" in part.stderr
+    assert profile.exit_code == 0, profile.output
+    assert "type-vector: left out, since the knowledge base has no types" in profile.stderr
+    assert "--subject" not in profile.stdout.splitlines()[-1]
 
 
 def test_each_part_is_trained_alone_and_weights_are_chosen(sample_path: Path, examples: Path, tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 import torch
 
 from kbtools.scorers.base import group_by_length
-from kbtools.scorers.devices import memory_named, scoring
+from kbtools.scorers.devices import build_network, memory_named, scoring
 from kbtools.scorers.fitting import STATE, fit, make_batches
 from kbtools.scorers.measures import Callbacks, Epoch
 from kbtools.scorers.settings import FitConfig, TrainingSettings, change_settings
+from kbtools.scorers.training import check_optimiser_memory
 
 
 class Line:
@@ -119,6 +120,12 @@ def test_a_loss_that_is_no_number_names_its_batch() -> None:
         pytest.param({"optimiser": "sgd"}, "no optimiser 'sgd'", id="optimiser"),
         pytest.param({"objective": "mse"}, "no objective 'mse'", id="objective"),
         pytest.param({"dropout": 1.0}, "dropout", id="dropout"),
+        pytest.param({"momentum": 2.0}, "momentum is 2, expected at least 0 and below 1", id="momentum"),
+        pytest.param({"seed": -1}, "seed is -1, expected at least 0", id="negative seed"),
+        pytest.param({"seed": 2**64}, "seed is 18446744073709551616, expected", id="long seed"),
+        pytest.param({"learning_rate": float("inf")}, "learning-rate", id="infinite rate"),
+        pytest.param({"margin": float("nan")}, "margin at least 0", id="margin"),
+        pytest.param({"known_words": -1}, "known-words", id="known words"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(changes: dict[str, object], message: str) -> None:
@@ -141,8 +148,34 @@ def test_a_full_device_names_the_batch_and_its_option(error: RuntimeError) -> No
 
 
 def test_a_full_machine_says_what_to_do_when_it_scores() -> None:
-    with pytest.raises(DeviceFull, match=r"does not hold a batch of 4,096; use --device cpu"), scoring():
+    with pytest.raises(DeviceFull, match=r"does not hold a batch of 4,096; use --device cpu"), scoring(5_000):
         torch.empty(2**60)
+
+
+def test_a_network_that_memory_does_not_hold_is_refused_before_it_is_built() -> None:
+    with pytest.raises(DeviceFull, match=r"need 4,096\.0 GiB more of memory, [\d,.]+ GiB are free; lower --dim"):
+        build_network(lambda: torch.nn.Embedding(2**20, 2**20))
+
+
+def test_an_optimiser_that_memory_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbtools.scorers.devices.free_memory", lambda device: 100)
+
+    with pytest.raises(DeviceFull, match="or use --optimiser row-adagrad"):
+        check_optimiser_memory(Line(), "adam", torch.device("cpu"))
+    check_optimiser_memory(Line(), "row-adagrad", torch.device("cpu"))
+
+
+def test_a_question_alone_is_scored_on_one_thread() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with scoring(1):
+            alone = torch.get_num_threads()
+        with scoring(100):
+            together = torch.get_num_threads()
+        assert (alone, together, torch.get_num_threads()) == (1, 2, 2)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_another_error_of_a_device_is_left_alone() -> None:
