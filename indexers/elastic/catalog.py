@@ -1,4 +1,4 @@
-"""The catalog of a knowledge base on a cluster: its manifest, and its relations and types by row.
+"""The catalog of a knowledge base on a cluster: its manifest, its relations with their names, and its types, by row.
 
 They are documents of the index of entities, written first and read when the knowledge base is opened.
 """
@@ -15,14 +15,19 @@ from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.manifest import Manifest
 
 CHUNK_BYTES = 1_000_000
-"""Ids in one document: a quarter of a bulk request."""
+"""Characters in one document: a quarter of the bytes of a bulk request."""
 
 
 def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:
-    """Yield the manifest, and the ids of relations and types in chunks."""
-    yield catalog_document("manifest", {"manifest": replace(kb.manifest, files={}).to_record()})
-    for name, ids in (("relations", kb.relations), ("types", kb.types)):
-        chunks = list(chunked(ids))
+    """Yield the manifest, and the ids of relations and types and the names of relations in chunks."""
+    manifest = replace(kb.manifest, files={}, checksums={})
+    merged = len(kb.redirects) if kb.redirects else 0
+    yield catalog_document("manifest", {"manifest": manifest.to_record(), "merged": merged})
+    lists = [("relations", kb.relations), ("types", kb.types)]
+    if any(kb.relation_names):
+        lists.append(("relation-names", [name or "" for name in kb.relation_names]))
+    for name, texts in lists:
+        chunks = list(chunked(texts))
         for number, chunk in enumerate(chunks):
             yield catalog_document(f"{name}-{number}", {"ids": chunk, "of": len(chunks)})
 
@@ -31,13 +36,13 @@ def catalog_document(name: str, content: Mapping[str, Any]) -> Document:
     return Document(name, encode({"catalog": content}).encode(), 0)
 
 
-def chunked(ids: Iterable[str]) -> Iterator[list[str]]:
-    """Cut ids into lists of a bounded size, one at least."""
+def chunked(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Cut texts into lists of a bounded size, one at least."""
     chunk: list[str] = []
     size = 0
-    for name in ids:
-        chunk.append(name)
-        size += len(name) + 4
+    for text in texts:
+        chunk.append(text)
+        size += len(text) + 4
         if size > CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
@@ -50,30 +55,50 @@ class Catalog:
     def __init__(self, cluster: Cluster, kb: str, index: str) -> None:
         self.cluster, self.kb, self.index = cluster, kb, index
 
-    def read(self, document: str) -> dict[str, Any]:
+    def find(self, document: str) -> dict[str, Any] | None:
         answer = self.cluster.ask("GET", f"/{self.index}/_doc/{document}", to=f"open {self.kb}", missing_ok=True)
-        if not answer or not answer.get("found"):
+        return dict(answer["_source"]["catalog"]) if answer and answer.get("found") else None
+
+    def read(self, document: str) -> dict[str, Any]:
+        content = self.find(document)
+        if content is None:
             raise KBUnusable(f"{self.kb}: {self.index} has no {document}; load it again", name=self.kb)
-        return dict(answer["_source"]["catalog"])
+        return content
 
+    @cached_property
+    def head(self) -> dict[str, Any]:
+        return self.read("manifest")
+
+    @property
     def manifest(self) -> Manifest:
-        return Manifest.from_record(self.read("manifest")["manifest"])
+        return Manifest.from_record(self.head["manifest"])
 
-    def ids(self, name: str) -> tuple[str, ...]:
-        """Read the ids of relations or of types, by row."""
+    @property
+    def has_merged_ids(self) -> bool:
+        """Tell whether ids were merged into others; a version that was loaded before it was counted has none."""
+        return bool(self.head.get("merged"))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Read a list whole, by row."""
         first = self.read(f"{name}-0")
-        ids = list(first["ids"])
+        texts = list(first["ids"])
         for number in range(1, first["of"]):
-            ids += self.read(f"{name}-{number}")["ids"]
-        return tuple(ids)
+            texts += self.read(f"{name}-{number}")["ids"]
+        return tuple(texts)
 
     @cached_property
     def relations(self) -> tuple[str, ...]:
-        return self.ids("relations")
+        return self.texts("relations")
+
+    @cached_property
+    def relation_names(self) -> tuple[str | None, ...]:
+        if self.find("relation-names-0") is None:
+            return (None,) * len(self.relations)
+        return tuple(name or None for name in self.texts("relation-names"))
 
     @cached_property
     def types(self) -> tuple[str, ...]:
-        return self.ids("types")
+        return self.texts("types")
 
     @cached_property
     def relation_rows(self) -> dict[str, int]:

@@ -44,7 +44,12 @@ def id_field(entity_id: str) -> tuple[str, str]:
     """Give the field and the term that an id is looked up by."""
     if len(entity_id) <= LONGEST_ID:
         return "id", entity_id
-    return "hashed_id", hashlib.sha256(entity_id.encode()).hexdigest()
+    return "hashed_id", id_hash(entity_id)
+
+
+def id_hash(entity_id: str) -> str:
+    """Give the term of an id that is too long, or that was merged into another."""
+    return hashlib.sha256(entity_id.encode()).hexdigest()
 
 
 def word_term(word: str) -> str:

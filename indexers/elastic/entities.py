@@ -8,7 +8,7 @@ import numpy as np
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.catalog import Catalog
-from kbtools.indexers.elastic.documents import id_field
+from kbtools.indexers.elastic.documents import id_field, id_hash
 from kbtools.indexers.elastic.searches import LINKED, PAGE, Cache, Searches, cut, terms_search
 from kbtools.kb.rows import EntityRows
 
@@ -53,7 +53,14 @@ class Entities:
         return [entity for row in rows if (entity := entities[row])]
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
-        """Find rows by id; the entities that come with them are remembered."""
+        """Find rows by id, also of ids that were merged into another; the entities that come along are remembered."""
+        rows = self.rows_by_own_id(ids)
+        unknown = [entity_id for entity_id in ids if entity_id not in rows]
+        if unknown and self.catalog.has_merged_ids:
+            rows |= self.rows_by_merged_id(unknown)
+        return [rows.get(entity_id) for entity_id in ids]
+
+    def rows_by_own_id(self, ids: Sequence[str]) -> dict[str, int]:
         terms: dict[str, set[str]] = {}
         for entity_id in ids:
             field, term = id_field(entity_id)
@@ -64,7 +71,19 @@ class Entities:
             for hit in answer["hits"]["hits"]:
                 self.remember(hit["_source"])
                 rows[hit["_source"]["id"]] = hit["_source"]["row"]
-        return [rows.get(entity_id) for entity_id in ids]
+        return rows
+
+    def rows_by_merged_id(self, ids: Sequence[str]) -> dict[str, int]:
+        hashes = {id_hash(entity_id): entity_id for entity_id in ids}
+        searches = [terms_search("hashed_id", chunk) for chunk in cut(list(hashes), PAGE - 1)]
+        searches = [search | {"_source": [*LINKED, "hashed_id"]} for search in searches]
+        rows: dict[str, int] = {}
+        for answer in self.searches.run([(self.index, search) for search in searches]):
+            for hit in answer["hits"]["hits"]:
+                source = hit["_source"]
+                self.remember(source)
+                rows |= {hashes[term]: source["row"] for term in source["hashed_id"] if term in hashes}
+        return rows
 
     def fetch(self, rows: Sequence[int]) -> dict[int, Entity | None]:
         """Fetch entities by row, those in several parts whole."""

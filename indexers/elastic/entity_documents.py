@@ -4,13 +4,13 @@ An entity that is too large for one document goes on in further parts: part 0 is
 follow; part k is found under the same row. Every value stands in exactly one part.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from kbtools.indexers.elastic.documents import LONGEST_ID, Document, encode, id_field, term_of
+from kbtools.indexers.elastic.documents import LONGEST_ID, Document, encode, id_hash, term_of
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.text.name_forms import name_forms
 
@@ -31,6 +31,18 @@ class EntityReader:
     def __init__(self, kb: EmbeddedKB) -> None:
         self.kb = kb
         self.is_alias = kb.columns["alias.is_alias"]
+        merged = kb.columns.get("redirect.row", np.empty(0, dtype=np.uint32))
+        self.merged_order = np.argsort(merged, kind="stable")
+        self.merged_rows = merged[self.merged_order]
+
+    def merged_ids(self, first: int, last: int) -> dict[int, list[str]]:
+        """List the ids that were merged into entities of rows `first` to `last - 1`."""
+        ids: dict[int, list[str]] = {}
+        if self.kb.redirects is not None:
+            begin, end = np.searchsorted(self.merged_rows, [first, last]).tolist()
+            for place in self.merged_order[begin:end].tolist():
+                ids.setdefault(int(self.kb.columns["redirect.row"][place]), []).append(self.kb.redirects[place])
+        return ids
 
     def documents(self, first: int, last: int) -> Iterator[Document]:
         """Yield the documents of rows `first` to `last - 1`."""
@@ -53,6 +65,7 @@ class EntityReader:
         objects = columns["fact.object"][object_of[0] : object_of[-1]]
         type_rows = columns["type.type"][type_of[0] : type_of[-1]].tolist()
         is_alias = self.is_alias[alias_of[0] : alias_of[-1]].tolist()
+        merged = self.merged_ids(first, last)
         for place, row in enumerate(range(first, last)):
             pairs = range(pair_of[place] - pair_of[0], pair_of[place + 1] - pair_of[0])
             begin, end = object_of[pairs.start] - object_of[0], object_of[pairs.stop] - object_of[0]
@@ -73,7 +86,7 @@ class EntityReader:
                 content["objects"] = [
                     [relations[pair_relation[pair]], targets[starts[k] : starts[k + 1]]] for k, pair in enumerate(pairs)
                 ]
-            source = encode(completed(content, held=end - begin)).encode()
+            source = encode(completed(content, held=end - begin, merged=merged.get(row, ()))).encode()
             if len(source) > MOST_BYTES:
                 yield from self.parts(row)
             else:
@@ -91,7 +104,8 @@ class EntityReader:
         content = {"row": row, "part": 0, "id": self.kb.entity_ids[row], "facts": facts} | main.content
         if count:
             content["parts"] = count
-        yield Document(str(row), encode(completed(content, held=main.held)).encode(), row + 1)
+        merged = self.merged_ids(row, row + 1).get(row, ())
+        yield Document(str(row), encode(completed(content, held=main.held, merged=merged)).encode(), row + 1)
 
     def pieces(self, row: int) -> Iterator["Piece"]:
         """Fill pieces with the values of an entity, one at least."""
@@ -154,8 +168,8 @@ class Piece:
         return self.values >= MOST_VALUES or self.bytes >= MOST_BYTES
 
 
-def completed(content: dict[str, Any], *, held: int) -> dict[str, Any]:
-    """Add to a part what it is found and counted by: terms of its names, relations of its objects, a long id's hash."""
+def completed(content: dict[str, Any], *, held: int, merged: Sequence[str] = ()) -> dict[str, Any]:
+    """Add to a part what it is found and counted by: terms of its names, relations of its objects, hashes of ids."""
     texts = content.get("names", []) + content.get("aliases", [])
     if texts:
         content["named"] = len(texts)
@@ -163,6 +177,7 @@ def completed(content: dict[str, Any], *, held: int) -> dict[str, Any]:
     if "objects" in content:
         content["relations"] = [relation for relation, _ in content["objects"]]
         content["held"] = held
-    if len(content.get("id", "")) > LONGEST_ID:
-        content["hashed_id"] = id_field(content["id"])[1]
+    hashed = [*merged, content["id"]] if len(content.get("id", "")) > LONGEST_ID else merged
+    if hashed:
+        content["hashed_id"] = [id_hash(entity_id) for entity_id in hashed]
     return content

@@ -93,7 +93,7 @@ def cluster_status(cluster: Cluster, kb: str | None = None) -> ClusterStatus:
         nodes=health["number_of_data_nodes"],
         versions=tuple(describe_version(version, sizes) for version in versions),
         builds=tuple(build for build in builds if build),
-        manifest=Catalog(cluster, current.kb, current.indexes[ENTITIES]).manifest() if current else None,
+        manifest=Catalog(cluster, current.kb, current.indexes[ENTITIES]).manifest if current else None,
     )
 
 

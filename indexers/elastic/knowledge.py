@@ -42,7 +42,7 @@ class ElasticKB(BackendDefaults):
         self.cluster = cluster or Cluster(read_connection())
         self.version = open_version(self.cluster, self.name)
         self.catalog = Catalog(self.cluster, self.name, self.version.indexes[ENTITIES])
-        self.manifest = self.catalog.manifest()
+        self.manifest = self.catalog.manifest
         self.searches = Searches(self.cluster, self.name)
         self.entities = Entities(self.searches, self.catalog)
         self.objects = Objects(self.entities)
@@ -56,6 +56,10 @@ class ElasticKB(BackendDefaults):
     @property
     def relations(self) -> Sequence[str]:
         return self.catalog.relations
+
+    @property
+    def relation_names(self) -> Sequence[str | None]:
+        return self.catalog.relation_names
 
     @property
     def types(self) -> Sequence[str]:

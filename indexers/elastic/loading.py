@@ -29,6 +29,7 @@ from kbtools.indexers.elastic.versions import (
     switch,
 )
 from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.kb_folder import require_intact
 from kbtools.kb.manifest import Manifest
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
     current = next((version for version in list_versions(cluster, name) if version.current), None)
     if current and not options.force and holds(cluster, current, digest):
         return Loaded(kb.manifest, current.number, fresh=False, current=True)
+    require_intact(kb.path, kb.manifest)
     ensure_control(cluster)
     wait = options.patience.sleep
     build = begin(cluster, name, digest, parts=options.parts, settings=options.settings, wait=wait)

@@ -9,6 +9,7 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.errors import KBMissing, ServerError, Unreachable
+from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.elastic import searches
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.knowledge import ElasticKB
@@ -17,6 +18,7 @@ from kbtools.indexers.elastic.mapping import IndexSettings, index_body, index_na
 from kbtools.indexers.elastic.name_documents import MOST_BEARING
 from kbtools.indexers.elastic.searches import Cache
 from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.kb.rows import EntityRows
 from kbtools.text.question import Question
@@ -153,6 +155,29 @@ def test_more_forms_than_one_search_takes_are_still_one_request(opened: ElasticK
     forms = [f"name {number}" for number in range(2 * searches.TERMS_AT_ONCE)] + ["harry potter"]
     assert list(opened.lookup(forms)) == ["harry potter"]
     assert len(requests.requests) == 1
+
+
+def test_names_of_relations_and_merged_ids_are_those_of_the_folder(
+    tmp_path: Path, load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
+) -> None:
+    files: dict[SourceKind, str] = {
+        "facts": "subject\trelation\tobject\na\tr1\tb\nb\tr2\tc\n",
+        "names": "id\tname\na\tAda\nb\tBo\n",
+        "relations": "relation\tname\nr1\tis first\n",
+        "redirects": "old\tnew\nolder\ta\noldest\tolder\n" + "x" * 9_000 + "\tb\n",
+    }
+    sources = []
+    for kind, content in files.items():
+        (tmp_path / f"{kind}.tsv").write_text(content)
+        sources.append(Source(tmp_path / f"{kind}.tsv", kind))
+    build(sources, tmp_path / "own.kb", options=ReadOptions(), watch=BuildProgress())
+    embedded = EmbeddedKB(tmp_path / "own.kb")
+    load_sample(embedded)
+    opened = ElasticKB(kb_name, cluster)
+    ids = ["a", "older", "oldest", "x" * 9_000, "b", "nobody", "older"]
+    assert opened.rows(ids) == embedded.rows(ids)
+    assert None not in embedded.rows(ids[:5])
+    assert opened.relation_names == embedded.relation_names == ("is first", None)
 
 
 def test_a_question_of_five_thousand_words_is_answered(opened: ElasticKB) -> None:

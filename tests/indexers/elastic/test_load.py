@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -155,6 +156,20 @@ def test_the_settings_are_restored_after_the_load(
     assert {one["settings"]["index.refresh_interval"] for one in told.values()} == {"1s"}
     assert {one["settings"]["index.number_of_replicas"] for one in told.values()} == {"0"}
     assert cluster.ask("GET", f"/_alias/{kb_name}*-loading", to="look", missing_ok=True) in (None, {})
+
+
+def test_a_damaged_folder_is_not_copied(
+    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, sample_path: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(sample_path, tmp_path / "damaged.kb")
+    damaged = EmbeddedKB(tmp_path / "damaged.kb")
+    texts = tmp_path / "damaged.kb" / "alias.text.utf8"
+    content = bytearray(texts.read_bytes())
+    content[len(content) // 2] ^= 1
+    texts.write_bytes(content)
+    with pytest.raises(KBUnusable, match=r"alias\.text\.utf8"):
+        load_sample(damaged)
+    assert states(cluster, kb_name) == []
 
 
 # copies
