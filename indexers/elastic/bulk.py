@@ -4,13 +4,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 from kbtools.errors import NotAllowed, ServerError, Unreachable
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.documents import Document
-from kbtools.indexers.elastic.faults import PASSING, is_too_large, root_cause
+from kbtools.indexers.elastic.faults import PASSING, is_too_large, kind_of, root_cause
 from kbtools.indexers.elastic.mapping import loading_alias
 
 IN_FLIGHT = 4
@@ -19,6 +18,9 @@ IN_FLIGHT = 4
 MOST_DOCUMENTS = 1_000
 MOST_BYTES = 4_000_000
 """Documents and bytes of a request: Elasticsearch advises a few megabytes, more gains nothing."""
+
+ACTION = 40
+"""Bytes of a document's line of its own in a bulk request: its id, and the name of the action."""
 
 LARGEST = 100 * 1024 * 1024 - 1_000
 """Bytes of a document that a cluster takes if nothing else is set."""
@@ -50,27 +52,18 @@ class Sent:
     rejected: tuple[Rejected, ...]
 
 
-@dataclass(slots=True)
-class BulkBatch:
-    """Documents of one request."""
-
-    documents: list[Document] = field(default_factory=list)
-    bytes: int = 0
-
-
-def batches(
-    documents: Iterable[Document], *, most: int = MOST_DOCUMENTS, most_bytes: int = MOST_BYTES
-) -> Iterator[BulkBatch]:
+def cut_batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
     """Cut a stream into batches by count and by bytes; a document larger than a batch makes one of its own."""
-    batch = BulkBatch()
+    batch: list[Document] = []
+    size = 0
     for document in documents:
-        size = len(document.source) + 40
-        if batch.documents and (len(batch.documents) >= most or batch.bytes + size > most_bytes):
+        length = len(document.source) + ACTION
+        if batch and (len(batch) >= most or size + length > MOST_BYTES):
             yield batch
-            batch = BulkBatch()
-        batch.documents.append(document)
-        batch.bytes += size
-    if batch.documents:
+            batch, size = [], 0
+        batch.append(document)
+        size += length
+    if batch:
         yield batch
 
 
@@ -94,7 +87,7 @@ class Sender:
         self.in_flight, self.most, self.largest = in_flight, most, largest
         self.stopped = threading.Event()
         self.wait = patience.sleep
-        self.patience = Patience(patience.total, patience.first, patience.longest, sleep=self.pause)
+        self.patience = replace(patience, sleep=self.pause)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not beyond the end of the load."""
@@ -110,7 +103,7 @@ class Sender:
         pending: deque[Future[Sent]] = deque()
         with ThreadPoolExecutor(self.in_flight, thread_name_prefix="bulk") as pool:
             try:
-                for batch in batches(documents, most=self.most):
+                for batch in cut_batches(documents, self.most):
                     if len(pending) > self.in_flight:
                         confirm(pending.popleft().result())
                     pending.append(pool.submit(self.send, index, batch))
@@ -122,9 +115,9 @@ class Sender:
                     future.cancel()
                 raise
 
-    def send(self, index: str, batch: BulkBatch) -> Sent:
+    def send(self, index: str, batch: list[Document]) -> Sent:
         """Store a batch: send again what was refused for now, keep what was rejected."""
-        left, rejected = batch.documents, []
+        left, rejected = batch, []
         waits = self.patience.waits()
         while left:
             left, refused, reason = self.send_once(index, left)
@@ -139,7 +132,7 @@ class Sender:
                         reason=reason,
                     )
                 self.patience.sleep(wait)
-        return Sent(batch.documents[-1].done, len(batch.documents) - len(rejected), tuple(rejected))
+        return Sent(batch[-1].done, len(batch) - len(rejected), tuple(rejected))
 
     def send_once(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
         """Make one request; give the documents to send again, those rejected, and the last reason to send again."""
@@ -206,12 +199,3 @@ def read_largest(cluster: Cluster) -> int:
         return LARGEST
     nodes = (answer or {}).get("nodes", {}).values()
     return min((int(node["http"]["max_content_length_in_bytes"]) - 1_000 for node in nodes), default=LARGEST)
-
-
-def kind_of(error: dict[str, Any]) -> str:
-    """Name the kind of a rejection: the types of the error and of its causes."""
-    kinds = [error.get("type", "unknown")]
-    while isinstance(error.get("caused_by"), dict):
-        error = error["caused_by"]
-        kinds.append(error.get("type", "unknown"))
-    return " < ".join(dict.fromkeys(kinds))

@@ -65,7 +65,9 @@ class Entities:
         for entity_id in ids:
             field, term = id_field(entity_id)
             terms.setdefault(field, set()).add(term)
-        bodies = [terms_search(field, chunk) for field, some in terms.items() for chunk in cut(sorted(some), PAGE - 1)]
+        bodies = [
+            terms_search(field, chunk) for field, named in terms.items() for chunk in cut(sorted(named), PAGE - 1)
+        ]
         rows: dict[str, int] = {}
         for answer in self.searches.run([(self.index, body) for body in bodies]):
             for hit in answer["hits"]["hits"]:
@@ -126,12 +128,12 @@ class Entities:
         """Read the further parts of an entity, in order."""
         row, parts = source["row"], source.get("parts", 0)
         keys = [f"{row}-{part}" for part in range(1, parts + 1)]
-        found = [source for chunk in cut(keys, PARTS_AT_ONCE) for source in self.documents(chunk, fields)]
-        if len(found) != parts:
+        sources = [source for chunk in cut(keys, PARTS_AT_ONCE) for source in self.documents(chunk, fields)]
+        if len(sources) != parts:
             raise KBUnusable(
                 f"{self.catalog.kb}: a part of entity {row} is missing; load the knowledge base again", row=row
             )
-        return found
+        return sources
 
     def documents(self, keys: Sequence[str], fields: list[str]) -> list[dict[str, Any]]:
         """Read documents by their ids, those that exist, in order."""

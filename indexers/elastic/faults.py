@@ -63,6 +63,15 @@ def root_cause(error: Any) -> str:
     return f"{cause.get('type', '')}: {str(cause.get('reason', ''))[:300]}"
 
 
+def kind_of(error: dict[str, Any]) -> str:
+    """Name the kind of a rejection: the types of the error and of its causes."""
+    kinds = [error.get("type", "unknown")]
+    while isinstance(error.get("caused_by"), dict):
+        error = error["caused_by"]
+        kinds.append(error.get("type", "unknown"))
+    return " < ".join(dict.fromkeys(kinds))
+
+
 def explain(error: Exception, to: str, connection: Connection) -> ServerError:
     """Write the one sentence about an error of the client."""
     where, reason = connection.where, connection.hide(reason_of(error))

@@ -1,4 +1,4 @@
-"""Whether the commands take a knowledge base from a cluster as they take it from a folder."""
+"""Commands take a knowledge base from a cluster as they take it from a folder."""
 
 import io
 import json

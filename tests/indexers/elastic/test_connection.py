@@ -1,4 +1,4 @@
-"""Whether a connection is put together from the right places, and what a person hears when it fails."""
+"""A connection is put together from the right places, and says in one sentence why it fails."""
 
 import pickle
 import ssl

@@ -1,4 +1,4 @@
-"""Whether documents hold all that an entity has, however large it is, and no term that a cluster refuses."""
+"""Documents hold all that an entity has, however large it is, and no term that a cluster refuses."""
 
 import json
 from collections.abc import Callable, Iterable

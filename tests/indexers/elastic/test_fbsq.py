@@ -1,4 +1,4 @@
-"""Whether the cluster answers as the embedded index does, on a thousand questions of FBSQ, both layers."""
+"""The cluster answers as the embedded index does, on a thousand questions of FBSQ, both layers."""
 
 import random
 from collections.abc import Iterator

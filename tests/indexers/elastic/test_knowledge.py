@@ -1,4 +1,4 @@
-"""Whether a knowledge base on a cluster asks little, loses nothing and says so when something is missing."""
+"""A knowledge base on a cluster asks little, loses nothing and says so when something is missing."""
 
 from collections.abc import Callable
 from pathlib import Path

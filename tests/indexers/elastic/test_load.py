@@ -1,4 +1,4 @@
-"""Whether a load is whole or not seen, goes on where it was killed, and touches nothing that is not its own."""
+"""A load is whole or not seen, goes on where it was killed, and touches nothing that is not its own."""
 
 import itertools
 import json

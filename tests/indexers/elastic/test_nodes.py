@@ -1,4 +1,4 @@
-"""Whether a load and its readers outlive the nodes of a cluster: three of them, killed, stopped and started again."""
+"""A load and its readers outlive the nodes of a cluster: three of them, killed, stopped and started again."""
 
 import os
 import socket

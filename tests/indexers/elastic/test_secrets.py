@@ -1,4 +1,4 @@
-"""Whether a secret, or a form of it, appears in any output: every way in, and every error, as kbtools prints it."""
+"""No secret, in no form, is in any output: every way in, with every error, as kbtools prints it."""
 
 import base64
 import json

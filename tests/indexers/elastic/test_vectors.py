@@ -1,4 +1,4 @@
-"""Whether vectors belong to a version on the cluster; how they are searched is the contract of all vector indexes."""
+"""Vectors belong to a version on the cluster; how they are searched is the contract of all vector indexes."""
 
 from collections.abc import Callable, Sequence
 

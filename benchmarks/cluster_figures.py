@@ -1,8 +1,8 @@
 """Measure the cluster backend: loading, linking, fuzzy linking, memory, questions per second.
 
-    python benchmarks/cluster.py --kb FBSQ.kb --questions annotated_fb_data_test.txt
-    python benchmarks/cluster.py --kb SCALE.kb --only load,memory
-    python benchmarks/cluster.py --kb FBSQ.kb --titles titles.txt.xz --variants variants.tsv.gz --only fuzzy
+    python benchmarks/cluster_figures.py --kb FBSQ.kb --questions annotated_fb_data_test.txt
+    python benchmarks/cluster_figures.py --kb SCALE.kb --only load,memory
+    python benchmarks/cluster_figures.py --kb FBSQ.kb --titles titles.txt.xz --variants variants.tsv.gz --only fuzzy
 
 The cluster is the one that KBTOOLS_ELASTICSEARCH_URL names; what is written there is removed at the end.
 """
