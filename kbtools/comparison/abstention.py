@@ -81,7 +81,8 @@ def read_calibration(
     current = prints.cell(*identify(answerer, [cell])[cell], query_weights(answerer, cell))
     if current != compared.valid.cells[cell].fingerprint:
         raise RunMismatch(
-            f"{run}: {cell.label} was compared with other models or weights than these; run kbtools compare again",
+            f"{run}: {cell.label} was compared with other models or weights than these; run kbtools compare again, "
+            "with --tune if training chose weights for this cell alone",
             path=str(run),
         )
     return calibration

@@ -83,6 +83,7 @@ def test_namesakes_are_not_told_apart_without_a_subject_scorer(
     outcomes = run.cells[Cell("n-gram-idf", "lexical", "none")]
     assert outcomes["tied"].tolist() == [2]
     assert outcomes["bound"].tolist() == [0.5]
+    assert outcomes["oracle"].tolist() == [0.5]
 
 
 def weightings(run: Run) -> dict[Cell, tuple[str, Weights]]:
