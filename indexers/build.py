@@ -95,6 +95,15 @@ def build(
 
 def check_target(out: Path) -> None:
     """Refuse to replace anything but an empty folder, or a knowledge base that nothing else was put into."""
+    place = os.fsencode(os.path.realpath(out))
+    try:
+        place.decode()
+    except UnicodeDecodeError as error:
+        raise OutputUnusable(
+            f"{place.decode(errors='backslashreplace')}: a path that is no UTF-8, which DuckDB and tantivy do not "
+            "take; choose another folder for --out",
+            path=str(out),
+        ) from error
     try:
         names = set(os.listdir(out))
     except FileNotFoundError:

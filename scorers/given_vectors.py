@@ -1,5 +1,7 @@
 """Vectors of entities that were trained elsewhere: a NumPy array and the list of ids that its rows belong to."""
 
+import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,10 @@ from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, write_checkpoint
 from kbtools.scorers.transe import NAME, entity_count
 from kbtools.storage import file_digest
+
+logger = logging.getLogger(__name__)
+
+NUMBERED = re.compile(r"(.*\S)\s+(\d+)\s*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +53,7 @@ class TakenOver:
 
 
 def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
-    """Read a .npy file of vectors and the ids that its rows belong to, one a line; raise as `match_vectors` does."""
+    """Read a .npy file of vectors and the ids that its rows belong to; raise as `match_vectors` and `read_ids` do."""
     for path in (vectors, ids):
         if not path.is_file():
             raise SourceMissing(f"{path}: no such file", path=str(path))
@@ -55,9 +61,28 @@ def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
         table = np.load(vectors, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise BadVectors(f"{vectors}: found no NumPy array ({error}), expected a .npy file") from error
-    names = ids.read_text(encoding="utf-8").split("\n")
-    names = names[:-1] if names[-1] == "" else names
-    return match_vectors(kb, table, names, vectors=vectors, ids=ids)
+    return match_vectors(kb, table, read_ids(ids), vectors=vectors, ids=ids)
+
+
+def read_ids(path: Path) -> list[str]:
+    """Read ids, one a line, or OpenKE's `entity2id.txt`: their count, then each id with its number.
+
+    Raises BadVectors for bytes that are no UTF-8, and for numbers that are not those from zero on.
+    """
+    data = path.read_bytes()
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadVectors(f"{path}:{line}: found invalid UTF-8, expected an id", path=str(path), line=line) from error
+    lines = lines[:-1] if lines[-1] == "" else lines
+    numbered = [NUMBERED.fullmatch(line) for line in lines[1:]]
+    if not lines or lines[0].strip() != str(len(numbered)) or not all(numbered):
+        return lines
+    ids = {int(match[2]): match[1] for match in numbered if match}
+    if sorted(ids) != list(range(len(numbered))):
+        raise BadVectors(f"{path}: found numbers up to {max(ids):,} of {len(numbered):,} ids, expected 0, 1 and so on")
+    return [ids[number] for number in range(len(numbered))]
 
 
 def match_vectors(
@@ -69,13 +94,23 @@ def match_vectors(
     base's entities.
     """
     if table.ndim != 2 or len(table) != len(names):
-        raise BadVectors(f"{vectors}: found shape {table.shape}, expected a row for each of the {len(names):,} ids")
+        raise BadVectors(
+            f"{vectors}: found shape {table.shape}, expected a row for each of the {len(names):,} ids of {ids}"
+        )
+    if table.dtype.kind not in "fiu":
+        raise BadVectors(f"{vectors}: found values of type {table.dtype}, expected numbers")
     if not np.isfinite(table).all():
         raise BadVectors(f"{vectors}: a vector holds a value that is no number")
     rows = kb.rows([canonical_id(name.strip()) for name in names])
     known = sorted((row, place) for place, row in enumerate(rows) if row is not None)
     if not known:
         raise BadVectors(f"{ids}: none of the {len(names):,} ids is an entity of the knowledge base")
+    if len(known) < len(names):
+        strange = next(name for name, row in zip(names, rows, strict=True) if row is None)
+        logger.warning(
+            "%s: %d of %d ids are not in the knowledge base and left out, the first %r",
+            *(ids, len(names) - len(known), len(names), strange),
+        )
     own, places = np.array(known, dtype=np.int64).T
     twice = np.flatnonzero(own[1:] == own[:-1])
     if len(twice):

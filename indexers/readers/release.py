@@ -16,7 +16,7 @@ from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, 
 from kbtools.indexers.readers.labels import Languages, keep_name
 from kbtools.indexers.readers.lines import BOM, Block, LineReader, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
-from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.skips import Skips, shorten
 from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape
 from kbtools.kb.table_heads import is_header
 
@@ -117,6 +117,11 @@ def fact_reader(separator: str | None = None) -> LineReader:
         elif len(spellings) == 1 and " " in spellings[0] and any(map(is_freebase, spellings[0].split(" "))):
             skips.add("an id of Freebase among words", line=number, text=line)
         else:
+            if not separator and " " in spellings[0] and not skips.notes:
+                skips.note(
+                    f"an object with spaces, taken as one: {shorten(spellings[0])}; --list-separator ' ' divides it",
+                    line=number,
+                )
             rows.facts.extend((subject, relation, entity) for entity in objects)
 
     return read_fact

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from click.testing import Result as Invocation
 
 from kbtools.cli.main import main
+from kbtools.indexers.embedded import EmbeddedKB
 
 KBTOOLS = (sys.executable, "-c", "from kbtools.cli.main import main; main()")
 
@@ -296,6 +297,70 @@ def test_a_link_is_followed(own: list[str | Path], tmp_path: Path) -> None:
     assert (tmp_path / "link.kb").is_symlink()
     assert os.listdir(tmp_path / "far") == ["s.kb"]
     assert run("query", "--kb", tmp_path / "link.kb", "alpha").exit_code == 0
+
+
+def test_a_folder_whose_path_is_no_utf_8_is_refused_in_one_sentence(own: list[str | Path], tmp_path: Path) -> None:
+    result = run("index", *own, "--out", os.fsdecode(os.fsencode(tmp_path) + b"/\xff/s.kb"))
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"Error: {tmp_path}/\\xff/s.kb: a path that is no UTF-8, which DuckDB and tantivy do not take; "
+        "choose another folder for --out\n"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"f.tsv", "n.tsv"}
+
+
+NAMES = "id\tname\nq\tFoo Land\n"
+
+
+def test_names_without_facts_are_a_knowledge_base(write: Callable[[str, str], Path], tmp_path: Path) -> None:
+    result = run("index", "--names", write("n.tsv", NAMES), "--out", tmp_path / "n.kb")
+
+    kb = EmbeddedKB(tmp_path / "n.kb")
+    assert result.exit_code == 0
+    assert [kb.ids(match.entities) for match in kb.lookup(["foo land"])["foo land"]] == [["q"]]
+    assert [similar.form for similar in kb.similar("foo lnad")] == ["foo land"]
+    assert run("query", "--kb", tmp_path / "n.kb", "where is foo land").exit_code == 0
+
+
+def test_what_is_noticed_is_printed_with_the_counts(
+    own: list[str | Path], write: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    write("n.tsv", "id\tname\tnick\na\tAlpha\tA\n")
+    result = run("index", *own, "--quiet", "--out", tmp_path / "s.kb")
+
+    assert (
+        f"noticed at {tmp_path / 'n.tsv'}:1: columns not used: 'nick'; --column alias=nick takes one" in result.stdout
+    )
+    assert result.stdout.count("noticed at") == 1
+
+
+def test_merged_ids_and_relations_have_options(
+    own: list[str | Path], write: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    redirects = write("redirects.tsv", "old\tnew\na\tz\n")
+    relations = write("relations.tsv", "relation\tname\nr\tborn in\n")
+
+    result = run("index", *own, "--redirects", redirects, "--relations", relations, "--out", tmp_path / "s.kb")
+
+    kb = EmbeddedKB(tmp_path / "s.kb")
+    assert "2 entities, 1 relations, 1 of them with a name; 1 ids merged into others" in result.stdout
+    assert kb.relation_names == ("born in",)
+    assert kb.rows(["a"]) == kb.rows(["z"]) != [None]
+
+
+@pytest.mark.parametrize("name", ["tsv", "kbtools.indexers.readers.delimited:TSVReader"])
+def test_a_format_is_named(own: list[str | Path], write: Callable[[str, str], Path], tmp_path: Path, name: str) -> None:
+    facts = write("facts.dat", "subject\trelation\tobject\na\tr\tb\n")
+
+    assert run("index", "--facts", facts, *own[2:], "--format", name, "--out", tmp_path / "s.kb").exit_code == 0
+
+
+def test_an_unknown_format_lists_those_there_are(own: list[str | Path], tmp_path: Path) -> None:
+    result = run("index", *own, "--format", "xml", "--out", tmp_path / "s.kb")
+
+    assert result.exit_code == 1
+    assert "no reader 'xml'; known: csv, jsonl, n-triples, release, tsv" in result.stderr
 
 
 def test_a_path_that_is_no_utf_8_is_told_with_escapes(own: list[str | Path], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from kbtools.errors import InputError, SourceDamaged, TooManyBadLines, WrongFormat
+from kbtools.errors import InputError, SourceDamaged, TooManyBadLines, UnknownPlugin, WrongFormat
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import file_digest
@@ -241,3 +241,63 @@ def test_progress_is_told_in_bytes_of_the_file(tmp_path: Path) -> None:
     assert told[-1] == len(FACT) * 30
     assert told == sorted(told)
     assert len(told) > 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("@prefix a: <http://a/> .\na:s a:p a:o .\n", ":1: found Turtle .*rdfpipe -o nt"),
+        ("# a comment\nPREFIX a: <http://a/>\n", ":2: found Turtle .*rdfpipe -o nt"),
+        ("<http://a/s> <http://a/p> <http://a/o> <http://a/g> .\n", ":1: found N-Quads .*fourth term.*riot"),
+        ('<http://a/s> <http://a/p> "x y"@en <http://a/g> .\n', ":1: found N-Quads"),
+        ("_:s <http://a/p> _:o _:g .\n", ":1: found N-Quads"),
+        ('<?xml version="1.0"?>\n<rdf:RDF xmlns="http://a/">\n', r":1: found RDF/XML \(OWL\), .*rdfpipe -o nt"),
+        ('<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [\n', r":1: found RDF/XML \(OWL\)"),
+        ('<?xml version="1.0"?>\n<Ontology xmlns="http://www.w3.org/2002/07/owl#">\n', r":1: found RDF/XML \(OWL\)"),
+        ('[{"subject": "a", "relation": "r", "object": "b"}]\n', ":1: found a JSON array .*jq -c"),
+        ("[\n  {\n", ":1: found a JSON array"),
+    ],
+)
+@pytest.mark.parametrize("name", ["k.nt", "k.owl", "k.txt", "k.tsv", "k.csv", "k.jsonl"])
+@pytest.mark.parametrize("kind", ["facts", "any"])
+def test_the_formats_of_others_are_refused_by_name(
+    tmp_path: Path, content: str, message: str, name: str, kind: Any
+) -> None:
+    with pytest.raises(WrongFormat, match=message):
+        rows_of(reading(tmp_path / name, content, kind))
+
+
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        ("Q1;capital;Q2\n", "its columns divided by ';', say so with --format csv"),
+        ("Q1|capital|Q2\n", "its columns divided by '|', say so with --format csv"),
+        ("Q1  capital  Q2\n", "its columns divided by '  ', replace them by tabs"),
+        ('{"subject": "a"}\n', "name JSON Lines .jsonl, or give --format jsonl"),
+    ],
+)
+def test_a_line_that_looks_like_a_table_says_how_to_give_it(tmp_path: Path, content: str, advice: str) -> None:
+    with pytest.raises(WrongFormat) as raised:
+        rows_of(reading(tmp_path / "facts.txt", content))
+
+    assert advice in str(raised.value)
+
+
+def test_a_format_may_be_given(tmp_path: Path) -> None:
+    content = "subject;relation;object\na;r;b\n"
+
+    assert rows_of(reading(tmp_path / "facts.txt", content, format="csv")) == [("a", "r", "b")]
+    with pytest.raises(UnknownPlugin, match="no reader 'xml'; known: "):
+        rows_of(reading(tmp_path / "facts.txt", content, format="xml"))
+
+
+def test_blank_nodes_are_named_after_their_file(tmp_path: Path) -> None:
+    line = "_:b0 <http://a/p> <http://a/o> .\n"
+
+    ((one, *_),) = rows_of(reading(tmp_path / "one.nt", line, "any"))
+    ((same, *_),) = rows_of(reading(tmp_path / "same.nt.gz", gzip.compress(line.encode()), "any"))
+    other = rows_of(reading(tmp_path / "other.nt", line + TRIPLE, "any"))[0][0]
+
+    assert one == same
+    assert one != other
+    assert one.endswith(".b0")

@@ -215,3 +215,47 @@ def test_a_block_gives_what_its_lines_give_one_by_one(lines: str) -> None:
     assert rows.facts == [fact for found, _ in alone for fact in found.facts]
     assert rows.names == [name for found, _ in alone for name in found.names]
     assert (skips.bad, skips.lines) == (sum(found.bad for _, found in alone), len(lines))
+
+
+def test_a_type_is_a_fact_too_but_for_freebases() -> None:
+    rdf_type = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    rows, _ = read(f"<http://a/s> {rdf_type} <http://a/T> .", f"<{NS}m.01> <{NS}type.object.type> <{NS}film.film> .")
+
+    assert rows.types == [("http://a/s", "http://a/T"), ("m.01", "film.film")]
+    assert rows.facts == [("http://a/s", rdf_type[1:-1], "http://a/T")]
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("Barry_O$0027Branagh", "Barry O'Branagh"),
+        ("Gil_Garc$00EDa_M$00E1rcos", "Gil García Márcos"),
+        ("Plain_Key_$0028film$0029", "Plain Key (film)"),
+        ("costs_$5_and_$12", "costs $5 and $12"),
+    ],
+)
+def test_a_key_of_freebase_that_serves_as_a_name_is_decoded(key: str, name: str) -> None:
+    predicates = Predicates(alias=frozenset({"http://rdf.freebase.com/key/wikipedia.en"}))
+    rows, _ = read(f'<{NS}m.01> <http://rdf.freebase.com/key/wikipedia.en> "{key}" .', predicates=predicates)
+
+    assert rows.names == [("m.01", ALIAS, name)]
+
+
+def test_half_a_pair_of_surrogates_in_a_key_is_a_bad_line() -> None:
+    predicates = Predicates(name=frozenset({"http://rdf.freebase.com/key/en"}))
+    rows, skips = read(f'<{NS}m.01> <http://rdf.freebase.com/key/en> "$D83D" .', predicates=predicates)
+
+    assert (rows.names, list(skips.kinds)) == ([], ["half a surrogate pair"])
+
+
+def test_what_is_the_same_is_no_fact() -> None:
+    rows, _ = read("<http://a/s> <http://www.w3.org/2002/07/owl#sameAs> <http://b/s> .")
+
+    assert (rows.redirects, rows.facts) == ([("http://a/s", "http://b/s")], [])
+
+
+def test_a_literal_longer_than_the_parser_takes_is_a_bad_line() -> None:
+    rows, skips = read(GOOD, f'<http://a/s> <http://a/p> "{"x" * (17 << 20)}" .', GOOD)
+
+    assert rows.facts == [FACT, FACT]
+    assert "a term of over 16 MiB" in skips.kinds["no N-Triple"].example

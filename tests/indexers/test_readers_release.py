@@ -60,6 +60,36 @@ def test_a_line_of_facts_gives_one_fact_an_object() -> None:
     assert rows.facts == [("m.01", "film.film.genre", "m.02"), ("m.01", "film.film.genre", "m.03")]
 
 
+@pytest.mark.parametrize("objects", ["New York City", "Q2 Q3", "a  b"])
+def test_words_with_spaces_are_one_object_and_noticed(objects: str) -> None:
+    rows, skips = read_facts(f"Q1\tcapital\t{objects}", f"Q2\tcapital\t{objects}")
+
+    assert rows.facts == [("Q1", "capital", objects), ("Q2", "capital", objects)]
+    assert skips.notes == [f"file:1: an object with spaces, taken as one: {objects!r}; --list-separator ' ' divides it"]
+
+
+@pytest.mark.parametrize("objects", ["/m/01 m.02", "ns:m.01 fb:m.02", f"{FB}m/01 m/02"])
+def test_every_spelling_of_freebases_ids_divides_objects(objects: str) -> None:
+    assert [fact[2] for fact in read_facts(f"/m/01\tr\t{objects}")[0].facts] == ["m.01", "m.02"]
+
+
+def test_an_id_of_freebase_among_words_is_bad() -> None:
+    assert kinds(read_facts(f"Q1\tr\t{FB}m/01 New York")[1]) == {"an id of Freebase among words": (1, True)}
+
+
+def test_a_separator_divides_objects() -> None:
+    block = Block(b"Q1\tr\tNew York| Rome\n", 1)
+
+    assert [fact[2] for fact in by_lines(block, fact_reader("|"))[0].facts] == ["New York", "Rome"]
+
+
+def test_a_header_of_facts_is_left_out_at_the_first_line_alone() -> None:
+    rows, skips = read_facts("subject\trelation\tobject", "Q1\tr\tQ2", "subject\trelation\tobject")
+
+    assert [fact[0] for fact in rows.facts] == ["Q1", "subject"]
+    assert kinds(skips) == {"a header": (1, False)}
+
+
 def test_a_line_end_of_windows_is_no_part_of_an_object() -> None:
     rows, skips = read_facts(fact_line() + "\r")
     assert rows.facts == [("m.01", "film.film.genre", "m.02")]

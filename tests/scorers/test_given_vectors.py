@@ -70,6 +70,51 @@ def test_files_that_are_none_are_named(tiny_memory: KnowledgeBase, tmp_path: Pat
         read_array(tiny_memory, vectors, ids)
 
 
+def test_numbered_ids_of_openke_stand_by_their_numbers(tiny_memory: KnowledgeBase, tmp_path: Path) -> None:
+    vectors, ids = write(tmp_path, [[1, 0], [0, 1]])
+    ids.write_text("2\nm.02paris\t1\nm.01paris\t0\n")
+    paris = tiny_memory.rows(["m.01paris", "m.02paris"])
+
+    table = read_array(tiny_memory, vectors, ids)
+
+    assert [table.table[place].tolist() for place in table.places_of(np.array(paris))] == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"m.01paris\nm.02\xff\nm.03\n", r"ids\.txt:2: found invalid UTF-8, expected an id"),
+        (b"2\nm.01paris\t0\nm.02paris\t2\n", "found numbers up to 2 of 2 ids, expected 0, 1 and so on"),
+    ],
+)
+def test_ids_that_cannot_be_read_are_refused(
+    tiny_memory: KnowledgeBase, tmp_path: Path, content: bytes, message: str
+) -> None:
+    vectors, ids = write(tmp_path, [[1, 0], [0, 1]])
+    ids.write_bytes(content)
+
+    with pytest.raises(BadVectors, match=message):
+        read_array(tiny_memory, vectors, ids)
+
+
+def test_an_array_of_text_is_refused(tiny_memory: KnowledgeBase, tmp_path: Path) -> None:
+    vectors, ids = write(tmp_path, [[1, 0]], ("m.01paris",))
+    np.save(vectors, np.array([["a", "b"]]))
+
+    with pytest.raises(BadVectors, match="found values of type <U1, expected numbers"):
+        read_array(tiny_memory, vectors, ids)
+
+
+def test_ids_that_the_knowledge_base_lacks_are_named(
+    tiny_memory: KnowledgeBase, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_array(tiny_memory, *write(tmp_path, [[1], [2]], ("m.01paris", "e.77")))
+
+    assert caplog.messages == [
+        f"{tmp_path / 'ids.txt'}: 1 of 2 ids are not in the knowledge base and left out, the first 'e.77'"
+    ]
+
+
 def test_an_entity_is_found_by_id_or_by_name(tiny_memory: KnowledgeBase) -> None:
     (texas,) = tiny_memory.rows(["m.02texas"])
 
