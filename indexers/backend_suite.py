@@ -67,7 +67,7 @@ class Contract:
         return [
             ("ids and rows undo each other, and an unknown id has no row", self.ids_and_rows),
             ("an entity has a fact, a name or is an object", lambda: len(self.there) == len(self.rows)),
-            ("relations and types are listed once each", self.labels_are_unique),
+            ("relations and types are listed once each, a relation with its name or without", self.labels),
             (
                 "relations of entities are those of their facts, ascending",
                 lambda: self.groups("relations_of", "relations"),
@@ -88,8 +88,9 @@ class Contract:
     def ids_and_rows(self) -> bool:
         return self.kb.rows([*self.kb.ids(self.rows), "no such id", ""]) == [*self.rows.tolist(), None, None]
 
-    def labels_are_unique(self) -> bool:
-        return all(len(set(labels)) == len(labels) for labels in (self.kb.relations, self.kb.types))
+    def labels(self) -> bool:
+        unique = all(len(set(labels)) == len(labels) for labels in (self.kb.relations, self.kb.types))
+        return unique and len(self.kb.relation_names) == len(self.kb.relations)
 
     def groups(self, method: str, labels: str) -> bool:
         """Compare the groups of entities that come in no order, each twice."""

@@ -6,6 +6,7 @@ def test_contract():
     assert list(check_plugin("my_package:MyPruner", kind="pruner"))
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,9 @@ SUITES = {
 }
 """The suite of each kind, by its name as a plugin's, since readers and backends live in a room of their own."""
 
+METHODS = {TAGGERS: "spans", PRUNERS: "links", READERS: "read", BACKENDS: "lookup"}
+"""A method that only one kind of plugin has; scorers of both kinds have `score`, which takes `which` for subjects."""
+
 TOLERANCE = 1e-5
 """How far two scores of one question may lie apart: float32 sums in another order, about ten of its last digits."""
 
@@ -68,12 +72,21 @@ def group_of(name: str, kind: str | None) -> str:
         if not groups:
             raise UnknownPlugin(f"no kind of plugin {kind!r}; known: {', '.join(KINDS.values())}", name=name)
         return groups[0]
-    groups = [group for group in KINDS if name in list_plugins(group)]
+    groups = groups_of_class(name) if ":" in name else [group for group in KINDS if name in list_plugins(group)]
     if len(groups) == 1:
         return groups[0]
     kinds = " and ".join(f"a {KINDS[group]}" for group in groups)
-    status = f"is {kinds}" if groups else "is no plugin's name" if ":" not in name else "may be a plugin of any kind"
+    status = f"is {kinds}" if groups else "has no method of a plugin" if ":" in name else "is no plugin's name"
     raise UnknownPlugin(f"{name!r} {status}; say which kind: {', '.join(KINDS.values())}", name=name)
+
+
+def groups_of_class(name: str) -> list[str]:
+    """Tell the kind of a class by what it does."""
+    plugin = import_object(name)
+    groups = [group for group, method in METHODS.items() if hasattr(plugin, method)]
+    if hasattr(plugin, "score"):
+        groups.append(SUBJECT_SCORERS if "which" in inspect.signature(plugin.score).parameters else SCORERS)
+    return groups
 
 
 def check_claims(name: str, claims: Iterable[Claim]) -> Iterator[str]:

@@ -38,7 +38,7 @@ def test_a_backend_is_checked_on_its_sample(sample_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["nobody"], 1, "Error: 'nobody' is no plugin's name; say which kind: relation scorer, "),
-        (["kbtools.pruning.n_gram:NGram"], 1, "may be a plugin of any kind; say which kind"),
+        (["kbtools.results:Result"], 1, "has no method of a plugin; say which kind"),
         (["kbtools.pruning.n_gram:NGram", "--kind", "tagger"], 1, "breaks its contract: each question has spans"),
         (["embedded"], 1, "is checked on a small knowledge base that it opens"),
         (["lexical", "--kind", "ranker"], 2, "'ranker' is not one of 'relation scorer'"),

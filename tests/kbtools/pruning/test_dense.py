@@ -62,11 +62,6 @@ def test_candidates_of_dense_are_the_facts_of_the_nearest(kb: KnowledgeBase) -> 
     }
 
 
-@pytest.mark.parametrize("text", ["", "   "])
-def test_a_question_without_a_word_has_no_neighbours(kb: KnowledgeBase, text: str) -> None:
-    assert Dense(kb, east).links(Question.read(text)) == []
-
-
 def test_dense_last_asks_vectors_only_where_no_name_links(kb: KnowledgeBase) -> None:
     pruner = DenseLast(kb, east)
 

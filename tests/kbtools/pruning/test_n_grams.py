@@ -87,17 +87,6 @@ def test_no_pruner_invents_a_strict_link(sample: Answerer, examples: Path, pruni
 
 
 @every_pruner
-def test_a_pruner_asked_again_answers_the_same_whatever_it_was_asked_between(sample: Answerer, pruning: str) -> None:
-    pruner = make_pruner(pruning, sample.kb)
-    texts = ["who wrote frankenstien", "what genre is the who", "where is nizke tatry"]
-
-    def links(text: str) -> list[tuple[object, ...]]:
-        return [(link.ngram, link.name, link.rung, link.weight) for link in pruner.links(Question.read(text))]
-
-    assert [links(text) for text in texts] == [links(text) for text in reversed(texts)][::-1]
-
-
-@every_pruner
 def test_a_question_and_its_context_in_other_case_keep_the_same_subjects(
     sample: Answerer, examples: Path, pruning: str
 ) -> None:

@@ -19,9 +19,20 @@ from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.links import Link
-from kbtools.plugins import BACKENDS, KINDS, PRUNERS, SCORERS, list_offers, list_plugins
+from kbtools.plugins import (
+    BACKENDS,
+    KINDS,
+    PRUNERS,
+    READERS,
+    SCORERS,
+    SUBJECT_SCORERS,
+    TAGGERS,
+    list_offers,
+    list_plugins,
+)
 from kbtools.pruning.n_gram import NGram
 from kbtools.suites import check_plugin
+from kbtools.suites.checking import group_of
 from kbtools.suites.pruner_suite import EvenTagger
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -71,9 +82,28 @@ def test_a_name_of_no_kind_is_answered_with_the_kinds() -> None:
         check_plugin("nobody")
 
 
-def test_a_class_needs_its_kind() -> None:
-    with pytest.raises(UnknownPlugin, match="may be a plugin of any kind; say which"):
-        check_plugin("a_module:AClass")
+@pytest.mark.parametrize(
+    ("plugin", "group"),
+    [
+        ("kbtools.scorers.lexical:LexicalScorer", SCORERS),
+        ("kbtools.scorers.counts:FactCount", SUBJECT_SCORERS),
+        ("kbtools.suites.pruner_suite:EvenTagger", TAGGERS),
+        ("kbtools.pruning.focused:FocusedK", PRUNERS),
+        ("kbtools.indexers.readers.delimited:CSVReader", READERS),
+        ("kbtools.indexers.embedded:EmbeddedKB", BACKENDS),
+    ],
+)
+def test_the_kind_of_a_class_is_told_by_what_it_does(plugin: str, group: str) -> None:
+    assert group_of(plugin, None) == group
+
+
+def test_a_class_that_does_nothing_of_a_plugin_needs_its_kind() -> None:
+    with pytest.raises(UnknownPlugin, match="Misplaced' has no method of a plugin; say which kind"):
+        check_plugin(f"{__name__}:Misplaced")
+
+
+class Misplaced:
+    """A class that is no plugin."""
 
 
 def test_a_name_of_two_kinds_needs_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
