@@ -1,4 +1,4 @@
-"""How fast the networks are on a GPU, and whether it gives the scores that the CPU gives; JSON as it goes.
+"""Speed of the networks on a GPU, and how far its scores lie from the CPU's; JSON as it goes.
 
 python benchmarks/gpu.py [--out gpu.json] [--small]
 

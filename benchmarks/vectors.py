@@ -1,4 +1,4 @@
-"""How much of the true ten nearest each kind of vector index finds, and what it costs; what g(q) finds on FBSQ.
+"""Recall and cost of each kind of vector index against the true ten nearest, and what g(q) finds on FBSQ.
 
 python benchmarks/vectors.py [--count 200000] [--dim 128]
 python benchmarks/vectors.py --kb build/fbsq.kb --models build/models --subject transe

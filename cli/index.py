@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kbtools.cli import vectors
+from kbtools.cli import index_vectors
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import check_target, load_folder
@@ -172,4 +172,4 @@ def command(
             echo(load_folder(folder, name, elasticsearch, LoadOptions(force=force), watch))
 
 
-command.add_command(vectors.command)
+command.add_command(index_vectors.command)

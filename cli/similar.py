@@ -25,13 +25,13 @@ def command(
     The vectors are those that kbtools index vectors put beside the knowledge base, or with --models those of kbtools
     train transe, one by one.
     """
-    from kbtools.scorers.similar import find_entity, indexed_nearest, nearest
+    from kbtools.scorers.nearest import find_entity, indexed_nearest, nearest
 
     kb = open_home(path, elasticsearch).kb
     row = find_entity(kb, entity)
-    found = nearest(kb, row, models=models, top=top) if models else indexed_nearest(kb, row, top=top)
-    rows = np.array([near.entity for near in found], dtype=np.uint32)
-    for near, entity_id, name in zip(found, kb.ids(rows), kb.names(rows), strict=True):
+    neighbours = nearest(kb, row, models=models, top=top) if models else indexed_nearest(kb, row, top=top)
+    rows = np.array([near.entity for near in neighbours], dtype=np.uint32)
+    for near, entity_id, name in zip(neighbours, kb.ids(rows), kb.names(rows), strict=True):
         if as_json:
             echo_json({"id": entity_id, "name": name, "cosine": near.cosine})
         else:

@@ -191,7 +191,7 @@ def transe(
     kb = open_home(path, elasticsearch).kb
     if read_vectors:
         taken = take_over_vectors(kb, read_vectors(kb), models=models)
-        say(f"{taken.folder}: {taken.known:,} of {taken.given:,} vectors belong to entities")
+        say(f"{taken.folder}: {taken.known:,} of {taken.vectors:,} vectors belong to entities")
         return
     settings = change_settings(TransESettings(), read_changes(config, options))
     show_name("transe")

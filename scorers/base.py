@@ -1,4 +1,4 @@
-"""What an encoder is: f or g of the paper, from the words of a text to a vector."""
+"""Encoders: f or g of the paper, from the words of a text to a vector."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -26,7 +26,7 @@ class Encoder(nn.Module, ABC):
     @classmethod
     @abstractmethod
     def collect(cls, texts: Sequence[Sequence[str]], *, words: WordVectors, config: EncoderConfig) -> list[str]:
-        """List what the vocabulary of an encoder for such texts holds."""
+        """List the vocabulary of an encoder for such texts: words, or parts of words, by row."""
         ...
 
     @classmethod
@@ -34,7 +34,7 @@ class Encoder(nn.Module, ABC):
         return cls(config, vocabulary)
 
     def initialise(self, words: WordVectors) -> None:
-        """Take over given word vectors."""
+        """Start from word vectors; an encoder that reads none leaves them."""
 
     @abstractmethod
     def collate(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, ...]:

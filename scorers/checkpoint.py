@@ -1,4 +1,4 @@
-"""What a network is rebuilt from: its sizes, its words, the rows of its table and its weights, in a folder."""
+"""Networks in folders: sizes, words, the rows of the table and weights, which are all that rebuilds one."""
 
 import hashlib
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""Controls for subject scorers: what counting alone tells of a subject. Any subject network must beat them."""
+"""Controls for subject scorers, which count and know nothing of the question; any subject network must beat them."""
 
 from collections.abc import Sequence
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from kbtools.errors import BadLaunch
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 def processes() -> int:
@@ -49,13 +49,13 @@ def leave() -> None:
         os._exit(0)
 
 
-def once(work: Callable[[], Made]) -> Made | None:
+def once(work: Callable[[], Result]) -> Result | None:
     """Do in the first process what only one may do, such as writing, while the others wait; they get nothing."""
-    made = work() if rank() == 0 else None
+    result = work() if rank() == 0 else None
     if processes() > 1:
         join()
         dist.all_reduce(torch.zeros(1))
-    return made
+    return result
 
 
 def check_agreement(*numbers: int) -> None:
@@ -63,12 +63,12 @@ def check_agreement(*numbers: int) -> None:
     if processes() == 1:
         return
     join()
-    found = [part.tolist() for part in gather(torch.tensor(numbers))]
-    if any(one != found[0] for one in found):
+    of_processes = [part.tolist() for part in gather(torch.tensor(numbers))]
+    if any(others != of_processes[0] for others in of_processes):
         raise BadLaunch(
-            f"the processes see different states of the training or different questions (found {found}); give all of "
-            "them the same files and one folder of models",
-            found=found,
+            f"the processes see different states of the training or different questions (found {of_processes}); give "
+            "all of them the same files and one folder of models",
+            found=of_processes,
         )
 
 
@@ -92,9 +92,9 @@ def sum_gradients(network: nn.Module) -> None:
     tables = {table.weight for table in network.modules() if isinstance(table, nn.Embedding) and table.sparse}
     dense = [parameter for parameter in network.parameters() if parameter not in tables]
     if dense:
-        gradients = [torch.zeros_like(one) if one.grad is None else one.grad for one in dense]
+        gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in dense]
         flat = summed(torch.cat([gradient.flatten() for gradient in gradients]))
-        for parameter, gradient in zip(dense, torch.split(flat, [one.numel() for one in dense]), strict=True):
+        for parameter, gradient in zip(dense, torch.split(flat, [weight.numel() for weight in dense]), strict=True):
             parameter.grad = gradient.view_as(parameter)
     for parameter in network.parameters():
         if parameter in tables:

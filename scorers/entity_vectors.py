@@ -21,8 +21,7 @@ from kbtools.scorers.measures import Namesakes, relation_marks
 from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, TrainingSettings
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.transe import check_digest, entity_count, load_vectors
-from kbtools.scorers.vocabulary import UNKNOWN, initialise
-from kbtools.scorers.words import WordVectors, load_words
+from kbtools.scorers.words import UNKNOWN, WordVectors, initialise, load_words
 from kbtools.text.question import MarkedQuestion
 
 ALPHA = 1.0
@@ -169,9 +168,9 @@ class SubjectTask:
         self.network = scorer.network
         self.save = scorer.save
         self.scorer, self.config, self.kb = scorer, config, kb
-        self.kept = np.flatnonzero(train.subjects >= 0)
-        self.texts = [scorer.text(train.questions[row]) for row in self.kept]
-        self.subjects, self.relations = train.subjects[self.kept], train.relations[self.kept]
+        self.rows = np.flatnonzero(train.subjects >= 0)
+        self.texts = [scorer.text(train.questions[row]) for row in self.rows]
+        self.subjects, self.relations = train.subjects[self.rows], train.relations[self.rows]
         self.lengths = np.array([len(text) for text in self.texts], dtype=np.int64)
         self.namesakes = Namesakes.find(kb, splits.valid)
 

@@ -177,13 +177,13 @@ def read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path,
         if record["made_of"] != made_of:
             return []
         epochs = [Epoch(*epoch) for epoch in record["epochs"]]
-        networks, moving = record["network"], record["optimisers"]
+        weights, states = record["network"], record["optimisers"]
     except Exception as error:  # a torn file may raise anything
         logger.warning("%s: cannot be read (%r); the training starts anew", state / STATE, error)
         return []
-    network.load_state_dict(networks)
-    for optimiser, kept in zip(optimisers, moving, strict=True):
-        optimiser.load_state_dict(kept)
+    network.load_state_dict(weights)
+    for optimiser, state_of_one in zip(optimisers, states, strict=True):
+        optimiser.load_state_dict(state_of_one)
     return epochs
 
 

@@ -45,10 +45,10 @@ class GivenVectors:
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """Where vectors were written, how many were given, and how many of them belong to entities."""
+    """The folder that vectors were written to, how many there were, and how many of them belong to entities."""
 
     folder: Path
-    given: int
+    vectors: int
     known: int
 
 
@@ -118,12 +118,14 @@ def match_vectors(
     return GivenVectors(own.astype(np.uint32), places, table, "-".join(map(file_digest, (vectors, ids))))
 
 
-def take_over_vectors(kb: KnowledgeBase, given: GivenVectors, *, models: Path) -> TakenOver:
+def take_over_vectors(kb: KnowledgeBase, vectors: GivenVectors, *, models: Path) -> TakenOver:
     """Write given vectors as those that the subject scorer `transe` starts from; an entity without one has zeros."""
-    entities = np.zeros((entity_count(kb), given.table.shape[1]), dtype=np.float32)
-    entities[given.rows] = given.table[given.places]
+    entities = np.zeros((entity_count(kb), vectors.table.shape[1]), dtype=np.float32)
+    entities[vectors.rows] = vectors.table[vectors.places]
     folder = model_folder(models, ENTITIES, "transe")
     weights = {"entities.weight": torch.from_numpy(entities)}
     config = {"dim": entities.shape[1]}
-    write_checkpoint(folder, Checkpoint(config, (), (kb.manifest.digest,), weights), Stamp(NAME, made_of=given.digest))
-    return TakenOver(folder, len(given.table), len(given.rows))
+    write_checkpoint(
+        folder, Checkpoint(config, (), (kb.manifest.digest,), weights), Stamp(NAME, made_of=vectors.digest)
+    )
+    return TakenOver(folder, len(vectors.table), len(vectors.rows))

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from kbtools.scorers.base import Encoder, group_by_length
 from kbtools.scorers.relation import RelationNetwork
 from kbtools.scorers.settings import EncoderConfig
-from kbtools.scorers.vocabulary import SPECIAL, SYMBOL
-from kbtools.scorers.words import WordVectors
+from kbtools.scorers.words import SPECIAL, SYMBOL, WordVectors
 
 WINDOW = 3
 """Words that a filter sees: one before, the word, one after."""

@@ -33,7 +33,7 @@ EpochCallback = Callable[[Epoch], None]
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """What a training calls as it goes: after an epoch, and after a batch with its epoch and the share done of that."""
+    """Functions that a training calls: after an epoch, and after a batch with its epoch and the share of it done."""
 
     epoch: EpochCallback = lambda epoch: None
     batch: Callable[[int, float], None] = lambda epoch, share: None

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer, SparseAdam
 
 EPSILON = 1e-6
+"""Keeps the root of a sum of squares from dividing by zero; below any gradient that matters."""
 
 
 class AdaGradMomentum(Optimizer):
@@ -84,7 +85,7 @@ NUMBERS = {"adam": 2, "adagrad": 2, "row-adagrad": 0}
 
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:
-    """Make what moves a network: `adam` (word embeddings sparsely), `adagrad`, or `row-adagrad`."""
+    """Make the optimisers of a network: `adam` (word embeddings sparsely), `adagrad`, or `row-adagrad`."""
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
     for table in tables:
         table.sparse = True
@@ -94,8 +95,9 @@ def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float
         return [AdaGradMomentum(network.parameters(), lr=lr, momentum=momentum)]
     sparse = {table.weight for table in tables}
     dense = [parameter for parameter in network.parameters() if parameter not in sparse]
-    made: list[Optimizer] = [Adam(dense, lr=lr, betas=(momentum, 0.999), fused=True)] if dense else []
-    return [*made, SparseAdam(list(sparse), lr=lr, betas=(momentum, 0.999))] if sparse else made
+    betas = (momentum, 0.999)  # the second as Kingma and Ba 2015 have it
+    optimisers: list[Optimizer] = [Adam(dense, lr=lr, betas=betas, fused=True)] if dense else []
+    return [*optimisers, SparseAdam(list(sparse), lr=lr, betas=betas)] if sparse else optimisers
 
 
 def set_rate(optimisers: Sequence[Optimizer], lr: float) -> None:

@@ -47,15 +47,15 @@ def read_pickled(path: Path) -> NDArray[np.float32]:
             model = TensorsAlone(archive, pickled).load()
     except Exception as error:  # what a damaged pickle raises is anything
         raise BadVectors(f"{path}: cannot be read as a model of PyKEEN ({error!r})") from error
-    found = next(tensors(part(part(model, "entity_representations"), "0")), None)
-    if found is None or found.ndim < 2:
+    table = next(tensors(part(part(model, "entity_representations"), "0")), None)
+    if table is None or table.ndim < 2:
         raise BadVectors(f"{path}: found no vectors of entities, expected a model of PyKEEN with a table of them")
-    real = found.view(found.real.dtype) if np.iscomplexobj(found) else found
+    real = table.view(table.real.dtype) if np.iscomplexobj(table) else table
     return real.reshape(len(real), -1).astype(np.float32)
 
 
 class Empty:
-    """What stands for whatever else a pickle names: it takes anything and does nothing."""
+    """A stand-in for whatever else a pickle names: it takes anything and does nothing."""
 
     def __new__(cls, *args: object, **kwargs: object) -> "Empty":
         return super().__new__(cls)
@@ -83,9 +83,9 @@ class TensorsAlone(pickle.Unpickler):
             return STORAGES[name]
         return dict if (module, name) == ("collections", "OrderedDict") else Empty
 
-    def persistent_load(self, told: Any) -> NDArray[Any]:
+    def persistent_load(self, storage: Any) -> NDArray[Any]:
         """Read a storage: its kind, its name and its length."""
-        _, dtype, key, _, length = told
+        _, dtype, key, _, length = storage
         return np.frombuffer(self.archive.read(self.folder + key), dtype=dtype if dtype is not Empty else "u1")[:length]
 
 
@@ -120,6 +120,6 @@ def tensors(module: object) -> Iterator[NDArray[Any]]:
     """Yield the parameters of a module, then of those inside it."""
     if hasattr(module, "__dict__"):
         own = vars(module).get("_parameters", {}).values()
-        yield from (found for found in own if isinstance(found, np.ndarray))
+        yield from (tensor for tensor in own if isinstance(tensor, np.ndarray))
         for inner in vars(module).get("_modules", {}).values():
             yield from tensors(inner)

@@ -14,8 +14,7 @@ from kbtools.scorers.measures import measure_relations, relation_marks
 from kbtools.scorers.network import TrainedNetwork
 from kbtools.scorers.settings import ObjectiveConfig, TrainingSettings
 from kbtools.scorers.splits import Splits
-from kbtools.scorers.vocabulary import UNKNOWN
-from kbtools.scorers.words import load_words
+from kbtools.scorers.words import UNKNOWN, load_words
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_words
 

@@ -140,9 +140,9 @@ class TypeTask:
         train = splits.train
         known = np.flatnonzero(train.subjects >= 0)
         typed = np.diff(kb.types_of(train.subjects[known].astype(np.uint32)).starts) > 0
-        self.kept = known[typed]
-        self.texts = [scorer.text(train.questions[row]) for row in self.kept]
-        self.subjects = train.subjects[self.kept].astype(np.uint32)
+        self.rows = known[typed]
+        self.texts = [scorer.text(train.questions[row]) for row in self.rows]
+        self.subjects = train.subjects[self.rows].astype(np.uint32)
         self.lengths = np.array([len(text) for text in self.texts], dtype=np.int64)
         self.namesakes = Namesakes.find(kb, splits.valid)
 

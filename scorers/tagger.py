@@ -20,8 +20,7 @@ from kbtools.scorers.gazetteer import BITS, Gazetteer
 from kbtools.scorers.measures import SENTENCES_RIGHT
 from kbtools.scorers.settings import EncoderConfig, TaggerSettings
 from kbtools.scorers.splits import Labelled, Splits, label_questions
-from kbtools.scorers.vocabulary import WordEmbedding, collect_words, initialise
-from kbtools.scorers.words import WordVectors, load_words
+from kbtools.scorers.words import WordEmbedding, WordVectors, collect_words, initialise, load_words
 from kbtools.text.question import Question
 
 TAGS = 2

@@ -158,8 +158,8 @@ def nearest_rows(wanted: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count:
     for first, piece in pieces:
         distances = torch.cat([distances, torch.cdist(wanted, piece)], dim=1)
         own = torch.arange(first, first + len(piece), device=wanted.device).expand(len(wanted), -1)
-        distances, kept = distances.topk(min(count, distances.shape[1]), largest=False)
-        rows = torch.cat([rows, own], dim=1).gather(1, kept)
+        distances, nearest = distances.topk(min(count, distances.shape[1]), largest=False)
+        rows = torch.cat([rows, own], dim=1).gather(1, nearest)
     return rows
 
 

@@ -114,10 +114,10 @@ def read_model_record(folder: Path) -> dict[str, Any]:
     try:
         return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
     except KBUnusable as error:
-        found = error.facts.get("found")
-        if found == (FORMAT_NAME, 1):
+        version = error.facts.get("found")
+        if version == (FORMAT_NAME, 1):
             return from_version_1(read_record(folder / RECORD, name=FORMAT_NAME, version=1, cure=CURE))
-        wrong = f"found format {found}, expected {(FORMAT_NAME, FORMAT_VERSION)}" if found else "damaged"
+        wrong = f"found format {version}, expected {(FORMAT_NAME, FORMAT_VERSION)}" if version else "damaged"
         raise ModelUnusable(
             f"{folder / RECORD}: {wrong}; use the version of kbtools that trained it, or train it again",
             path=str(folder),

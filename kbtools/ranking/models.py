@@ -1,4 +1,4 @@
-"""Where trained models lie, and how what a query names is made from them."""
+"""Folders of trained models, and the scorers and taggers that a query names made from them."""
 
 import hashlib
 from pathlib import Path
@@ -44,25 +44,25 @@ def make_relation_scorer(
 
     Raises UnknownPlugin, BrokenPlugin, MissingDependency, and ModelError where a trained one has no usable model.
     """
-    made: list[RelationScorer] = [
+    scorers: list[RelationScorer] = [
         make_plugin(RELATION, name.strip(), kb, models=models, device=device, untrained=kb.relations)
         for name in names.split(",")
     ]
-    return made[0] if len(made) == 1 else Averaged(made, len(kb.relations))
+    return scorers[0] if len(scorers) == 1 else Averaged(scorers, len(kb.relations))
 
 
 def make_subject_scorer(
     name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> SubjectScorer:
     """Make a subject scorer by its name; raise as `make_relation_scorer` does."""
-    made: SubjectScorer = make_plugin(SUBJECT, name, kb, models=models, device=device, untrained=kb)
-    return made
+    scorer: SubjectScorer = make_plugin(SUBJECT, name, kb, models=models, device=device, untrained=kb)
+    return scorer
 
 
 def make_tagger(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> Tagger:
     """Make a tagger by its name; raise as `make_relation_scorer` does."""
-    made: Tagger = make_plugin(TAGGER, name, kb, models=models, device=device, untrained=kb)
-    return made
+    tagger: Tagger = make_plugin(TAGGER, name, kb, models=models, device=device, untrained=kb)
+    return tagger
 
 
 def make_vector_scorer(
@@ -103,11 +103,11 @@ def make_embedder(kb: KnowledgeBase, *, models: Path | None = None, device: str 
             "the entity vectors were not made by a subject scorer, so that no question can be embedded beside them; "
             "make some with kbtools index vectors --subject"
         )
-    scorer, found = make_vector_scorer(origin.subject, kb, models=models, device=device)
-    if found != origin:
+    scorer, present = make_vector_scorer(origin.subject, kb, models=models, device=device)
+    if present != origin:
         raise CheckpointMismatch(
             f"the entity vectors are those of another training of {origin.subject!r} ({origin.model[:12]}) than the "
-            f"one in {models} ({found.model[:12]}); make them again with kbtools index vectors"
+            f"one in {models} ({present.model[:12]}); make them again with kbtools index vectors"
         )
     return scorer.embed_questions
 

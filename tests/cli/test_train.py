@@ -1,4 +1,4 @@
-"""Whether the command trains, says how it went, and turns mistakes into one sentence."""
+"""The command trains, says how it went, and turns mistakes into one sentence."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Whether kbtools index vectors makes what kbtools query --pruning dense and kbtools similar need."""
+"""Kbtools index vectors makes what kbtools query --pruning dense and kbtools similar need."""
 
 import json
 import shutil

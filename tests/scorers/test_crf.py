@@ -1,4 +1,4 @@
-"""Whether the CRF is that of the paper, against every tagging written out."""
+"""The CRF is that of the paper, against every tagging written out."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Whether several processes train as one does, over gloo on a CPU, started by torch's own launcher."""
+"""Several processes train as one does, over gloo on a CPU, started by torch's own launcher."""
 
 import subprocess
 import sys

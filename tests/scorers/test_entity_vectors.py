@@ -1,4 +1,4 @@
-"""Whether vectors of entities are trained as the paper says, and belong to their knowledge base."""
+"""Vectors of entities are trained as the paper says, and belong to their knowledge base."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether the training loop is exact, can be stopped, and says what is wrong."""
+"""The training loop is exact, can be stopped, and says what is wrong."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whether vectors trained elsewhere are taken over as they are, and neighbours are those of the cosine."""
+"""Vectors trained elsewhere are taken over as they are, and neighbours are those of the cosine."""
 
 import gzip
 from pathlib import Path
@@ -15,9 +15,9 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 import torch
 
 from kbtools.scorers.given_vectors import read_array, take_over_vectors
+from kbtools.scorers.nearest import find_entity, nearest
 from kbtools.scorers.pykeen import IDS as PYKEEN_IDS
 from kbtools.scorers.pykeen import MODEL, read_pykeen
-from kbtools.scorers.similar import find_entity, nearest
 
 IDS = ("m.01paris", "m.02paris", "/m/02texas")
 
@@ -35,7 +35,7 @@ def test_neighbours_stand_by_their_cosine(tiny_memory: KnowledgeBase, tmp_path: 
 
     found = nearest(tiny_memory, int(paris or 0), models=tmp_path, top=100)
 
-    assert (taken.given, taken.known) == (3, 3)
+    assert (taken.vectors, taken.known) == (3, 3)
     assert found[0].entity == texas
     assert found[0].cosine == pytest.approx(2**-0.5)
     assert found[-1].entity == far

@@ -1,4 +1,4 @@
-"""Whether losses, negatives and optimisers are those of the paper, by cases made by hand."""
+"""Losses, negatives and optimisers are those of the paper, by cases made by hand."""
 
 import math
 

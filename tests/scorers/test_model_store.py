@@ -1,4 +1,4 @@
-"""Whether a model is known by the name of its plugin, and one of the version before still loads."""
+"""A model is known by the name of its plugin, and one of the version before still loads."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether the encoders compute what the paper says, against plain twins."""
+"""The encoders compute what the paper says, against plain twins."""
 
 from collections import Counter
 
@@ -14,8 +14,7 @@ from kbtools.scorers.ltg_cnn import LetterTrigramCNN, LetterTrigramScorer, lette
 from kbtools.scorers.network import DotScorer
 from kbtools.scorers.relation import name_words
 from kbtools.scorers.settings import EncoderConfig
-from kbtools.scorers.vocabulary import SPECIAL, SYMBOL, initialise
-from kbtools.scorers.words import load_words
+from kbtools.scorers.words import SPECIAL, SYMBOL, initialise, load_words
 from kbtools.text.question import MarkedQuestion, Question
 
 CONFIG = EncoderConfig(dim=5, words_dim=4, hidden=3, dropout=0.0, word_dropout=0.0)

@@ -1,4 +1,4 @@
-"""Whether training in bfloat16 keeps what must be exact: losses and gradients in float32, close to those without."""
+"""Training in bfloat16 keeps what must be exact: losses and gradients in float32, close to those without."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Whether relation scorers can be trained into a folder, and rebuilt from it alone."""
+"""Relation scorers can be trained into a folder, and rebuilt from it alone."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether AdaGrad by rows moves a row by its own past, and only those that have a gradient."""
+"""AdaGrad by rows moves a row by its own past, and only those that have a gradient."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whether subject scorers over type vectors compute what the paper says, and tell namesakes apart."""
+"""Subject scorers over type vectors compute what the paper says, and tell namesakes apart."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whether taggers learn, are rebuilt from their folders, and keep one contract."""
+"""Taggers learn, are rebuilt from their folders, and keep one contract."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether word vectors are read as they are, and unknown words are trained."""
+"""Word vectors are read as they are, and unknown words are trained."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.vocabulary import SYMBOL, WordEmbedding, collect_words
+from kbtools.scorers.words import SYMBOL, WordEmbedding, collect_words
 
 
 def write(folder: Path, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether scorers are made from what plugins offer, and what is wrong with one is said."""
+"""Scorers are made from what plugins offer, and what is wrong with one is said."""
 
 import sys
 

@@ -7,8 +7,7 @@ from torch import Tensor
 from kbtools.scorers.base import Encoder
 from kbtools.scorers.relation import RelationNetwork
 from kbtools.scorers.settings import EncoderConfig
-from kbtools.scorers.vocabulary import WordEmbedding, collect_words
-from kbtools.scorers.words import WordVectors
+from kbtools.scorers.words import WordEmbedding, WordVectors, collect_words
 
 
 class EmbedMax(Encoder):

@@ -1,4 +1,4 @@
-"""Which entities are near another: the cosine of their vectors, over all of them."""
+"""The entities near another, by the cosine of their vectors."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from kbtools.text.normaliser import normal_form
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """An entity and how near it is: a cosine, at most 1."""
+    """An entity near another, and the cosine: at most 1, higher is nearer."""
 
     entity: int
     cosine: float
@@ -43,8 +43,8 @@ def indexed_nearest(kb: KnowledgeBase, entity: int, *, top: int) -> list[Near]:
     vector = index.vector(entity)
     if vector is None:
         raise VectorsMissing(f"entity {kb.ids(np.array([entity], dtype=np.uint32))[0]!r} has no vector")
-    found = index.nearest(vector[None], limit=top + 1)
-    pairs = zip(found.rows[0].tolist(), found.cosines[0].tolist(), strict=True)
+    neighbours = index.nearest(vector[None], limit=top + 1)
+    pairs = zip(neighbours.rows[0].tolist(), neighbours.cosines[0].tolist(), strict=True)
     return [Near(row, cosine) for row, cosine in pairs if row != entity][:top]
 
 

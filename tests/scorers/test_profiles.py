@@ -1,0 +1,65 @@
+"""The profile `paper` holds the values of the paper; whoever changes one changes this page."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from kbtools.errors import BadSetting
+from kbtools.ranking.models import RELATION, SUBJECT, TAGGER
+from kbtools.scorers.profiles import PLANS, Plan, profile_settings
+
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "encoder": {"dim": 256, "words_dim": 300, "hidden": 256, "layers": 2},
+    "fit": {"batch": 256, "optimiser": "adagrad", "momentum": 0.9},
+    "objective": {"objective": "hinge", "margin": 0.1, "negatives": 1_024},
+    "source": {"words": "glove"},
+}
+"""Sections Experiment Setting and Model Parameterization."""
+
+CHOSEN: dict[str, dict[str, Any]] = {
+    "encoder": {"dropout": 0.3, "word_dropout": 0.05, "spare": 0.08, "known_words": 50_000},
+    "fit": {"epochs": 15, "clip": 5.0, "seed": 1, "amp": False},
+}
+"""Values that the paper does not name."""
+
+
+def settings(*, rate: float, without: str = "", **changes: dict[str, Any]) -> dict[str, Any]:
+    """Write out the settings of the paper with a learning rate and what a model changes."""
+    parts = {
+        name: PUBLISHED[name] | CHOSEN.get(name, {}) | changes.get(name, {}) for name in PUBLISHED if name != without
+    }
+    parts["fit"] = {**parts["fit"], "learning_rate": rate}
+    return parts
+
+
+TAGGER_CHANGES: dict[str, dict[str, Any]] = {
+    "encoder": {"dropout": 0.5, "word_dropout": 0.2, "spare": 0.0, "known_words": 200_000},
+    "fit": {"epochs": 16},
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "expected"),
+    [
+        pytest.param(RELATION, "bigru", settings(rate=0.02), id="bigru"),
+        pytest.param(RELATION, "ltg-cnn", settings(rate=0.03), id="ltg-cnn"),
+        pytest.param(RELATION, "ltg-cnn+", settings(rate=0.03), id="ltg-cnn+"),
+        pytest.param(RELATION, "embed-avg", settings(rate=0.02, encoder={"dim": 300}), id="embed-avg"),
+        pytest.param(SUBJECT, "type-vector", settings(rate=0.001), id="type-vector"),
+        pytest.param(SUBJECT, "random", settings(rate=0.02), id="random"),
+        pytest.param(TAGGER, "bigru-crf", settings(rate=0.02, without="objective", **TAGGER_CHANGES), id="bigru-crf"),
+    ],
+)
+def test_every_value_of_the_paper_is_pinned(part: str, name: str, expected: dict[str, Any]) -> None:
+    assert asdict(profile_settings("paper", part, name)) == expected
+
+
+def test_the_models_of_the_paper_are_pinned() -> None:
+    assert PLANS["paper"] == Plan("bigru-crf", ("bigru",), "type-vector", "focused", "type-vector")
+    assert PLANS["paper"].models() == [(TAGGER, "bigru-crf"), (RELATION, "bigru"), (SUBJECT, "type-vector")]
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    with pytest.raises(BadSetting, match="no profile 'fast'; known: best, paper"):
+        profile_settings("fast", RELATION, "bigru")
