@@ -7,27 +7,33 @@ give the same rows.
 import csv
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-from numpy.typing import NDArray
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch, Rows
+from kbtools.indexers.readers.column_batches import read_columns
 from kbtools.indexers.readers.lines import BOM, Block, lines_of
+from kbtools.indexers.readers.quoted_rows import (
+    LONGEST_CELL,
+    Lines,
+    ReadRow,
+    begins_cell,
+    last_row_end,
+    read_row,
+    split_cells,
+    unquote_column,
+)
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.table_columns import TableColumns
 
-QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
-LONGEST_CELL = 1_000
-"""Lines that a quoted cell may span; an open quote costs no more than these before its line counts as bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +43,6 @@ class ParsedBlock:
     columns: pa.Table
     ragged: list[int]
     spanning: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRow:
-    """Cells of a row and the lines it spans; or what is wrong with it; `open` if a quote is not closed by the end."""
-
-    cells: list[str]
-    lines: int = 1
-    fault: str = ""
-    open: bool = False
 
 
 class DelimitedReader:
@@ -85,7 +81,7 @@ class DelimitedReader:
         if end is None or parsed is None or (parsed.spanning and parsed.ragged):
             return self.by_rows(block, last=last)
         columns = {name: parsed.columns.column(place).combine_chunks() for name, place in self.places.items()}
-        batches, odd = self.table.batches(columns, block.first_line)
+        batches, odd = read_columns(self.table, columns, block.first_line)
         if odd and parsed.spanning:
             return self.by_rows(block, last=last)
         lines = text[:end].count(b"\n")
@@ -93,8 +89,7 @@ class DelimitedReader:
         if odd or parsed.ragged:
             whole = np.setdiff1d(np.arange(lines), parsed.ragged)[odd].tolist() + parsed.ragged
             split = text[:end].split(b"\n")
-            for line in sorted(whole):
-                batches += self.by_rows(Block(split[line] + b"\n", block.first_line + line), last=True)[0]
+            batches += self.odd_rows([(block.first_line + line, split[line]) for line in sorted(whole)])
         return batches, Block(text[end:], block.first_line + lines)
 
     def read_header(self, block: Block) -> Block:
@@ -186,69 +181,39 @@ class DelimitedReader:
 
     def by_rows(self, block: Block, *, last: bool) -> tuple[list[RecordBatch], Block]:
         """Read row by row, whatever the block holds; give what is left of it, a row without its end."""
-        rows = Rows()
-        lines = list(lines_of(block))
-        place = 0
+        rows, lines, place = Rows(), list(lines_of(block)), 0
         while place < len(lines):
-            number, raw = lines[place]
-            row = self.row_at(lines, place)
+            row = read_row(lines, place, separator=self.divider, width=len(self.header))
             if row.open and not last and len(lines) - place < LONGEST_CELL:
                 rest = b"".join(line + b"\n" for _, line in lines[place:])
-                return list(rows.batches()), Block(rest, number)
-            self.skips.lines += row.lines
-            line = raw.decode(errors="backslashreplace")
-            if not raw.strip():
-                self.skips.add("blank line", line=number, text="", bad=False)
-            elif row.fault:
-                kind, _, reason = row.fault.partition(": ")
-                self.skips.add(kind, line=number, text=line, reason=reason)
-            elif len(row.cells) != len(self.header):
-                kind = f"{len(row.cells)} columns where {len(self.header)} were expected"
-                self.skips.add(kind, line=number, text=line)
-            else:
-                record = {name: row.cells[column] for name, column in self.places.items()}
-                self.table.keep(record, number, line, rows)
-                rows.mark(number)
+                return list(rows.batches()), Block(rest, lines[place][0])
+            self.keep(row, *lines[place], rows)
             place += row.lines
         return list(rows.batches()), Block(b"", 0)
 
-    def row_at(self, lines: list[tuple[int, bytes]], place: int) -> ReadRow:
-        """Read the row that begins at a line."""
-        raw = lines[place][1]
-        if b"\0" in raw:
-            return ReadRow([], fault="NUL byte")
-        try:
-            line = raw.decode()
-        except UnicodeDecodeError:
-            return ReadRow([], fault="invalid UTF-8")
-        if self.divider == "\t":
-            return self.tab_row_at(lines, place, line)
-        if '"' not in line and "\r" not in line and len(line) < csv.field_size_limit():
-            return ReadRow(line.split(self.divider))
-        return self.quoted_row_at(lines, place)
+    def odd_rows(self, lines: Lines) -> Iterator[RecordBatch]:
+        """Read the rows of single lines."""
+        rows = Rows()
+        for number, raw in lines:
+            self.keep(read_row([(number, raw)], 0, separator=self.divider, width=len(self.header)), number, raw, rows)
+        return rows.batches()
 
-    def tab_row_at(self, lines: list[tuple[int, bytes]], place: int, line: str) -> ReadRow:
-        """Read a row of TSV: a quote that is closed on a later line counts only where the lines alone are no rows."""
-        literal = ReadRow([unquote(cell) for cell in line.split("\t")])
-        if not begins_cell(line):
-            return literal
-        if place + 1 == len(lines):
-            return replace(literal, open=True)
-        if len(literal.cells) == len(self.header) and lines[place + 1][1].count(b"\t") + 1 == len(self.header):
-            return literal
-        quoted = self.quoted_row_at(lines, place)
-        if len(quoted.cells) == len(self.header):
-            return quoted
-        return replace(literal, open=quoted.open)
-
-    def quoted_row_at(self, lines: list[tuple[int, bytes]], place: int) -> ReadRow:
-        """Read a row whose quoted cells may go on for some lines."""
-        ahead = (raw.decode(errors="surrogateescape") + "\n" for _, raw in islice(lines, place, place + LONGEST_CELL))
-        reader = csv.reader(ahead, delimiter=self.divider, strict=True)
-        try:
-            return ReadRow(next(reader), lines=reader.line_num)
-        except csv.Error as error:
-            return ReadRow([], fault=f"no CSV row: {error}", open="unexpected end" in str(error))
+    def keep(self, row: ReadRow, number: int, raw: bytes, rows: Rows) -> None:
+        """Turn a row into rows of its kind, or count why not."""
+        self.skips.lines += row.lines
+        line = raw.decode(errors="backslashreplace")
+        if not raw.strip():
+            self.skips.add("blank line", line=number, text="", bad=False)
+        elif row.fault:
+            kind, _, reason = row.fault.partition(": ")
+            self.skips.add(kind, line=number, text=line, reason=reason)
+        elif len(row.cells) != len(self.header):
+            kind = f"{len(row.cells)} columns where {len(self.header)} were expected"
+            self.skips.add(kind, line=number, text=line)
+        else:
+            record = {name: row.cells[column] for name, column in self.places.items()}
+            self.table.keep(record, number, line, rows)
+            rows.mark(number)
 
 
 class CSVReader(DelimitedReader):
@@ -265,64 +230,3 @@ class TSVReader(DelimitedReader):
     suffixes = (".tsv", ".tab")
     separator = "\t"
     sample = b'subject\trelation\tobject\nQ1\tcapital\tQ2\nbroken\nQ2\tname\t"The ""Big"" Apple"\n'
-
-
-def split_cells(line: str, separator: str) -> list[str]:
-    """Divide a header, whose cells may be quoted."""
-    try:
-        return next(csv.reader([line], delimiter=separator, strict=True))
-    except csv.Error:
-        return line.split(separator)
-
-
-def begins_cell(line: str) -> bool:
-    """Tell whether a line of TSV may begin a quoted cell that goes on in the next."""
-    return any(cell.startswith('"') and not QUOTED.fullmatch(cell) for cell in line.rstrip("\n").split("\t"))
-
-
-def unquote(cell: str) -> str:
-    """Take off the quotes of a cell that is quoted as a whole."""
-    quoted = QUOTED.fullmatch(cell)
-    return quoted[1].replace('""', '"') if quoted else cell
-
-
-def unquote_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take off the quotes of every cell that is quoted as a whole, as `unquote` does."""
-    quoted = pc.and_(
-        pc.starts_with(column, '"'), pc.and_(pc.ends_with(column, '"'), pc.greater(pc.binary_length(column), 1))
-    )
-    if not pc.any(quoted).as_py():
-        return column
-    inner = pc.utf8_slice_codeunits(column, 1, -1)
-    whole = pc.and_(quoted, pc.invert(pc.match_substring(pc.replace_substring(inner, '""', ""), '"')))
-    return pc.if_else(whole, pc.replace_substring(inner, '""', '"'), column)
-
-
-def last_row_end(text: bytes, separator: str) -> int | None:
-    """Find the end of the last row whose quotes are closed; nothing if a quote stands where it may not.
-
-    Stands for a parser with two states, outside and inside of quotes, over runs of quotes: outside a run must begin
-    its cell, and opens it if it is odd; inside an odd run closes the cell, and must end it.
-    """
-    data = np.frombuffer(b"\n" + text, dtype=np.uint8)
-    quotes = np.flatnonzero(data == ord('"'))
-    newlines = np.flatnonzero(data == ord("\n"))[1:]
-    if not len(quotes):
-        return len(text)
-    first = np.flatnonzero(np.diff(quotes, prepend=-2) > 1)
-    starts = quotes[first]
-    lengths = np.diff(first, append=len(quotes))
-    odd = lengths % 2 == 1
-    inside = (np.cumsum(odd) - odd) % 2 == 1
-    before, after = data[starts - 1], data[np.minimum(starts + lengths, len(data) - 1)]
-    opens, ends = ~inside, (inside & odd) | (~inside & ~odd)
-    if not (divides(before[opens], separator).all() and divides(after[ends], separator).all()):
-        return None
-    outside = newlines[np.searchsorted(starts[odd], newlines) % 2 == 0]
-    return int(outside[-1]) if len(outside) else 0
-
-
-def divides(characters: NDArray[np.uint8], separator: str) -> NDArray[np.bool_]:
-    """Tell which characters stand between cells."""
-    between: NDArray[np.bool_] = (characters == ord(separator)) | (characters == ord("\n"))
-    return between

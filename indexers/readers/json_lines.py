@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn
 import pyarrow as pa
 
 from kbtools.indexers.readers.batches import RecordBatch, Rows
+from kbtools.indexers.readers.column_batches import read_columns
 from kbtools.indexers.readers.lines import BOM, Block, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
@@ -51,7 +52,7 @@ class JSONLinesReader:
         if records is None or columns is None:
             return list(read_lines(block, self.read_line, self.skips).batches())
         self.skips.lines += len(records)
-        batches, odd = self.table.batches(columns, block.first_line)
+        batches, odd = read_columns(self.table, columns, block.first_line)
         if odd:
             lines, rows = block.text.split(b"\n"), Rows()
             for place in odd:

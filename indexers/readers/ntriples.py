@@ -13,6 +13,7 @@ from kbtools.indexers.readers.lines import Block, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
 from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.ids import canonical_id
+from kbtools.plugins import install_command
 
 PLACE = re.compile(r"^Parser error (?:at|between) .*?: | \(.*, line \d+\)$", re.DOTALL)
 FREEBASE_TYPE = "type.object.type"
@@ -137,6 +138,6 @@ def parser() -> Any:
         import pyoxigraph
     except ImportError as error:
         raise MissingDependency(
-            "reading N-Triples needs the package pyoxigraph; install it with: pip install 'kbtools[rdf]'"
+            f"reading N-Triples needs the package pyoxigraph; install it with: {install_command('rdf')}"
         ) from error
     return pyoxigraph

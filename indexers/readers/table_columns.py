@@ -1,18 +1,15 @@
-"""Columns of a table and what they hold: found by their heads, taken row by row or all rows at once."""
+"""Columns of a table and what they hold: found by their heads, taken row by row."""
 
 from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
 from math import isfinite, prod
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, Rows, flaw
+from kbtools.indexers.readers.batches import ALIAS, Kind, Rows, flaw
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
-from kbtools.kb.ids import TOPIC, canonical_id, canonical_property
+from kbtools.kb.ids import canonical_id, canonical_property
 from kbtools.kb.table_heads import USUAL
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
@@ -29,12 +26,6 @@ PROPERTIES = {"relation": "subject", "type": "entity"}
 
 MOST_ROWS = 100_000
 """Rows of one line with several lists, unless each of its values makes one: 20 KB can hold three lists of 1,000."""
-
-REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
-"""How every spelling begins that `canonical_id` rewrites."""
-
-LISTED = r"^\[.*\]$|\S\|\S"
-"""Cells that look like lists."""
 
 
 class TableColumns:
@@ -71,11 +62,8 @@ class TableColumns:
     def missing(self, heads: Mapping[str, Sequence[str]]) -> list[str]:
         """Name the columns that the kind needs, or the caller named, and that have no head."""
         columns = self.options.columns
-        missing = [name for name in self.names if not heads[name] and (self.needs(name) or name in columns)]
+        missing = [name for name in self.names if not heads[name] and (name not in OPTIONAL or name in columns)]
         return missing or (["name"] if "name" in heads and not heads["name"] and not heads.get("alias") else [])
-
-    def needs(self, name: str) -> bool:
-        return name not in OPTIONAL
 
     def check_header(self, header: Sequence[str], number: int, *, advice: str = "") -> dict[str, str]:
         """Give the head of each column; refuse a header that lacks one, or has one of them twice."""
@@ -113,8 +101,6 @@ class TableColumns:
             shown = ", ".join(map(repr, unused[:10])) + (", ..." if len(unused) > 10 else "")
             example = f"{self.names[-1]}={unused[0]}"
             self.skips.note(f"columns not used: {shown}; --column {example} takes one", line=number)
-
-    # Row by row.
 
     def keep(self, cells: Mapping[str, object], number: int, line: str, rows: Rows) -> None:
         """Turn the cells of a row into rows of its kind, or count why not."""
@@ -173,7 +159,7 @@ class TableColumns:
 
     def fault(self, columns: dict[str, list[str]]) -> str:
         """Name what makes a record unusable."""
-        lacking = [name for name, values in columns.items() if self.needs(name) and not all(values or [""])]
+        lacking = [name for name, values in columns.items() if name not in OPTIONAL and not all(values or [""])]
         if "name" in columns and not columns["name"] and not columns.get("alias"):
             lacking.append("name")
         if lacking:
@@ -184,81 +170,3 @@ class TableColumns:
         if prod(counts.values()) > max(MOST_ROWS, total):
             return f"lists that make {prod(counts.values()):,} rows, more than {MOST_ROWS:,}"
         return flaw(*chain.from_iterable(columns.values()))
-
-    # All rows at once.
-
-    def batches(self, columns: Mapping[str, pa.Array], line: int) -> tuple[list[RecordBatch], list[int]]:
-        """Turn columns of text into tables; rows that need a closer look are left out, and their places given.
-
-        Those are the rows without a value, or with one that is empty or a list.
-        """
-        length = len(next(iter(columns.values())))
-        empty = pa.array([""] * length, pa.string())
-        values: dict[str, pa.Array] = {}
-        odd = pa.array([False] * length, pa.bool_())
-        for column in columns.values():
-            odd = pc.or_(odd, pc.is_null(column)) if column.null_count else odd
-        for name in self.names:
-            values[name] = pc.utf8_trim_whitespace(pc.fill_null(columns[name], "")) if name in columns else empty
-            if name not in TEXTS:
-                beside = values.get(PROPERTIES.get(name, ""))
-                values[name] = canonical_column(values[name], beside)
-            if self.needs(name):
-                odd = pc.or_(odd, pc.equal(values[name], ""))
-            if self.options.list_separator is not None:
-                odd = pc.or_(odd, pc.match_substring(values[name], self.options.list_separator))
-                odd = pc.or_(odd, pc.starts_with(values[name], "["))
-            elif not self.lists_noted and name not in ("entity", "subject", "relation"):
-                self.note_lists(name, values[name], line)
-        if "name" in self.names:
-            odd = pc.or_(
-                odd, pc.equal(pc.add(pc.binary_length(values["name"]), pc.binary_length(values.get("alias", empty))), 0)
-            )
-        if pc.any(odd).as_py():
-            clean = pc.invert(odd)
-            values = {name: column.filter(clean) for name, column in values.items()}
-        return [batch for batch in self.tables(values, line) if batch.table.num_rows], pc.indices_nonzero(
-            odd
-        ).to_pylist()
-
-    def tables(self, values: Mapping[str, pa.Array], line: int) -> list[RecordBatch]:
-        """Lay columns of clean values out as the tables of their kind."""
-        schema = SCHEMAS[self.kind]
-        if self.kind != "names":
-            return [RecordBatch(self.kind, pa.Table.from_arrays(list(values.values()), schema=schema), line)]
-        batches = []
-        for name, rank in (("name", 0), ("alias", ALIAS)):
-            named = pc.not_equal(values[name], "")
-            texts, entities = values[name].filter(named), values["entity"].filter(named)
-            ranks = pa.array([rank], pa.uint8()).take(pa.array([0] * len(texts), pa.int64()))
-            batches.append(RecordBatch("names", pa.Table.from_arrays([entities, ranks, texts], schema=schema), line))
-        return batches
-
-    def note_lists(self, name: str, column: pa.Array, line: int) -> None:
-        """Say that cells look like lists, once a file."""
-        listed = column.filter(pc.match_substring_regex(column, LISTED))
-        if len(listed):
-            self.lists_noted = True
-            self.skips.note(
-                f"cells under {name} that look like lists, such as {listed[0].as_py()[:60]!r}; "
-                "--list-separator '|' takes them apart",
-                line=line,
-            )
-
-
-def canonical_column(column: pa.Array, beside: pa.Array | None) -> pa.Array:
-    """Give the ids of a column their canonical form; `beside` holds those that tell Freebase's properties."""
-    column = respell(column, pc.match_substring_regex(column, REWRITTEN), "")
-    if beside is None:
-        return column
-    property_of_topic = pc.and_(pc.starts_with(column, "/"), pc.match_substring_regex(beside, f"^({TOPIC.pattern})$"))
-    return respell(column, property_of_topic, "m.0abc")
-
-
-def respell(column: pa.Array, mask: pa.Array, beside: str) -> pa.Array:
-    """Rewrite the ids of some rows, each distinct one once."""
-    if not pc.any(mask).as_py():
-        return column
-    distinct = column.filter(mask).dictionary_encode()
-    spelt = [canonical_property(spelling, beside=beside) for spelling in distinct.dictionary.to_pylist()]
-    return pc.replace_with_mask(column, mask, pa.array(spelt, pa.string()).take(distinct.indices))

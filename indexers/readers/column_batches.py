@@ -1,0 +1,97 @@
+"""Columns of a table as record batches: ids made canonical and odd rows set apart, all rows of a block at once."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch
+from kbtools.indexers.readers.table_columns import OPTIONAL, PROPERTIES, TEXTS, TableColumns
+from kbtools.kb.ids import TOPIC, canonical_property
+
+REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
+"""How every spelling begins that `canonical_id` rewrites."""
+
+LISTED = r"^\[.*\]$|\S\|\S"
+"""Cells that look like lists."""
+
+
+def read_columns(
+    table: TableColumns, columns: Mapping[str, pa.Array], line: int
+) -> tuple[list[RecordBatch], list[int]]:
+    """Turn columns of text into tables; rows that need a closer look are left out, and their places given.
+
+    Those are the rows without a value, or with one that is empty or a list.
+    """
+    length = len(next(iter(columns.values())))
+    empty = pa.array([""] * length, pa.string())
+    values: dict[str, pa.Array] = {}
+    odd = pa.array([False] * length, pa.bool_())
+    for column in columns.values():
+        odd = pc.or_(odd, pc.is_null(column)) if column.null_count else odd
+    for name in table.names:
+        values[name] = pc.utf8_trim_whitespace(pc.fill_null(columns[name], "")) if name in columns else empty
+        if name not in TEXTS:
+            beside = values.get(PROPERTIES.get(name, ""))
+            values[name] = canonical_column(values[name], beside)
+        if name not in OPTIONAL:
+            odd = pc.or_(odd, pc.equal(values[name], ""))
+        if table.options.list_separator is not None:
+            odd = pc.or_(odd, pc.match_substring(values[name], table.options.list_separator))
+            odd = pc.or_(odd, pc.starts_with(values[name], "["))
+        elif not table.lists_noted and name not in ("entity", "subject", "relation"):
+            note_lists(table, name, values[name], line)
+    if "name" in table.names:
+        odd = pc.or_(
+            odd, pc.equal(pc.add(pc.binary_length(values["name"]), pc.binary_length(values.get("alias", empty))), 0)
+        )
+    if pc.any(odd).as_py():
+        clean = pc.invert(odd)
+        values = {name: column.filter(clean) for name, column in values.items()}
+    return [batch for batch in lay_out(table.kind, values, line) if batch.table.num_rows], pc.indices_nonzero(
+        odd
+    ).to_pylist()
+
+
+def lay_out(kind: Kind, values: Mapping[str, pa.Array], line: int) -> list[RecordBatch]:
+    """Lay columns of clean values out as the tables of their kind."""
+    schema = SCHEMAS[kind]
+    if kind != "names":
+        return [RecordBatch(kind, pa.Table.from_arrays(list(values.values()), schema=schema), line)]
+    batches = []
+    for name, rank in (("name", 0), ("alias", ALIAS)):
+        named = pc.not_equal(values[name], "")
+        texts, entities = values[name].filter(named), values["entity"].filter(named)
+        ranks = pa.array([rank], pa.uint8()).take(pa.array([0] * len(texts), pa.int64()))
+        batches.append(RecordBatch("names", pa.Table.from_arrays([entities, ranks, texts], schema=schema), line))
+    return batches
+
+
+def note_lists(table: TableColumns, name: str, column: pa.Array, line: int) -> None:
+    """Say that cells look like lists, once a file."""
+    listed = column.filter(pc.match_substring_regex(column, LISTED))
+    if len(listed):
+        table.lists_noted = True
+        table.skips.note(
+            f"cells under {name} that look like lists, such as {listed[0].as_py()[:60]!r}; "
+            "--list-separator '|' takes them apart",
+            line=line,
+        )
+
+
+def canonical_column(column: pa.Array, beside: pa.Array | None) -> pa.Array:
+    """Give the ids of a column their canonical form; `beside` holds those that tell Freebase's properties."""
+    column = respell(column, pc.match_substring_regex(column, REWRITTEN), "")
+    if beside is None:
+        return column
+    property_of_topic = pc.and_(pc.starts_with(column, "/"), pc.match_substring_regex(beside, f"^({TOPIC.pattern})$"))
+    return respell(column, property_of_topic, "m.0abc")
+
+
+def respell(column: pa.Array, mask: pa.Array, beside: str) -> pa.Array:
+    """Rewrite the ids of some rows, each distinct one once."""
+    if not pc.any(mask).as_py():
+        return column
+    distinct = column.filter(mask).dictionary_encode()
+    spelt = [canonical_property(spelling, beside=beside) for spelling in distinct.dictionary.to_pylist()]
+    return pc.replace_with_mask(column, mask, pa.array(spelt, pa.string()).take(distinct.indices))
