@@ -49,6 +49,7 @@ class Encoder(nn.Module, ABC):
 
 def moved(inputs: tuple[Tensor, ...], device: torch.device) -> tuple[Tensor, ...]:
     """Bring collated tensors to a network's device."""
+    # Without waiting: the copy to a GPU runs while the next tensors are collated.
     return inputs if device.type == "cpu" else tuple(tensor.to(device, non_blocking=True) for tensor in inputs)
 
 

@@ -18,6 +18,7 @@ def sequence_score(emissions: Tensor, transitions: Tensor, tags: Tensor) -> Tens
 
 def log_partition(emissions: Tensor, transitions: Tensor) -> Tensor:
     """Give the logarithm of the sum of exp s(y, q) over every tagging, by the forward algorithm: (batch,)."""
+    # forward[tag] is the log-sum of all taggings of the words so far that end in a tag.
     forward = emissions[:, 0]
     for place in range(1, emissions.shape[1]):
         forward = torch.logsumexp(forward[:, :, None] + transitions, dim=1) + emissions[:, place]
@@ -26,6 +27,7 @@ def log_partition(emissions: Tensor, transitions: Tensor) -> Tensor:
 
 def best_sequence(emissions: Tensor, transitions: Tensor) -> Tensor:
     """Find the tagging with the greatest s(y, q), by the Viterbi algorithm: (batch, length)."""
+    # best[tag] is the greatest score of the words so far that ends in a tag; came_from says by which tag before.
     best, came_from = emissions[:, 0], []
     for place in range(1, emissions.shape[1]):
         best, before = (best[:, :, None] + transitions).max(dim=1)
@@ -43,11 +45,14 @@ def span_log_probabilities(emissions: Tensor, transitions: Tensor) -> Tensor:
     (batch, length, length) for [i, j], minus infinity where j < i.
     """
     batch, length, _ = emissions.shape
+    # A tagging with one mention scores all words as O, plus what each word of the mention gains as SUB: a difference
+    # of cumulative sums for every span at once, instead of a loop over the words of each.
     gained = emissions[:, :, SUBJECT] - emissions[:, :, OUTSIDE]
     until = torch.cat([emissions.new_zeros(batch, 1), gained.cumsum(dim=1)], dim=1)
     emitted = emissions[:, :, OUTSIDE].sum(dim=1)[:, None, None] + until[:, None, 1:] - until[:, :-1, None]
     place = torch.arange(length, device=emissions.device)
     first, last = place[:, None], place[None, :]
+    # The transitions of O..O SUB..SUB O..O, counted: one in unless it begins the text, one out unless it ends it.
     enters, leaves, stays = (first > 0).float(), (last < length - 1).float(), (last - first).float()
     apart = length - 1 - enters - leaves - stays
     moved = (

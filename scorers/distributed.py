@@ -105,11 +105,12 @@ def sum_rows(table: nn.Parameter) -> Tensor | None:
     """Sum the sparse gradients that the processes have for a table, which is never made whole."""
     rows, values = torch.empty(0, dtype=torch.int64, device=table.device), table.new_empty(0, table.shape[1])
     if table.grad is not None:
-        own = table.grad.coalesce()
+        own = table.grad.coalesce()  # a row once, whatever the batch holds
         rows, values = own.indices()[0], own.values()
     counts = [int(count) for count in gather(torch.tensor(len(rows), device=table.device))]
     if not any(counts):
         return None
+    # Tensors that are gathered must have one shape: shorter ones are filled up, and cut again.
     missing = max(counts) - len(rows)
     all_rows = [part[:count] for part, count in zip(gather(F.pad(rows, (0, missing))), counts, strict=True)]
     all_values = [part[:count] for part, count in zip(gather(F.pad(values, (0, 0, 0, missing))), counts, strict=True)]

@@ -179,11 +179,14 @@ class SubjectTask:
         device = self.network.device
         questions = self.network.questions([self.texts[row] for row in rows]).float()
         gold = torch.from_numpy(self.subjects[rows]).to(device)
+        # Drawn on the CPU, so that a GPU draws the same ones.
         sampled = torch.randint(self.network.table.num_embeddings, (self.config.negatives,))
         has = relation_marks(self.kb, sampled.numpy(), len(self.kb.relations))[:, self.relations[rows]].T
+        # The gold relation is one that the gold subject has, so h is 1 for it.
         right = (questions * self.network.table(gold)).sum(dim=1, keepdim=True) + ALPHA
         wrong = questions @ self.network.table(sampled.to(device)).T + ALPHA * torch.from_numpy(has).float().to(device)
         losses = torch.relu(self.config.margin - right + wrong)
+        # A sample that is the gold subject itself is no negative.
         return losses.masked_fill(sampled.to(device) == gold[:, None], 0.0).sum(dim=1)
 
     def measure(self) -> dict[str, float]:

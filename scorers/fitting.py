@@ -125,11 +125,13 @@ def run_epoch(
     total, steps = 0.0, config.epochs * len(batches)
     device = next(task.network.parameters()).device
     for number, rows in enumerate(batches):
+        # Down to zero in equal steps over all batches of all epochs.
         set_rate(optimisers, config.learning_rate * (1 - (epoch * len(batches) + number) / steps))
         with memory_named(config.batch):
             own = share(rows)
             with torch.autocast(device.type, enabled=config.amp, dtype=torch.bfloat16):
                 losses = task.loss(own) if len(own) else torch.zeros(0, device=device, requires_grad=True)
+            # The loss is summed before it is looked at, so that every process stops at the same batch.
             value = float(summed(losses.detach().sum()))
             if not np.isfinite(value):
                 raise NonFiniteLoss(
@@ -139,6 +141,7 @@ def run_epoch(
                 )
             for optimiser in optimisers:
                 optimiser.zero_grad(set_to_none=True)
+            # The mean over the whole batch, of which this process has a share; gradients are then summed.
             (losses.sum() / len(rows)).backward()  # type: ignore[no-untyped-call]
             sum_gradients(task.network)
             clip_gradients(task.network, config.clip)

@@ -55,6 +55,7 @@ class LetterTrigramCNN(Encoder):
         trigrams (trigrams,), starts (distinct words,), order (batch,), then for each length: words (texts, length)
         """
         distinct: dict[str, int] = {}
+        # A word is read once, however often the texts hold it.
         groups = group_by_length(texts)
         words = [
             torch.tensor([[distinct.setdefault(word, len(distinct)) for word in texts[row]] for row in group])
@@ -73,6 +74,7 @@ class LetterTrigramCNN(Encoder):
 
     def pool(self, words: Tensor, before: Tensor, here: Tensor, after: Tensor) -> Tensor:
         """Give the greatest h_t of texts of one length: words (texts, length) -> (texts, hidden)."""
+        # The row after the last stands for the word beyond either end, which adds nothing.
         nothing = torch.zeros(1, self.config.hidden, device=words.device, dtype=here.dtype)
         beyond = torch.full_like(words[:, :1], len(here))
         windows = (

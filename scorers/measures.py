@@ -44,6 +44,7 @@ SILENT = Callbacks()
 
 def relation_marks(kb: KnowledgeBase, subjects: NDArray[np.int64], relations: int) -> NDArray[np.bool_]:
     """Mark the relations that subjects have: (subjects, relations); a subject of row -1 has none."""
+    # For every subject, for every relation it has: marks[subject, relation] = True.
     marks = np.zeros((len(subjects), relations), dtype=np.bool_)
     present = np.flatnonzero(subjects >= 0)
     pairs = kb.relations_of(subjects[present].astype(np.uint32))
@@ -83,6 +84,7 @@ class Namesakes:
             named = np.unique(np.concatenate([match.entities for match in matches]))
             pairs = kb.relations_of(named)
             has = pairs.values == examples.relations[row]
+            # Each bearer stands once for each relation it has, at most one of them the gold one.
             able = named[np.repeat(np.arange(len(named)), np.diff(pairs.starts))[has]]
             if len(able) > 1 and examples.subjects[row] in able:
                 rows.append(row)
@@ -93,6 +95,7 @@ class Namesakes:
         """Give the share of questions whose gold subject scores highest, a tie as its expected value."""
         if not self.rows:
             return 0.0
+        # The bearers of all questions lie end to end, so that one call scores them all.
         which = np.repeat(np.arange(len(self.rows)), [len(bearers) for bearers in self.entities])
         subjects = np.concatenate(self.entities)
         scores = scorer.score([self.examples.questions[row] for row in self.rows], which=which, subjects=subjects)

@@ -140,6 +140,7 @@ class TrainedNetwork(SavedNetwork):
         """Rebuild a trained network, its rows in the order of the knowledge base's; raise ModelError for other rows."""
         saved = read_checkpoint(folder)
         rows = cls.rows_of(kb)
+        # A table is learned in the order of the knowledge base it was trained on; this one may list its rows otherwise.
         order = match_rows(folder, trained=saved.rows, present=rows, what=cls.what)
         weights = saved.weights | {name: saved.weights[name][order] for name in BY_ROW if name in saved.weights}
         encoder = cls.encoder.build(EncoderConfig(**saved.config), saved.vocabulary)
@@ -157,6 +158,7 @@ class TrainedNetwork(SavedNetwork):
 
     def score_questions(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
         """Score questions, those that read the same only once: (questions, rows)."""
+        # With a symbol for the mention many questions read alike, and one score serves them.
         texts: dict[tuple[str, ...], int] = {}
         places = [texts.setdefault(self.text(question), len(texts)) for question in questions]
         return self.score_texts(list(texts))[places]

@@ -5,6 +5,7 @@ import gzip
 import io
 import pickle
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,13 @@ def read_pykeen(kb: KnowledgeBase, folder: Path) -> GivenVectors:
             raise SourceMissing(
                 f"{path}: no such file; name the folder that PyKEEN's save_to_directory wrote", path=str(path)
             )
-    with gzip.open(ids, "rt", encoding="utf-8", newline="") as file:
-        numbered = {int(row["id"]): row["label"] for row in csv.DictReader(file, delimiter="\t")}
+    try:
+        with gzip.open(ids, "rt", encoding="utf-8", newline="") as file:
+            numbered = {int(row["id"]): row["label"] for row in csv.DictReader(file, delimiter="\t")}
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise BadVectors(
+            f"{ids}: cannot be read as PyKEEN's table of ids ({error!r}), expected the columns id and label"
+        ) from error
     if sorted(numbered) != list(range(len(numbered))):
         raise BadVectors(f"{ids}: its ids are not 0 to {len(numbered) - 1:,}, one each")
     names = [numbered[number] for number in range(len(numbered))]

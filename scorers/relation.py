@@ -86,6 +86,7 @@ class RelationTask:
         if self.config.objective == "cross-entropy":
             return cross_entropy(scores, gold=gold)
         forbidden = torch.from_numpy(self.relations_of(self.train.subjects[rows])[:, self.seen])
+        # The gold relation is no negative, also where the knowledge base lacks the fact.
         forbidden[torch.arange(len(rows)), gold.cpu()] = True
         negatives = sample_negatives(forbidden, count=self.config.negatives).to(scores.device)
         return hinge(scores, gold=gold, negatives=negatives, margin=self.config.margin)

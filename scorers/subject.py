@@ -79,6 +79,7 @@ class TypeVectorScorer(TrainedNetwork):
     ) -> NDArray[np.float64]:
         probable = self.probable_types(asked)
         types, counts, owner = self.types_of(subjects)
+        # For every subject the sum over its types of how probable its question makes each.
         gained = probable[which[owner], types]
         products = np.bincount(owner, weights=gained, minlength=len(subjects)).astype(np.float64)
         return self.similarity(products, counts)
@@ -138,6 +139,7 @@ class TypeTask:
         self.save = scorer.save
         self.kb = kb
         train = splits.train
+        # A subject without types would teach that no type is meant.
         known = np.flatnonzero(train.subjects >= 0)
         typed = np.diff(kb.types_of(train.subjects[known].astype(np.uint32)).starts) > 0
         self.rows = known[typed]
@@ -151,6 +153,7 @@ class TypeTask:
         scores = self.network.scores([self.texts[row] for row in rows]).float()
         types = self.kb.types_of(self.subjects[rows])
         gold = torch.zeros(scores.shape)
+        # For every question, for every type of its subject: gold[question, type] = 1.
         owner = np.repeat(np.arange(len(rows)), np.diff(types.starts))
         gold[torch.from_numpy(owner), torch.from_numpy(types.values.astype(np.int64))] = 1.0
         return type_wise_cross_entropy(scores, types=gold.to(scores.device))

@@ -119,7 +119,7 @@ class BiGRUTagger(SavedNetwork):
         self.network.eval()
         with scoring(len(questions)):
             for rows in group_by_length(texts, most=AT_ONCE):
-                if not texts[rows[0]]:
+                if not texts[rows[0]]:  # questions of punctuation alone have no span
                     continue
                 emissions = self.emissions([texts[row] for row in rows], [bits[row] for row in rows])
                 probabilities = span_log_probabilities(emissions, self.network.transitions).double().cpu().numpy()

@@ -69,6 +69,7 @@ def train(
     model = known_as(name, plugin)
     folder = model_folder(models, part, model)
     made_of = fingerprint(kb, splits, settings, f"{part}/{model}")
+    # Known before the words are read and the network is made, which takes longer than all else of a second run.
     figures = finished(folder, made_of)
     if figures is not None:
         return TrainedModel(name, folder, figures, fresh=False)

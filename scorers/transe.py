@@ -82,6 +82,7 @@ class Translation(torch.autograd.Function):
         ctx: Any, entities: Tensor, relations: Tensor, facts: Tensor, others: Tensor, tails: Tensor, margin: float
     ) -> Tensor:
         """Facts (batch, 3), others (batch,) in the place of the object where tails (batch,), else of the subject."""
+        # One gather for the three entities of each fact, since reading rows is what the step costs.
         rows = torch.cat([facts[:, 0], facts[:, 2], others])
         unit = entities[rows]
         lengths = unit.norm(dim=1, keepdim=True).clamp_min_(LEAST)
@@ -100,6 +101,7 @@ class Translation(torch.autograd.Function):
         rows, relations, unit, lengths, true, false, near, far, tails, active = ctx.saved_tensors
         weight = gradients[0][:, None] * active
         nearer, farther = true * (weight / near.clamp_min(LEAST)), false * (-weight / far.clamp_min(LEAST))
+        # The corrupted distance moves the other entity where it stands, and of the fact's own the one that remains.
         at_tails = farther * tails
         at_heads = farther - at_tails
         at_units = torch.cat([nearer + at_tails, -nearer - at_heads, at_heads - at_tails])
@@ -127,6 +129,7 @@ class TranslatingTask:
         """Give max(0, margin + d(fact) - d(corrupted)) of each fact: (batch,)."""
         network, device = self.network, self.network.entities.weight.device
         facts = self.triples[torch.from_numpy(rows)]
+        # Drawn on the CPU, so that a GPU draws the same ones.
         tails = torch.randint(0, 2, (len(facts),)).bool()
         others = torch.randint(network.entities.num_embeddings, (len(facts),))
         drawn = (facts.to(device), others.to(device), tails.to(device))
@@ -156,6 +159,7 @@ def nearest_rows(wanted: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count:
     distances = wanted.new_empty(len(wanted), 0)
     rows = torch.empty(len(wanted), 0, dtype=torch.int64, device=wanted.device)
     for first, piece in pieces:
+        # The nearest so far compete with those of this piece.
         distances = torch.cat([distances, torch.cdist(wanted, piece)], dim=1)
         own = torch.arange(first, first + len(piece), device=wanted.device).expand(len(wanted), -1)
         distances, nearest = distances.topk(min(count, distances.shape[1]), largest=False)

@@ -106,6 +106,7 @@ class WordEmbedding(nn.Embedding):
         """Start from given vectors where there are some (paper, section Experiment Setting)."""
         if not len(words.words):
             return
+        # Dimensions that the vectors have are theirs; the rest keep what `initialise` drew, scaled down to `spare`.
         known = {word: row for row, word in enumerate(words.words)}
         rows = [(row, known[word]) for word, row in self.rows.items() if word in known]
         if not rows:

@@ -193,6 +193,10 @@ def test_folders_that_are_not_pykeens_are_refused(tiny_memory: KnowledgeBase, tm
         read_pykeen(tiny_memory, write_pykeen(tmp_path / "linear", torch.nn.Linear(2, 2)))
     with pytest.raises(BadVectors, match="its ids are not 0 to 2"):
         read_pykeen(tiny_memory, write_pykeen(tmp_path / "ids", Model(torch.ones(3, 2)), numbers="124"))
+    folder = write_pykeen(tmp_path / "header", Model(torch.ones(3, 2)))
+    (folder / PYKEEN_IDS).write_bytes(gzip.compress(b"number\tname\n0\ta\n"))
+    with pytest.raises(BadVectors, match="expected the columns id and label"):
+        read_pykeen(tiny_memory, folder)
     folder = write_pykeen(tmp_path / "cut", Model(torch.ones(3, 2)))
     (folder / MODEL).write_bytes((folder / MODEL).read_bytes()[:-100])
     with pytest.raises(BadVectors, match="cannot be read as a model of PyKEEN"):

@@ -181,5 +181,8 @@ def test_weights_are_kept_by_name(tmp_path: Path) -> None:
 def test_damaged_weights_are_named(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"?")
 
-    with pytest.raises(ModelUnusable, match=r"ranking\.msgpack: damaged, or of another version"):
+    with pytest.raises(
+        ModelUnusable,
+        match=r"ranking\.msgpack: damaged, or of another version; delete it, then run kbtools train ranking",
+    ):
         read_weights(tmp_path)
