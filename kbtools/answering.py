@@ -13,7 +13,7 @@ from kbtools.kb.ids import is_literal, literal_text
 from kbtools.linking.links import Link
 from kbtools.plugins import BACKENDS, load_class
 from kbtools.pruning.dense import EmbedQuestions
-from kbtools.pruning.pruners import DEFAULT, Pruner, guide_of, make_pruner
+from kbtools.pruning.pruners import DEFAULT, Pruner, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
 from kbtools.ranking.models import make_embedder, make_relation_scorer, make_subject_scorer, make_tagger
@@ -162,7 +162,7 @@ class Answerer:
 
     def gather(self, question: Question, *, pruning: str) -> LinkedPool:
         """Prune: link a question, and open the links up."""
-        links = order_links(self.pruner(pruning).links(question))
+        links = order_links(prune(self.pruner(pruning), question))
         return LinkedPool(links, gather_pool(self.kb, links))
 
     def ranked(self, text: str, *, pruning: str, scorer: str, subject: str | None, top: int | None) -> RankedPool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, PackageNotFoundError, distribution, entry_points
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from kbtools.errors import BrokenPlugin, KBToolsError, MissingDependency, UnknownPlugin
@@ -30,6 +30,8 @@ KINDS = {
     BACKENDS: "backend",
 }
 """The groups of entry points, and what a plugin of each is called."""
+
+Answer = TypeVar("Answer")
 
 EXTRAS = {"torch": "cpu", "faiss": "cpu", "pycrfsuite": "crf"}
 """Modules that only some plugins need, and the extra of kbtools that brings each."""
@@ -111,6 +113,17 @@ def construct(name: str, make: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         raise BrokenPlugin(f"plugin {name!r} cannot be made: {error!r}", name=name) from error
+
+
+def ask_plugin(kind: str, plugin: object, ask: Callable[[], Answer]) -> Answer:
+    """Ask an object of a plugin; what goes wrong inside is named with its class, also if it ends the program."""
+    name = type(plugin).__name__
+    try:
+        return ask()
+    except KBToolsError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BrokenPlugin(f"{kind} {name} failed: {error!r}", name=name) from error
 
 
 def needs(point: EntryPoint) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.mentions import label_mention
 from kbtools.linking.strict import link_strictly
-from kbtools.pruning.tagging import Tagger, word_span
+from kbtools.pruning.tagging import Tagger, tag, word_span
 from kbtools.questions import AnnotatedQuestion
 from kbtools.text.question import Question
 
@@ -118,7 +118,7 @@ def mark_mentions(
             mention = None if subject == ABSENT else label_mention(kb, question, subject=subject)
             if mention and (span := word_span(question, mention)):
                 spans[at] = span
-        probable = tagger.spans([gold.texts[at] for at in spans]) if spans else []
+        probable = tag(tagger, [gold.texts[at] for at in spans]) if spans else []
         for (at, span), log_probability in zip(spans.items(), probable, strict=True):
             labelled[at] = 1
             right[at] = span == divmod(int(np.argmax(log_probability)), log_probability.shape[1])

@@ -12,7 +12,7 @@ from kbtools.comparison.column_store import Columns
 from kbtools.comparison.gold import ABSENT, Gold, expect_questions, rows_of
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
-from kbtools.pruning.pruners import Pruner
+from kbtools.pruning.pruners import Pruner, prune
 from kbtools.ranking.pools import COLUMNS, KINDS, Pools, concatenate_pools, gather_pool, order_links
 
 REPORTED = 1000
@@ -68,7 +68,7 @@ def gather_gold_pools(
     seconds: list[float] = []
     for number, question in enumerate(expect_questions(kb, gold.texts), 1):
         begun = time.perf_counter()
-        gathered.append(gather_pool(kb, order_links(pruner.links(question))))
+        gathered.append(gather_pool(kb, order_links(prune(pruner, question))))
         seconds.append(time.perf_counter() - begun)
         if number % REPORTED == 0:
             progress(number)

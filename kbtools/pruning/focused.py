@@ -10,7 +10,7 @@ from kbtools.linking.fuzzy import Misspelling, link_fuzzily
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning.pruners import Guide
-from kbtools.pruning.tagging import Tagger, opening, word_places
+from kbtools.pruning.tagging import Tagger, opening, tag, word_places
 from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import Question
 
@@ -46,7 +46,7 @@ class Focused:
 
     def mentions(self, question: Question) -> Iterator[tuple[list[Ngram], float]]:
         """Yield the n-grams of words, the most probable first: the forms that each has, and log p(w|q)."""
-        (spans,) = self.tagger.spans([question])
+        (spans,) = tag(self.tagger, [question])
         places = word_places(question)
         forms: dict[tuple[int, int], list[Ngram]] = {}
         for ngram in ngrams(opening(question), lengths=range(1, len(places) + 1)):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from kbtools.errors import BrokenPlugin, ModelMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
-from kbtools.plugins import PRUNERS, construct, load_class
+from kbtools.plugins import PRUNERS, ask_plugin, construct, load_class
 from kbtools.text.question import Question
 
 if TYPE_CHECKING:
@@ -32,6 +32,16 @@ class Pruner(Protocol):
     def links(self, question: Question) -> list[Link]:
         """Give the links that are kept; a weight of 0 throughout means no opinion between them."""
         ...
+
+
+def prune(pruner: Pruner, question: Question) -> list[Link]:
+    """Give the links that a pruner keeps; raise BrokenPlugin where it fails, or gives other than links."""
+    links = ask_plugin("pruner", pruner, lambda: list(pruner.links(question)))
+    strangers = {type(link).__name__ for link in links if not isinstance(link, Link)}
+    if strangers:
+        name = type(pruner).__name__
+        raise BrokenPlugin(f"pruner {name} gave {' and '.join(sorted(strangers))}, expected links", name=name)
+    return links
 
 
 def guide_of(pruner: object) -> Guide | None:

@@ -6,6 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.errors import BrokenPlugin
+from kbtools.plugins import ask_plugin
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 
@@ -19,6 +21,16 @@ class Tagger(Protocol):
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
         """Give log p(w|q) of each question: (words, words), [i, j] for words i to j, minus infinity where j < i."""
         ...
+
+
+def tag(tagger: Tagger, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+    """Give log p(w|q) of each question; raise BrokenPlugin where a tagger fails, or gives tables of other shapes."""
+    tables = ask_plugin("tagger", tagger, lambda: list(tagger.spans(questions)))
+    shapes = [(len(words_of(question)),) * 2 for question in questions]
+    if [np.shape(table) for table in tables] != shapes:
+        name = type(tagger).__name__
+        raise BrokenPlugin(f"tagger {name} gave {[*map(np.shape, tables)]}, expected {shapes}", name=name)
+    return tables
 
 
 def opening(question: Question) -> Question:

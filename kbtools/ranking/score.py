@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import BrokenPlugin, KBToolsError
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.plugins import ask_plugin
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer, as_scores
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.weights import Weights
@@ -162,11 +162,4 @@ def check_scores(
     scorer: object, score: Callable[[], NDArray[np.float64]], *, shape: tuple[int, ...]
 ) -> NDArray[np.float64]:
     """Ask a scorer; raise BrokenPlugin where it fails, or gives other than finite scores of a shape."""
-    name = type(scorer).__name__
-    try:
-        scores = score()
-    except KBToolsError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise BrokenPlugin(f"scorer {name} failed: {error!r}", name=name) from error
-    return as_scores(scores, scorer=name, shape=shape)
+    return as_scores(ask_plugin("scorer", scorer, score), scorer=type(scorer).__name__, shape=shape)
