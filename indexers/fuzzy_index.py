@@ -98,7 +98,7 @@ class FuzzyWriter:
 
 def system_error(error: Exception) -> OSError | None:
     """Find the system's error in the words that tantivy has for it."""
-    number = re.search(r"os error (\d+)", str(error))
+    number = re.search(r"(?:os error |code: )(\d+)", str(error))
     return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
 
 

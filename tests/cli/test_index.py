@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,16 @@ logging.getLogger("kbtools.indexers.build").setLevel(logging.INFO)
 main(sys.argv[3:])
 """
 """A build that sends itself a signal at the end of a phase."""
+
+SIGNALLED_IN_A_LIBRARY = "import ctypes, signal\n" + SIGNALLED.replace(
+    "            os.kill(os.getpid(), int(sys.argv[1]))\n",
+    """
+            signal.pthread_sigmask(signal.SIG_BLOCK, [int(sys.argv[1])])
+            os.kill(os.getpid(), int(sys.argv[1]))
+            ctypes.CDLL(None).sleep(20)
+""",
+)
+"""The same, while the thread that Python handles signals in is busy outside of Python for 20 seconds."""
 
 
 def run(*args: object) -> Invocation:
@@ -485,3 +496,31 @@ def test_work_tables_that_do_not_fit_in_memory_name_the_option(sample_options: l
 
 def test_an_amount_of_memory_without_a_unit_is_a_usage_error(sample_options: list[str], tmp_path: Path) -> None:
     assert run("index", *sample_options, "--out", tmp_path / "s.kb", "--memory", "5XB").exit_code == 2
+
+
+def test_a_build_under_nohup_does_not_hear_that_the_terminal_is_gone(sample_options: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "s.kb"
+    under_nohup = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + SIGNALLED
+    command = [sys.executable, "-c", under_nohup, str(int(signal.SIGHUP)), "facts", "index", *sample_options]
+
+    built = subprocess.run([*command, "--out", str(out)], capture_output=True, text=True, check=False)
+
+    assert (built.returncode, built.stderr) == (0, "")
+    assert run("info", out).exit_code == 0
+
+
+def test_a_build_inside_a_library_ends_within_a_second_and_the_next_cleans_up(
+    sample_options: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "kbs" / "s.kb"
+    command = [sys.executable, "-c", SIGNALLED_IN_A_LIBRARY, str(int(signal.SIGTERM)), "forms", "index"]
+
+    begun = time.monotonic()
+    stopped = subprocess.run([*command, *sample_options, "--out", str(out)], capture_output=True, check=False)
+    seconds = time.monotonic() - begun
+    built = run("index", *sample_options, "--out", out)
+
+    assert stopped.returncode == 128 + signal.SIGTERM
+    assert seconds < 20
+    assert built.exit_code == 0
+    assert os.listdir(out.parent) == ["s.kb"]

@@ -1,6 +1,8 @@
 """One knowledge base, many readers: threads, processes, other users, and a folder that is replaced under them."""
 
 import os
+import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +15,8 @@ import pytest
 
 from kbtools.answering import Answerer, open_kb
 from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.column_files import read_column
+from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.results import Candidate
 
@@ -159,3 +163,72 @@ def test_who_may_not_read_it_is_told_so(open_folder: Path, sample_path: Path, sa
     os.chmod(open_folder / "x.kb", 0o700)
     result = as_nobody(sample_path, open_folder / "x.kb")
     assert result.stderr.splitlines()[-1].endswith("x.kb: cannot be opened (Permission denied); check who may read it")
+
+
+def test_sixty_open_knowledge_bases_fit_into_the_usual_limit_of_descriptors(sample_path: Path, tmp_path: Path) -> None:
+    folders = [shutil.copytree(sample_path, tmp_path / f"{number}.kb") for number in range(3)]
+    before = len(os.listdir("/proc/self/fd"))
+
+    opened = [EmbeddedKB(folder) for folder in folders]
+
+    assert len(opened) == 3
+    assert (len(os.listdir("/proc/self/fd")) - before) / 3 * 60 < 1_024 - 200
+
+
+def test_large_files_take_a_descriptor_each(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    (tmp_path / "small").write_bytes(bytes(1_000))
+    (tmp_path / "large").write_bytes(bytes(1_000_000))
+
+    columns = [read_column(tmp_path / name, "u1") for name in ("small", "large")]
+
+    assert [len(column) for column in columns] == [1_000, 1_000_000]
+    assert len(os.listdir("/proc/self/fd")) - before == 1
+
+
+def test_an_answerer_is_pickled_by_path(sample_path: Path) -> None:
+    answerer = open_kb(sample_path)
+    expected = answers(answerer)
+
+    again = pickle.loads(pickle.dumps(answerer))
+
+    assert answers(again) == expected
+    assert len(pickle.dumps(answerer.kb)) < 1_000
+
+
+REFUSED = """
+import resource, sys
+import numpy, tempfile
+from kbtools.cli.main import main
+resource.setrlimit({limit})
+main(["query", "--kb", sys.argv[1], "who created hary poter"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ("resource.RLIMIT_NOFILE, (3, 3)", "Too many open files"),
+        ("resource.RLIMIT_NOFILE, (5, 5)", "Too many open files"),
+    ],
+)
+def test_what_the_system_refuses_is_not_called_damage(sample_path: Path, limit: str, sentence: str) -> None:
+    command = [sys.executable, "-c", REFUSED.format(limit=limit), str(sample_path)]
+
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert "damaged" not in result.stderr
+    assert "index again" not in result.stderr
+    assert sentence in result.stderr
+
+
+def test_a_folder_for_temporary_files_without_room_is_named(sample_path: Path, tmp_path: Path) -> None:
+    code = "import sys, tempfile; tempfile.tempdir = sys.argv[2]; import kbtools; kbtools.open(sys.argv[1])"
+    (tmp_path / "file").touch()
+
+    result = subprocess.run(
+        [sys.executable, "-c", code, sample_path, tmp_path / "file"], capture_output=True, text=True, check=False
+    )
+
+    assert "set TMPDIR to a folder that has room" in result.stderr
+    assert "index again" not in result.stderr
