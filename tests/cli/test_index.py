@@ -36,11 +36,11 @@ main(sys.argv[3:])
 """
 """A build that sends itself a signal at the end of a phase."""
 
-SIGNALLED_IN_A_LIBRARY = "import ctypes, signal\n" + SIGNALLED.replace(
+SIGNALLED_IN_A_LIBRARY = "import ctypes, signal, threading\n" + SIGNALLED.replace(
     "            os.kill(os.getpid(), int(sys.argv[1]))\n",
     """
             signal.pthread_sigmask(signal.SIG_BLOCK, [int(sys.argv[1])])
-            os.kill(os.getpid(), int(sys.argv[1]))
+            threading.Timer(0.3, os.kill, (os.getpid(), int(sys.argv[1]))).start()
             ctypes.CDLL(None).sleep(20)
 """,
 )
