@@ -253,13 +253,13 @@ def full_disks(work: Path, number: int) -> Counter[str]:
     for at in range(number):
 
         def act(at: int = at) -> None:
-            limit = 1_000 + at * 6_000
+            limit = 1_000 + at * 2_500
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             kbtools(["index", *(f"--{source.kind}={source.path}" for source in new), "--out", str(out), "--force"])
 
         code, printed = in_a_child(act)
-        outcome = "refused in one sentence" if "no space left on the disk; nothing was changed" in printed else "built"
-        table[outcome if code in (0, 1) and "Traceback" not in printed else "a traceback"] += 1
+        refused = "no space left on the disk; nothing was changed" in printed and "Traceback" not in printed
+        table["built" if code == 0 else "refused in one sentence" if refused else printed[-300:]] += 1
         table[state(out)] += 1
         table["left behind"] += len(os.listdir(out.parent)) - 1
         if state(out) == "the new one":

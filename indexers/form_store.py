@@ -6,8 +6,10 @@ A value is a run of 32-bit numbers, one group per spelling: `kind << 28 | n`, th
 import errno
 import hashlib
 import os
+import resource
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -51,15 +53,17 @@ class FormWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.map_size = MAP_SIZE
-        self.environment = lmdb.open(
-            str(path), subdir=False, map_size=MAP_SIZE, max_dbs=2, lock=False, sync=False, metasync=False
-        )
+        with self.failing():
+            self.environment = lmdb.open(
+                str(path), subdir=False, map_size=MAP_SIZE, max_dbs=2, lock=False, sync=False, metasync=False
+            )
+            self.tables = {name: self.environment.open_db(name) for name in (b"forms", b"words")}
         self.lengths: set[int] = set()
         self.forms = 0
 
     def write_forms(self, groups: Iterable[tuple[str, bytes]]) -> None:
         """Append values by ascending form; those with hashed keys go in out of order."""
-        database = self.environment.open_db(b"forms")
+        database = self.tables[b"forms"]
         hashed: list[tuple[bytes, bytes]] = []
 
         def keyed() -> Iterator[tuple[bytes, bytes]]:
@@ -77,7 +81,7 @@ class FormWriter:
 
     def write_words(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Append the number of names by ascending word."""
-        database = self.environment.open_db(b"words")
+        database = self.tables[b"words"]
         self.append(
             database,
             (
@@ -94,11 +98,8 @@ class FormWriter:
             self.put(database, batch, append=True)
 
     def put(self, database: Any, batch: list[tuple[bytes, bytes]], *, append: bool) -> None:
-        """Write pairs in one transaction, in a larger map where this one is full.
-
-        LMDB calls a write that the disk cut short an input/output error.
-        """
-        try:
+        """Write pairs in one transaction, in a larger map where this one is full."""
+        with self.failing():
             while True:
                 try:
                     with self.environment.begin(write=True, db=database) as transaction:
@@ -107,11 +108,18 @@ class FormWriter:
                 except lmdb.MapFullError:
                     self.map_size *= 2
                     self.environment.set_mapsize(self.map_size)
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Say what LMDB calls an input/output error where the disk, or a limit on the size of files, cut a write."""
+        try:
+            yield
         except lmdb.MemoryError as error:
             raise OSError(errno.ENOMEM, f"no address space for {self.map_size:,} bytes, see ulimit -v") from error
         except lmdb.Error as error:
             full = shutil.disk_usage(self.path.parent).free < SCARCE
-            raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from error
+            limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
+            raise OSError(errno.ENOSPC if full else errno.EFBIG if limited else errno.EIO, str(error)) from error
 
     def __enter__(self) -> "FormWriter":
         return self
@@ -121,7 +129,8 @@ class FormWriter:
 
     def close(self) -> None:
         """Flush to the disk and close."""
-        self.environment.sync(True)
+        with self.failing():
+            self.environment.sync(True)
         self.environment.close()
 
 

@@ -454,7 +454,7 @@ def test_what_a_killed_build_leaves_is_no_knowledge_base(sample_options: list[st
     assert "not a knowledge base" in results[1].stderr
 
 
-@pytest.mark.parametrize("size", [2_000, 60_000])
+@pytest.mark.parametrize("size", [2_000, 60_000, 80_000, 90_000])
 def test_a_limit_on_file_size_is_one_line(
     own: list[str | Path], sample_options: list[str], tmp_path: Path, size: int
 ) -> None:
