@@ -131,7 +131,7 @@ class DelimitedReader:
 
     def end_of_rows(self, text: bytes, *, last: bool) -> int | None:
         """Find the end of the last whole row; nothing if the block is not clean, or not to be told."""
-        if b"\0" in text or b"\r" in text or BOM in text:
+        if b"\0" in text or b"\r" in text or BOM in text or not is_utf_8(text):
             return None
         if b'"' not in text or last:
             return len(text)
@@ -214,6 +214,15 @@ class DelimitedReader:
             record = {name: row.cells[column] for name, column in self.places.items()}
             self.table.keep(record, number, line, rows)
             rows.mark(number)
+
+
+def is_utf_8(text: bytes) -> bool:
+    """Tell whether bytes are text; Arrow would print a traceback for a row of another length that is none."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class CSVReader(DelimitedReader):

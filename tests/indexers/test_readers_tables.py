@@ -379,6 +379,20 @@ def test_lists_that_would_fill_the_memory_are_bad() -> None:
     assert list(skips.kinds) == ["lists that make 1,000,000,000 rows, more than 100,000"]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_a_row_of_another_length_that_is_no_text_is_counted_in_silence(
+    suffix: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    divider = b"," if suffix == ".csv" else b"\t"
+    text = b"\n".join([divider.join([b"s", b"p", b"o"]), b"\xff" + divider, divider.join([b"a", b"r", b"b"]), b""])
+
+    rows, skips = read(text, suffix=suffix)
+
+    assert rows.facts == [("a", "r", "b")]
+    assert list(skips.kinds) == ["invalid UTF-8"]
+    assert capfd.readouterr().err == ""
+
+
 def test_a_file_of_relations_gives_their_names() -> None:
     rows, _ = read("id,label\nr1,born in\n", "relations")
     others, _ = read("old,new\nQ1,Q2\n", "redirects")
