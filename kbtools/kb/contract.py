@@ -126,6 +126,11 @@ class KnowledgeBase(Protocol):
         ...
 
 
+def relation_texts(kb: KnowledgeBase) -> list[str]:
+    """Give what there is to read of each relation, by row: its name, else its id."""
+    return [name or relation for name, relation in zip(kb.relation_names, kb.relations, strict=True)]
+
+
 class BackendDefaults:
     """What a backend need not write: hints that do nothing, no vectors, no names of relations, facts by pair."""
 

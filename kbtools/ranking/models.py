@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
 from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, construct, load_class, load_plugin
 from kbtools.pruning.dense import EmbedQuestions
@@ -45,7 +45,7 @@ def make_relation_scorer(
     Raises UnknownPlugin, BrokenPlugin, MissingDependency, and ModelError where a trained one has no usable model.
     """
     scorers: list[RelationScorer] = [
-        make_plugin(RELATION, name.strip(), kb, models=models, device=device, untrained=kb.relations)
+        make_plugin(RELATION, name.strip(), kb, models=models, device=device, untrained=relation_texts(kb))
         for name in names.split(",")
     ]
     return scorers[0] if len(scorers) == 1 else Averaged(scorers, len(kb.relations))

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kbtools.answering import Answerer
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
 from kbtools.indexers.resolving import merge_ids
 from kbtools.indexers.staging import Staging
+from kbtools.kb.contract import relation_texts
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 SAME = "<http://www.w3.org/2002/07/owl#sameAs>"
@@ -147,6 +149,23 @@ def test_types_in_rdf_stay_askable(make: Make) -> None:
 
     assert facts_of(kb) == {("http://a/s", TYPE[1:-1], "http://a/T")}
     assert kb.types == ("http://a/T",)
+
+
+def test_a_scorer_reads_the_names_of_relations(make: Make) -> None:
+    kb = make(
+        rdf=[
+            f"<{WD}entity/Q1> <{WD}prop/direct/P19> <{WD}entity/Q2> .",
+            f"<{WD}entity/Q1> <{WD}prop/direct/P20> <{WD}entity/Q3> .",
+            f'<{WD}entity/Q1> {LABEL} "Ada"@en .',
+            f'<{WD}entity/P19> {LABEL} "place of birth"@en .',
+            f'<{WD}entity/P20> {LABEL} "place of death"@en .',
+        ]
+    )
+
+    first = [Answerer(kb).query(f"what is the place of {what} of ada").candidates[0] for what in ("birth", "death")]
+
+    assert [candidate.relation for candidate in first] == [f"{WD}prop/direct/P19", f"{WD}prop/direct/P20"]
+    assert relation_texts(kb) == ["place of birth", "place of death"]
 
 
 def test_relations_are_named_by_a_file_or_among_the_names(make: Make) -> None:
