@@ -80,3 +80,11 @@ def test_a_single_word_has_two_taggings() -> None:
     spans = span_log_probabilities(emissions, torch.zeros(2, 2))
 
     assert spans.exp().tolist() == [[[pytest.approx(0.75)]]]
+
+
+def test_the_best_sequence_goes_along_the_transitions_and_not_against_them() -> None:
+    into_subject = torch.tensor([[0.0, 5.0], [-5.0, 1.0]])
+
+    best = best_sequence(torch.zeros(1, 4, 2), into_subject)
+
+    assert best.tolist() == [[0, 1, 1, 1]]

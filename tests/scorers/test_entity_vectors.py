@@ -196,3 +196,20 @@ def test_a_query_uses_them(sample_memory: Answerer, models: Path) -> None:
     result = Answerer(sample_memory.kb, models=models).query("who wrote it", subject="transe")
 
     assert all("subject" in found.parts for found in result.candidates)
+
+
+def test_subjects_and_objects_are_corrupted_alike() -> None:
+    network = TransE(3, 1, dim=2)
+    with torch.no_grad():
+        network.entities.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]))
+        network.relations.weight.zero_()
+    task = TranslatingTask(network, np.array([[0, 0, 1]] * 200), margin=9.0)
+    torch.manual_seed(1)
+
+    losses = task.loss(np.arange(200)).tolist()
+
+    near, apart = 2**0.5, 2.0  # from the first entity to the second, and to the third
+    of_subjects = [9 + near - distance for distance in (near, 0.0, near)]
+    of_objects = [9 + near - distance for distance in (0.0, near, apart)]
+    assert {round(loss, 4) for loss in losses} == {round(loss, 4) for loss in (*of_subjects, *of_objects)}
+    assert sum(loss == pytest.approx(of_objects[2], abs=1e-4) for loss in losses) in range(20, 50)

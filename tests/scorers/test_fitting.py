@@ -185,3 +185,12 @@ def test_another_error_of_a_device_is_left_alone() -> None:
 
 def test_texts_of_one_length_are_scored_a_few_at_a_time() -> None:
     assert group_by_length(["ab", "c", "de", "fg"], most=2) == [[1], [0, 2], [3]]
+
+
+def test_the_rate_falls_to_zero_in_equal_steps_over_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates: list[float] = []
+    monkeypatch.setattr("kbtools.scorers.fitting.set_rate", lambda optimisers, rate: rates.append(rate))
+
+    fit(Line(), FitConfig(epochs=2, batch=20, learning_rate=0.6, optimiser="adam"))
+
+    assert rates == pytest.approx([0.6, 0.5, 0.4, 0.3, 0.2, 0.1])

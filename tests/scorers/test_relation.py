@@ -23,9 +23,12 @@ from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
+from torch import Tensor
+
 from kbtools.ranking.model_store import RECORD
 from kbtools.scorers.checkpoint import WEIGHTS
 from kbtools.scorers.embed_avg import EmbedAverageScorer
+from kbtools.scorers.losses import sample_negatives
 from kbtools.scorers.measures import SILENT, Callbacks
 from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.settings import TrainingSettings, change_settings
@@ -223,3 +226,27 @@ def test_an_unknown_device_is_named(sample_kb: KnowledgeBase, splits: Splits, tm
 def test_a_scorer_without_a_network_cannot_be_trained(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
     with pytest.raises(BrokenPlugin, match="'lexical' cannot be trained"):
         train(sample_kb, splits, part=RELATION, name="lexical", settings=small("lexical"), models=tmp_path)
+
+
+def test_no_negative_is_gold_or_a_relation_of_the_subject(
+    sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+
+    def keep(forbidden: Tensor, *, count: int) -> Tensor:
+        drawn.append(sample_negatives(forbidden, count=count))
+        return drawn[-1]
+
+    monkeypatch.setattr("kbtools.scorers.relation.sample_negatives", keep)
+    task = EmbedAverageScorer.task(
+        sample_kb, splits, small("embed-avg", objective="hinge", negatives=500), models=tmp_path
+    )
+    rows = np.flatnonzero(task.lengths == task.lengths[0])
+
+    task.loss(rows)
+
+    own = sample_kb.relations_of(splits.train.subjects[rows].astype(np.uint32))
+    for place, negatives in enumerate(drawn[0].tolist()):
+        of_subject = own.values[own.starts[place] : own.starts[place + 1]].tolist()
+        assert not set(negatives) & {*of_subject, splits.train.relations[rows[place]]}
+        assert len(set(negatives)) > 20
