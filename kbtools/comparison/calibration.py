@@ -133,6 +133,9 @@ def run_calibration(run: Run, cell: Cell) -> Calibration | None:
     """
     if run.valid is None or cell not in run.valid.cells:
         return None
+    # Validation cells that an earlier call left with other models or weights have another confidence.
+    if run.valid.cells[cell].facts != run.cells[cell].facts:
+        return None
     outcomes, answerable = run.valid.cells[cell], run.valid.gold["fault"] == Fault.NONE
     return fit_calibration(outcomes["confidence"][answerable], outcomes["strict"][answerable])
 

@@ -118,7 +118,6 @@ def given_subject(gold_pools: GoldPools, relation: NDArray[np.int64]) -> NDArray
     pools, gold_pair = gold_pools.pools, gold_pools.gold_pair
     expected = np.zeros(len(pools))
     pairs = np.flatnonzero(pools.pair_subject == gold_pools.gold_subject[pools.question_of_pair])
-    pairs = pairs[gold_pair[pools.question_of_pair[pairs]] != ABSENT]
     questions, starts = np.unique(pools.question_of_pair[pairs], return_index=True)
     if len(questions):
         is_gold = pairs == gold_pair[pools.question_of_pair[pairs]]

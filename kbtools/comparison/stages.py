@@ -83,13 +83,14 @@ class Stages:
             pools = self.pools(cells[0])
             gold = np.zeros(pools.pools.pairs, dtype=np.bool_)
             gold[pools.gold_pair[pools.gold_pair != ABSENT]] = True
-            for at, cell in enumerate(cell for cell in cells if cell not in chosen):
-                self.watch(f"weights over {cell.pruning}", at, len(cells))
+            for cell in [cell for cell in cells if cell not in chosen]:
                 v, u = self.scores(cell, pools)
+                progress = self.announce(f"weights of {cell.label}")
                 scores = GoldScores(pools.pools, v["score"], None if u is None else u["score"], gold)
                 chosen[cell] = tune_cell(cell, scores)
                 facts = {"weights": asdict(chosen[cell])}
                 write_columns(self.path(WEIGHTS, *cell), Columns(prints[cell], {}, facts))
+                progress(len(self.gold))
         return chosen
 
     def fill(self, cells: Sequence[Cell], weighting: Weighting, *, errors: int) -> None:

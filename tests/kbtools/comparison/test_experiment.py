@@ -183,7 +183,11 @@ def test_questions_of_what_the_knowledge_base_lacks_stay_in_the_denominator(
 
     assert len(run) == 5
     assert list(run.excluded().values()) == [1, 1, 1, 1]
-    assert run.strict(Cell("n-gram-idf", "lexical", "popularity")).tolist() == [1, 0, 0, 0, 0]
+    outcomes = run.cells[Cell("n-gram-idf", "lexical", "popularity")]
+    assert outcomes["strict"].tolist() == [1, 0, 0, 0, 0]
+    assert outcomes["recalled"].tolist() == [1, 0, 0, 0, 0]
+    assert outcomes["subject_kept"].tolist() == [1, 0, 1, 1, 0]
+    assert outcomes["given_subject"].tolist() == [1, 0, 0, 0, 0]
 
 
 def test_a_file_without_a_question_is_refused(answerer: Answerer, request_for: Ask, tmp_path: Path) -> None:

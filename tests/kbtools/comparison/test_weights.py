@@ -14,6 +14,7 @@ from evaluation import expected_accuracy
 from kbtools.answering import Answerer
 from kbtools.comparison import stages
 from kbtools.comparison.abstention import read_calibration
+from kbtools.comparison.calibration import run_calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.report.markup import markdown_page
@@ -234,3 +235,18 @@ def test_a_calibration_lends_the_weights_that_it_was_tuned_with(tuned: Run, samp
     read_calibration(tuned.folder, answerer, pruning=cell.pruning, scorer=cell.scorer, subject=cell.subject)
 
     assert query_weights(answerer, cell) == weightings(tuned)[cell][1]
+
+
+def test_validation_cells_of_other_weights_calibrate_nothing(
+    tuned: Run, sample_memory: Answerer, examples: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(tuned.folder, tmp_path / "run")
+    cell = Cell("n-gram", "lexical", "type-count")
+
+    run = compare(
+        sample_memory, Request(examples / "sample.test.txt", tmp_path / "run", Grid(("n-gram",)), Path("sample.kb"))
+    )
+
+    assert run.valid is not None
+    assert run_calibration(tuned, cell) is not None
+    assert run_calibration(run, cell) is None
