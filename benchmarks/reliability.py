@@ -201,7 +201,7 @@ def damages(work: Path, kb: Path, number: int, rng: random.Random, *, until: flo
     questions.write_text("\n".join(QUESTIONS) + "\n", encoding="utf-8")
     lines = commands(kb, questions)
     expected = run_all(lines)
-    files = [path for path in sorted(kb.rglob("*")) if path.is_file()]
+    files = [path for path in sorted(kb.rglob("*")) if path.is_file() and path.stat().st_size]
     weights = [max(1, path.stat().st_size // PAGE) ** 0.5 for path in files]
     table: dict[str, Counter[str]] = {name: Counter() for name, _ in lines}
     for _ in range(number):

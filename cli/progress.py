@@ -12,7 +12,7 @@ from types import FrameType
 from kbtools.cli.display import echo, visible
 from kbtools.indexers.build import BuildProgress, Phase
 
-UNWINDING = 0.7
+UNWINDING = 0.5
 """Seconds, so that a process that is told to stop has ended within one."""
 
 
