@@ -78,7 +78,8 @@ WITH named AS (SELECT DISTINCT properties.entity FROM properties SEMI JOIN names
 EXCEPT SELECT DISTINCT subject FROM facts WHERE subject IN (SELECT entity FROM named)
 EXCEPT SELECT DISTINCT object FROM facts WHERE object IN (SELECT entity FROM named))
 UNION SELECT entity FROM types WHERE type IN (SELECT type FROM (SELECT DISTINCT type FROM types)
-  WHERE regexp_matches(type, '[/#.:][A-Za-z]*Property$') OR type = 'type.property')
+  WHERE type = 'type.property' OR regexp_full_match(type, 'http://(www\.w3\.org/1999/02/22-rdf-syntax-ns|'
+  || 'www\.w3\.org/2000/01/rdf-schema|www\.w3\.org/2002/07/owl|wikiba\.se/ontology)#[A-Za-z]*Property'))
 UNION SELECT entity FROM names WHERE entity LIKE '%P%' AND
   regexp_matches(entity, '^(https?://www\.wikidata\.org/entity/|wd:)P\d+$')
 """

@@ -82,6 +82,7 @@ def read_ids(path: Path) -> list[str]:
     ids = {int(match[2]): match[1] for match in numbered if match}
     if sorted(ids) != list(range(len(numbered))):
         raise BadVectors(f"{path}: found numbers up to {max(ids):,} of {len(numbered):,} ids, expected 0, 1 and so on")
+    logger.warning("%s: read as a count and numbered ids, as OpenKE writes them", path)
     return [ids[number] for number in range(len(numbered))]
 
 

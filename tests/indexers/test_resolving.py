@@ -144,6 +144,18 @@ def test_names_of_predicates_are_names_of_relations_and_of_no_candidate(make: Ma
     assert kb.lookup(["place of birth", "place of death", "is acquainted with"]) == {}
 
 
+def test_a_thing_of_a_class_that_is_called_property_is_an_entity(make: Make) -> None:
+    kb = make(
+        rdf=[
+            f"<http://a/land> {TYPE} <http://a/RealProperty> .",
+            f'<http://a/land> {LABEL} "the old farm"@en .',
+            f'<http://a/p> {LABEL} "no relation"@en .',
+        ]
+    )
+
+    assert names_of(kb) == {"http://a/land": ["the old farm"], "http://a/p": ["no relation"]}
+
+
 def test_types_in_rdf_stay_askable(make: Make) -> None:
     kb = make(rdf=[f"<http://a/s> {TYPE} <http://a/T> .", f'<http://a/s> {LABEL} "s"@en .'])
 
