@@ -220,7 +220,7 @@ def write_knowledge(
         )
         tables.drop("types")
         watch.done("types", f"{types:,} types of entities")
-        lengths, forms = writer.write_forms(threads=max(1, threads - 1))
+        lengths, forms = writer.write_forms(names, threads=max(1, threads - 1))
         watch.done("forms", f"{forms:,} forms of names, exact and fuzzy")
         statistics = writer.statistics | {
             "relations": tables.count("relations"),

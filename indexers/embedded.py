@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kbtools.errors import KBUnusable
 from kbtools.indexers.checksums import INDEX_AGAIN, require_files
 from kbtools.indexers.column_files import StringTable, read_column
+from kbtools.indexers.edit_index import EditIndex
 from kbtools.indexers.faiss_index import FaissVectors
 from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
@@ -25,6 +26,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 PREFIXED = 50
+"""Names that begin with a form and are compared with it."""
+
+USUAL, CLOSE, MANY = 80.0, 90.0, 1_000_000
+"""At the usual cutoff and among many names, those within two edits are enough where one is so close; else names that
+share trigrams are recalled as well, which finds no more of 1,500 variants among 5.9 million names and takes 3 ms."""
 
 
 def folder_identity(path: Path) -> tuple[int, int] | None:
@@ -104,6 +110,7 @@ class EmbeddedKB(BackendDefaults):
         self.alias_texts = StringTable(self.path / "alias.text")
         self.forms = FormStore.open(self.path / FORMS)
         self.fuzzy = FuzzyIndex(self.path / FUZZY, texts=self.alias_texts)
+        self.edits = EditIndex(*(self.columns[f"edit.{part}"] for part in ("key", "row", "signature")))
 
     def __reduce__(self) -> tuple[type["EmbeddedKB"], tuple[Path]]:
         """Pickle by path: whoever unpickles it opens the folder."""
@@ -141,12 +148,22 @@ class EmbeddedKB(BackendDefaults):
         return self.forms.lookup(forms, self.alias_texts)
 
     @explained
-    def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
+    def similar(self, form: str, *, limit: int = 20, cutoff: float = USUAL) -> list[SimilarName]:
         if not form or len(form) > LONGEST_NAME:
             return []
-        recalled = self.fuzzy.recall(form)
+        recalled = self.fuzzy.names(self.edits.near(form))
+        near = rescore(form, recalled, limit=limit, cutoff=cutoff, popularity=self.names_of_bearers)
+        if near and near[0].similarity >= CLOSE and cutoff >= USUAL and len(self.forms) > MANY:
+            return near
+        recalled |= self.fuzzy.names(self.fuzzy.near(form))
         recalled.update(self.forms.forms_with_prefix(form, limit=PREFIXED))
-        return rescore(form, recalled, limit=limit, cutoff=cutoff)
+        return rescore(form, recalled, limit=limit, cutoff=cutoff, popularity=self.names_of_bearers)
+
+    def names_of_bearers(self, forms: Sequence[str]) -> list[int]:
+        """Count, for each form, the names of that of its bearers that has most."""
+        matches, first = self.lookup(forms), self.columns["alias.first"]
+        rows = [np.concatenate([match.entities for match in matches[form]]).astype(np.int64) for form in forms]
+        return [int((first[bearers + 1] - first[bearers]).max()) for bearers in rows]
 
     @explained
     def name_frequency(self, words: Sequence[str]) -> list[int]:

@@ -24,8 +24,12 @@ COLUMNS = {
     "type.first": "<u8",
     "type.type": "<u4",
     "redirect.row": "<u4",
+    "edit.key": "<u4",
+    "edit.row": "<u4",
+    "edit.signature": "<u8",
 }
-"""Per entity: where its aliases, its pairs and its types start. Per pair: its relation, where its objects start."""
+"""Per entity: where its aliases, its pairs and its types start. Per pair: its relation, where its objects start. The
+columns of the edit index: keys with the row of a name, and the signature of each name."""
 
 STRINGS = ("alias.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
 FILES = {MANIFEST, f"{MANIFEST}.new", FORMS, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}

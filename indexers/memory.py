@@ -88,7 +88,14 @@ class MemoryKB(BackendDefaults):
         if not form:
             return []
         recalled = (near for near in self.normal_forms if fuzz.ratio(form, near) >= cutoff)
-        return rescore(form, recalled, limit=limit, cutoff=cutoff)
+        return rescore(form, recalled, limit=limit, cutoff=cutoff, popularity=self.names_of_bearers)
+
+    def names_of_bearers(self, forms: Sequence[str]) -> list[int]:
+        """Count, for each form, the names of that of its bearers that has most."""
+        matches = self.lookup(forms)
+        return [
+            max(len(self.aliases(row)) for match in matches[form] for row in match.entities.tolist()) for form in forms
+        ]
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         return [sum(word in form.split(" ") for form in self.normal_forms) for word in words]

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kbtools.indexers import staging
 from kbtools.indexers.column_files import ColumnWriter, StringWriter
+from kbtools.indexers.edit_index import EditKeys
 from kbtools.indexers.form_store import KIND_SHIFT, FormWriter, group_forms
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY
@@ -29,6 +30,7 @@ class Writer:
         self.tables = tables
         self.files = files
         self.hashes: dict[str, str] = {}
+        self.derived: dict[str, str] = {}
         self.statistics: dict[str, int] = {}
 
     def digest(self) -> str:
@@ -40,7 +42,7 @@ class Writer:
         columns = {name: value for name, value in self.hashes.items() if name in COLUMNS}
         strings = {name: value for name, value in self.hashes.items() if name not in COLUMNS}
         texts = {f"{name}.utf8": value[:HEX] for name, value in strings.items()}
-        return columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
+        return self.derived | columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
 
     def write_ids(self) -> int:
         """Write the ids of entities, relations and types; give the number of entities."""
@@ -140,20 +142,29 @@ class Writer:
         self.statistics["entities_without_types"] = int(np.count_nonzero(types_of == 0))
         return types.count
 
-    def write_forms(self, *, threads: int) -> tuple[set[int], int]:
-        """Write the exact and the fuzzy index; give the lengths of the forms in words, and their number."""
+    def write_forms(self, names: int, *, threads: int) -> tuple[set[int], int]:
+        """Write the exact, the fuzzy and the edit index over so many names.
+
+        Give the lengths of the forms in words, and the number of forms.
+        """
         exact = self.files.enter_context(FormWriter(self.folder / FORMS))
         fuzzy = self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
+        edits = EditKeys()
 
         def groups() -> Iterator[tuple[str, bytes]]:
             for form, value in group_forms(self.tables.stream(staging.FORMS)):
                 header, alias = np.frombuffer(value, dtype="<u4", count=2).tolist()
                 if header >> KIND_SHIFT == Form.NORMAL:
                     fuzzy.add(form, alias)
+                    edits.add(form, alias)
                 yield form, value
 
         exact.write_forms(groups())
         fuzzy.close()
+        for name, values in edits.columns(names).items():
+            writer = self.column(name)
+            writer.write(values)
+            self.derived[name] = writer.close()
         exact.write_words(self.tables.stream(staging.WORDS))
         exact.close()
         return exact.lengths, exact.forms

@@ -63,9 +63,10 @@ class KnowledgeBase(Protocol):
         ...
 
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
-        """Find the normal forms closest to one, closest first, ties by form; digits are never exchanged.
+        """Find the normal forms closest to one, closest first; digits are never exchanged.
 
-        The form itself is left out, and so is all that is longer than `similarity.LONGEST_NAME`.
+        Of equal similarity those whose bearer has more names come first, where a backend can tell, then by form. The
+        form itself is left out, and so is all that is longer than `similarity.LONGEST_NAME`.
         """
         ...
 

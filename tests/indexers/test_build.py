@@ -382,7 +382,7 @@ def test_a_map_that_is_full_grows(tmp_path: Path) -> None:
     assert len(FormStore(tmp_path / "forms.lmdb")) == 100
 
 
-@pytest.mark.parametrize("small_disk", ["20k", "400k", "2m"], indirect=True)
+@pytest.mark.parametrize("small_disk", ["20k", "400k", "1m"], indirect=True)
 def test_a_disk_that_is_full_for_a_thread_of_tantivy_is_said_to_be_full(small_disk: Path) -> None:
     def write() -> None:
         with FuzzyWriter(small_disk / "fuzzy", threads=1) as writer:

@@ -1,0 +1,67 @@
+"""Fuzzy look-up of misspelt names: how often the entity is found, how often first, and CPU milliseconds.
+
+python benchmarks/fuzzy.py --kb scale.kb --variants variants.tsv.gz [--limit 3000]
+
+A variant is a spelling that people use for an entity, one or two edits from its name. The variant itself is left out
+of what is found, also where the knowledge base has it as an alias, so that every one has to be found by another name.
+"""
+
+import argparse
+import gzip
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import kbtools
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.text.normaliser import normal_form
+
+SEED = 1
+
+
+def read_variants(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield variants and the names that they stand for, in their normal forms."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            _, variant, name = line.rstrip("\n").split("\t")
+            yield normal_form(variant.replace("_", " ")), normal_form(name.replace("_", " "))
+
+
+def bearers(kb: KnowledgeBase, forms: list[str]) -> list[set[int]]:
+    """Give the entities that bear each form as a name."""
+    matches = kb.lookup(forms)
+    return [{row for match in matches.get(form, ()) for row in match.entities.tolist()} for form in forms]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kb", type=Path, required=True)
+    parser.add_argument("--variants", type=Path, required=True)
+    parser.add_argument("--limit", type=int, default=3000)
+    arguments = parser.parse_args()
+    kb = kbtools.open(arguments.kb).kb
+    pairs = [pair for pair in read_variants(arguments.variants) if pair[0] != pair[1] and kb.lookup([pair[1]])]
+    pairs = random.Random(SEED).sample(pairs, min(arguments.limit, len(pairs)))
+    for variant, _ in pairs[:200]:  # the first round reads pages from the disk
+        kb.similar(variant)
+    recalled, first, seconds = 0, 0, []
+    for variant, name in pairs:
+        begun = time.process_time()
+        near = kb.similar(variant)
+        seconds.append(time.process_time() - begun)
+        (wanted,) = bearers(kb, [name])
+        hits = [bool(wanted & rows) for rows in bearers(kb, [similar.form for similar in near])]
+        recalled += any(hits)
+        first += hits[:1] == [True]
+    p50, p99 = np.percentile(seconds, [50, 99]) * 1000
+    count = len(pairs)
+    print(f"{count:,} variants among {kb.manifest.statistics['forms']:,} forms: "
+          f"recall@20 {recalled / count:.4f}, first {first / count:.4f}; "
+          f"CPU ms mean {1000 * np.mean(seconds):.2f}, p50 {p50:.2f}, p99 {p99:.2f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

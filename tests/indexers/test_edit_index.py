@@ -1,0 +1,92 @@
+"""The edit index against a plain comparison with every name."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+
+from kbtools.indexers import edit_index
+from kbtools.indexers.edit_index import EDITS, SHORTEST, EditIndex, EditKeys
+from kbtools.linking.similarity import LONGEST_NAME
+
+LETTERS = "abc é東"
+
+
+def make(names: list[str]) -> EditIndex:
+    keys = EditKeys()
+    for row, name in enumerate(names):
+        keys.add(name, row)
+    columns = keys.columns(len(names))
+    return EditIndex(*(columns[f"edit.{part}"] for part in ("key", "row", "signature")))  # type: ignore[arg-type]
+
+
+def near(names: list[str], form: str) -> set[int]:
+    """Compare a form with every name."""
+    return {
+        row
+        for row, name in enumerate(names)
+        if SHORTEST <= len(name) <= LONGEST_NAME and Levenshtein.distance(form, name) <= EDITS
+    }
+
+
+def misspell(name: str, *, edits: int, seed: int) -> str:
+    """Replace, drop or add some letters."""
+    draw = random.Random(seed)
+    for _ in range(edits):
+        at = draw.randrange(len(name) + 1)
+        name = name[:at] + draw.choice(["", *LETTERS]) + name[at + draw.randrange(2) :]
+    return name
+
+
+NAMES = st.lists(st.text(LETTERS, min_size=1, max_size=14), min_size=1, max_size=12)
+
+
+@given(NAMES, st.integers(0, EDITS), st.integers(0, 1000))
+@settings(deadline=None)
+def test_every_name_within_two_edits_is_recalled(names: list[str], edits: int, seed: int) -> None:
+    form = misspell(names[seed % len(names)], edits=edits, seed=seed)
+
+    recalled = set(make(names).near(form).tolist())
+
+    assert near(names, form) <= recalled
+
+
+def test_what_is_recalled_by_accident_is_little() -> None:
+    draw = random.Random(1)
+    names = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz ", k=draw.randint(8, 30))) for _ in range(2000)]
+
+    recalled = [len(make(names).near(name)) for name in names[:50]]
+
+    assert np.mean(recalled) < 1.5
+
+
+@pytest.mark.parametrize("form", ["", "a", "ab", "x" * (LONGEST_NAME + 1), "x" * (LONGEST_NAME + 3)])
+def test_forms_of_any_length_are_answered(form: str) -> None:
+    recalled = make(["abc", "x" * LONGEST_NAME, "x" * (LONGEST_NAME + 1)]).near(form)
+
+    assert set(recalled.tolist()) == near(["abc", "x" * LONGEST_NAME, "x" * (LONGEST_NAME + 1)], form)
+
+
+def test_no_name_is_near_where_there_is_none() -> None:
+    assert make([]).near("abc").tolist() == []
+
+
+def test_of_many_near_names_the_likest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edit_index, "KEPT", 2)
+    names = ["abcdefghij", "abcdefghiz", "abcdefghyz", "abcdefghwz"]
+
+    recalled = make(names).near("abcdefghij")
+
+    assert recalled.tolist() == [0, 1]
+
+
+def test_parts_that_a_flood_of_names_shares_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edit_index, "MOST_SEEN", 3)
+    names = ["abcdef", "abcdeg", "abcdeh", "abcdei", "zbcdef"]
+
+    recalled = make(names).near("zbcdeg")
+
+    assert 4 in recalled.tolist()
