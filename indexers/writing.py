@@ -39,10 +39,11 @@ class Writer:
 
     def checksums(self) -> dict[str, str]:
         """Give the SHA-256 of each file of columns and strings, as it was written."""
-        columns = {name: value for name, value in self.hashes.items() if name in COLUMNS}
-        strings = {name: value for name, value in self.hashes.items() if name not in COLUMNS}
+        hashes = self.hashes | self.derived
+        columns = {name: value for name, value in hashes.items() if name in COLUMNS}
+        strings = {name: value for name, value in hashes.items() if name not in COLUMNS}
         texts = {f"{name}.utf8": value[:HEX] for name, value in strings.items()}
-        return self.derived | columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
+        return columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
 
     def write_ids(self) -> int:
         """Write the ids of entities, relations and types; give the number of entities."""
@@ -58,7 +59,7 @@ class Writer:
         names = self.strings("relation.name")
         for batch in self.tables.stream(staging.RELATION_NAMES):
             names.write(batch.column(0).to_pylist())
-        self.hashes["relation.name"] = names.close()
+        self.of_content(names.bytes.count)["relation.name"] = names.close()
 
     def write_redirects(self) -> None:
         """Write the ids that were merged into another, in order, with the row of the entity that each stands for."""
@@ -66,7 +67,12 @@ class Writer:
         for batch in self.tables.stream(staging.REDIRECTS):
             ids.write(batch.column(0).to_pylist())
             rows.write(batch.column(1).to_numpy())
-        self.hashes["redirect.old"], self.hashes["redirect.row"] = ids.close(), rows.close()
+        hashes = self.of_content(rows.count)
+        hashes["redirect.old"], hashes["redirect.row"] = ids.close(), rows.close()
+
+    def of_content(self, size: int) -> dict[str, str]:
+        """Choose where the hash of an optional table goes: an empty one leaves the content what it is without."""
+        return self.hashes if size else self.derived
 
     def column(self, name: str) -> ColumnWriter:
         writer = ColumnWriter(self.folder / name, COLUMNS[name])

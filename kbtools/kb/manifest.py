@@ -7,7 +7,7 @@ from kbtools.errors import KBUnusable
 from kbtools.text.normaliser import NORMALISER_VERSION
 
 FORMAT_NAME = "kbtools-kb"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
