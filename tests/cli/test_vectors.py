@@ -107,11 +107,14 @@ def test_options_that_do_not_go_together_are_refused(run: Callable[..., str], ho
     run("index", "vectors", *kb, "--models", tmp_path, "--subject", "random", fails="no trained model here")
 
 
-def test_an_index_that_is_built_again_has_no_vectors(run: Callable[..., str], home: Path, examples: Path) -> None:
+def test_a_build_of_other_content_has_no_vectors(run: Callable[..., str], home: Path, examples: Path) -> None:
     files = [f"--{kind}={examples}/sample.{kind}.txt" for kind in ("facts", "names", "types")]
     out, models = home / "again.kb", ["--models", home / "models"]
     run("index", *files, "--out", out)
     run("index", "vectors", "--kb", out, *models)
     run("index", *files, "--out", out, "--force")
+    kept = run("similar", "--kb", out, "harry potter")
+    run("index", *files[:2], "--out", out, "--force")
 
+    assert kept
     run("query", "--kb", out, "--pruning", "dense", QUESTION, fails="has no entity vectors")
