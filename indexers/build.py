@@ -207,6 +207,8 @@ def write_knowledge(
         watch.done("entities", entities_report(entities, tables.count("relations"), merged=merged, named=named))
         joined = tables.count("(SELECT 1 FROM names SEMI JOIN facts ON names.entity = facts.subject LIMIT 1)")
         require(joined or not wanted, "no name belongs to the subject of a fact", sources)
+        if not wanted:
+            logger.warning("no facts were given: names are found, and no question has an answer")
         facts, pairs = writer.write_facts(entities)
         mentions = 2 * raw["facts"] + raw["names"]
         tables.drop("facts")

@@ -324,13 +324,16 @@ def test_a_folder_whose_path_is_no_utf_8_is_refused_in_one_sentence(own: list[st
 NAMES = "id\tname\nq\tFoo Land\n"
 
 
-def test_names_without_facts_are_a_knowledge_base(write: Callable[[str, str], Path], tmp_path: Path) -> None:
+def test_names_without_facts_are_a_knowledge_base(
+    write: Callable[[str, str], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     result = run("index", "--names", write("n.tsv", NAMES), "--out", tmp_path / "n.kb")
 
     kb = EmbeddedKB(tmp_path / "n.kb")
     assert result.exit_code == 0
     assert [kb.ids(match.entities) for match in kb.lookup(["foo land"])["foo land"]] == [["q"]]
     assert [similar.form for similar in kb.similar("foo lnad")] == ["foo land"]
+    assert "no facts were given: names are found, and no question has an answer" in caplog.messages
     assert run("query", "--kb", tmp_path / "n.kb", "where is foo land").exit_code == 0
 
 
