@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from kbtools.answering import TAGGER, Answerer, open_kb
+from kbtools.answering import Answerer, models_folder, open_kb
 from kbtools.cli.options import EMBEDDED, Command, chosen_backend
 from kbtools.plugins import BACKENDS, load_class
 
@@ -39,7 +39,7 @@ def open_home(
     elasticsearch: Elasticsearch | None,
     *,
     models: Path | None = None,
-    tagger: str = TAGGER,
+    tagger: str | None = None,
     device: str = "cpu",
 ) -> Answerer:
     """Open a knowledge base: a folder, or a name on a cluster."""
@@ -48,8 +48,9 @@ def open_home(
         return open_kb(kb, backend=backend, models=models, tagger=tagger, device=device)
     if backend != EMBEDDED:
         raise click.UsageError("--elasticsearch is a backend of its own; leave --backend out")
+    folder = models_folder(models)
     open_cluster = load_class(BACKENDS, "elasticsearch")
-    return Answerer(open_cluster(str(kb), elasticsearch.connect()), models=models, tagger=tagger, device=device)
+    return Answerer(open_cluster(str(kb), elasticsearch.connect()), models=folder, tagger=tagger, device=device)
 
 
 def elasticsearch_options(command: Command) -> Command:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from kbtools.errors import MissingDependency
 from kbtools.pruning.pruners import DEFAULT
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -57,6 +58,16 @@ def chosen_backend() -> str:
     return name
 
 
+class Between(click.FloatRange):
+    """A number between two others; what is no number (`nan`) is between none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value} is no number", param, ctx)
+        return number
+
+
 def json_option(command: Command) -> Command:
     """Choose between a table for people and JSON for programs."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
@@ -73,12 +84,26 @@ def models_option(command: Command) -> Command:
     )(command)
 
 
+def check_device(context: click.Context, option: click.Parameter, name: str) -> str:
+    """Raise UnknownDevice before anything is done for a device that this machine does not have."""
+    if name != "cpu":
+        try:
+            from kbtools.scorers.devices import resolve_device
+        except ModuleNotFoundError as error:
+            raise MissingDependency(
+                f"--device {name} needs torch; install it with pip install 'kbtools[cpu]'", module="torch"
+            ) from error
+        resolve_device(name)
+    return name
+
+
 def device_option(command: Command) -> Command:
     """Choose where networks compute."""
     return click.option(
         "--device",
         default="cpu",
         show_default=True,
+        callback=check_device,
         envvar="KBTOOLS_DEVICE",
         show_envvar=True,
         help="Where networks compute: cpu, cuda, cuda:1 or mps.",

@@ -7,18 +7,15 @@ from pathlib import Path
 
 import click
 
-from kbtools.answering import SCORER, TAGGER, TOP
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import device_option, json_option, kb_option, models_option, pruning_option
-from kbtools.comparison.abstention import Abstainer, Verdict, read_calibration
-from kbtools.explaining import explain_candidate, explain_result
+from kbtools.cli.options import Between, device_option, json_option, kb_option, models_option
+from kbtools.comparison.abstention import read_calibration
+from kbtools.explaining import explained_lines, table_lines
+from kbtools.limits import ANSWERS, TOP
 from kbtools.questions import read_questions
 from kbtools.read_ahead import lines_at_hand
-from kbtools.results import Result
-from kbtools.sparql import object_query
-
-ANSWERS_SHOWN = 20
+from kbtools.sparql import winner_query
 
 
 def standard_input() -> Iterator[str]:
@@ -37,56 +34,31 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
         yield os.fsencode(question).decode(errors="replace")
 
 
-def rows(result: Result, explain: bool, judged: Verdict | None) -> list[str]:
-    if not result.candidates:
-        return [result.question, "  no candidates: no name of the knowledge base is in the question"]
-    lines = [result.question]
-    for place, found in enumerate(result.candidates, 1):
-        name = found.subject_name or "(no name)"
-        link = f"[{found.rung}: {found.mention.text}]"
-        lines.append(f"{place:>3}  {found.score:8.3f}  {name} ({found.subject})  {found.relation}  {link}")
-        if explain:
-            lines += ["      " + line for line in explain_candidate(found).splitlines()]
-    if explain:
-        lines += ["  " + line for line in explain_result(result).splitlines()]
-    elif result.tied > 1:
-        lines.append(f"  the first {result.tied} are tied, in the order of their ids")
-    shown = [f"{answer.name} ({answer.id})" if answer.name else answer.id for answer in result.answers[:ANSWERS_SHOWN]]
-    more = len(result.answers) - len(shown)
-    if judged is None or judged.answered:
-        lines.append("  answers: " + ", ".join(shown) + (f" and {more:,} more" if more > 0 else ""))
-    lines += [f"  {judged.sentence}"] if judged else []
-    return lines
-
-
-def sparql_query(result: Result, judged: Verdict | None) -> str:
-    """Write the query of the winning pair, or a comment where there is none to trust."""
-    if not result.candidates:
-        return "# no candidates"
-    if judged and not judged.answered:
-        return f"# {judged.sentence}"
-    return object_query(result.candidates[0].subject, result.candidates[0].relation)
-
-
 @click.command("query")
 @kb_option
 @click.argument("question", required=False)
 @click.option("--questions", type=click.Path(path_type=Path), help="A file of questions: one a line, or the release's.")
-@pruning_option
+@click.option("--pruning", help="The pruner: a plugin, or module:Class.  [default: as trained, else n-gram-idf]")
 @click.option(
     "--scorer",
-    default=SCORER,
-    show_default=True,
-    help="The relation scorer: a plugin, or module:Class; several, with commas between, are averaged.",
+    help="The relation scorer: a plugin, or module:Class; several, with commas between, are averaged.  "
+    "[default: as trained, else lexical]",
 )
-@click.option("--subject", help="The subject scorer: a plugin, or module:Class; without one, popularity stands in.")
-@click.option("--tagger", default=TAGGER, show_default=True, help="The tagger of the focused pruners.")
+@click.option(
+    "--subject",
+    help="The subject scorer: a plugin, or module:Class; popularity counts facts instead.  "
+    "[default: as trained, else popularity]",
+)
+@click.option("--tagger", help="The tagger of the focused pruners.  [default: as trained, else bigru-crf+]")
 @models_option
 @device_option
 @click.option("--top", default=TOP, show_default=True, type=click.IntRange(0), help="Candidates to give; 0 gives all.")
 @click.option(
+    "--answers", default=ANSWERS, show_default=True, type=click.IntRange(0), help="Answers to give; 0 gives all."
+)
+@click.option(
     "--abstain",
-    type=click.FloatRange(0, 1),
+    type=Between(0, 1),
     metavar="P",
     help="Give no answer where confidence is below P, and say how high it is.",
 )
@@ -106,13 +78,14 @@ def command(
     path: Path,
     question: str | None,
     questions: Path | None,
-    pruning: str,
-    scorer: str,
+    pruning: str | None,
+    scorer: str | None,
     subject: str | None,
-    tagger: str,
+    tagger: str | None,
     models: Path | None,
     device: str,
     top: int,
+    answers: int,
     abstain: float | None,
     calibration: Path | None,
     explain: bool,
@@ -121,36 +94,35 @@ def command(
     as_json: bool,
     elasticsearch: Elasticsearch | None,
 ) -> None:
-    """Answer QUESTION, or each line of standard input if QUESTION is `-`."""
+    """Answer QUESTION, or each line of standard input if QUESTION is `-`.
+
+    With --models, a question is asked with the pruner, tagger and scorers that kbtools train chose; others win where
+    they are named.
+    """
     if (question is None) == (questions is None):
         raise click.UsageError("give one QUESTION, or - for standard input, or --questions FILE")
     if calibration and abstain is None:
         raise click.UsageError("--calibration is of use with --abstain alone")
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
-    kb = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
-    abstainer = None
-    if abstain is not None:
-        fitted = None
-        if calibration:
-            fitted = read_calibration(calibration, kb, pruning=pruning, scorer=scorer, subject=subject)
-        abstainer = Abstainer(abstain, fitted)
-    asked = texts(question, questions)
-    together = lines_at_hand(asked) if elasticsearch else ([text] for text in asked)
-    kept = None if abstainer else top or None
-    results = (
-        result
-        for some in together
-        for result in kb.query_many(some, pruning=pruning, scorer=scorer, subject=subject, top=kept)
-    )
-    for whole in results:
-        judged = abstainer.judge(whole, top=top or None) if abstainer else None
-        result = judged.result if judged else whole
-        if sparql:
-            echo(sparql_query(result, judged))
-        elif as_json:
-            record = result.to_json() | ({} if timing else {"milliseconds": None})
-            record |= {"confidence": judged.confidence, "answered": judged.answered} if judged else {}
-            echo_json(record)
-        else:
-            echo(*rows(result, explain, judged))
+    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
+    system = answerer.system(pruning=pruning, scorer=scorer, subject=subject)
+    fitted = read_calibration(calibration, answerer, system) if calibration else None
+    lines = texts(question, questions)
+    for batch in lines_at_hand(lines) if elasticsearch else ([text] for text in lines):
+        for result in answerer.query_many(
+            batch,
+            pruning=pruning,
+            scorer=scorer,
+            subject=subject,
+            top=top,
+            answers=answers,
+            abstain=abstain,
+            calibration=fitted,
+        ):
+            if sparql:
+                echo(winner_query(result))
+            elif as_json:
+                echo_json(result.to_json() | ({} if timing else {"milliseconds": None}))
+            else:
+                echo(*(explained_lines(result) if explain else table_lines(result)))

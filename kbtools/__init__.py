@@ -3,18 +3,126 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from kbtools.errors import (
+    BadArgument,
+    BadLaunch,
+    BadLine,
+    BadQuestions,
+    BadSetting,
+    BadVectors,
+    BrokenPlugin,
+    BuildError,
+    BuildLocked,
+    BulkFailed,
+    CheckpointMismatch,
+    DeviceFull,
+    DiskFull,
+    InputError,
+    KBMissing,
+    KBToolsError,
+    KBUnusable,
+    MemoryExhausted,
+    MissingDependency,
+    ModelError,
+    ModelMissing,
+    ModelUnusable,
+    NameTaken,
+    NoIRI,
+    NonFiniteLoss,
+    NotAllowed,
+    NothingBuilt,
+    OutputUnusable,
+    RunError,
+    RunMismatch,
+    RunMissing,
+    RunUnusable,
+    ServerError,
+    SourceDamaged,
+    SourceEmpty,
+    SourceMissing,
+    TooManyBadLines,
+    TrainingError,
+    UnknownDevice,
+    UnknownEntity,
+    UnknownPlugin,
+    Unreachable,
+    VectorsMissing,
+    WrongFormat,
+    WrongServer,
+)
 from kbtools.version import __version__
 
 if TYPE_CHECKING:
     from kbtools.answering import Answerer
     from kbtools.answering import open_kb as open
+    from kbtools.explaining import explain
     from kbtools.results import Answer, Candidate, Mention, Result
 
-__all__ = ["Answer", "Answerer", "Candidate", "Mention", "Result", "__version__", "open"]
+__all__ = [
+    "Answer",
+    "Answerer",
+    "BadArgument",
+    "BadLaunch",
+    "BadLine",
+    "BadQuestions",
+    "BadSetting",
+    "BadVectors",
+    "BrokenPlugin",
+    "BuildError",
+    "BuildLocked",
+    "BulkFailed",
+    "Candidate",
+    "CheckpointMismatch",
+    "DeviceFull",
+    "DiskFull",
+    "InputError",
+    "KBMissing",
+    "KBToolsError",
+    "KBUnusable",
+    "MemoryExhausted",
+    "Mention",
+    "MissingDependency",
+    "ModelError",
+    "ModelMissing",
+    "ModelUnusable",
+    "NameTaken",
+    "NoIRI",
+    "NonFiniteLoss",
+    "NotAllowed",
+    "NothingBuilt",
+    "OutputUnusable",
+    "Result",
+    "RunError",
+    "RunMismatch",
+    "RunMissing",
+    "RunUnusable",
+    "ServerError",
+    "SourceDamaged",
+    "SourceEmpty",
+    "SourceMissing",
+    "TooManyBadLines",
+    "TrainingError",
+    "UnknownDevice",
+    "UnknownEntity",
+    "UnknownPlugin",
+    "Unreachable",
+    "VectorsMissing",
+    "WrongFormat",
+    "WrongServer",
+    "__version__",
+    "explain",
+    "open",
+]
 
-HOMES = {"Answerer": "answering", "open": "answering"} | dict.fromkeys(
-    ("Answer", "Candidate", "Mention", "Result"), "results"
-)
+HOMES = {
+    "Answer": "results",
+    "Answerer": "answering",
+    "Candidate": "results",
+    "Mention": "results",
+    "Result": "results",
+    "explain": "explaining",
+    "open": "answering",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -22,3 +130,7 @@ def __getattr__(name: str) -> object:
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"kbtools.{HOMES[name]}"), "open_kb" if name == "open" else name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,34 +1,45 @@
 """Answer questions: prune, score, rank, fetch the objects; the Python side of `kbtools query`."""
 
+import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
+from kbtools.errors import BadArgument, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.ids import is_literal, literal_text
+from kbtools.limits import ANSWERS, TOP, Limits
 from kbtools.linking.links import Link
 from kbtools.plugins import BACKENDS, load_class
 from kbtools.pruning.dense import EmbedQuestions
 from kbtools.pruning.pruners import DEFAULT, Pruner, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
+from kbtools.ranked_pool import RankedPool
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
 from kbtools.ranking.models import make_embedder, make_relation_scorer, make_subject_scorer, make_tagger
-from kbtools.ranking.order import Ranking, rank
+from kbtools.ranking.order import rank
 from kbtools.ranking.pools import Pools, gather_pool, order_links
+from kbtools.ranking.system import System, read_system
 from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
-from kbtools.results import Answer, Candidate, Mention, Result
+from kbtools.results import Result
 from kbtools.text.question import Question
+
+if TYPE_CHECKING:
+    from kbtools.comparison.calibration import Calibration
 
 SCORER = "lexical"
 TAGGER = "bigru-crf+"
-TOP = 10
+
+POPULARITY = "popularity"
+"""What to name as the subject scorer where training chose one and popularity shall stand in for it."""
 
 TOGETHER = 64
 """Questions that are announced together: on a cluster their names are asked for in one request."""
+
+DEVICE = re.compile(r"cpu|cuda(:\d+)?|mps")
 
 
 def open_kb(
@@ -36,15 +47,25 @@ def open_kb(
     *,
     backend: str = "embedded",
     models: str | Path | None = None,
-    tagger: str = TAGGER,
+    tagger: str | None = None,
     device: str = "cpu",
 ) -> "Answerer":
     """Open a knowledge base for questions; `models` is the folder that kbtools train made, for trained scorers.
 
-    Raises KBMissing where there is none, KBUnusable for one of another version or a damaged one.
+    Raises KBMissing where there is none, KBUnusable for one of another version or a damaged one, ModelMissing for a
+    folder of models that is not there, UnknownDevice for a device that no network computes on.
     """
-    make = load_class(BACKENDS, backend)
-    return Answerer(make(path), models=None if models is None else Path(models), tagger=tagger, device=device)
+    folder = models_folder(models)
+    if not DEVICE.fullmatch(device):
+        raise UnknownDevice(f"no device {device!r}; known: cpu, cuda, cuda:1, mps", name=device)
+    return Answerer(load_class(BACKENDS, backend)(path), models=folder, tagger=tagger, device=device)
+
+
+def models_folder(models: str | Path | None) -> Path | None:
+    """Give the folder of trained models if one is named; raise ModelMissing where there is none."""
+    if models is not None and not Path(models).is_dir():
+        raise ModelMissing(f"{models}: no folder of models; make one with kbtools train", path=str(models))
+    return None if models is None else Path(models)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,41 +76,52 @@ class LinkedPool:
     pool: Pools
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RankedPool:
-    """A question with its links, its ranked pool, and the seconds that took."""
-
-    text: str
-    pruning: str
-    scorer: str
-    links: list[Link]
-    pool: Pools
-    ranking: Ranking
-    seconds: float
-
-    @property
-    def best_pair(self) -> tuple[int, int] | None:
-        """Give the subject and relation that stand first, as rows."""
-        if not self.ranking.best:
-            return None
-        first = self.ranking.best[0]
-        return int(self.pool.subject_of_pair[first]), int(self.pool.relation_of_pair[first])
-
-
 class Answerer:
-    """A knowledge base with the pruners and scorers made for it so far."""
+    """A knowledge base with the pruners and scorers made for it so far; close it, or use it in a `with`.
+
+    A pickled one is opened again from the paths of its knowledge base and models.
+    """
 
     def __init__(
-        self, kb: KnowledgeBase, *, models: Path | None = None, tagger: str = TAGGER, device: str = "cpu"
+        self, kb: KnowledgeBase, *, models: Path | None = None, tagger: str | None = None, device: str = "cpu"
     ) -> None:
         self.kb = kb
         self.models = models
-        self.tagger = tagger
+        self.trained_system = read_system(models) or System(DEFAULT, SCORER, None, TAGGER)
+        self.tagger = tagger or self.trained_system.tagger
         self.device = device
         self.pruners: dict[str, Pruner] = {}
         self.scorers: dict[str, RelationScorer] = {}
         self.subject_scorers: dict[str, SubjectScorer] = {}
         self.weights_by_key = read_weights(models)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[partial["Answerer"], tuple[KnowledgeBase]]:
+        return partial(Answerer, models=self.models, tagger=self.tagger, device=self.device), (self.kb,)
+
+    def close(self) -> None:
+        """Close the knowledge base; no question can be asked afterwards."""
+        self.kb.close()
+
+    def system(self, *, pruning: str | None = None, scorer: str | None = None, subject: str | None = None) -> System:
+        """Name the parts that answer: those given, and for the rest what training chose, else the defaults."""
+        trained = self.trained_system
+        named = {"pruning": pruning, "scorer": scorer, "subject": subject}
+        for argument, name in named.items():
+            if not isinstance(name, str | None):
+                raise BadArgument(f"{argument} is a name, found {name!r}", name=argument)
+        subject = trained.subject if subject is None else subject
+        return System(
+            pruning or trained.pruning,
+            scorer or trained.scorer,
+            None if subject == POPULARITY else subject,
+            self.tagger,
+        )
 
     def pruner(self, name: str) -> Pruner:
         if name not in self.pruners:
@@ -130,35 +162,63 @@ class Answerer:
         self,
         text: str,
         *,
-        pruning: str = DEFAULT,
-        scorer: str = SCORER,
+        pruning: str | None = None,
+        scorer: str | None = None,
         subject: str | None = None,
         top: int | None = TOP,
+        answers: int | None = ANSWERS,
+        abstain: float | None = None,
+        calibration: "Calibration | None" = None,
     ) -> Result:
-        """Answer a question; `top` limits the candidates, None keeps the whole pool.
+        """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
 
-        A question without candidates, an empty one among them, gives a result without any.
+        With `abstain`, answers of a result whose confidence is below it are withheld; a calibration makes confidence
+        the share that is right. A question without candidates, an empty one among them, gives a result without any.
+        Raises BadArgument for what is no question or no limit.
         """
-        return self.result(self.ranked(text, pruning=pruning, scorer=scorer, subject=subject, top=top))
+        (result,) = self.query_many(
+            [text],
+            pruning=pruning,
+            scorer=scorer,
+            subject=subject,
+            top=top,
+            answers=answers,
+            abstain=abstain,
+            calibration=calibration,
+        )
+        return result
 
     def query_many(
         self,
         texts: Iterable[str],
         *,
-        pruning: str = DEFAULT,
-        scorer: str = SCORER,
+        pruning: str | None = None,
+        scorer: str | None = None,
         subject: str | None = None,
         top: int | None = TOP,
+        answers: int | None = ANSWERS,
+        abstain: float | None = None,
+        calibration: "Calibration | None" = None,
     ) -> Iterator[Result]:
         """Answer questions as `query` does, fetching what some of them need in the same requests."""
-        remaining = iter(texts)
-        while batch := list(islice(remaining, TOGETHER)):
+        if isinstance(texts, str):
+            raise BadArgument("questions come as a list or another iterable, found one str; use query", name="texts")
+        system = self.system(pruning=pruning, scorer=scorer, subject=subject)
+        return self.answer_batches(iter(texts), system, Limits(top, answers, abstain, calibration))
+
+    def answer_batches(self, texts: Iterator[str], system: System, limits: Limits) -> Iterator[Result]:
+        """Yield results, a batch of questions at a time."""
+        names = {"pruning": system.pruning, "scorer": system.scorer}
+        while batch := list(islice(texts, TOGETHER)):
+            for text in batch:
+                if not isinstance(text, str):
+                    raise BadArgument(f"a question is a str, found {text!r}", name="text")
             if len(batch) > 1:
                 self.kb.expect([Question.read(text) for text in batch])
-            pools = [self.ranked(text, pruning=pruning, scorer=scorer, subject=subject, top=top) for text in batch]
+            pools = [self.ranked(text, **names, subject=system.subject, top=limits.top) for text in batch]
             self.kb.expect_objects([pair for ranked in pools if (pair := ranked.best_pair)])
             for ranked in pools:
-                yield self.result(ranked)
+                yield self.result(ranked, limits)
 
     def gather(self, question: Question, *, pruning: str) -> LinkedPool:
         """Prune: link a question, and open the links up."""
@@ -178,48 +238,30 @@ class Answerer:
             self.kb, question, linked.pool, scorer=relations_by, subject=subjects_by, weights=weights, top=top
         )
         seconds = time.perf_counter() - begun
-        return RankedPool(text, pruning, scorer, linked.links, linked.pool, ranking, seconds)
+        system = System(pruning, scorer, subject, self.tagger)
+        return RankedPool(question, system, linked.links, linked.pool, ranking, seconds)
 
-    def result(self, ranked: RankedPool) -> Result:
-        """Write out a ranking, and fetch the objects of its first candidate."""
+    def result(self, ranked: RankedPool, limits: Limits) -> Result:
+        """Write out a ranking, and fetch the objects of its first candidate unless they are withheld."""
         begun = time.perf_counter()
-        candidates, answers = self.candidates(ranked), self.answers(ranked)
-        milliseconds = round(1000 * (ranked.seconds + time.perf_counter() - begun), 3)
+        system, ranking = ranked.system, ranked.ranking
+        confidence = limits.confidence(ranking.winner_share())
+        answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
+        answers, total = ((), 0) if answered is False else ranked.answers(self.kb, limit=limits.answers)
         return Result(
-            ranked.text, ranked.pruning, ranked.scorer, candidates, ranked.ranking.tied, answers, milliseconds
-        )
-
-    def candidates(self, ranked: RankedPool) -> tuple[Candidate, ...]:
-        """Write out the best candidates of a pool."""
-        pool, ranking = ranked.pool, ranked.ranking
-        best = np.array(ranking.best, dtype=np.int64)
-        subjects = pool.subject_of_pair[best]
-        ids, names = self.kb.ids(subjects), self.kb.names(subjects)
-        candidates = []
-        for position, subject, name in zip(ranking.best, ids, names, strict=True):
-            link = ranked.links[pool.link_of_pair[position]]
-            candidates.append(
-                Candidate(
-                    subject=subject,
-                    subject_name=name,
-                    relation=self.kb.relations[int(pool.relation_of_pair[position])],
-                    score=float(ranking.scores[position]),
-                    mention=Mention(ranked.text[link.start : link.end], link.start, link.end),
-                    matched_name=link.name,
-                    rung=link.rung.label,
-                    parts={part: round(float(values[position]), 6) for part, values in ranking.parts.items()},
-                )
-            )
-        return tuple(candidates)
-
-    def answers(self, ranked: RankedPool) -> tuple[Answer, ...]:
-        """Fetch the objects of the first candidate, by id."""
-        pair = ranked.best_pair
-        if pair is None:
-            return ()
-        objects = self.kb.objects_of(*pair)
-        named = zip(self.kb.ids(objects), self.kb.names(objects), strict=True)
-        return tuple(
-            Answer(entity, name if name or not is_literal(entity) else literal_text(entity))
-            for entity, name in sorted(named, key=lambda pair: pair[0])
+            question=ranked.question.text,
+            unread=ranked.question.unread,
+            pruning=system.pruning,
+            tagger=system.tagger if guide_of(self.pruner(system.pruning)) == "tagger" else None,
+            scorer=system.scorer,
+            subject=system.subject,
+            weights=asdict(self.weights(pruning=system.pruning, scorer=system.scorer, subject=system.subject)),
+            candidates=ranked.candidates(self.kb),
+            tied=ranking.tied,
+            without_facts=ranked.names_without_facts(self.kb),
+            answers=answers,
+            answers_total=total,
+            milliseconds=round(1000 * (ranked.seconds + time.perf_counter() - begun), 3),
+            confidence=confidence,
+            answered=answered,
         )

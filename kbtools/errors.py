@@ -24,6 +24,8 @@ KBToolsError
 ├── KBUnusable            another format or normaliser version, or damaged
 ├── VectorsMissing        a knowledge base without entity vectors was asked for the nearest ones
 ├── UnknownEntity         an id that the knowledge base does not hold
+├── BadArgument           an argument of a call that is of another type or out of range
+├── NoIRI                 an id that no SPARQL query can name
 ├── UnknownPlugin         no plugin of that name
 ├── BrokenPlugin          a plugin that cannot be loaded or breaks its contract
 ├── MissingDependency     an optional package that the request needs
@@ -155,6 +157,14 @@ class VectorsMissing(KBToolsError):
 
 class UnknownEntity(KBToolsError):
     """Name an id that the knowledge base does not hold."""
+
+
+class BadArgument(KBToolsError, ValueError):
+    """An argument of a call that is of another type or out of range."""
+
+
+class NoIRI(KBToolsError, ValueError):
+    """An id that no SPARQL query can name."""
 
 
 class UnknownPlugin(KBToolsError):

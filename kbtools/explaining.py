@@ -1,6 +1,7 @@
-"""Say in words why a candidate stands where it does."""
+"""A result in words: its candidates and answers a line each, and why every candidate stands where it does."""
 
 from kbtools.results import Candidate, Result
+from kbtools.text.question import MOST_TOKENS
 
 MATCHES = {
     "exact": "is exactly the name {name!r}",
@@ -23,6 +24,66 @@ PARTS = {
 }
 
 
+def explain(result: Result) -> str:
+    """Lay out a result with the reasons of every candidate, as `kbtools query --explain` prints it."""
+    return "\n".join(explained_lines(result))
+
+
+def explained_lines(result: Result) -> list[str]:
+    """List the lines of `explain`."""
+    lines = [result.question]
+    for place, candidate in enumerate(result.candidates, 1):
+        lines.append(candidate_line(place, candidate))
+        lines += ["      " + line for line in explain_candidate(candidate).splitlines()]
+    lines += ["  " + line for line in explain_result(result).splitlines()]
+    return lines + closing_lines(result)
+
+
+def table_lines(result: Result) -> list[str]:
+    """Lay out a result for people: the question, a line for each candidate, the answers."""
+    lines = [candidate_line(place, candidate) for place, candidate in enumerate(result.candidates, 1)]
+    if result.tied > 1:
+        lines.append(f"  the first {result.tied} are tied, in the order of their ids")
+    return [result.question, *lines, *closing_lines(result)]
+
+
+def candidate_line(place: int, candidate: Candidate) -> str:
+    name = candidate.subject_name or "(no name)"
+    link = f"[{candidate.rung}: {candidate.mention.text}]"
+    return f"{place:>3}  {candidate.score:8.3f}  {name} ({candidate.subject})  {candidate.relation}  {link}"
+
+
+def closing_lines(result: Result) -> list[str]:
+    """Say what was answered, what was withheld, and what of the question was not read."""
+    lines = []
+    if result.unread:
+        lines.append(f"  only the first {MOST_TOKENS} words and marks are read: {result.unread:,} characters are not")
+    if not result.candidates:
+        lines.append(f"  {why_empty(result)}")
+    elif result.answered is not False:
+        answers = ", ".join(f"{answer.name} ({answer.id})" if answer.name else answer.id for answer in result.answers)
+        more = result.answers_total - len(result.answers)
+        lines.append(f"  answers: {answers}" + (f" and {more:,} more" if more > 0 else ""))
+    if result.candidates and result.confidence is not None:
+        lines.append(f"  {verdict(result)}")
+    return lines
+
+
+def why_empty(result: Result) -> str:
+    """Say why a result has no candidates."""
+    if not result.without_facts:
+        return "no candidates: no name of the knowledge base is in the question"
+    names = ", ".join(map(repr, result.without_facts))
+    return f"no candidates: what is named {names} is the subject of no fact"
+
+
+def verdict(result: Result) -> str:
+    """Say how sure a result is, and whether that was enough to answer."""
+    return (
+        f"confidence {result.confidence:.2f}" if result.answered else f"no answer: confidence {result.confidence:.2f}"
+    )
+
+
 def explain_candidate(candidate: Candidate) -> str:
     """Explain one candidate: its link, then every part of its score."""
     mention = candidate.mention
@@ -37,13 +98,13 @@ def explain_candidate(candidate: Candidate) -> str:
 def explain_result(result: Result) -> str:
     """Explain what holds for the whole result: how it was pruned and scored, and what a tie means."""
     lines = [f"pruned by {result.pruning}, relations scored by {result.scorer}"]
-    names: dict[str, dict[str, None]] = {}
+    subjects_of: dict[str, dict[str, None]] = {}
     for candidate in result.candidates:
-        names.setdefault(candidate.matched_name, {})[candidate.subject] = None
-    for name, subjects in names.items():
+        subjects_of.setdefault(candidate.matched_name, {})[candidate.subject] = None
+    for name, subjects in subjects_of.items():
         if len(subjects) > 1:
-            shown = ", ".join(subjects)
-            lines.append(f"namesakes: {name!r} is borne by {shown}; a stricter match comes first, then more facts")
+            bearers = ", ".join(subjects)
+            lines.append(f"namesakes: {name!r} is borne by {bearers}; a stricter match comes first, then more facts")
     if result.tied > 1:
         lines.append(f"{result.tied} candidates share the first place; their order is that of their ids, no preference")
     return "\n".join(lines)

@@ -1,9 +1,25 @@
 """The records that a query gives, the same for every pruner, scorer and backend: docs/json.md describes them."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-JSON_VERSION = 1
+JSON_VERSION = 2
+
+
+class FrozenDict(dict[str, float]):
+    """Numbers by name that cannot be changed, so that a record which holds them has a hash; JSON writes an object."""
+
+    def refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("a result cannot be changed; make another with dataclasses.replace")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[type["FrozenDict"], tuple[dict[str, float]]]:
+        return FrozenDict, (dict(self),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +42,10 @@ class Candidate:
     mention: Mention
     matched_name: str
     rung: str
-    parts: dict[str, float]
+    parts: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", FrozenDict(self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +58,35 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The answer to a question: candidates best first, of which `tied` share the first place."""
+    """The answer to a question, with the system that gave it.
+
+    Candidates stand best first, `tied` of them share the first place. `without_facts` lists names that a question
+    without candidates holds, of subjects of no fact. `confidence` and `answered` are known where the question
+    was asked with a threshold; answers below it are withheld.
+    """
 
     question: str
+    unread: int
     pruning: str
+    tagger: str | None
     scorer: str
+    subject: str | None
+    weights: Mapping[str, float]
     candidates: tuple[Candidate, ...]
     tied: int
+    without_facts: tuple[str, ...]
     answers: tuple[Answer, ...]
+    answers_total: int
     milliseconds: float | None
+    confidence: float | None = None
+    answered: bool | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", FrozenDict(self.weights))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON types."""
-        return asdict(self)
+        """Give the record as JSON types; confidence is left out where it was not asked for."""
+        record = {"json_version": JSON_VERSION, **asdict(self)}
+        if self.confidence is None:
+            del record["confidence"], record["answered"]
+        return record

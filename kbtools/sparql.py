@@ -2,10 +2,14 @@
 
 import re
 
-from kbtools.kb.ids import FREEBASE_NAMESPACE, is_literal
+from kbtools.errors import NoIRI
+from kbtools.explaining import verdict
+from kbtools.kb.ids import FREEBASE_NAMESPACE, TOPIC, is_literal
+from kbtools.results import Result
 
 WIKIDATA_ENTITY = "http://www.wikidata.org/entity/"
 WIKIDATA_DIRECT = "http://www.wikidata.org/prop/direct/"
+FREEBASE_RELATION = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+(\.\.[a-z0-9_]+(\.[a-z0-9_]+)+)?")
 FORBIDDEN = re.compile(
     r"[^A-Za-z0-9._~:/?#@!$&'()*+,;=%\-\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000dffff]"
     r"|%(?![0-9A-Fa-f]{2})|[\U0001fffe-\U0001ffff]"
@@ -15,24 +19,49 @@ FORBIDDEN = re.compile(
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def iri(entity_id: str, *, namespace: str) -> str:
-    """Write an id as an IRI reference; what the grammar forbids is percent-encoded."""
-    full = entity_id if ABSOLUTE.match(entity_id) else namespace + entity_id.replace("#", "%23")
-    return "<" + FORBIDDEN.sub(lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), full) + ">"
+def winner_query(result: Result) -> str:
+    """Write the query of the winning pair, or a comment of one line that says why there is none."""
+    if not result.candidates:
+        return "# no candidates"
+    if result.answered is False:
+        return f"# {verdict(result)}"
+    try:
+        return object_query(result.candidates[0].subject, result.candidates[0].relation)
+    except NoIRI as error:
+        return f"# {error}"
 
 
 def object_query(subject: str, relation: str) -> str:
-    """Write the query for every object of a subject and a relation.
+    """Write the query for every object of a subject and a relation; raise NoIRI where one of them is no IRI.
 
-    Ids of Wikidata's shape go to Wikidata's namespaces, whole IRIs stay, all others are Freebase's. A relation
-    through a mediator (`a..b`) is a path of two steps.
+    Whole IRIs stay. Beside a topic of Freebase a relation is Freebase's, through a mediator (`a..b`) a path of two
+    steps; beside an entity of Wikidata it is Wikidata's. No namespace is made up for any other id.
     """
-    if re.fullmatch(r"Q\d+", subject) and re.fullmatch(r"P\d+", relation):
-        subject_iri, path = iri(subject, namespace=WIKIDATA_ENTITY), iri(relation, namespace=WIKIDATA_DIRECT)
-    else:
-        subject_iri = iri(subject, namespace=FREEBASE_NAMESPACE)
-        steps = [relation] if ABSOLUTE.match(relation) else relation.split("..")
-        path = "/".join(iri(step, namespace=FREEBASE_NAMESPACE) for step in steps)
+    return f"SELECT ?object WHERE {{ {subject_iri(subject)} {relation_path(subject, relation)} ?object }}"
+
+
+def subject_iri(subject: str) -> str:
     if is_literal(subject):
-        raise ValueError(f"{subject!r} is a literal and has no facts")
-    return f"SELECT ?object WHERE {{ {subject_iri} {path} ?object }}"
+        raise NoIRI(f"{subject!r} is a literal and has no facts", id=subject)
+    if ABSOLUTE.match(subject):
+        return iri(subject)
+    if TOPIC.fullmatch(subject):
+        return iri(FREEBASE_NAMESPACE + subject)
+    if re.fullmatch(r"Q\d+", subject):
+        return iri(WIKIDATA_ENTITY + subject)
+    raise NoIRI(f"no query: {subject!r} is no IRI, and no id of Freebase or Wikidata", id=subject)
+
+
+def relation_path(subject: str, relation: str) -> str:
+    if ABSOLUTE.match(relation):
+        return iri(relation)
+    if TOPIC.fullmatch(subject) and FREEBASE_RELATION.fullmatch(relation):
+        return "/".join(iri(FREEBASE_NAMESPACE + step) for step in relation.split(".."))
+    if re.fullmatch(r"Q\d+", subject) and re.fullmatch(r"P\d+", relation):
+        return iri(WIKIDATA_DIRECT + relation)
+    raise NoIRI(f"no query: {relation!r} is no IRI, and no relation of Freebase or Wikidata", id=relation)
+
+
+def iri(full: str) -> str:
+    """Write an IRI reference; what the grammar forbids is percent-encoded."""
+    return "<" + FORBIDDEN.sub(lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), full) + ">"

@@ -1,11 +1,16 @@
 """Whether the pages that describe the commands say what the commands say."""
 
+import doctest
 import subprocess
 import sys
 from pathlib import Path
 
 import click
+import pytest
+from click.testing import CliRunner
 
+import kbtools
+import kbtools.errors
 from kbtools.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,3 +32,30 @@ def test_the_page_is_what_help_prints() -> None:
     done = subprocess.run(check, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_example_of_the_python_page_gives_what_it_says(
+    sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "sample.kb").symlink_to(sample_path)
+    monkeypatch.chdir(tmp_path)
+
+    outcome = doctest.testfile(str(ROOT / "docs" / "api.md"), module_relative=False, encoding="utf-8")
+
+    assert (outcome.failed, outcome.attempted > 15) == (0, True)
+
+
+def test_the_record_of_the_json_page_is_what_a_query_prints(sample_path: Path) -> None:
+    page = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    asked = ["query", "--kb", str(sample_path), "--json", "--no-timing", "--top", "1", "who wrote it"]
+
+    assert CliRunner().invoke(main, asked).stdout in page
+
+
+def test_python_offers_what_its_page_says() -> None:
+    errors = {name for name, value in vars(kbtools.errors).items() if isinstance(value, type) and name != "Any"}
+
+    assert sorted(kbtools.__all__) == dir(kbtools)
+    assert {name for name in errors if issubclass(getattr(kbtools.errors, name), Exception)} <= set(dir(kbtools))
+    assert all(getattr(kbtools, name) is not None for name in dir(kbtools))

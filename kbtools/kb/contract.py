@@ -126,6 +126,10 @@ class KnowledgeBase(Protocol):
         """Find the rows of canonical ids, also of such as were merged into another; nothing for an unknown one."""
         ...
 
+    def close(self) -> None:
+        """Let go of files and connections; nothing is asked afterwards."""
+        ...
+
 
 def relation_texts(kb: KnowledgeBase) -> list[str]:
     """Give what there is to read of each relation, by row: its name, else its id."""
@@ -147,6 +151,9 @@ class BackendDefaults:
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Do nothing: all is at hand."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""
 
     def vectors(self) -> "VectorIndex":
         raise VectorsMissing("this backend keeps no entity vectors")

@@ -25,6 +25,10 @@ class Ranking:
     best: list[int]
     tied: int
 
+    def winner_share(self) -> float:
+        """Give the first candidate's share of the pool, as exp(score) normalised; 0 without candidates."""
+        return float(1 / np.exp(self.scores - self.scores.max()).sum()) if len(self.scores) else 0.0
+
 
 def rank(
     kb: KnowledgeBase,

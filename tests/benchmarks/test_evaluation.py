@@ -15,7 +15,7 @@ def asked(subject: str, text: str = "who", relation: str = "r") -> AnnotatedQues
 
 def result(*subjects: str, tied: int) -> Result:
     candidates = tuple(Candidate(one, None, "r", 0.0, Mention("who", 0, 3), "Who", "case", {}) for one in subjects)
-    return Result("who", "n-gram", "lexical", candidates, tied, (), None)
+    return Result("who", 0, "n-gram", None, "lexical", None, {}, candidates, tied, (), (), 0, None)
 
 
 @pytest.mark.parametrize(

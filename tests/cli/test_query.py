@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from click.testing import Result as Invocation
 
 from kbtools.cli.main import main
+from kbtools.ranking.system import System, keep_system
 
 KBTOOLS = (sys.executable, "-c", "from kbtools.cli.main import main; main()")
 WHO = "who created the character harry potter"
@@ -312,3 +313,58 @@ def test_closed_streams_are_no_crash(sample_path: Path) -> None:
     no_input = subprocess.run(f"{program} - <&-", shell=True, capture_output=True, check=False)
     no_output = subprocess.run(f"{program} --json '{WHO}' >&-", shell=True, capture_output=True, check=False)
     assert b"Traceback" not in no_input.stderr + no_output.stderr
+
+
+def test_a_batch_goes_on_after_a_pair_that_no_query_can_name(tmp_path: Path) -> None:
+    (tmp_path / "f.tsv").write_text('subject\trelation\tobject\n"Alpha"\tr\tb\nb\tr\tc\nm.0a\ta.r\tc\n')
+    (tmp_path / "n.tsv").write_text('id\tname\n"Alpha"\tAlpha\nb\tBeta\nm.0a\tGamma\n')
+    sources = ["--facts", str(tmp_path / "f.tsv"), "--names", str(tmp_path / "n.tsv"), "--out", str(tmp_path / "k.kb")]
+    assert CliRunner().invoke(main, ["index", *sources]).exit_code == 0
+
+    asked = ["query", "--kb", str(tmp_path / "k.kb"), "--sparql", "-"]
+    lines = CliRunner().invoke(main, asked, input="alpha\nbeta\nzzz\ngamma\n").stdout.splitlines()
+
+    assert lines[1:] == [
+        "# no query: 'b' is no IRI, and no id of Freebase or Wikidata",
+        "# no candidates",
+        "SELECT ?object WHERE { <http://rdf.freebase.com/ns/m.0a> <http://rdf.freebase.com/ns/a.r> ?object }",
+    ]
+    assert lines[0].startswith("# ")
+
+
+@pytest.mark.parametrize("threshold", ["nan", "-nan", "inf", "-1", "1.1", "x"])
+def test_a_threshold_that_is_no_confidence_is_a_usage_error(query: Callable[..., Invocation], threshold: str) -> None:
+    assert query("--abstain", threshold, WHO).exit_code == 2
+
+
+def test_answers_are_limited_and_the_rest_is_counted(query: Callable[..., Invocation]) -> None:
+    question = "what genre is the who"
+    record = json.loads(query("--json", "--answers", "1", question).stdout)
+    assert (len(record["answers"]), record["answers_total"]) == (1, 2)
+    assert query("--answers", "1", question).stdout.splitlines()[-1].endswith(" and 1 more")
+    assert "more" not in query("--answers", "0", question).stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--models", "none"], "none: no folder of models; make one with kbtools train"),
+        (["--device", "gpu"], "no device 'gpu'; known: cpu"),
+        (["--device", "cuda:99"], "device 'cuda:99' is not there"),
+    ],
+)
+def test_models_and_devices_that_are_not_there_are_refused(
+    query: Callable[..., Invocation], options: list[str], message: str
+) -> None:
+    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+    result = query(*options, WHO)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr
+
+
+def test_a_folder_of_models_answers_with_what_training_chose(query: Callable[..., Invocation], tmp_path: Path) -> None:
+    keep_system(tmp_path, System("n-gram+", "lexical", "type-count", "crf"))
+    chosen = json.loads(query("--models", str(tmp_path), "--json", WHO).stdout)
+    named = json.loads(query("--models", str(tmp_path), "--pruning", "n-gram", "--json", WHO).stdout)
+    assert (chosen["pruning"], chosen["subject"]) == ("n-gram+", "type-count")
+    assert (named["pruning"], named["subject"]) == ("n-gram", "type-count")

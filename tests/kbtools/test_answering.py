@@ -1,14 +1,28 @@
 """Answering: from a question to its answers, and what a caller may get wrong."""
 
+import pickle
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kbtools.answering import Answerer, open_kb
-from kbtools.errors import BrokenPlugin, KBMissing, UnknownPlugin
+from kbtools.errors import (
+    BadArgument,
+    BrokenPlugin,
+    KBMissing,
+    ModelMissing,
+    ModelUnusable,
+    UnknownDevice,
+    UnknownPlugin,
+)
+from kbtools.explaining import explain
+from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.system import System, keep_system
 from tests.conftest import World
 
 every_pruner = pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
@@ -110,3 +124,106 @@ def test_an_unknown_backend_is_named(tmp_path: Path) -> None:
         open_kb(tmp_path, backend="sqlite")
     with pytest.raises(BrokenPlugin, match="no class"):
         open_kb(tmp_path, backend="kbtools.results:JSON_VERSION")
+
+
+def test_zero_and_none_give_all_candidates(sample: Answerer) -> None:
+    whole = sample.query("who wrote it or hamlet", top=None)
+    assert sample.query("who wrote it or hamlet", top=0).candidates == whole.candidates
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"top": -1}, "top is a whole number, 0 for all, found -1"),
+        ({"top": 2.5}, "top is a whole number, 0 for all, found 2.5"),
+        ({"top": True}, "top is a whole number, 0 for all, found True"),
+        ({"answers": -3}, "answers is a whole number, 0 for all, found -3"),
+        ({"answers": "all"}, "answers is a whole number, 0 for all, found 'all'"),
+        ({"abstain": float("nan")}, "abstain is a confidence from 0 to 1, found nan"),
+        ({"abstain": 1.5}, "abstain is a confidence from 0 to 1, found 1.5"),
+        ({"abstain": "0.5"}, "abstain is a confidence from 0 to 1, found '0.5'"),
+        ({"pruning": 1}, "pruning is a name, found 1"),
+        ({"scorer": ["lexical"]}, r"scorer is a name, found \['lexical'\]"),
+        ({"subject": 0}, "subject is a name, found 0"),
+        ({"text": None}, "a question is a str, found None"),
+        ({"text": b"who"}, "a question is a str, found b'who'"),
+    ],
+)
+def test_an_argument_that_cannot_be_is_one_sentence(
+    tiny_memory: KnowledgeBase, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadArgument, match=f"^{message}$"):
+        Answerer(tiny_memory).query(**({"text": "who"} | arguments))
+
+
+def test_questions_are_not_one_text(tiny_memory: KnowledgeBase) -> None:
+    with pytest.raises(BadArgument, match="found one str; use query"):
+        Answerer(tiny_memory).query_many("who")
+
+
+def test_a_folder_of_models_or_a_device_that_is_not_there_is_refused(sample_path: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelMissing, match="no folder of models; make one with kbtools train"):
+        open_kb(sample_path, models=tmp_path / "none")
+    with pytest.raises(UnknownDevice, match="no device 'gpu'; known: cpu"):
+        open_kb(sample_path, device="gpu")
+
+
+def test_a_question_is_asked_with_what_training_chose(sample_memory: Answerer, tmp_path: Path) -> None:
+    keep_system(tmp_path, System("n-gram+", "lexical", "fact-count", "crf"))
+    answerer = Answerer(sample_memory.kb, models=tmp_path)
+
+    chosen = answerer.query("who wrote it")
+    named = answerer.query("who wrote it", pruning="n-gram", subject="popularity")
+
+    assert (chosen.pruning, chosen.scorer, chosen.subject) == ("n-gram+", "lexical", "fact-count")
+    assert (named.pruning, named.scorer, named.subject) == ("n-gram", "lexical", None)
+    assert (answerer.tagger, Answerer(sample_memory.kb, models=tmp_path, tagger="bigru-crf").tagger) == (
+        "crf", "bigru-crf",
+    )  # fmt: skip
+
+
+def test_a_damaged_record_of_what_training_chose_names_its_cure(sample_memory: Answerer, tmp_path: Path) -> None:
+    (tmp_path / "query.msgpack").write_bytes(b"x")
+
+    with pytest.raises(ModelUnusable, match=r"query\.msgpack: damaged.*choose again with kbtools train"):
+        Answerer(sample_memory.kb, models=tmp_path)
+
+
+@pytest.mark.parametrize("text", ["it's " * 800, "a.b " * 2_000, "it's " * 200_000, "¿Qué? " * 100_000])
+def test_a_long_question_is_read_up_to_a_limit_that_is_told(sample_memory: Answerer, text: str) -> None:
+    begun = time.perf_counter()
+    result = sample_memory.query("who wrote hamlet " + text, top=1)
+
+    assert time.perf_counter() - begun < 5
+    assert result.candidates[0].subject_name == "Hamlet"
+    assert len(text) - 2_500 < result.unread < len(text)
+    assert f"only the first 500 words and marks are read: {result.unread:,} characters are not" in explain(result)
+
+
+def test_a_question_of_as_many_tokens_as_are_read_is_read_whole(sample_memory: Answerer) -> None:
+    assert [sample_memory.query("who " * count).unread for count in (499, 500, 501)] == [0, 0, 3]
+
+
+class ByPath(EmbeddedKB):
+    """A knowledge base that is opened again where it is unpickled, and tells when it is closed."""
+
+    closed = False
+
+    def __reduce__(self) -> tuple[type["ByPath"], tuple[Path]]:
+        return ByPath, (self.path,)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_an_answerer_pickles_and_closes(sample_path: Path, tmp_path: Path) -> None:
+    keep_system(tmp_path, System("n-gram+", "lexical", None, "crf"))
+    kb = ByPath(sample_path)
+    with Answerer(kb, models=tmp_path) as answerer:
+        expected = answerer.query("who wrote it")
+        copied = pickle.loads(pickle.dumps(answerer))
+    assert kb.closed
+
+    found = copied.query("who wrote it")
+
+    assert replace(found, milliseconds=None) == replace(expected, milliseconds=None)

@@ -1,5 +1,7 @@
 """Explanations: every candidate says its mention, its rung and every part of its score."""
 
+from dataclasses import replace
+
 import pytest
 
 from kbtools.answering import Answerer
@@ -39,8 +41,8 @@ def test_every_part_has_its_line_and_they_sum_to_the_last(sample: Answerer) -> N
 
 def test_a_part_that_a_plugin_adds_is_shown_by_its_name(sample: Answerer) -> None:
     (found, *_) = sample.query("harry potter").candidates
-    found.parts["novelty"] = 0.25
-    assert "+0.2500  novelty: novelty" in explain_candidate(found)
+    more = replace(found, parts={**found.parts, "novelty": 0.25})
+    assert "+0.2500  novelty: novelty" in explain_candidate(more)
 
 
 def test_every_rung_has_its_words() -> None:

@@ -1,8 +1,11 @@
 """The JSON contract: the same keys and types for every pruner and backend, offsets into the question as given."""
 
+import copy
 import json
 import math
-from dataclasses import FrozenInstanceError, asdict
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +13,29 @@ import pytest
 
 import kbtools
 from kbtools.answering import Answerer
+from kbtools.explaining import explain
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.questions import read_annotated
+from kbtools.ranking.weights import DEFAULT, Weights, ranking_key
 from kbtools.results import Answer, Candidate, Mention, Result
 from kbtools.text.rungs import Rung
 
 every_pruner = pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
 
 RESULT = {
+    "json_version": int,
     "question": str,
+    "unread": int,
     "pruning": str,
+    "tagger": str | None,
     "scorer": str,
+    "subject": str | None,
+    "weights": dict,
     "candidates": list,
     "tied": int,
+    "without_facts": list,
     "answers": list,
+    "answers_total": int,
     "milliseconds": float,
 }
 CANDIDATE = {
@@ -38,6 +51,16 @@ CANDIDATE = {
 MENTION = {"text": str, "start": int, "end": int}
 ANSWER = {"id": str, "name": str | None}
 PARTS = ["relation", "mention", "rung", "similarity", "popularity"]
+CHANGES: list[Callable[[Any], object]] = [
+    lambda numbers: numbers.__setitem__("rung", 1.0),
+    lambda numbers: numbers.__delitem__("rung"),
+    lambda numbers: numbers.__ior__({}),
+    lambda numbers: numbers.clear(),
+    lambda numbers: numbers.pop("rung"),
+    lambda numbers: numbers.popitem(),
+    lambda numbers: numbers.setdefault("rung", 1.0),
+    lambda numbers: numbers.update(rung=1.0),
+]
 QUESTIONS = [
     "who created the character harry potter",
     "where is nizke tatry",
@@ -63,7 +86,8 @@ def check(record: dict[str, Any], keys: dict[str, Any]) -> None:
 def test_every_record_has_the_keys_and_types_of_the_contract(sample: Answerer, pruning: str) -> None:
     for record in records(sample, pruning):
         check(record, RESULT)
-        assert (record["pruning"], record["scorer"]) == (pruning, "lexical")
+        assert (record["json_version"], record["pruning"], record["scorer"]) == (2, pruning, "lexical")
+        assert (record["subject"], record["tagger"]) == (None, None)
         for candidate in record["candidates"]:
             check(candidate, CANDIDATE)
             check(candidate["mention"], MENTION)
@@ -123,15 +147,22 @@ def test_the_text_of_a_mention_is_what_its_offsets_cut_out(sample: Answerer, exa
 def test_a_question_without_candidates_gives_empty_lists(sample: Answerer) -> None:
     record = sample.query("zebra crossing").to_json() | {"milliseconds": 0.0}
     assert record == {
+        "json_version": 2,
         "question": "zebra crossing",
+        "unread": 0,
         "pruning": "n-gram-idf",
+        "tagger": None,
         "scorer": "lexical",
+        "subject": None,
+        "weights": asdict(DEFAULT),
         "candidates": (),
         "tied": 0,
+        "without_facts": (),
         "answers": (),
+        "answers_total": 0,
         "milliseconds": 0.0,
     }
-    assert json.dumps(record).count("[]") == 2
+    assert json.dumps(record).count("[]") == 3
 
 
 def test_the_python_api_gives_the_same_record_as_frozen_dataclasses(sample_path: Path) -> None:
@@ -140,7 +171,7 @@ def test_the_python_api_gives_the_same_record_as_frozen_dataclasses(sample_path:
     assert isinstance(result.candidates[0], kbtools.Candidate)
     assert isinstance(result.candidates[0].mention, kbtools.Mention)
     assert isinstance(result.answers[0], kbtools.Answer)
-    assert result.to_json() == asdict(result)
+    assert result.to_json().items() <= ({"json_version": 2} | asdict(result)).items()
     with pytest.raises(FrozenInstanceError):
         result.tied = 7  # type: ignore[misc]
 
@@ -150,4 +181,41 @@ def test_a_record_can_be_rebuilt_from_its_json(sample: Answerer) -> None:
     record = json.loads(json.dumps(result.to_json(), ensure_ascii=False))
     candidates = tuple(Candidate(**(one | {"mention": Mention(**one["mention"])})) for one in record["candidates"])
     answers = tuple(Answer(**one) for one in record["answers"])
-    assert Result(**(record | {"candidates": candidates, "answers": answers})) == result
+    del record["json_version"]
+    rebuilt = {"candidates": candidates, "answers": answers, "without_facts": tuple(record["without_facts"])}
+    assert Result(**(record | rebuilt)) == result
+
+
+def test_a_result_cannot_be_changed_and_has_a_hash(sample: Answerer) -> None:
+    result = sample.query("who wrote it")
+    for numbers in (result.weights, result.candidates[0].parts):
+        for change in CHANGES:
+            with pytest.raises(TypeError, match="a result cannot be changed"):
+                change(numbers)
+    assert len({result, replace(result), pickle.loads(pickle.dumps(result)), copy.deepcopy(result)}) == 1
+    assert len({result, replace(result, tied=7)}) == 2
+
+
+def test_two_systems_never_give_one_record(sample_memory: Answerer) -> None:
+    other = Answerer(sample_memory.kb)
+    other.weights_by_key = {ranking_key(pruning="n-gram-idf", scorer="lexical", subject=None): Weights(mention=0.5)}
+    results = [
+        sample_memory.query("?", top=1),
+        other.query("?", top=1),
+        sample_memory.query("?", top=1, subject="fact-count"),
+        sample_memory.query("?", top=1, pruning="n-gram"),
+    ]
+    assert len({json.dumps(result.to_json() | {"milliseconds": 0}) for result in results}) == 4
+
+
+def test_the_names_of_a_question_that_are_subjects_of_no_fact_are_told(tiny: KnowledgeBase) -> None:
+    result = Answerer(tiny).query("what is atlantis")
+    assert (result.candidates, result.without_facts) == ((), ("Atlantis",))
+    assert explain(result).splitlines()[-1] == "  no candidates: what is named 'Atlantis' is the subject of no fact"
+
+
+@pytest.mark.parametrize(("answers", "given"), [(1, 1), (2, 2), (20, 3), (0, 3), (None, 3)])
+def test_answers_are_limited_and_counted(tiny: KnowledgeBase, answers: int | None, given: int) -> None:
+    result = Answerer(tiny).query("what genre is ac/dc", answers=answers)
+    assert [answer.id for answer in result.answers] == ["m.0gblues", "m.0ghard", "m.0grock"][:given]
+    assert result.answers_total == 3

@@ -7,17 +7,23 @@ import numpy as np
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.comparison.abstention import Abstainer, read_calibration
+from kbtools.comparison.abstention import read_calibration
 from kbtools.comparison.calibration import Calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import Run
 from kbtools.errors import RunMismatch, RunUnusable
+from kbtools.explaining import verdict
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.questions import read_annotated
+from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights, ranking_key
 
 STEEP = Calibration(np.array([0.5, 0.6]), np.array([0.1, 0.9]))
+
+
+def system(pruning: str) -> System:
+    return System(pruning, "lexical", None, "")
 
 
 @pytest.fixture(scope="module")
@@ -31,61 +37,56 @@ def test_confidence_is_that_of_the_cell(calibrated: Run, sample_memory: Answerer
     cell = calibrated.cells[Cell("n-gram+", "lexical", "popularity")]
     questions = list(read_annotated(examples / "sample.test.txt"))
 
-    results = [sample_memory.query(one.text, pruning="n-gram+", top=None) for one in questions]
+    results = [sample_memory.query(one.text, pruning="n-gram+", abstain=0) for one in questions]
 
-    assert [Abstainer(0).confidence(one) for one in results] == pytest.approx(cell["confidence"].tolist(), abs=1e-4)
+    assert [one.confidence for one in results] == pytest.approx(cell["confidence"].tolist(), abs=1e-4)
 
 
 def test_an_unsure_result_keeps_its_candidates_and_loses_its_answers(sample_memory: Answerer) -> None:
-    result = sample_memory.query("who wrote it", top=None)
+    result = sample_memory.query("who wrote it", top=2, abstain=0.9)
 
-    judged = Abstainer(0.9).judge(result, top=2)
-
-    assert (len(judged.result.candidates), judged.result.answers, judged.answered) == (2, (), False)
-    assert judged.sentence == "no answer: confidence 0.57"
+    assert (len(result.candidates), result.answers, result.answers_total, result.answered) == (2, (), 0, False)
+    assert verdict(result) == "no answer: confidence 0.57"
 
 
 def test_a_sure_result_keeps_its_answers(sample_memory: Answerer) -> None:
-    result = sample_memory.query("who wrote it", top=None)
+    result = sample_memory.query("who wrote it", abstain=0.5)
 
-    judged = Abstainer(0.5).judge(result, top=None)
-
-    assert (judged.result, judged.answered) == (result, True)
+    assert (result.answers, result.answered) == (sample_memory.query("who wrote it").answers, True)
 
 
 def test_confidence_is_calibrated(sample_memory: Answerer) -> None:
-    result = sample_memory.query("who wrote it", top=None)
-
-    raw, calibrated = Abstainer(0).confidence(result), Abstainer(0, STEEP).confidence(result)
+    raw = sample_memory.query("who wrote it", abstain=0).confidence
+    calibrated = sample_memory.query("who wrote it", abstain=0, calibration=STEEP).confidence
 
     assert calibrated == pytest.approx(0.1 + 8 * (raw - 0.5))
 
 
 def test_no_candidates_give_no_answer_at_any_confidence(sample_memory: Answerer) -> None:
-    judged = Abstainer(0).judge(sample_memory.query("zzz", top=None), top=None)
+    result = sample_memory.query("zzz", abstain=0)
 
-    assert (judged.confidence, judged.answered) == (0.0, False)
+    assert (result.confidence, result.answered) == (0.0, False)
 
 
 def test_a_calibrated_cell_is_read(calibrated: Run, sample_memory: Answerer) -> None:
-    found = read_calibration(calibrated.folder, sample_memory, pruning="n-gram+", scorer="lexical")
+    found = read_calibration(calibrated.folder, sample_memory, system("n-gram+"))
 
     assert 0 <= found.correct.min() <= found.correct.max() <= 1
 
 
 def test_a_cell_that_was_not_compared_is_named(calibrated: Run, sample_memory: Answerer) -> None:
     with pytest.raises(RunUnusable, match="n-gram / lexical / popularity is not calibrated there"):
-        read_calibration(calibrated.folder, sample_memory, pruning="n-gram", scorer="lexical")
+        read_calibration(calibrated.folder, sample_memory, system("n-gram"))
 
 
 def test_a_run_without_validation_questions_calibrates_nothing(sample_run: Run, sample_memory: Answerer) -> None:
     with pytest.raises(RunUnusable, match="run kbtools compare --valid"):
-        read_calibration(sample_run.folder, sample_memory, pruning="n-gram", scorer="lexical")
+        read_calibration(sample_run.folder, sample_memory, system("n-gram"))
 
 
 def test_a_calibration_of_another_knowledge_base_is_refused(calibrated: Run, tiny_memory: KnowledgeBase) -> None:
     with pytest.raises(RunMismatch, match=r"compared on the knowledge base sample\.kb, not on this one"):
-        read_calibration(calibrated.folder, Answerer(tiny_memory), pruning="n-gram+", scorer="lexical")
+        read_calibration(calibrated.folder, Answerer(tiny_memory), system("n-gram+"))
 
 
 def test_a_calibration_of_other_models_is_refused(
@@ -97,7 +98,7 @@ def test_a_calibration_of_other_models_is_refused(
     (tmp_path / "models" / "relation" / "lexical" / "weights").write_text("other", encoding="utf-8")
 
     with pytest.raises(RunMismatch, match="was compared with other models or weights than these"):
-        read_calibration(run.folder, answerer, pruning="n-gram+", scorer="lexical")
+        read_calibration(run.folder, answerer, system("n-gram+"))
 
 
 def test_a_calibration_of_other_weights_is_refused(calibrated: Run, sample_memory: Answerer) -> None:
@@ -105,4 +106,4 @@ def test_a_calibration_of_other_weights_is_refused(calibrated: Run, sample_memor
     answerer.weights_by_key = {ranking_key(pruning="n-gram+", scorer="lexical", subject=None): Weights(relation=0.5)}
 
     with pytest.raises(RunMismatch, match="was compared with other models or weights than these"):
-        read_calibration(calibrated.folder, answerer, pruning="n-gram+", scorer="lexical")
+        read_calibration(calibrated.folder, answerer, system("n-gram+"))

@@ -1,0 +1,42 @@
+"""The limits of a result: how many candidates and answers it gives, and from which confidence on it answers."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kbtools.errors import BadArgument
+
+if TYPE_CHECKING:
+    from kbtools.comparison.calibration import Calibration
+
+TOP = 10
+ANSWERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Checked limits; 0 and None give all. A calibration makes confidence the share that is right.
+
+    Raises BadArgument for what is no limit.
+    """
+
+    top: int | None = TOP
+    answers: int | None = ANSWERS
+    abstain: float | None = None
+    calibration: "Calibration | None" = None
+
+    def __post_init__(self) -> None:
+        for name in ("top", "answers"):
+            limit = getattr(self, name)
+            if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+                raise BadArgument(f"{name} is a whole number, 0 for all, found {limit!r}", name=name)
+            object.__setattr__(self, name, limit or None)
+        if self.abstain is not None and not (isinstance(self.abstain, int | float) and 0 <= self.abstain <= 1):
+            raise BadArgument(f"abstain is a confidence from 0 to 1, found {self.abstain!r}", name="abstain")
+
+    def confidence(self, share: float) -> float | None:
+        """Give the confidence in a winner of this share of its pool; nothing where no threshold is set."""
+        if self.abstain is None or self.calibration is None:
+            return None if self.abstain is None else share
+        return float(self.calibration.apply(np.array([share]))[0])

@@ -1,0 +1,84 @@
+"""A question with its ranked pool, and how candidates and answers are written out of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import is_literal, literal_text
+from kbtools.linking.links import Link
+from kbtools.linking.strict import link_strictly, with_facts
+from kbtools.ranking.order import Ranking
+from kbtools.ranking.pools import Pools
+from kbtools.ranking.system import System
+from kbtools.results import Answer, Candidate, Mention
+from kbtools.text.question import Question
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedPool:
+    """A question with its links, its ranked pool, and the seconds that took."""
+
+    question: Question
+    system: System
+    links: list[Link]
+    pool: Pools
+    ranking: Ranking
+    seconds: float
+
+    @property
+    def best_pair(self) -> tuple[int, int] | None:
+        """Give the subject and relation that stand first, as rows."""
+        if not self.ranking.best:
+            return None
+        first = self.ranking.best[0]
+        return int(self.pool.subject_of_pair[first]), int(self.pool.relation_of_pair[first])
+
+    def names_without_facts(self, kb: KnowledgeBase) -> tuple[str, ...]:
+        """List the names in a question without candidates that belong to subjects of no fact."""
+        if self.pool.pairs:
+            return ()
+        links = link_strictly(kb, self.question)
+        factual = {id(link) for link in with_facts(kb, links)}
+        return tuple(dict.fromkeys(link.name for link in links if id(link) not in factual))
+
+    def candidates(self, kb: KnowledgeBase) -> tuple[Candidate, ...]:
+        """Write out the best candidates of a pool."""
+        pool, ranking = self.pool, self.ranking
+        best = np.array(ranking.best, dtype=np.int64)
+        subjects = pool.subject_of_pair[best]
+        ids, names = kb.ids(subjects), kb.names(subjects)
+        candidates = []
+        for position, subject, name in zip(ranking.best, ids, names, strict=True):
+            link = self.links[pool.link_of_pair[position]]
+            candidates.append(
+                Candidate(
+                    subject=subject,
+                    subject_name=name,
+                    relation=kb.relations[int(pool.relation_of_pair[position])],
+                    score=float(ranking.scores[position]),
+                    mention=Mention(self.question.text[link.start : link.end], link.start, link.end),
+                    matched_name=link.name,
+                    rung=link.rung.label,
+                    parts={part: round(float(values[position]), 6) for part, values in ranking.parts.items()},
+                )
+            )
+        return tuple(candidates)
+
+    def answers(self, kb: KnowledgeBase, *, limit: int | None) -> tuple[tuple[Answer, ...], int]:
+        """Fetch the objects of the first candidate, by id, and count all of them.
+
+        Every home numbers its entities in the order of their ids, so that the first rows are the first ids, and the
+        names of a million objects are not fetched for twenty.
+        """
+        pair = self.best_pair
+        if pair is None:
+            return (), 0
+        objects = kb.objects_of(*pair)
+        first = objects[:limit]
+        named = zip(kb.ids(first), kb.names(first), strict=True)
+        answers = (
+            Answer(entity, name if name or not is_literal(entity) else literal_text(entity))
+            for entity, name in sorted(named, key=lambda pair: pair[0])
+        )
+        return tuple(answers), len(objects)

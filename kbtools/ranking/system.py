@@ -1,0 +1,38 @@
+"""The system that answers a question, by the names of its parts, and the file where training records its choice."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kbtools.errors import KBUnusable, ModelUnusable
+from kbtools.storage import read_record, write_record
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-query", 1
+FILE = "query.msgpack"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A pruner with the tagger that may guide it, relation scorers and a subject scorer; without one, popularity."""
+
+    pruning: str
+    scorer: str
+    subject: str | None
+    tagger: str
+
+
+def read_system(models: Path | None) -> System | None:
+    """Read what training chose for a folder of models, nothing if it did not; raise ModelUnusable for a damaged one."""
+    if models is None or not (models / FILE).is_file():
+        return None
+    cure = "choose again with kbtools train"
+    try:
+        return System(**read_record(models / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure=cure))
+    except (KBUnusable, TypeError) as error:
+        raise ModelUnusable(
+            f"{models / FILE}: damaged, or of another version; {cure}", path=str(models / FILE)
+        ) from error
+
+
+def keep_system(models: Path, system: System) -> None:
+    """Record what training chose, for later questions over the same models."""
+    write_record(models / FILE, asdict(system), name=FORMAT_NAME, version=FORMAT_VERSION)
