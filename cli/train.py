@@ -45,6 +45,7 @@ def command(
         return
     if path is None or train is None or valid is None or models is None:
         raise click.UsageError("give --kb, --train, --valid and --out, or the name of a part")
+    from kbtools.ranking.system import System, keep_system
     from kbtools.scorers.distributed import rank
     from kbtools.scorers.splits import Splits
     from kbtools.scorers.training import train_profile
@@ -61,11 +62,12 @@ def command(
         return
     plan = PLANS[profile]
     ranked_by = plan.ranked_by if kb.types else None
-    answerer = open_home(path, elasticsearch, models=models, tagger=plan.tagger, device=device)
-    query: dict[str, Any] = {"pruning": plan.pruning, "scorer": ",".join(plan.relations), "subject": ranked_by}
-    show_chosen(tune_weights(answerer, valid, models=models, **query))
-    options = " ".join(f"--{name} {value}" for name, value in {**query, "tagger": plan.tagger}.items() if value)
-    say(f"now ask: kbtools query --kb {path} --models {models} {options} QUESTION")
+    system = System(plan.pruning, ",".join(plan.relations), ranked_by, plan.tagger)
+    keep_system(models, system)
+    answerer = open_home(path, elasticsearch, models=models, device=device)
+    names: dict[str, Any] = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
+    show_chosen(tune_weights(answerer, valid, models=models, **names))
+    say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
 
 
 @command.result_callback()

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+
+from kbtools.scorers.profiles import PLANS
 
 SMALL = ("--words", "random", "--dim", "16", "--epochs", "2", "--batch", "16")
 
@@ -40,6 +43,10 @@ def test_scorers_are_trained_and_queried(train: Callable[..., Result], sample_pa
     assert trained.stdout.count(": trained, ") == 2
     assert trained.stderr.count("  epoch 2: loss ") == 2
     assert answered.exit_code == 0, answered.output
+    record = json.loads(answered.stdout)
+    assert [record[name] for name in ("pruning", "tagger", "scorer", "subject")] == [
+        plan.pruning, plan.tagger, ",".join(plan.relations), plan.ranked_by,
+    ]  # fmt: skip
 
 
 def test_a_second_run_has_nothing_to_do(train: Callable[..., Result]) -> None:
@@ -72,12 +79,17 @@ def test_a_profile_is_trained_in_one_go(sample_path: Path, examples: Path, tmp_p
     trained = CliRunner().invoke(main, run)
     again = CliRunner().invoke(main, run)
     asked = trained.stdout.splitlines()[-1].removeprefix("now ask: kbtools ").removesuffix(" QUESTION").split(" ")
-    answered = CliRunner().invoke(main, [*asked, "who wrote dune"])
+    answered = CliRunner().invoke(main, [*asked, "--json", "who wrote dune"])
+    plan = PLANS[profile]
 
     assert trained.exit_code == 0, trained.output
     assert trained.stdout.count(": trained, ") >= 3
     assert again.stdout.count(": already trained, ") == trained.stdout.count(": trained, ")
     assert answered.exit_code == 0, answered.output
+    record = json.loads(answered.stdout)
+    assert [record[name] for name in ("pruning", "tagger", "scorer", "subject")] == [
+        plan.pruning, plan.tagger, ",".join(plan.relations), plan.ranked_by,
+    ]  # fmt: skip
 
 
 def test_without_files_or_a_part_there_is_nothing_to_train() -> None:
