@@ -1,7 +1,7 @@
 """A result in words: its candidates and answers a line each, and why every candidate stands where it does."""
 
 from kbtools.results import Candidate, Result
-from kbtools.text.question import MOST_TOKENS
+from kbtools.text.question import MOST_RUNS
 
 MATCHES = {
     "exact": "is exactly the name {name!r}",
@@ -57,7 +57,7 @@ def closing_lines(result: Result) -> list[str]:
     """Say what was answered, what was withheld, and what of the question was not read."""
     lines = []
     if result.unread:
-        lines.append(f"  only the first {MOST_TOKENS} words and marks are read: {result.unread:,} characters are not")
+        lines.append(f"  only the first {MOST_RUNS:,} words and marks are read: {result.unread:,} characters are not")
     if not result.candidates:
         lines.append(f"  {why_empty(result)}")
     elif result.answered is not False:

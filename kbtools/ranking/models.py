@@ -127,7 +127,7 @@ def make_plugin(
         return construct(name, lambda: plugin(untrained))
     if models is None:
         raise ModelMissing(
-            f"{name!r} is trained: name the folder that holds its model (--models, models=), "
+            f"{name!r} is trained: name the folder that holds its model with --models (models= in Python), "
             f"or make one with kbtools train {part}",
             name=name,
         )

@@ -1,29 +1,44 @@
 """A question as given, its tokens, and which of its words name the subject."""
 
+import re
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import islice
 
 from kbtools.text.tokens import Token, tokenise
 
-MOST_TOKENS = 500
-"""Words and marks of a question that are read. What is asked grows with their square, since each mention is scored
-beside all other words: 500 of them take 0.1 s, 2,400 took 2 s; the longest question of SimpleQuestions has 36 words."""
+MOST_RUNS = 10_000
+"""Runs of letters or of marks that are read of a question; the longest of SimpleQuestions has 36 words."""
+
+REACH = 64
+"""Words on either side of a mention that speak of the relation, more than a question of SimpleQuestions has. Without
+a limit, scoring every mention beside all other words grows with the square: 2 s for 4,000 characters."""
+
+RUN = re.compile(r"\w+|[^\w\s]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as given, and its tokens: the first `MOST_TOKENS` of a longer one."""
+    """A question as given, and the tokens of what is read of it: all but the end of a very long one."""
 
     text: str
     tokens: tuple[Token, ...]
 
     @classmethod
     def read(cls, text: str) -> "Question":
-        return cls(text, tuple(tokenise(text)[:MOST_TOKENS]))
+        return cls(text, tuple(tokenise(text[: end_of_reading(text)])))
 
     @property
     def unread(self) -> int:
-        """Count the characters behind the last token that is read, spaces at the end left out."""
-        return len(self.text[self.tokens[-1].end :].strip()) if len(self.tokens) == MOST_TOKENS else 0
+        """Count the characters that are not read, spaces at the ends left out."""
+        return len(self.text[end_of_reading(self.text) :].strip())
+
+
+def end_of_reading(text: str) -> int:
+    """Find where the last run ends that is read."""
+    if len(text) <= MOST_RUNS:
+        return len(text)
+    return next((run.end() for run in islice(RUN.finditer(text), MOST_RUNS - 1, None)), len(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +50,14 @@ class MarkedQuestion:
     end: int
 
     def words(self, *, symbol: str | None = None) -> list[str]:
-        """List the words of the question, with one symbol in the mention's place if one is given."""
+        """List the words around the mention, within reach, with one symbol in its place if one is given."""
         words = []
-        for token in self.question.tokens:
+        tokens = self.question.tokens
+        if len(tokens) > REACH:
+            first = bisect_left(tokens, self.start, key=lambda token: token.start)
+            last = bisect_left(tokens, self.end, key=lambda token: token.start)
+            tokens = tokens[max(first - REACH, 0) : last + REACH]
+        for token in tokens:
             if token.is_word:
                 mentioned = symbol is not None and self.start <= token.start and token.end <= self.end
                 words.append(str(symbol) if mentioned else token.text)
