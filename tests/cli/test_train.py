@@ -1,9 +1,9 @@
 """The command trains, says how it went, and turns mistakes into one sentence."""
 
+import json
 import re
 import subprocess
 import sys
-import json
 from collections.abc import Callable
 from pathlib import Path
 
