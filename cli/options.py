@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import click
 
-from kbtools.errors import MissingDependency
 from kbtools.pruning.pruners import DEFAULT
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -87,12 +86,8 @@ def models_option(command: Command) -> Command:
 def check_device(context: click.Context, option: click.Parameter, name: str) -> str:
     """Raise UnknownDevice before anything is done for a device that this machine does not have."""
     if name != "cpu":
-        try:
-            from kbtools.scorers.devices import resolve_device
-        except ModuleNotFoundError as error:
-            raise MissingDependency(
-                f"--device {name} needs torch; install it with pip install 'kbtools[cpu]'", module="torch"
-            ) from error
+        from kbtools.scorers.devices import resolve_device
+
         resolve_device(name)
     return name
 

@@ -130,6 +130,7 @@ def test_a_mistake_is_one_sentence(
 def test_without_torch_a_command_says_how_to_get_it(
     sample_path: Path, examples: Path, tmp_path: Path, words: str
 ) -> None:
+    (tmp_path / "models").mkdir()
     places = {"KB": str(sample_path), "QUESTIONS": str(examples / "sample.valid.txt"), "OUT": str(tmp_path / "models")}
     arguments = [places.get(word, word) for word in words.split()]
     hide = "import sys; sys.modules['torch'] = None; from kbtools.cli.main import main; main()"
