@@ -76,6 +76,16 @@ def test_ties_are_those_of_queries(outcomes: dict[str, np.ndarray], results: lis
     assert outcomes["tied"].tolist() == [result.tied for result in results]
 
 
+def test_right_relations_are_counted_among_the_tied(
+    outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion]
+) -> None:
+    expected = [
+        sum(found.relation == one.relation for found in tied(result)) for result, one in zip(results, gold, strict=True)
+    ]
+
+    assert outcomes["right_relations"].tolist() == expected
+
+
 def test_ties_are_broken_by_id_at_both_ends(
     outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion]
 ) -> None:

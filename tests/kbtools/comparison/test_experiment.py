@@ -11,6 +11,7 @@ from kbtools.answering import Answerer
 from kbtools.comparison import column_store, gold, outcomes, run_folder
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
+from kbtools.comparison.lost_questions import Cause, read_examples
 from kbtools.comparison.report.markup import markdown_page
 from kbtools.comparison.report.sections import make_sections
 from kbtools.comparison.report.summary import make_report
@@ -393,3 +394,14 @@ def test_examples_of_a_cell_that_is_another_now_are_removed(
     after = {path.name for path in (run.folder / "errors").iterdir()}
     assert before - after == {name for name in before if "mine" in name}
     assert after
+
+
+def test_as_many_examples_of_a_cause_are_written_as_asked_for(answerer: Answerer, request_for: Ask) -> None:
+    run = compare(answerer, request_for(errors=1))
+    cell = Cell("n-gram", "lexical", "fact-count")
+
+    causes = [example["cause"] for example in read_examples(run.folder, cell)]
+
+    lost = np.unique(run.causes(cell))
+    assert sorted(causes) == sorted(Cause(cause).label for cause in lost if cause != Cause.NONE)
+    assert len(causes) < np.count_nonzero(run.causes(cell))

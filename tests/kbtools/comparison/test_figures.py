@@ -15,6 +15,7 @@ from kbtools.answering import Answerer
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.figures import SHARES, cell_figures, quotient, run_figures
+from kbtools.comparison.gold_pools import count_namesakes
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, find_causes
 from kbtools.comparison.run_folder import Run
@@ -22,6 +23,7 @@ from kbtools.comparison.significance import Resamples, compare_cells, interval, 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
 from kbtools.questions import AnnotatedQuestion, read_annotated
+from kbtools.ranking.pools import Pools
 from tests.conftest import World
 
 GRID = Grid(("n-gram", "n-gram+"))
@@ -309,3 +311,31 @@ def test_a_difference_that_no_resample_turns_is_as_sure_as_the_rounds_allow() ->
     (found,) = compare_cells({ONE: np.ones(9), OTHER: np.zeros(9)}, Resamples(9, rounds=99))
 
     assert found.bootstrap == 2 / 100
+
+
+def test_differences_are_resampled_in_pairs() -> None:
+    generator, resamples = np.random.default_rng(1), Resamples(50)
+    one, other = generator.random(50), generator.random(50)
+
+    (found,) = compare_cells({ONE: one, OTHER: other}, resamples)
+
+    assert (found.low, found.high) == pytest.approx(interval(resamples.sums((one - other)[:, None])[:, 0] / 50))
+
+
+@pytest.mark.parametrize(
+    ("similarity", "rung", "namesakes"),
+    [((90, 90), (7, 7), [2, 2]), ((90, 85), (7, 7), [1, 1]), ((90, 90), (6, 7), [1, 1])],
+)
+def test_namesakes_are_linked_alike(similarity: tuple[int, int], rung: tuple[int, int], namesakes: list[int]) -> None:
+    zero = np.zeros(2, dtype=np.int64)
+    pools = Pools(
+        counts={"link": np.array([2]), "mention": np.array([1]), "subject": np.array([2]), "relation": np.array([1]),
+                "pair": np.array([2])},
+        link_start=zero, link_end=zero + 4, link_rung=np.array(rung), link_similarity=np.array(similarity, dtype=float),
+        link_weight=np.zeros(2), mention_start=zero[:1], mention_end=zero[:1] + 4,
+        subject=np.array([5, 6], dtype=np.uint32), subject_link=np.array([0, 1]), subject_mention=zero,
+        subject_facts=zero + 1, relation=np.array([3], dtype=np.uint32), pair_subject=np.array([0, 1]),
+        pair_relation=zero,
+    )  # fmt: skip
+
+    assert count_namesakes(pools).tolist() == namesakes
