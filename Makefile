@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 # Absolute, for commands that run in another folder.
 AT := $(abspath $(BIN))
 KBTOOLS := $(BIN)/kbtools
+# Marks of what is installed: kbtools alone, and all that its tests need.
+CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 SAMPLE := --facts examples/sample.facts.txt --names examples/sample.names.txt --types examples/sample.types.txt
 ROOMS := scorers indexers cli
@@ -18,7 +20,7 @@ ROOMS := scorers indexers cli
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-demo: $(READY) ## index the sample knowledge base and ask it a few questions
+demo: $(CORE) ## index the sample knowledge base and ask it a few questions
 	$(KBTOOLS) index $(SAMPLE) --out build/sample.kb
 	$(KBTOOLS) info build/sample.kb
 	$(KBTOOLS) query --kb build/sample.kb "who created the character harry potter"
@@ -85,11 +87,15 @@ wheel: $(READY)
 		&& kbtools query --kb sample.kb "who created the character harry potter"; } > smoke.log 2>&1 \
 		|| { cat smoke.log >&2; exit 1; }
 
+$(CORE): setup.cfg pyproject.toml | $(BIN)/python
+	@$(BIN)/python -m pip install -qq --editable .
+	@touch $@
+
 # Torch first, and this one: any other that satisfies the extra may bring gigabytes with it.
 $(READY): setup.cfg pyproject.toml | $(BIN)/python
 	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install -qq 'torch==2.13.0'
 	@$(BIN)/python -m pip install -qq --editable '.[dev,cpu,crf]'
-	@touch $@
+	@touch $(CORE) $@
 
 $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)

@@ -116,6 +116,12 @@ class EmbeddedKB(BackendDefaults):
         """Pickle by path: whoever unpickles it opens the folder."""
         return EmbeddedKB, (self.path.absolute(),)
 
+    def close(self) -> None:
+        """Let go of every file; others in this process that have the folder open keep what they share."""
+        kept = {"path": self.path, "manifest": self.manifest}
+        vars(self).clear()
+        vars(self).update(kept)
+
     def explain(self, error: Exception) -> str:
         """Say which file is damaged where a look-up failed; nothing where all files are as they were written."""
         if not self.damage and not self.manifest.checksums:

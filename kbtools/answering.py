@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from kbtools.errors import BadArgument, ModelMissing, UnknownDevice
+from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.limits import ANSWERS, TOP, Limits
 from kbtools.linking.links import Link
@@ -94,6 +94,7 @@ class Answerer:
         self.scorers: dict[str, RelationScorer] = {}
         self.subject_scorers: dict[str, SubjectScorer] = {}
         self.weights_by_key = read_weights(models)
+        self.closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -105,8 +106,9 @@ class Answerer:
         return partial(Answerer, models=self.models, tagger=self.tagger, device=self.device), (self.kb,)
 
     def close(self) -> None:
-        """Close the knowledge base; no question can be asked afterwards."""
+        """Close the knowledge base; questions are refused afterwards."""
         self.kb.close()
+        self.closed = True
 
     def system(self, *, pruning: str | None = None, scorer: str | None = None, subject: str | None = None) -> System:
         """Name the parts that answer: those given, and for the rest what training chose, else the defaults."""
@@ -203,6 +205,8 @@ class Answerer:
         """Answer questions as `query` does, fetching what some of them need in the same requests."""
         if isinstance(texts, str):
             raise BadArgument("questions come as a list or another iterable, found one str; use query", name="texts")
+        if self.closed:
+            raise KBUnusable("the knowledge base is closed; open it again")
         system = self.system(pruning=pruning, scorer=scorer, subject=subject)
         return self.answer_batches(iter(texts), system, Limits(top, answers, abstain, calibration))
 

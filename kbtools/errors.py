@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree: a class per fact that a caller can act on.
+"""Errors, as one tree: a class for each fact that a caller can act on.
 
 KBToolsError
 ├── InputError            a source file cannot be used
@@ -21,7 +21,7 @@ KBToolsError
 │   ├── BulkFailed        documents that the cluster rejected
 │   └── NameTaken         a name that something else on the cluster has already
 ├── KBMissing             no knowledge base at that path
-├── KBUnusable            another format or normaliser version, or damaged
+├── KBUnusable            another format or normaliser version, damaged, or closed
 ├── VectorsMissing        a knowledge base without entity vectors was asked for the nearest ones
 ├── UnknownEntity         an id that the knowledge base does not hold
 ├── BadArgument           an argument of a call that is of another type or out of range
@@ -53,7 +53,7 @@ from typing import Any
 
 
 class KBToolsError(Exception):
-    """The root: every error that kbtools raises on purpose; `facts` holds what the message tells."""
+    """An error that kbtools raises on purpose, the root of all; `facts` holds what the message tells."""
 
     def __init__(self, message: str, **facts: object) -> None:
         super().__init__(message)
@@ -68,95 +68,95 @@ def _rebuild(kind: type[KBToolsError], message: str, facts: dict[str, object]) -
 
 
 class InputError(KBToolsError):
-    """A source file cannot be used."""
+    """A source that cannot be used."""
 
 
 class SourceMissing(InputError):
-    """Name a source that is not there."""
+    """A source that is not there, or is no file."""
 
 
 class SourceEmpty(InputError):
-    """Name a source that has no line."""
+    """A source without a single line."""
 
 
 class SourceDamaged(InputError):
-    """Name a compressed source that ends early or does not unpack."""
+    """A compressed source that ends early or does not unpack."""
 
 
 class WrongFormat(InputError):
-    """Name a source that is not in the format its option expects."""
+    """A source that is not in the format its option expects."""
 
 
 class BadLine(InputError):
-    """Name one line that cannot be read."""
+    """A line that cannot be read, where the caller asked to stop at the first."""
 
 
 class TooManyBadLines(InputError):
-    """Say that a source has more unreadable lines than allowed."""
+    """A source with more unreadable lines than are allowed."""
 
 
 class BuildError(KBToolsError):
-    """A knowledge base cannot be built."""
+    """A build that cannot be done."""
 
 
 class NothingBuilt(BuildError):
-    """Say which stage of a build produced nothing."""
+    """A stage of a build that produced nothing."""
 
 
 class BuildLocked(BuildError):
-    """Say that another process is building the same folder."""
+    """A folder that another process is building."""
 
 
 class OutputUnusable(BuildError):
-    """Say that the target is not a knowledge base, or cannot be written."""
+    """A target that is not a knowledge base, or cannot be written."""
 
 
 class MemoryExhausted(BuildError):
-    """Say that the work tables of a build do not fit in the memory that it may use."""
+    """Work tables of a build that do not fit in the memory it may use."""
 
 
 class DiskFull(BuildError):
-    """Say that the disk filled up while a knowledge base was written."""
+    """A disk that filled up while something was written."""
 
 
 class ServerError(KBToolsError):
-    """An Elasticsearch cluster does not do what it was asked."""
+    """A cluster that does not do what it was asked."""
 
 
 class Unreachable(ServerError):
-    """Say that a cluster refused, cut the connection or took too long, or that TLS did not agree."""
+    """A cluster that refused, cut the connection or took too long, or whose TLS did not agree."""
 
 
 class NotAllowed(ServerError):
-    """Say that a cluster asks for other credentials, or which privilege they lack."""
+    """Credentials that a cluster does not take, or that lack a privilege."""
 
 
 class WrongServer(ServerError):
-    """Name a server that is no Elasticsearch, or of a version that this kbtools does not speak to."""
+    """A server that is no Elasticsearch, or of a version that this kbtools does not speak to."""
 
 
 class BulkFailed(ServerError):
-    """Count the documents that a cluster rejected, with the first of each kind."""
+    """Documents that a cluster rejected, counted, with the first of each kind."""
 
 
 class NameTaken(ServerError):
-    """Say that an index which kbtools did not make has the name already."""
+    """An index that has the name already and that kbtools did not make."""
 
 
 class KBMissing(KBToolsError):
-    """Say that no knowledge base is at a path."""
+    """A path without a knowledge base."""
 
 
 class KBUnusable(KBToolsError):
-    """Say that a knowledge base has another version, or is damaged."""
+    """A knowledge base of another version, damaged, or closed."""
 
 
 class VectorsMissing(KBToolsError):
-    """Say that a knowledge base has no entity vectors."""
+    """A knowledge base without entity vectors."""
 
 
 class UnknownEntity(KBToolsError):
-    """Name an id that the knowledge base does not hold."""
+    """An id that the knowledge base does not hold."""
 
 
 class BadArgument(KBToolsError, ValueError):
@@ -168,39 +168,39 @@ class NoIRI(KBToolsError, ValueError):
 
 
 class UnknownPlugin(KBToolsError):
-    """Name a plugin that nothing offers."""
+    """A name that no plugin has."""
 
 
 class BrokenPlugin(KBToolsError):
-    """Name a plugin that cannot be loaded or breaks its contract."""
+    """A plugin that cannot be loaded or breaks its contract."""
 
 
 class MissingDependency(KBToolsError):
-    """Name an optional package that the request needs."""
+    """An optional package that the request needs."""
 
 
 class ModelError(KBToolsError):
-    """A trained model cannot be used."""
+    """A trained model that cannot be used."""
 
 
 class ModelMissing(ModelError):
-    """Say that no model of a name lies in the folder of models."""
+    """A folder of models that is not there, or holds no model of a name."""
 
 
 class ModelUnusable(ModelError):
-    """Say that a model has another version, or is damaged."""
+    """A model of another version, or a damaged one."""
 
 
 class CheckpointMismatch(ModelError):
-    """Say that a model knows other relations or types than the knowledge base has."""
+    """A model that knows other relations or types than the knowledge base has."""
 
 
 class TrainingError(KBToolsError):
-    """A model cannot be trained."""
+    """A training that cannot be done."""
 
 
 class BadQuestions(TrainingError):
-    """Say what keeps question files from being learned from."""
+    """Question files that cannot be learned from."""
 
 
 class NothingToLearn(TrainingError):
@@ -208,40 +208,40 @@ class NothingToLearn(TrainingError):
 
 
 class BadVectors(TrainingError):
-    """Say what is wrong with given vectors."""
+    """Word or entity vectors that are not what they should be."""
 
 
 class BadSetting(TrainingError):
-    """Name a setting that does not exist, or a value that it cannot have."""
+    """A setting that does not exist, or a value that it cannot have."""
 
 
 class NonFiniteLoss(TrainingError):
-    """Name the batch whose loss is no number."""
+    """A batch whose loss is no number."""
 
 
 class BadLaunch(TrainingError):
-    """Say that the processes of a launcher see different files."""
+    """Processes of a launcher that see different files."""
 
 
 class UnknownDevice(TrainingError):
-    """Name a device that is not there."""
+    """A device that is not there."""
 
 
 class DeviceFull(TrainingError):
-    """Say that a device's memory does not hold a batch."""
+    """A device whose memory does not hold a batch."""
 
 
 class RunError(KBToolsError):
-    """A comparison cannot go on, or cannot be read."""
+    """A comparison that cannot go on, or cannot be read."""
 
 
 class RunMissing(RunError):
-    """Say that no run of kbtools compare is in a folder."""
+    """A folder without a run of kbtools compare."""
 
 
 class RunUnusable(RunError):
-    """Say that a run is damaged, or of another version."""
+    """A run that is damaged, or of another version."""
 
 
 class RunMismatch(RunError):
-    """Say that a run holds results of another knowledge base or of other questions."""
+    """A run over another knowledge base or other questions."""

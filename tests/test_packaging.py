@@ -144,3 +144,12 @@ def modules_loaded(arguments: list[str]) -> set[str]:
     """Run Python and list the top-level modules it loaded, from its account of import times."""
     done = subprocess.run([sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, check=True)
     return {line.rsplit("|", 1)[1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
+
+
+def test_the_demonstration_installs_kbtools_alone() -> None:
+    plan = subprocess.run(
+        ["make", "--dry-run", "VENV=/nonexistent", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    installs = [line for line in plan.stdout.splitlines() if "pip install" in line]
+    assert [line.split("pip install")[1].split() for line in installs] == [["-qq", "--editable", "."]]

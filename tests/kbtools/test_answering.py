@@ -1,6 +1,8 @@
 """Answering: from a question to its answers, and what a caller may get wrong."""
 
+import os
 import pickle
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,13 +16,13 @@ from kbtools.errors import (
     BadArgument,
     BrokenPlugin,
     KBMissing,
+    KBUnusable,
     ModelMissing,
     ModelUnusable,
     UnknownDevice,
     UnknownPlugin,
 )
 from kbtools.explaining import explain
-from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.system import System, keep_system
 from kbtools.text.question import MarkedQuestion, Question
@@ -227,26 +229,24 @@ def test_a_mention_is_scored_beside_the_words_within_reach() -> None:
     assert marked.context() == words[36:100] + words[101:165]
 
 
-class ByPath(EmbeddedKB):
-    """A knowledge base that is opened again where it is unpickled, and tells when it is closed."""
-
-    closed = False
-
-    def __reduce__(self) -> tuple[type["ByPath"], tuple[Path]]:
-        return ByPath, (self.path,)
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def test_an_answerer_pickles_and_closes(sample_path: Path, tmp_path: Path) -> None:
+def test_an_answerer_is_pickled_by_path(sample_path: Path, tmp_path: Path) -> None:
     keep_system(tmp_path, System("n-gram+", "lexical", None, "crf"))
-    kb = ByPath(sample_path)
-    with Answerer(kb, models=tmp_path) as answerer:
-        expected = answerer.query("who wrote it")
-        copied = pickle.loads(pickle.dumps(answerer))
-    assert kb.closed
+    answerer = open_kb(sample_path, models=tmp_path)
+    expected = answerer.query("who wrote it")
+
+    copied = pickle.loads(pickle.dumps(answerer))
 
     found = copied.query("who wrote it")
 
     assert replace(found, milliseconds=None) == replace(expected, milliseconds=None)
+
+
+def test_a_closed_answerer_holds_no_file_and_refuses_questions(sample_path: Path, tmp_path: Path) -> None:
+    shutil.copytree(sample_path, tmp_path / "copy.kb")
+    before = len(os.listdir("/proc/self/fd"))
+    with open_kb(tmp_path / "copy.kb") as answerer:
+        answerer.query("who wrote frankenstien")
+
+    assert len(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(KBUnusable, match="the knowledge base is closed; open it again"):
+        answerer.query("who wrote it")
