@@ -167,13 +167,19 @@ class Writer:
 
         exact.write_forms(groups())
         fuzzy.close()
-        for name, values in edits.columns(names).items():
-            writer = self.column(name)
-            writer.write(values)
-            self.derived[name] = writer.close()
+        self.write_edits(edits, names)
         exact.write_words(self.tables.stream(staging.WORDS))
         exact.close()
         return exact.lengths, exact.forms
+
+    def write_edits(self, edits: EditKeys, names: int) -> None:
+        """Write the edit index over so many names."""
+        keys, rows, signature = (self.column(f"edit.{part}") for part in ("key", "row", "signature"))
+        for run, owners in edits.runs():
+            keys.write(run)
+            rows.write(owners)
+        signature.write(edits.signature(names))
+        self.derived |= {"edit.key": keys.close(), "edit.row": rows.close(), "edit.signature": signature.close()}
 
 
 def form_rows(texts: list[str], entities: pa.Array, *, first: int) -> pa.Table:

@@ -19,8 +19,8 @@ def make(names: list[str]) -> EditIndex:
     keys = EditKeys()
     for row, name in enumerate(names):
         keys.add(name, row)
-    columns = keys.columns(len(names))
-    return EditIndex(*(columns[f"edit.{part}"] for part in ("key", "row", "signature")))  # type: ignore[arg-type]
+    found, rows = zip(*keys.runs(), strict=True)
+    return EditIndex(np.concatenate(found), np.concatenate(rows), keys.signature(len(names)))
 
 
 def near(names: list[str], form: str) -> set[int]:
