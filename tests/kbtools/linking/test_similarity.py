@@ -41,6 +41,14 @@ def test_forms_of_one_similarity_stand_in_the_order_of_their_letters() -> None:
     assert [near.form for near in rescore("aaaa", ["aaac", "aaab"], limit=2, cutoff=0)] == ["aaab", "aaac"]
 
 
+def test_of_one_similarity_the_more_popular_stands_first() -> None:
+    names = {"aaab": 1, "aaac": 3, "aaad": 3, "aaaaa": 0}
+
+    near = rescore("aaaa", names, limit=3, cutoff=0, popularity=lambda forms: [names[form] for form in forms])
+
+    assert [similar.form for similar in near] == ["aaaaa", "aaac", "aaad"]
+
+
 def test_long_forms_are_never_similar() -> None:
     long = "a" * LONGEST_NAME
     assert rescore(long, [long[1:]], limit=1, cutoff=80)
