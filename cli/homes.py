@@ -9,7 +9,7 @@ import click
 
 from kbtools.answering import Answerer, models_folder, open_kb
 from kbtools.cli.options import EMBEDDED, Command, chosen_backend
-from kbtools.plugins import BACKENDS, load_class
+from kbtools.entry_points import BACKENDS, load_class
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster

@@ -14,8 +14,9 @@ from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import check_target, load_folder
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.build import build
+from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source, SourceKind
+from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source
 from kbtools.kb.manifest_report import counts_report, skipped_report
 from kbtools.kb.table_heads import USUAL
 

@@ -9,8 +9,8 @@ from io import TextIOWrapper
 import click
 
 from kbtools.cli.display import echo, visible
+from kbtools.entry_points import EXTRAS, install_command
 from kbtools.errors import KBToolsError
-from kbtools.plugins import EXTRAS, install_command
 from kbtools.version import __version__
 
 COMMANDS = {

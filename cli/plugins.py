@@ -6,7 +6,7 @@ import click
 
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.options import json_option
-from kbtools.plugins import KINDS, list_offers
+from kbtools.entry_points import KINDS, list_offers
 
 
 @click.group("plugins", invoke_without_command=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from kbtools.entry_points import BACKENDS, construct, load_class
 from kbtools.errors import KBMissing, KBUnusable
 from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows, Grouped
-from kbtools.plugins import BACKENDS, construct, load_class
 from kbtools.suites.checking import Claim, check_claims
 from kbtools.text.question import Question
 

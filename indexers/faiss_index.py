@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.entry_points import install_command
 from kbtools.errors import BadSetting, KBUnusable, MissingDependency, VectorsMissing
 from kbtools.indexers.checksums import require_files
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
-from kbtools.plugins import install_command
 from kbtools.storage import built_folder, file_digest, read_record, write_record
 
 logger = logging.getLogger(__name__)

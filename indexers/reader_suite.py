@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kbtools.entry_points import READERS, load_class
 from kbtools.errors import InputError, SourceMissing
-from kbtools.indexers.readers.batches import SCHEMAS, Kind, RecordBatch, flaw
+from kbtools.indexers.readers.batches import SCHEMAS, Kind, RecordBatch, SourceKind, flaw
 from kbtools.indexers.readers.lines import Block
-from kbtools.indexers.readers.reading import Reading, ReadOptions, Source, SourceKind
+from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.ids import canonical_id, is_literal
-from kbtools.plugins import READERS, load_class
 from kbtools.suites.checking import Claim, check_claims
 
 KINDS: tuple[SourceKind, ...] = ("any", *SCHEMAS)

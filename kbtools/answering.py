@@ -7,15 +7,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from kbtools.entry_points import BACKENDS, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.limits import ANSWERS, TOP, Limits
+from kbtools.limits import ANSWERS, TOP, Calibration, Limits
 from kbtools.linking.links import Link
-from kbtools.plugins import BACKENDS, load_class
-from kbtools.pruning.dense import EmbedQuestions
-from kbtools.pruning.pruners import DEFAULT, Pruner, guide_of, make_pruner, prune
+from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranked_pool import RankedPool
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
@@ -26,9 +25,6 @@ from kbtools.ranking.system import System, read_system
 from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
 from kbtools.results import Result
 from kbtools.text.question import Question
-
-if TYPE_CHECKING:
-    from kbtools.comparison.calibration import Calibration
 
 SCORER = "lexical"
 TAGGER = "bigru-crf+"
@@ -170,7 +166,7 @@ class Answerer:
         top: int | None = TOP,
         answers: int | None = ANSWERS,
         abstain: float | None = None,
-        calibration: "Calibration | None" = None,
+        calibration: Calibration | None = None,
     ) -> Result:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
 
@@ -200,7 +196,7 @@ class Answerer:
         top: int | None = TOP,
         answers: int | None = ANSWERS,
         abstain: float | None = None,
-        calibration: "Calibration | None" = None,
+        calibration: Calibration | None = None,
     ) -> Iterator[Result]:
         """Answer questions as `query` does, fetching what some of them need in the same requests."""
         if isinstance(texts, str):

@@ -1,17 +1,27 @@
 """The limits of a result: how many candidates and answers it gives, and from which confidence on it answers."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kbtools.errors import BadArgument
 
-if TYPE_CHECKING:
-    from kbtools.comparison.calibration import Calibration
-
 TOP = 10
 ANSWERS = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """A map from confidence to the share that is right: (steps,) each, both ascending; between steps, a line."""
+
+    confidence: NDArray[np.float64]
+    correct: NDArray[np.float64]
+
+    def apply(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Calibrate confidences; 0, which is no candidate at all, stays 0."""
+        calibrated = np.interp(confidence, self.confidence, self.correct)
+        return np.where(confidence > 0, calibrated, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +34,7 @@ class Limits:
     top: int | None = TOP
     answers: int | None = ANSWERS
     abstain: float | None = None
-    calibration: "Calibration | None" = None
+    calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
         for name in ("top", "answers"):

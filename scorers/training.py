@@ -11,9 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
+from kbtools.entry_points import KINDS, load_plugin
 from kbtools.errors import BrokenPlugin, BuildLocked, ModelError
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.plugins import KINDS, load_plugin
 from kbtools.ranking.model_store import Stamp, check_replaceable, read_model
 from kbtools.ranking.models import ENTITIES, GROUPS, SUBJECT, known_as, model_folder
 from kbtools.scorers.checkpoint import digest_rows

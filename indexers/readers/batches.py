@@ -8,6 +8,9 @@ import pyarrow as pa
 
 Kind = Literal["facts", "names", "types", "relations", "redirects"]
 
+SourceKind = Kind | Literal["any"]
+"""What a file holds, or that it holds facts, names and types alike."""
+
 SCHEMAS: dict[Kind, pa.Schema] = {
     "facts": pa.schema({"subject": pa.string(), "relation": pa.string(), "object": pa.string()}),
     "names": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string()}),

@@ -5,15 +5,13 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kbtools.entry_points import READERS, list_plugins, load_plugin
 from kbtools.errors import BrokenPlugin, MissingDependency, WrongFormat
+from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.lines import Block, lines_of
 from kbtools.indexers.readers.skips import shorten
-from kbtools.plugins import READERS, list_plugins, load_plugin
-
-if TYPE_CHECKING:
-    from kbtools.indexers.readers.reading import SourceKind
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +32,7 @@ FOREIGN = {
 """Formats that are none of ours: how a line of them begins, and what to do."""
 
 
-def find_format(path: Path, kind: "SourceKind", first: Block) -> str:
+def find_format(path: Path, kind: SourceKind, first: Block) -> str:
     """Name the reader of a file, from its suffix or from the first of its opening lines that tells."""
     content = ((number, line) for number, line in lines_of(first) if line.strip() and not line.startswith(b"#"))
     opening = list(islice(content, OPENING))
@@ -93,7 +91,7 @@ def refuse_foreign(path: Path, number: int, line: bytes) -> None:
             )
 
 
-def unknown_format(path: Path, kind: "SourceKind", number: int, line: bytes) -> WrongFormat:
+def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:
     """Say what was found and expected, and what the line may be after all."""
     shown = shorten(line.decode(errors="replace")) if line else "nothing but blank lines"
     tables = "a table named .tsv, .csv or .jsonl"

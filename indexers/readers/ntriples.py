@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar
 
+from kbtools.entry_points import install_command
 from kbtools.errors import MissingDependency
-from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, flaw
+from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, SourceKind, flaw
 from kbtools.indexers.readers.labels import KEY_NAMESPACE, Languages, decode_key, keep_name
 from kbtools.indexers.readers.lines import Block, read_lines
-from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
+from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.ids import canonical_id
-from kbtools.plugins import install_command
 
 PLACE = re.compile(r"^Parser error (?:at|between) .*?: | \(.*, line \d+\)$", re.DOTALL)
 FREEBASE_TYPE = "type.object.type"

@@ -5,22 +5,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Protocol
 
-from kbtools.indexers.readers.batches import Kind, RecordBatch
+from kbtools.entry_points import READERS, load_class
+from kbtools.indexers.readers.batches import RecordBatch, SourceKind
 from kbtools.indexers.readers.formats import find_format
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.lines import Block
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import BLOCK, read_blocks
 from kbtools.kb.ids import FREEBASE_NAMESPACE
-from kbtools.plugins import READERS, load_class
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
-
-SourceKind = Kind | Literal["any"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from kbtools.answering import Answerer
-from kbtools.comparison.calibration import Calibration, run_calibration
+from kbtools.comparison.calibration import run_calibration
 from kbtools.comparison.fingerprints import Fingerprints, identify, kb_digest
 from kbtools.comparison.grid import POPULARITY, Cell
 from kbtools.comparison.run_folder import open_run
 from kbtools.comparison.weighting import TUNED, cell_weights, query_weights, weights_key
 from kbtools.errors import RunMismatch, RunUnusable
+from kbtools.limits import Calibration
 from kbtools.ranking.system import System
 
 

@@ -1,4 +1,4 @@
-"""Calibration of confidence: how far it is from the share that is right, and an isotonic map that mends it."""
+"""Calibration of confidence: its distance from the share that is right, and the fit of an isotonic map."""
 
 from dataclasses import dataclass
 
@@ -8,22 +8,10 @@ from numpy.typing import NDArray
 from kbtools.comparison.gold import Fault
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.run_folder import Run
+from kbtools.limits import Calibration
 
 BINS = 10
 """One for each tenth of confidence, so that the picture can be read off."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
-    """A map from confidence to the share that is right: (steps,) each, both ascending; between steps, a line."""
-
-    confidence: NDArray[np.float64]
-    correct: NDArray[np.float64]
-
-    def apply(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Calibrate confidences; 0, which is no candidate at all, stays 0."""
-        calibrated = np.interp(confidence, self.confidence, self.correct)
-        return np.where(confidence > 0, calibrated, 0.0)
 
 
 def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> Calibration:

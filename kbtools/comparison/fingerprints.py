@@ -16,8 +16,8 @@ from kbtools import version
 from kbtools.answering import Answerer
 from kbtools.comparison.column_store import digest
 from kbtools.comparison.grid import Cell
+from kbtools.entry_points import PRUNERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.plugins import PRUNERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
 from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, plugin_folder

@@ -1,21 +1,14 @@
 """Dense pruning: the entities whose vectors are nearest to that of the question, whatever they are called."""
 
-from collections.abc import Callable, Sequence
 from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
 from kbtools.pruning.n_gram_idf import NGramIdf
-from kbtools.pruning.pruners import Guide
+from kbtools.pruning.pruners import EmbedQuestions, Guide
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
-
-EmbedQuestions = Callable[[Sequence[MarkedQuestion]], NDArray[np.float32]]
-"""g(q) of questions: (questions, dim)."""
 
 NEAREST = 20
 """Entities that are kept: as many as a mention is linked to fuzzily at most (paper, Focused Pruning)."""

@@ -1,17 +1,20 @@
 """Pruners, H(K, q) of the paper (Eq. 3): their contract, and how one is made from its name."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.entry_points import PRUNERS, ask_plugin, construct, load_class
 from kbtools.errors import BrokenPlugin, ModelMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
-from kbtools.plugins import PRUNERS, ask_plugin, construct, load_class
-from kbtools.text.question import Question
+from kbtools.pruning.tagging import Tagger
+from kbtools.text.question import MarkedQuestion, Question
 
-if TYPE_CHECKING:
-    from kbtools.pruning.dense import EmbedQuestions
-    from kbtools.pruning.tagging import Tagger
+EmbedQuestions = Callable[[Sequence[MarkedQuestion]], NDArray[np.float32]]
+"""g(q) of questions: (questions, dim)."""
 
 Guide = Literal["tagger", "vectors"]
 """What a pruner is made with besides the knowledge base: a tagger, or g(q) beside the vectors of entities."""
@@ -56,8 +59,8 @@ def make_pruner(
     name: str,
     kb: KnowledgeBase,
     *,
-    tagger: "Callable[[], Tagger] | None" = None,
-    embedder: "Callable[[], EmbedQuestions] | None" = None,
+    tagger: Callable[[], Tagger] | None = None,
+    embedder: Callable[[], EmbedQuestions] | None = None,
 ) -> Pruner:
     """Make a pruner by its name or as module:Class, with the guide that it declares.
 

@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.entry_points import ask_plugin
 from kbtools.errors import BrokenPlugin
-from kbtools.plugins import ask_plugin
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from kbtools.entry_points import SCORERS, SUBJECT_SCORERS, TAGGERS, construct, load_class, load_plugin
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
-from kbtools.plugins import SCORERS, SUBJECT_SCORERS, TAGGERS, construct, load_class, load_plugin
-from kbtools.pruning.dense import EmbedQuestions
+from kbtools.pruning.pruners import EmbedQuestions
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranking.contracts import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer
 from kbtools.ranking.model_store import RECORD, check_plugin

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.entry_points import ask_plugin
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.plugins import ask_plugin
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer, as_scores
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.weights import Weights

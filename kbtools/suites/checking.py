@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import BrokenPlugin, UnknownPlugin
-from kbtools.kb.contract import KnowledgeBase
-from kbtools.plugins import (
+from kbtools.entry_points import (
     BACKENDS,
     KINDS,
     PRUNERS,
@@ -29,6 +27,8 @@ from kbtools.plugins import (
     list_plugins,
     load_class,
 )
+from kbtools.errors import BrokenPlugin, UnknownPlugin
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.contracts import Trained
 from kbtools.suites.world import marked_questions, world
 

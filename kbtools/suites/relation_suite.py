@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kbtools.plugins import SCORERS, construct, load_class
+from kbtools.entry_points import SCORERS, construct, load_class
 from kbtools.ranking.contracts import as_scores
 from kbtools.suites.checking import Claim, check_claims, close, is_trainable, maker, rebuilt
 from kbtools.suites.world import LONG, marked_questions, world

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.plugins import SUBJECT_SCORERS, load_class
+from kbtools.entry_points import SUBJECT_SCORERS, load_class
 from kbtools.ranking.contracts import VectorScorer, as_scores
 from kbtools.suites.checking import Claim, check_claims, close, is_trainable, maker, rebuilt
 from kbtools.suites.world import LONG, marked_questions, world

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.plugins import TAGGERS, load_class
+from kbtools.entry_points import TAGGERS, load_class
 from kbtools.pruning.tagging import MOST_WORDS, words_of
 from kbtools.suites.checking import TOLERANCE, Claim, check_claims, close, is_trainable, maker, rebuilt
 from kbtools.suites.world import LONG, marked_questions, world

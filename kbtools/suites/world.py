@@ -2,8 +2,8 @@
 
 import functools
 
+from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.plugins import import_object
 from kbtools.text.question import MarkedQuestion, Question
 
 FACTS = (

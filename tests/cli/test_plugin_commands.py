@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kbtools.cli.main import main
-from kbtools.plugins import KINDS
+from kbtools.entry_points import KINDS
 
 
 def run(*arguments: str) -> Result:

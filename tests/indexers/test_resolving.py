@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from kbtools.answering import Answerer
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
+from kbtools.indexers.readers.batches import SourceKind
+from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.resolving import merge_ids
 from kbtools.indexers.staging import Staging
 from kbtools.kb.contract import relation_texts

@@ -18,7 +18,8 @@ from kbtools.indexers.elastic.mapping import IndexSettings, index_body, index_na
 from kbtools.indexers.elastic.name_documents import MOST_BEARING
 from kbtools.indexers.elastic.searches import Cache
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.readers.reading import ReadOptions, Source, SourceKind
+from kbtools.indexers.readers.batches import SourceKind
+from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.kb.rows import EntityRows
 from kbtools.text.question import Question

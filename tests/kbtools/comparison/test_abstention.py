@@ -8,13 +8,13 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.comparison.abstention import read_calibration
-from kbtools.comparison.calibration import Calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import Run
 from kbtools.errors import RunMismatch, RunUnusable
 from kbtools.explaining import verdict
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.limits import Calibration
 from kbtools.questions import read_annotated
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights, ranking_key

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.answering import Answerer
-from kbtools.comparison.calibration import (
-    Calibration,
+from kbtools.comparison.calibration import (  # fmt: skip
     auroc,
     calibration_error,
     calibration_figures,
@@ -20,10 +19,11 @@ from kbtools.comparison.calibration import (
     reliability,
     risk_coverage,
     run_calibration,
-)  # fmt: skip
+)
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.run_folder import Run, open_run
 from kbtools.errors import RunMismatch, SourceEmpty
+from kbtools.limits import Calibration
 
 ANSWERS = st.lists(st.tuples(st.floats(0.01, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=20)
 

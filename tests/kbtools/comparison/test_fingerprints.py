@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kbtools import plugins, version
+from kbtools import entry_points, version
 from kbtools.answering import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.fingerprints import plugin_identity, scorer_identity
 from kbtools.comparison.grid import Grid
 from kbtools.comparison.run_folder import Run
-from kbtools.plugins import SCORERS
+from kbtools.entry_points import SCORERS
 from kbtools.pruning.n_gram_plus import NGramPlus
 from kbtools.scorers.counts import TypeCount
 from kbtools.scorers.lexical import LexicalScorer
@@ -121,7 +121,7 @@ def test_a_plugin_that_stays_is_the_same(module: Path, tmp_path: Path) -> None:
 def test_a_release_of_somebody_elses_distribution_is_another_plugin(
     tmp_path: Path, module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugins, "installed_points", plugins.installed_points.__wrapped__)
+    monkeypatch.setattr(entry_points, "installed_points", entry_points.installed_points.__wrapped__)
     folder = tmp_path / "theirs-1.0.dist-info"
     folder.mkdir()
     (folder / "entry_points.txt").write_text("[kbtools.scorers]\ntheirs = scorer_under_development:Mine\n")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kbtools.answering import Answerer
+from kbtools.entry_points import SCORERS, list_offers, load_plugin
 from kbtools.errors import BrokenPlugin, MissingDependency
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.plugins import SCORERS, list_offers, load_plugin
 from kbtools.ranking.models import make_relation_scorer
 
 
@@ -24,7 +24,7 @@ def test_a_missing_torch_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     for module in [name for name in sys.modules if name == "kbtools.scorers.bigru" or name.startswith("torch")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "kbtools.scorers.network", None)
-    monkeypatch.setattr("kbtools.plugins.import_module", no_torch)
+    monkeypatch.setattr("kbtools.entry_points.import_module", no_torch)
 
     with pytest.raises(MissingDependency, match=r"needs torch; install it with pip install .*\[cpu\]'"):
         load_plugin(SCORERS, "bigru")

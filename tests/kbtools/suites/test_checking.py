@@ -9,17 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
-from kbtools.errors import BrokenPlugin, KBMissing, KBToolsError, KBUnusable, SourceEmpty, SourceMissing, UnknownPlugin
-from kbtools.indexers.backend_suite import check_kb
-from kbtools.indexers.memory import MemoryKB
-from kbtools.indexers.readers.batches import RecordBatch, Rows
-from kbtools.indexers.readers.lines import Block, read_lines
-from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
-from kbtools.kb.contract import BackendDefaults, KnowledgeBase
-from kbtools.kb.rows import EntityRows
-from kbtools.linking.links import Link
-from kbtools.plugins import (
+from kbtools.entry_points import (
     BACKENDS,
     KINDS,
     PRUNERS,
@@ -30,6 +20,16 @@ from kbtools.plugins import (
     list_offers,
     list_plugins,
 )
+from kbtools.errors import BrokenPlugin, KBMissing, KBToolsError, KBUnusable, SourceEmpty, SourceMissing, UnknownPlugin
+from kbtools.indexers.backend_suite import check_kb
+from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.readers.batches import RecordBatch, Rows
+from kbtools.indexers.readers.lines import Block, read_lines
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.skips import Skips
+from kbtools.kb.contract import BackendDefaults, KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.linking.links import Link
 from kbtools.pruning.n_gram import NGram
 from kbtools.suites import check_plugin
 from kbtools.suites.checking import group_of

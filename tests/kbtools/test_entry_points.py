@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kbtools import plugins
+from kbtools import entry_points
+from kbtools.entry_points import BACKENDS, SCORERS, list_plugins, load_plugin
 from kbtools.errors import BrokenPlugin, UnknownPlugin
-from kbtools.plugins import BACKENDS, SCORERS, list_plugins, load_plugin
 from kbtools.scorers.lexical import LexicalScorer
 
 
@@ -42,7 +42,7 @@ def offer(name: str, value: str, home: str | None = None) -> EntryPoint:
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the installed entry points be those given."""
-    return lambda *points: monkeypatch.setattr(plugins, "installed_points", lambda group: EntryPoints(points))
+    return lambda *points: monkeypatch.setattr(entry_points, "installed_points", lambda group: EntryPoints(points))
 
 
 def test_what_is_built_in_comes_through_the_door() -> None:
@@ -108,7 +108,7 @@ def test_a_module_that_fails_on_import_is_broken(tmp_path: Path, monkeypatch: py
 
 def test_listing_imports_no_plugin() -> None:
     script = (
-        "import sys; from kbtools.plugins import *; list_plugins(SCORERS), list_plugins(BACKENDS);"
+        "import sys; from kbtools.entry_points import *; list_plugins(SCORERS), list_plugins(BACKENDS);"
         "print([name for name in sys.modules if name.startswith(('kbtools.scorers', 'kbtools.indexers'))])"
     )
     listed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -135,15 +135,15 @@ def test_an_extra_is_installed_from_where_kbtools_came(
         def read_text(self, filename: str) -> str | None:  # type: ignore[override]
             return origin if filename == "direct_url.json" else None
 
-    monkeypatch.setattr(plugins, "distribution", Installed)
+    monkeypatch.setattr(entry_points, "distribution", Installed)
 
-    assert plugins.install_command("cpu") == command
+    assert entry_points.install_command("cpu") == command
 
 
 def test_an_extra_of_what_is_not_installed_is_that_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> Distribution:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(plugins, "distribution", absent)
+    monkeypatch.setattr(entry_points, "distribution", absent)
 
-    assert plugins.install_command("crf") == "pip install 'kbtools[crf]'"
+    assert entry_points.install_command("crf") == "pip install 'kbtools[crf]'"

@@ -1,0 +1,141 @@
+"""The rooms of the house: every file has a name of its own, no import goes in a circle, and arrows point one way.
+
+`python tests/test_rooms.py` prints the tree: lines, comments, and which room imports which.
+"""
+
+import ast
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from configparser import ConfigParser
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SETUP = ConfigParser()
+SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
+FOLDERS = dict(line.split(" = ") for line in SETUP["options"]["package_dir"].split("\n") if line)
+
+FILES = {
+    ".".join([package, *path.relative_to(ROOT / folder).with_suffix("").parts]).removesuffix(".__init__"): path
+    for package, folder in FOLDERS.items()
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
+
+LEVELS = (
+    {"errors", "version", "storage", "entry_points", "read_ahead"},
+    {"text"},
+    {"kb"},
+    {"linking"},
+    {"pruning"},
+    {"ranking"},
+    {"kbtools"},
+    {"comparison"},
+    {"comparison.report", "suites"},
+    {"indexers.readers", "indexers", "indexers.elastic", "scorers"},
+    {"serve"},
+    {"cli"},
+)
+"""Rooms from the ground up, each of which imports from its own level and those below.
+
+The first are single modules of kbtools; the others of its own folder, such as `answering`, make the room `kbtools`.
+"""
+
+SHORT = 40
+"""Lines below which a module had better be part of another."""
+
+
+def test_every_file_has_a_name_of_its_own() -> None:
+    names = Counter(path.name for path in FILES.values() if path.name != "__init__.py")
+
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_imports_go_in_no_circle() -> None:
+    assert find_circle() == []
+
+
+def test_arrows_point_down() -> None:
+    against = [
+        f"{module} imports {name}"
+        for module in FILES
+        for name in sorted(imports(module))
+        if level(room(name)) > level(room(module))
+    ]
+
+    assert against == []
+
+
+def test_readers_know_neither_the_build_nor_a_cluster() -> None:
+    assert {room(name) for name in imports_of_room("indexers.readers")} & {"indexers", "indexers.elastic"} == set()
+
+
+def room(module: str) -> str:
+    """Find the room of a module: its package without `kbtools`, or the module where it is a room of its own."""
+    package = module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
+    last = module.rpartition(".")[2]
+    return last if last in LEVELS[0] else package.removeprefix("kbtools.")
+
+
+def level(room: str) -> int:
+    return next(number for number, rooms in enumerate(LEVELS) if room in rooms)
+
+
+def imports(module: str) -> set[str]:
+    """List the modules of kbtools that a module imports, at any depth, also for its types alone."""
+    return set(imported_modules(module)) - {module}
+
+
+def imported_modules(module: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in FILES)
+        elif isinstance(node, ast.ImportFrom) and node.module in FILES:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in FILES else node.module
+
+
+def imports_of_room(name: str) -> set[str]:
+    return {target for module in FILES if room(module) == name for target in imports(module)}
+
+
+def find_circle() -> list[str]:
+    """Name the modules of a circle of imports, if there is one."""
+    try:
+        TopologicalSorter({module: imports(module) for module in FILES}).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def lines_and_comments(path: Path) -> tuple[int, int]:
+    with path.open("rb") as file:
+        comments = sum(token.type == tokenize.COMMENT for token in tokenize.tokenize(file.readline))
+    return len(path.read_text(encoding="utf-8").splitlines()), comments
+
+
+def describe() -> Iterator[str]:
+    """Yield lines on the tree: its size, what breaks a rule, and the rooms with their arrows."""
+    counts = {module: lines_and_comments(path) for module, path in FILES.items()}
+    lines, comments = (sum(column) for column in zip(*counts.values(), strict=True))
+    short = [module for module, (size, _) in counts.items() if size < SHORT and FILES[module].name != "__init__.py"]
+    names = Counter(path.name for path in FILES.values() if path.name != "__init__.py")
+    yield f"modules {len(FILES)}, lines {lines:,}, comments {100 * comments / lines:.1f} a hundred lines"
+    yield f"modules under {SHORT} lines {len(short)}: {', '.join(short)}"
+    yield f"names that occur twice: {[name for name, count in names.items() if count > 1]}, circle: {find_circle()}"
+    arrows = 0
+    for rooms in LEVELS:
+        for name in sorted(rooms):
+            modules = [module for module in FILES if room(module) == name]
+            targets = sorted({room(target) for target in imports_of_room(name)} - {name})
+            arrows += len(targets)
+            size = sum(counts[module][0] for module in modules)
+            if modules:
+                yield f"{name} ({len(modules)} modules, {size:,} lines) -> {', '.join(targets) or 'nothing'}"
+    yield f"arrows between rooms {arrows}, between modules {sum(len(imports(module)) for module in FILES)}"
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{line}\n" for line in describe())
