@@ -74,6 +74,7 @@ class Contract:
             ),
             ("types of entities ascend, in the order asked", lambda: self.groups("types_of", "types")),
             ("facts are counted", self.counts),
+            ("incoming facts are those of the objects, by relation and subject, or not indexed", self.incoming),
             ("objects ascend, and there are none without a fact", self.objects),
             ("facts of a range are those of its entities, in order", self.ranges),
             ("a name is the first of the aliases", self.names),
@@ -106,6 +107,18 @@ class Contract:
 
     def counts(self) -> bool:
         return bool(np.array_equal(self.kb.fact_counts(self.rows), self.reference.fact_counts(self.there)))
+
+    def incoming(self) -> bool:
+        counts = self.kb.incoming_counts(self.rows)
+        if counts is None:
+            return True
+        facts = self.kb.facts_between(0, len(self.rows))
+        expected: list[list[tuple[int, int]]] = [[] for _ in self.rows]
+        for subject, relation, target in facts[np.lexsort(facts.T[[0, 1]])].tolist():
+            expected[target].append((relation, subject))
+        listed = [self.kb.subjects_of(row) for row in self.rows.tolist()]
+        pairs = [list(zip(facts.relations.tolist(), facts.subjects.tolist(), strict=True)) for facts in listed]
+        return pairs == expected and counts.tolist() == [len(facts) for facts in expected]
 
     def objects(self) -> bool:
         """Compare the objects of every entity under every relation."""

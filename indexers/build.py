@@ -211,7 +211,9 @@ def write_knowledge(
             logger.warning("no facts were given: names are found, and no question has an answer")
         facts, pairs = writer.write_facts(entities)
         mentions = 2 * raw["facts"] + raw["names"]
+        writer.write_incoming(entities)
         tables.drop("facts")
+        tables.drop("fact_rows")
         watch.done("facts", f"{facts:,} facts, {pairs:,} subject-relation pairs")
         names = writer.write_names(entities)
         tables.drop("names")
@@ -299,9 +301,10 @@ def check(folder: Path, manifest: Manifest) -> None:
     found = {
         "entities": len(written.entity_ids),
         "facts": len(written.columns["fact.object"]),
+        "incoming facts": len(written.columns["incoming.subject"]),
         "names": len(written.alias_texts),
     }
-    expected = {kind: manifest.counts[kind].unique for kind in found}
+    expected = {kind: manifest.counts[kind.removeprefix("incoming ")].unique for kind in found}
     found["forms"], expected["forms"] = len(written.forms), manifest.statistics["forms"]
     if found != expected:
         raise NothingBuilt(f"{folder}: wrote {found}, expected {expected}; the disk or the memory may be faulty")

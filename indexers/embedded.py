@@ -16,10 +16,10 @@ from kbtools.indexers.edit_index import EditIndex
 from kbtools.indexers.faiss_index import FaissVectors
 from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
-from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, find_damage, read_manifest
+from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, find_damage, read_manifest
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
-from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.linking.similarity import LONGEST_NAME, rescore
 
 P = ParamSpec("P")
@@ -101,6 +101,8 @@ class EmbeddedKB(BackendDefaults):
         self.damage = ""
         files = manifest.files
         require_files(self.path, files, manifest.checksums, INDEX_AGAIN)
+        if missing := sorted(REQUIRED - files.keys()):
+            raise KBUnusable(f"{self.path}: built by another kbtools, without {missing[0]}; index again")
         self.columns = {name: read_column(self.path / name, dtype) for name, dtype in COLUMNS.items() if name in files}
         self.entity_ids = StringTable(self.path / "entity.id")
         self.relation_ids = StringTable(self.path / "relation.id")
@@ -211,6 +213,19 @@ class EmbeddedKB(BackendDefaults):
         rows = entities.astype(np.int64)
         counts: NDArray[np.int64] = (objects[first[rows + 1]] - objects[first[rows]]).astype(np.int64)
         return counts
+
+    @explained
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        first, rows = self.columns["incoming.first"], entities.astype(np.int64)
+        counts: NDArray[np.int64] = (first[rows + 1] - first[rows]).astype(np.int64)
+        return counts
+
+    @explained
+    def subjects_of(self, entity: int) -> IncomingFacts:
+        first, last = self.columns["incoming.first"][entity : entity + 2].tolist()
+        return IncomingFacts(
+            self.columns["incoming.relation"][first:last], self.columns["incoming.subject"][first:last]
+        )
 
     @explained
     def ids(self, entities: EntityRows) -> list[str]:

@@ -21,6 +21,9 @@ COLUMNS = {
     "fact.relation": "<u4",
     "fact.first_object": "<u8",
     "fact.object": "<u4",
+    "incoming.first": "<u8",
+    "incoming.relation": "<u4",
+    "incoming.subject": "<u4",
     "type.first": "<u8",
     "type.type": "<u4",
     "redirect.row": "<u4",
@@ -28,8 +31,11 @@ COLUMNS = {
     "edit.row": "<u4",
     "edit.signature": "<u8",
 }
-"""Per entity: where its aliases, its pairs and its types start. Per pair: its relation, where its objects start. The
-columns of the edit index: keys with the row of a name, and the signature of each name."""
+"""Per entity: where its aliases, its pairs, its incoming facts and its types start. Per pair: its relation, where its
+objects start. Per incoming fact: its relation and its subject. The columns of the edit index: keys with the row of a
+name, and the signature of each name."""
+
+REQUIRED = frozenset(COLUMNS) - {"redirect.row"}
 
 STRINGS = ("alias.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
 FILES = {MANIFEST, f"{MANIFEST}.new", FORMS, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}

@@ -15,7 +15,7 @@ from kbtools.errors import VectorsMissing
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.manifest import Count, Manifest
-from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.linking.similarity import rescore
 from kbtools.text.name_forms import name_forms
@@ -47,8 +47,10 @@ class MemoryKB(BackendDefaults):
         self.relations: Sequence[str] = tuple(sorted({r for _, r, _ in triples}))
         self.types: Sequence[str] = tuple(sorted({kind for _, kind in typed}))
         self.facts: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self.incoming: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for subject, relation, target in triples:
             self.facts[subject][relation].add(target)
+            self.incoming[target].append((relation, subject))
         self.kinds: dict[str, set[str]] = defaultdict(set)
         for entity, kind in typed:
             self.kinds[entity].add(kind)
@@ -118,6 +120,18 @@ class MemoryKB(BackendDefaults):
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         counts = [sum(map(len, self.facts_of(row).values())) for row in entities.tolist()]
         return np.array(counts, dtype=np.int64)
+
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        counts = [len(self.incoming.get(self.entity_ids[row], ())) for row in entities.tolist()]
+        return np.array(counts, dtype=np.int64)
+
+    def subjects_of(self, entity: int) -> IncomingFacts:
+        order = {relation: row for row, relation in enumerate(self.relations)}
+        pairs = sorted(
+            (order[relation], self.row[subject]) for relation, subject in self.incoming.get(self.entity_ids[entity], ())
+        )
+        relations, subjects = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T
+        return IncomingFacts(relations, subjects)
 
     def ids(self, entities: EntityRows) -> list[str]:
         return [self.entity_ids[row] for row in entities.tolist()]

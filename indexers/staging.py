@@ -35,11 +35,16 @@ SELECT id, (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS row FROM (SELECT D
 
 ENTITY_IDS = "SELECT subject AS id FROM facts UNION ALL SELECT object FROM facts UNION ALL SELECT entity FROM names"
 
-FACTS = """
+FACT_ROWS = """
+CREATE TABLE fact_rows AS
 SELECT DISTINCT s.row AS subject, r.row AS relation, o.row AS object FROM facts
 JOIN entities s ON s.id = facts.subject JOIN relations r ON r.id = facts.relation JOIN entities o ON o.id = facts.object
-ORDER BY ALL
 """
+"""Facts as rows, once each: they are sorted twice, by subject and by object."""
+
+FACTS = "SELECT subject, relation, object FROM fact_rows ORDER BY ALL"
+
+INCOMING = "SELECT object, relation, subject FROM fact_rows ORDER BY ALL"
 
 NAMES = f"""
 SELECT entity, rank = {ALIAS} OR rank > min(rank) OVER (PARTITION BY entity) AS alias, text FROM
@@ -118,10 +123,11 @@ class Staging:
         return int(counted[0]) if counted else 0
 
     def intern(self) -> None:
-        """Give every entity, relation and type its row."""
+        """Give every entity, relation and type its row, and write the facts as rows."""
         self.connection.execute(INTERN.format(table="entities", ids=ENTITY_IDS))
         self.connection.execute(INTERN.format(table="relations", ids="SELECT relation AS id FROM facts"))
         self.connection.execute(INTERN.format(table="kinds", ids="SELECT type AS id FROM types"))
+        self.connection.execute(FACT_ROWS)
 
     def drop(self, table: str) -> None:
         """Free a work table that is no longer needed."""

@@ -84,11 +84,11 @@ class Writer:
         self.files.callback(writer.close)
         return writer
 
-    def write_starts(self, name: str, counts: np.ndarray) -> None:
-        """Write where the run of each row starts, from the lengths of the runs."""
+    def write_starts(self, name: str, counts: np.ndarray) -> str:
+        """Write where the run of each row starts, from the lengths of the runs; give its hash."""
         writer = self.column(name)
         writer.write(np.concatenate([[0], np.cumsum(counts)]))
-        self.hashes[name] = writer.close()
+        return writer.close()
 
     def write_facts(self, entities: int) -> tuple[int, int]:
         """Write pairs and objects; give the numbers of facts and of pairs."""
@@ -110,12 +110,23 @@ class Writer:
         firsts.write(np.array([objects.count]))
         for name, writer in (("relation", relations), ("first_object", firsts), ("object", objects)):
             self.hashes[f"fact.{name}"] = writer.close()
-        self.write_starts("fact.first", pairs_of)
+        self.hashes["fact.first"] = self.write_starts("fact.first", pairs_of)
         self.statistics["subjects"] = int(np.count_nonzero(pairs_of))
         self.statistics["objects"] = int(np.count_nonzero(is_object))
         self.statistics["entities_without_facts"] = int(np.count_nonzero((pairs_of == 0) & ~is_object))
         self.statistics["subjects_of_no_fact"] = int(np.count_nonzero(pairs_of == 0))
         return objects.count, relations.count
+
+    def write_incoming(self, entities: int) -> None:
+        """Write the facts once more, by object: the relation and the subject of each, ascending."""
+        relations, subjects = self.column("incoming.relation"), self.column("incoming.subject")
+        facts_of = np.zeros(entities, dtype=np.int64)
+        for batch in self.tables.stream(staging.INCOMING):
+            facts_of += np.bincount(batch.column(0).to_numpy(), minlength=entities)
+            relations.write(batch.column(1).to_numpy())
+            subjects.write(batch.column(2).to_numpy())
+        self.derived["incoming.relation"], self.derived["incoming.subject"] = relations.close(), subjects.close()
+        self.derived["incoming.first"] = self.write_starts("incoming.first", facts_of)
 
     def write_names(self, entities: int) -> int:
         """Write the names of every entity, names before aliases, and put their forms into the work tables."""
@@ -132,7 +143,7 @@ class Writer:
             row += len(text)
         self.hashes["alias.text"] = texts.close()
         self.hashes["alias.is_alias"] = is_alias.close()
-        self.write_starts("alias.first", names_of)
+        self.hashes["alias.first"] = self.write_starts("alias.first", names_of)
         self.statistics["entities_without_names"] = int(np.count_nonzero(names_of == 0))
         return row
 
@@ -144,7 +155,7 @@ class Writer:
             types.write(batch.column(1).to_numpy())
             types_of += np.bincount(batch.column(0).to_numpy(), minlength=entities)
         self.hashes["type.type"] = types.close()
-        self.write_starts("type.first", types_of)
+        self.hashes["type.first"] = self.write_starts("type.first", types_of)
         self.statistics["entities_without_types"] = int(np.count_nonzero(types_of == 0))
         return types.count
 

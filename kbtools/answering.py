@@ -9,11 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Self
 
+from kbtools.entities import EntityReader
 from kbtools.entry_points import BACKENDS, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.limits import ANSWERS, TOP, Calibration, Limits
 from kbtools.linking.links import Link
+from kbtools.lookup import NameLookup
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranked_pool import RankedPool
@@ -23,7 +25,9 @@ from kbtools.ranking.order import rank
 from kbtools.ranking.pools import Pools, gather_pool, order_links
 from kbtools.ranking.system import System, read_system
 from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
+from kbtools.records import Entity, Facts, LinkedText, LookupResult
 from kbtools.results import Result
+from kbtools.running_text import CANDIDATES, THRESHOLD, TextLinker
 from kbtools.text.question import Question
 
 SCORER = "lexical"
@@ -91,6 +95,9 @@ class Answerer:
         self.subject_scorers: dict[str, SubjectScorer] = {}
         self.weights_by_key = read_weights(models)
         self.closed = False
+        self.reader = EntityReader(kb)
+        self.names = NameLookup(self.reader)
+        self.linker: TextLinker | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -105,6 +112,10 @@ class Answerer:
         """Close the knowledge base; questions are refused afterwards."""
         self.kb.close()
         self.closed = True
+
+    def require_open(self) -> None:
+        if self.closed:
+            raise KBUnusable("the knowledge base is closed; open it again")
 
     def system(self, *, pruning: str | None = None, scorer: str | None = None, subject: str | None = None) -> System:
         """Name the parts that answer: those given, and for the rest what training chose, else the defaults."""
@@ -201,8 +212,7 @@ class Answerer:
         """Answer questions as `query` does, fetching what some of them need in the same requests."""
         if isinstance(texts, str):
             raise BadArgument("questions come as a list or another iterable, found one str; use query", name="texts")
-        if self.closed:
-            raise KBUnusable("the knowledge base is closed; open it again")
+        self.require_open()
         system = self.system(pruning=pruning, scorer=scorer, subject=subject)
         return self.answer_batches(iter(texts), system, Limits(top, answers, abstain, calibration))
 
@@ -219,6 +229,46 @@ class Answerer:
             self.kb.expect_objects([pair for ranked in pools if (pair := ranked.best_pair)])
             for ranked in pools:
                 yield self.result(ranked, limits)
+
+    def lookup(self, name: str, *, type: str | None = None, limit: int | None = TOP) -> LookupResult:
+        """Find the entities that bear a name: strictly, else those whose names resemble it; best first.
+
+        Raises UnknownType for a type that no entity has, BadArgument for what is no name or no limit.
+        """
+        self.require_open()
+        return self.names.lookup(name, type=type, limit=limit)
+
+    def lookup_many(
+        self, names: Iterable[str], *, type: str | None = None, limit: int | None = TOP
+    ) -> Iterator[LookupResult]:
+        """Look names up as they come, as `lookup` does."""
+        if isinstance(names, str):
+            raise BadArgument("names come as a list or another iterable, found one str; use lookup", name="names")
+        return (self.lookup(name, type=type, limit=limit) for name in names)
+
+    def link(self, text: str, *, threshold: float = THRESHOLD, limit: int | None = CANDIDATES) -> LinkedText:
+        """Find the mentions of a running text, apart from each other, each with at most `limit` candidates.
+
+        Mentions that score below the threshold, 0 to 1, are left out. Raises BadArgument for what is no text,
+        threshold or limit.
+        """
+        self.require_open()
+        self.linker = self.linker or TextLinker(self.names)
+        return self.linker.link(text, threshold=threshold, limit=limit)
+
+    def entity(self, id: str) -> Entity:
+        """Give names, types and numbers of facts of an entity; raise UnknownEntity where there is none."""
+        self.require_open()
+        return self.reader.entity(id)
+
+    def facts(self, id: str, *, reverse: bool = False, limit: int | None = 100, offset: int = 0) -> Facts:
+        """List the facts of an entity, or with `reverse` those that it is the object of.
+
+        Raises UnknownEntity, BadArgument for no limit or offset, and IncomingMissing where the backend has no index
+        from objects to facts.
+        """
+        self.require_open()
+        return self.reader.facts(id, reverse=reverse, limit=limit, offset=offset)
 
     def gather(self, question: Question, *, pruning: str) -> LinkedPool:
         """Prune: link a question, and open the links up."""

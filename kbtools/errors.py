@@ -23,7 +23,9 @@ KBToolsError
 ├── KBMissing             no knowledge base at that path
 ├── KBUnusable            another format or normaliser version, damaged, or closed
 ├── VectorsMissing        a knowledge base without entity vectors was asked for the nearest ones
+├── IncomingMissing       a backend without an index from objects to facts was asked for incoming ones
 ├── UnknownEntity         an id that the knowledge base does not hold
+├── UnknownType           a type that the knowledge base does not hold
 ├── BadArgument           an argument of a call that is of another type or out of range
 ├── NoIRI                 an id that no SPARQL query can name
 ├── UnknownPlugin         no plugin of that name
@@ -155,6 +157,10 @@ class VectorsMissing(KBToolsError):
     """A knowledge base without entity vectors."""
 
 
+class IncomingMissing(KBToolsError):
+    """Say that a knowledge base has no index from objects to facts."""
+
+
 class UnknownEntity(KBToolsError):
     """An id that the knowledge base does not hold."""
 
@@ -165,6 +171,10 @@ class BadArgument(KBToolsError, ValueError):
 
 class NoIRI(KBToolsError, ValueError):
     """An id that no SPARQL query can name."""
+
+
+class UnknownType(KBToolsError):
+    """Name a type that the knowledge base does not hold."""
 
 
 class UnknownPlugin(KBToolsError):

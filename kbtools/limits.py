@@ -24,6 +24,19 @@ class Calibration:
         return np.where(confidence > 0, calibrated, 0.0)
 
 
+def read_limit(limit: int | None, name: str) -> int | None:
+    """Check a limit, 0 and None give all, which None stands for; raise BadArgument for what is no limit."""
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise BadArgument(f"{name} is a whole number, 0 for all, found {limit!r}", name=name)
+    return limit or None
+
+
+def require_text(text: str, name: str) -> None:
+    """Check that an argument is a text; raise BadArgument where it is not."""
+    if not isinstance(text, str):
+        raise BadArgument(f"{name} is a str, found {text!r}", name=name)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Checked limits; 0 and None give all. A calibration makes confidence the share that is right.
@@ -38,10 +51,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("top", "answers"):
-            limit = getattr(self, name)
-            if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-                raise BadArgument(f"{name} is a whole number, 0 for all, found {limit!r}", name=name)
-            object.__setattr__(self, name, limit or None)
+            object.__setattr__(self, name, read_limit(getattr(self, name), name))
         if self.abstain is not None and not (isinstance(self.abstain, int | float) and 0 <= self.abstain <= 1):
             raise BadArgument(f"abstain is a confidence from 0 to 1, found {self.abstain!r}", name="abstain")
 

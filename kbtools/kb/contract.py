@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import VectorsMissing
+from kbtools.errors import IncomingMissing, VectorsMissing
 from kbtools.kb.manifest import Manifest
-from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 
@@ -90,6 +90,14 @@ class KnowledgeBase(Protocol):
         """Count the facts that each entity is the subject of."""
         ...
 
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64] | None:
+        """Count the facts that each entity is the object of; nothing where there is no index from objects to facts."""
+        ...
+
+    def subjects_of(self, entity: int) -> IncomingFacts:
+        """List the facts that an entity is the object of; raise IncomingMissing where there is no index of them."""
+        ...
+
     def ids(self, entities: EntityRows) -> list[str]:
         """Give the ids of entities."""
         ...
@@ -137,7 +145,8 @@ def relation_texts(kb: KnowledgeBase) -> list[str]:
 
 
 class BackendDefaults:
-    """What a backend need not write: hints that do nothing, no vectors, no names of relations, facts by pair."""
+    """What a backend need not write: hints that do nothing, facts by pair, no names of relations, vectors or index from
+    objects to facts."""
 
     @property
     def relation_names(self: KnowledgeBase) -> Sequence[str | None]:
@@ -157,6 +166,12 @@ class BackendDefaults:
 
     def vectors(self) -> "VectorIndex":
         raise VectorsMissing("this backend keeps no entity vectors")
+
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64] | None:
+        return None
+
+    def subjects_of(self, entity: int) -> IncomingFacts:
+        raise IncomingMissing("this backend has no index from objects to facts; kbtools index makes one in its folder")
 
     def facts_between(self: KnowledgeBase, first: int, last: int) -> NDArray[np.int64]:
         subjects = np.arange(first, last, dtype=np.uint32)

@@ -11,6 +11,14 @@ EntityRows = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class IncomingFacts:
+    """The facts that an entity is the object of, by relation, then by subject: rows of both, (facts,) each."""
+
+    relations: NDArray[np.uint32]
+    subjects: EntityRows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Grouped:
     """Values of several entities: those of entity k are `values[starts[k]:starts[k + 1]]`."""
 

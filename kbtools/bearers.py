@@ -1,0 +1,92 @@
+"""Bearers of a name: who is linked by it, in the order of how well the name fits and how likely each is meant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.linking.fuzzy import link_fuzzily
+from kbtools.linking.links import Link
+from kbtools.priors import Prior, share_names
+from kbtools.text.name_forms import name_forms
+from kbtools.text.ngrams import Ngram
+from kbtools.text.normaliser import normal_form
+from kbtools.text.rungs import Form, Rung, compare
+
+STEP = 5.0
+"""Points of a score that a rung spans: the prior moves a candidate by no more than this."""
+
+
+def link_name(kb: KnowledgeBase, name: str) -> list[Link]:
+    """Link a name to all that is stored under one of its forms."""
+    forms = name_forms(name)
+    matches = kb.lookup(list(forms))
+    links = []
+    for form, written in forms.items():
+        for match in matches.get(form, ()):
+            same = written is Form.NORMAL and match.form is Form.NORMAL
+            rung = compare(name, match.name) if same else max(written.rung, match.form.rung)
+            links.append(Link(whole(name, form), 0, len(name), match.name, rung, match.entities))
+    return links
+
+
+def link_similar_names(kb: KnowledgeBase, name: str) -> list[Link]:
+    """Link a name to those that resemble it."""
+    return link_fuzzily(kb, whole(name, normal_form(name)), but=np.empty(0, dtype=np.uint32))
+
+
+def whole(name: str, form: str) -> Ngram:
+    """Take all of a name as one n-gram."""
+    return Ngram(form, 0, 0, 0, len(name))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bearers:
+    """The entities of some links, once each by the best of its links, best first: (entities,) each."""
+
+    entities: EntityRows
+    links: list[Link]
+    prior: Prior
+
+    def scores(self, limit: int | None) -> list[float]:
+        """Score the first bearers, 0 to 100: the rung decides, then the similarity, then the prior.
+
+        A rung is STEP points wide; fuzzy matches, and what was found by vectors, lie below the last strict one.
+        """
+        scores = []
+        for link, prior in zip(self.links[:limit], self.prior.values.tolist(), strict=False):
+            if link.rung < Rung.FUZZY:
+                scores.append(100.0 - STEP * (link.rung - 1) - STEP * (1.0 - prior))
+            else:
+                scores.append((100.0 - STEP * (Rung.FUZZY - 1)) * link.similarity / 100.0 - (1.0 - prior) / 100.0)
+        return scores
+
+
+def rank_bearers(kb: KnowledgeBase, links: Sequence[Link], *, of_type: int | None = None) -> Bearers:
+    """Rank the bearers of linked names by rung, then similarity, then prior; equal ones stand by their rows.
+
+    The prior is shared among those found on the same rung, on the fuzzy one by the same name, and of the type if one
+    is asked for.
+    """
+    links = sorted(links, key=lambda link: (link.rung, -link.similarity))
+    linked = np.repeat(np.arange(len(links)), [len(link.entities) for link in links])
+    entities = np.concatenate([NOBODY, *(link.entities for link in links)])
+    entities, first = np.unique(entities, return_index=True)
+    link_of = linked[first]
+    if of_type is not None:
+        grouped = kb.types_of(entities)
+        owners = np.repeat(np.arange(len(entities)), np.diff(grouped.starts))
+        chosen = np.unique(owners[grouped.values == of_type])
+        entities, link_of = entities[chosen], link_of[chosen]
+    rungs = np.array([link.rung for link in links], dtype=np.int64)[link_of]
+    similarities = np.array([link.similarity for link in links], dtype=np.float64)[link_of]
+    names = {(link.rung, link.name if link.rung is Rung.FUZZY else ""): place for place, link in enumerate(links)}
+    group = [names[link.rung, link.name if link.rung is Rung.FUZZY else ""] for link in links]
+    prior = share_names(kb, entities, np.array(group, dtype=np.int64)[link_of])
+    order = np.lexsort((entities, -prior.values, -similarities, rungs))
+    return Bearers(entities[order], [links[place] for place in link_of[order]], prior.at(order))
+
+
+NOBODY = np.empty(0, dtype=np.uint32)

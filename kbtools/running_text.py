@@ -1,0 +1,148 @@
+"""Linking running text: non-overlapping mentions of entities, sentence by sentence, so that cost is linear."""
+
+import re
+from collections.abc import Iterator
+
+from kbtools.bearers import rank_bearers
+from kbtools.errors import BadArgument
+from kbtools.limits import read_limit, require_text
+from kbtools.linking.links import Link
+from kbtools.linking.strict import link_strictly
+from kbtools.lookup import NameLookup
+from kbtools.pruning.n_gram_idf import NGramIdf
+from kbtools.records import LinkedMention, LinkedText
+from kbtools.text.function_words import has_content
+from kbtools.text.ngrams import Ngram, ngrams
+from kbtools.text.question import Question
+from kbtools.text.rungs import Rung
+
+THRESHOLD = 0.25
+"""Score from which a mention is linked."""
+
+CANDIDATES = 5
+
+LONGEST_MENTION = 12
+"""Words of a mention in running text: longer names are whole sentences, and each length costs a look-up a word."""
+
+LONGEST_SENTENCE = 2_000
+"""Characters after which a sentence is cut at the next space."""
+
+SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*\s+(?=[^\W_a-z]|[\"'“‘(\[])|[。！？]|\n\s*\n")
+UNFINISHED = re.compile(r"(?:^|[\s.(])(?:\w|mr|mrs|ms|dr|st|jr|sr|vs|no|vol|gen|col|lt|prof|inc|ltd|co)\.$", re.I)
+"""What a full stop belongs to where it ends no sentence: initials and abbreviations, `J. K. Rowling`, `St. Louis`."""
+
+HALF = 2.0
+"""Rarity, a logarithm, at which words are as likely a name as not, all else agreeing."""
+
+PROPER, UNCASED, INITIAL, PHRASE, WORD, OTHER_CASE = 1.0, 0.7, 0.6, 0.6, 0.3, 0.25
+"""How likely words are meant as a name: with a capital inside a sentence, in a text without any capital, with one only
+at the start of a sentence, several in lower case as the name is, a single one, and in another case than the name."""
+
+LOOSER = 0.05
+"""What each rung below an equal case takes from that."""
+
+
+def split_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the sentences of a text start and end; one that does not end is cut at a space."""
+    start = 0
+    for end in sentence_ends(text):
+        while end - start > LONGEST_SENTENCE:
+            cut = text.rfind(" ", start + 1, start + LONGEST_SENTENCE)
+            cut = start + LONGEST_SENTENCE if cut < 0 else cut
+            yield start, cut
+            start = cut
+        if start < end:
+            yield start, end
+        start = end
+
+
+def sentence_ends(text: str) -> Iterator[int]:
+    for match in SENTENCE_END.finditer(text):
+        head = text[max(0, match.start() - 6) : match.start() + 1]
+        if text[match.start()] != "." or not UNFINISHED.search(head):
+            yield match.end()
+    yield len(text)
+
+
+class TextLinker:
+    """Finds the mentions of running text by the n-grams, strict links and rarities of the pruners."""
+
+    def __init__(self, names: NameLookup) -> None:
+        self.kb = names.kb
+        self.names = names
+        self.rarity = NGramIdf(names.kb)
+        self.lengths = [length for length in names.kb.manifest.lengths if length <= LONGEST_MENTION]
+
+    def link(self, text: str, *, threshold: float, limit: int | None) -> LinkedText:
+        """Link a text; mentions that score below the threshold are left out."""
+        require_text(text, "text")
+        limit = read_limit(limit, "limit")
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+            raise BadArgument(f"threshold is a score from 0 to 1, found {threshold!r}", name="threshold")
+        cased = text != text.lower()
+        mentions: list[LinkedMention] = []
+        for start, end in split_sentences(text):
+            mentions += self.link_sentence(text[start:end], start, cased=cased, threshold=threshold, limit=limit)
+        return LinkedText(text, tuple(mentions))
+
+    def link_sentence(
+        self, sentence: str, offset: int, *, cased: bool, threshold: float, limit: int | None
+    ) -> list[LinkedMention]:
+        """Link the mentions of a sentence, the most certain first, of equally certain ones the longest."""
+        question = Question.read(sentence)
+        mentions: dict[int, LinkedMention] = {}
+        taken: set[int] = set()
+        for certainty, links in self.weigh(question, cased=cased, threshold=threshold):
+            ngram = links[0].ngram
+            tokens = range(ngram.first, ngram.last + 1)
+            if not taken.isdisjoint(tokens):
+                continue
+            taken.update(tokens)  # an ambiguous name is left out, but none inside it takes its place
+            bearers = rank_bearers(self.kb, links)
+            score = certainty * float(bearers.prior.values[0])
+            if score >= threshold:
+                first = bearers.links[0]
+                words = sentence[first.start : first.end]
+                candidates = self.names.matches(words, bearers, limit=limit)
+                mentions[first.start] = LinkedMention(
+                    words, offset + first.start, offset + first.end, round(score, 6), candidates
+                )
+        return [mentions[start] for start in sorted(mentions)]
+
+    def weigh(self, question: Question, *, cased: bool, threshold: float) -> list[tuple[float, list[Link]]]:
+        """Give the links of each n-gram that may be a name, the most certain first."""
+        candidates = [ngram for ngram in ngrams(question, lengths=self.lengths) if may_be_mention(question, ngram)]
+        groups: dict[tuple[int, int], list[Link]] = {}
+        for link in link_strictly(self.kb, question, candidates):
+            groups.setdefault((link.ngram.first, link.ngram.last), []).append(link)
+        self.rarity.learn({word for links in groups.values() for word in links[0].ngram.form.split(" ")})
+        weighed = []
+        for links in groups.values():
+            rarity = self.rarity.weigh(links[0].ngram.form)
+            certainty = rarity / (rarity + HALF) * max(self.spelling(question, link, cased=cased) for link in links)
+            if certainty >= threshold:
+                weighed.append((certainty, links))
+        return sorted(weighed, key=lambda pair: (-pair[0], pair[1][0].start - pair[1][0].end, pair[1][0].start))
+
+    def spelling(self, question: Question, link: Link, *, cased: bool) -> float:
+        """Say how likely words are meant as a name, from their case and how far they are from the name."""
+        words = question.text[link.start : link.end]
+        looser = 1.0 - LOOSER * max(0, link.rung - Rung.CASE)
+        if not cased:
+            return UNCASED * looser
+        if link.rung is Rung.CASE:
+            return OTHER_CASE
+        if words != words.lower():
+            inside = link.ngram.first > 0 or words[1:] != words[1:].lower()
+            return (PROPER if inside else INITIAL) * looser
+        if words == words.upper():  # no letter that has a case
+            return (WORD if words.isdigit() else PROPER) * looser
+        return (PHRASE if " " in words else WORD) * looser
+
+
+def may_be_mention(question: Question, ngram: Ngram) -> bool:
+    """Leave out function words: titles such as `It` would flood; `The Who` may be one where every word is a capital."""
+    if has_content(ngram.form):
+        return True
+    words = question.text[ngram.start : ngram.end].split()
+    return len(words) > 1 and all(word[0].isupper() for word in words)

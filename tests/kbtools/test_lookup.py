@@ -1,0 +1,126 @@
+"""Looking names up: every bearer, by rung and prior, with reasons; the same in every backend."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import BadArgument, UnknownType
+from kbtools.kb.contract import KnowledgeBase
+from tests.conftest import World
+
+
+@pytest.fixture(scope="module")
+def tiny_answerer(tiny: KnowledgeBase) -> Answerer:
+    return Answerer(tiny)
+
+
+def test_a_name_gives_its_bearers_by_how_often_facts_speak_of_them(sample: Answerer) -> None:
+    matches = sample.lookup("Paris").matches
+    assert matches[0].id == "m.05qtj"
+    assert {match.rung for match in matches} == {"exact"}
+    assert sum(match.prior for match in matches) == pytest.approx(1, abs=1e-5)
+    assert [match.prior for match in matches] == sorted((match.prior for match in matches), reverse=True)
+
+
+def test_incoming_facts_count_as_well_as_outgoing_ones(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    facts = (("a", "r", "x"), ("a", "r", "y"), ("p", "r", "b"), ("q", "r", "b"), ("s", "r", "b"))
+    kb = make_kb("embedded", new_world(facts, (("a", "Elm"), ("b", "Elm"))))
+    first, second = Answerer(kb).lookup("Elm").matches
+    assert (first.id, second.id) == ("b", "a")
+    assert first.reasons[-1].endswith("from 0 facts out and 3 in")
+
+
+def test_a_stricter_rung_stands_before_a_higher_prior(tiny_answerer: Answerer) -> None:
+    matches = tiny_answerer.lookup("Who").matches
+    assert [(match.id, match.rung) for match in matches] == [("m.13who", "exact"), ("m.12who", "variant")]
+    assert matches[0].score == 100
+    assert matches[0].score > matches[1].score
+
+
+def test_scores_fall_from_match_to_match_and_stay_within_bounds(sample: Answerer) -> None:
+    for name in ("paris", "It", "the who", "C++", "pirates of the carribean", "harry poter"):
+        scores = [match.score for match in sample.lookup(name, limit=None).matches]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 < score <= 100 for score in scores)
+
+
+def test_a_misspelt_name_is_found_fuzzily_and_says_so(sample: Answerer) -> None:
+    match = sample.lookup("pirates of the carribean", type="film.film").matches[0]
+    assert (match.id, match.rung, match.matched_name) == ("m.01vksx", "fuzzy", "Pirates of the Caribbean")
+    assert match.similarity == pytest.approx(95.8333, abs=1e-3)
+    assert match.reasons[:2] == (
+        "'pirates of the carribean' resembles the name 'Pirates of the Caribbean'",
+        "similarity 95.8 of 100",
+    )
+    assert match.score < 70
+
+
+def test_a_type_leaves_its_entities_alone_to_share_the_prior(sample: Answerer) -> None:
+    (match,) = sample.lookup("Paris", type="fictional_universe.fictional_character").matches
+    assert match.id == "m.0kba173"
+    assert match.prior == 1
+    assert "fictional_universe.fictional_character" in {kind.id for kind in match.types}
+
+
+def test_a_type_is_taken_in_any_of_its_spellings(sample: Answerer) -> None:
+    spelt = sample.lookup("It", type="http://rdf.freebase.com/ns/film.film")
+    assert spelt.matches == sample.lookup("It", type="film.film").matches != ()
+
+
+def test_a_type_that_no_entity_has_is_named(sample: Answerer) -> None:
+    with pytest.raises(UnknownType, match="has the type"):
+        sample.lookup("It", type="film.flim")
+
+
+@pytest.mark.parametrize("name", ["", " ", "zqxjkv zqxjkv"])
+def test_what_is_no_name_has_no_bearers(tiny_answerer: Answerer, name: str) -> None:
+    assert tiny_answerer.lookup(name).matches == ()
+
+
+def test_an_article_or_a_bracket_too_many_is_a_variant(tiny_answerer: Answerer) -> None:
+    matches = tiny_answerer.lookup("Paris (the city)").matches
+    assert {match.id for match in matches} == {"m.01paris", "m.02paris"}
+    assert {match.rung for match in matches} == {"variant"}
+
+
+def test_the_limit_cuts_the_end_off(sample: Answerer) -> None:
+    every = sample.lookup("Paris", limit=0).matches
+    assert len(every) == 3
+    assert sample.lookup("Paris", limit=2).matches == every[:2]
+
+
+def test_many_names_are_looked_up_as_they_come(tiny_answerer: Answerer) -> None:
+    read = []
+
+    def names() -> Iterator[str]:
+        for name in ("Texas", "France"):
+            read.append(name)
+            yield name
+
+    results = tiny_answerer.lookup_many(names())
+    assert read == []
+    assert next(results).matches[0].id == "m.02texas"
+    assert read == ["Texas"]
+
+
+def test_records_have_a_hash_and_become_json(tiny_answerer: Answerer) -> None:
+    result = tiny_answerer.lookup("Paris")
+    assert len({result, tiny_answerer.lookup("Paris")}) == 1
+    record = json.loads(json.dumps(result.to_json()))
+    assert list(record) == ["json_version", "text", "type", "matches"]
+    assert list(record["matches"][0]) == [
+        "id", "name", "matched_name", "rung", "similarity", "prior", "score", "types", "reasons",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", [{"name": 7}, {"name": "It", "limit": -1}, {"name": "It", "type": 3}])
+def test_what_is_no_name_limit_or_type_is_refused(tiny_answerer: Answerer, arguments: dict[str, Any]) -> None:
+    with pytest.raises(BadArgument):
+        tiny_answerer.lookup(**arguments)
+    with pytest.raises(BadArgument):
+        tiny_answerer.lookup_many("Paris")
