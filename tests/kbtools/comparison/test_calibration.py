@@ -20,6 +20,7 @@ from kbtools.comparison.calibration import (  # fmt: skip
     risk_coverage,
     run_calibration,
 )
+from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.run_folder import Run, open_run
 from kbtools.errors import RunMismatch, SourceEmpty
@@ -61,6 +62,7 @@ def test_questions_without_an_answer_teach_nothing_and_stay_without_confidence()
     fitted = fit_calibration(np.array([0.0, 0.5]), np.array([0.0, 1.0]))
 
     assert fitted.apply(np.array([0.0, 0.5])).tolist() == [0.0, 1.0]
+    assert fitted.confidence.tolist() == [0.5]
 
 
 def test_nothing_to_fit_gives_no_confidence() -> None:
@@ -80,6 +82,7 @@ def test_bins_hold_every_answered_question() -> None:
 def test_the_error_is_the_gap_between_claimed_and_kept() -> None:
     assert calibration_error(np.array([0.9, 0.9]), np.array([1.0, 0.0])) == pytest.approx(0.4)
     assert calibration_error(np.array([1.0, 0.0]), np.array([1.0, 0.0])) == 0
+    assert calibration_error(np.array([0.95, 0.05]), np.array([1.0, 0.0])) == pytest.approx(0.05)
 
 
 def test_risk_falls_with_coverage_of_honest_confidence() -> None:
@@ -143,3 +146,18 @@ def test_other_validation_questions_are_refused_before_anything_is_computed(
         compare(sample_memory, request_for(valid=examples / "sample.train.txt"))
 
     assert list(cells.iterdir()) == []
+
+
+def test_questions_that_no_system_can_answer_teach_nothing(
+    sample_memory: Answerer, request_for: Callable[..., Request], examples: Path
+) -> None:
+    run = compare(sample_memory, request_for(valid=examples / "sample.valid.txt"))
+    cell, valid = next(iter(run.cells)), run.valid
+    assert valid is not None
+    fault = (valid.strict(cell) < 1).astype(np.int8)
+    gold = Columns("print", {**valid.gold.arrays, "fault": fault})
+
+    fitted = run_calibration(replace(run, valid=replace(valid, gold=gold)), cell)
+
+    assert fitted is not None
+    assert fitted.correct.tolist() == [1.0]

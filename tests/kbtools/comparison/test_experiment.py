@@ -13,7 +13,7 @@ from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, read_examples
 from kbtools.comparison.report.markup import markdown_page
-from kbtools.comparison.report.sections import make_sections
+from kbtools.comparison.report.sections import abstention_section, make_sections
 from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.run_folder import RECORD, Run, open_run
 from kbtools.errors import (
@@ -150,7 +150,7 @@ def test_other_names_are_added_to_a_run(answerer: Answerer, request_for: Ask) ->
 
     run = compare(answerer, request_for(grid=Grid(("n-gram+",))))
 
-    assert {cell.pruning for cell in run.cells} == {"n-gram", "n-gram+", "n-gram-idf"}
+    assert list(dict.fromkeys(cell.pruning for cell in run.cells)) == ["n-gram+", "n-gram-idf", "n-gram"]
 
 
 def test_another_knowledge_base_is_refused(answerer: Answerer, request_for: Ask, tiny_memory: KnowledgeBase) -> None:
@@ -184,6 +184,7 @@ def test_questions_of_what_the_knowledge_base_lacks_stay_in_the_denominator(
 
     assert len(run) == 5
     assert list(run.excluded().values()) == [1, 1, 1, 1]
+    assert run.gold["fault"].tolist() == [0, 1, 2, 3, 4]
     outcomes = run.cells[Cell("n-gram-idf", "lexical", "popularity")]
     assert outcomes["strict"].tolist() == [1, 0, 0, 0, 0]
     assert outcomes["recalled"].tolist() == [1, 0, 0, 0, 0]
@@ -280,6 +281,7 @@ def test_questions_without_any_candidate_are_all_wrong(
 
     assert {cell: run.strict(cell).tolist() for cell in run.cells} == dict.fromkeys(run.cells, [0.0] * count)
     assert "- | -" in markdown_page(make_report(run), make_sections(make_report(run)))
+    assert [row[1] for row in abstention_section(make_report(run)).rows] == ["0.0"] * 5
 
 
 @pytest.mark.parametrize("name", ["cells", "pools", "relation", "subject", "gold.columns"])

@@ -9,11 +9,13 @@ import pytest
 from kbtools import entry_points, version
 from kbtools.answering import Answerer
 from kbtools.comparison.experiment import Request, compare
-from kbtools.comparison.fingerprints import plugin_identity, scorer_identity
+from kbtools.comparison.fingerprints import Fingerprints, kb_digest, plugin_identity, scorer_identity
 from kbtools.comparison.grid import Grid
 from kbtools.comparison.run_folder import Run
 from kbtools.entry_points import SCORERS
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.n_gram_plus import NGramPlus
+from kbtools.ranking.weights import Weights
 from kbtools.scorers.counts import TypeCount
 from kbtools.scorers.lexical import LexicalScorer
 from kbtools.text import normaliser
@@ -134,3 +136,29 @@ def test_a_release_of_somebody_elses_distribution_is_another_plugin(
 
 def test_averages_differ_from_their_parts() -> None:
     assert len({scorer_identity(names, None) for names in ("lexical", "lexical,lexical")}) == 2
+
+
+class Reordered:
+    """A knowledge base whose relations stand in another order, so that their rows mean others."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.manifest, self.relations = kb.manifest, tuple(reversed(kb.relations))
+
+
+def test_other_rows_of_relations_are_another_knowledge_base(sample_memory: Answerer) -> None:
+    assert kb_digest(Reordered(sample_memory.kb)) != kb_digest(sample_memory.kb)  # type: ignore[arg-type]
+
+
+def test_a_fingerprint_tells_all_apart_that_it_rests_on() -> None:
+    runs = [Fingerprints("kb", "questions"), Fingerprints("other", "questions"), Fingerprints("kb", "other")]
+    names = [("p", "r", "s"), ("other", "r", "s"), ("p", "other", "s"), ("p", "r", "other")]
+
+    for steps in [
+        [run.gold() for run in runs],
+        [run.pools(name) for run in runs for name in ("p", "other")],
+        [run.tagger(name) for run in runs for name in ("t", "other")],
+        [run.scores(*name[:2]) for run in runs for name in names[:3]],
+        [run.tuned(*name) for run in runs for name in names],
+        [run.cell(*name, weights) for run in runs for name in names for weights in (Weights(), Weights(rung=0))],
+    ]:
+        assert len(set(steps)) == len(steps)

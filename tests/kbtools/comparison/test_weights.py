@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from evaluation import expected_accuracy
 
@@ -22,7 +23,14 @@ from kbtools.comparison.report.report_files import figures_csv, report_json
 from kbtools.comparison.report.sections import figures_section
 from kbtools.comparison.report.summary import make_report, terminal_table
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.weighting import cell_weights, query_weights, usual_weights, weights_key, weights_text
+from kbtools.comparison.weighting import (
+    cell_weights,
+    query_weights,
+    tune_cell,
+    usual_weights,
+    weights_key,
+    weights_text,
+)
 from kbtools.errors import SourceMissing
 from kbtools.questions import read_annotated
 from kbtools.ranking.weights import DEFAULT, WITH_SUBJECT, Weights
@@ -250,3 +258,34 @@ def test_validation_cells_of_other_weights_calibrate_nothing(
     assert run.valid is not None
     assert run_calibration(tuned, cell) is not None
     assert run_calibration(run, cell) is None
+
+
+def test_without_any_subject_chosen_popularity_counts_nothing(sample_memory: Answerer) -> None:
+    answerer = Answerer(sample_memory.kb)
+    choose(answerer, Grid(("n-gram",)), WEIGHTS["both"])
+
+    found = {
+        name: query_weights(answerer, Cell("n-gram", "lexical", name)).popularity for name in ("none", "popularity")
+    }
+
+    assert found == {"none": 0.0, "popularity": 0.3}
+
+
+class Weighed:
+    """Scores that are level under all weights, and remember which popularities were tried."""
+
+    def __init__(self) -> None:
+        self.popularities: set[float] = set()
+
+    def expected(self, weights: Weights) -> np.ndarray:
+        self.popularities.add(weights.popularity)
+        return np.array([0.5])
+
+
+@pytest.mark.parametrize(("subject", "tried"), [("none", 1), ("popularity", 4)])
+def test_tuning_tries_popularity_only_where_it_may_count(subject: str, tried: int) -> None:
+    scores = Weighed()
+
+    tune_cell(Cell("n-gram", "lexical", subject), scores)  # type: ignore[arg-type]
+
+    assert len(scores.popularities) == tried

@@ -64,3 +64,4 @@ def test_another_order_is_said_with_its_cause(sample_run: Run) -> None:
     ((higher, lower, points, _, paper, cause),) = order.rows
     assert (higher, lower, points, paper) == (WORSE.label, BETTER.label, "+25.00", "-3.6")
     assert cause.endswith(" answers")
+    assert float(cause.split(", ")[1].split()[0]) > 0

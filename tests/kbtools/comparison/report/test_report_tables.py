@@ -170,3 +170,21 @@ def test_a_control_trains_nothing_or_only_counts(cell: Cell, control: bool) -> N
 
 def test_a_section_without_rows_has_no_table() -> None:
     assert list(markdown_table(Section("title", "lead", ["one", "two"], []))) == []
+
+
+def test_cells_that_could_be_level_are_named(report: Report) -> None:
+    level = [pair.other.label for pair in report.against_best if pair.low <= 0]
+    touching = [pair.other.label for pair in report.against_best if pair.low == 0 < pair.high]
+
+    last = terminal_table(report).splitlines()[-1]
+
+    assert touching
+    assert all(label in last for label in level)
+
+
+def test_accuracies_that_only_summing_tells_apart_tie(report: Report) -> None:
+    best = report.best
+    accuracy = best.figures["accuracy"]
+    near = replace(best, figures={**best.figures, "accuracy": replace(accuracy, value=accuracy.value - 1e-12)})
+
+    assert replace(report, cells=[near, best]).tied_best == [near, best]
