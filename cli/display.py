@@ -23,6 +23,11 @@ def echo(*lines: str, err: bool = False) -> None:
         click.echo(visible(line), err=err)
 
 
+def named(entity_id: str, name: str | None) -> str:
+    """Write an entity with its id; a literal stands for itself."""
+    return f"{name or '(no name)'} ({entity_id})"
+
+
 def overwrite(line: str, *, last: bool) -> None:
     """Print a line of progress on standard error in place of the one before; the last one stays."""
     click.echo(f"\r{visible(line)}\033[K", err=True, nl=last)

@@ -25,7 +25,7 @@ def standard_input() -> Iterator[str]:
 
 
 def texts(question: str | None, path: Path | None) -> Iterator[str]:
-    """Yield the questions of a file, of standard input, or the one of the command line."""
+    """Yield the texts of a file, the lines of standard input, or the text of the command line."""
     if path:
         yield from read_questions(path)
     elif question == "-":

@@ -1,0 +1,64 @@
+"""kbtools show: an entity with its names, types and facts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from kbtools.cli.display import echo, echo_json, named
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
+from kbtools.cli.options import json_option, kb_option
+from kbtools.records import Entity, Facts
+
+SHOWN = 20
+
+
+def lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[str]:
+    """Lay an entity out: names and types, then facts, those that it is the object of with an arrow back."""
+    yield named(entity.id, entity.name)
+    if entity.prior is not None:
+        yield f"  prior {entity.prior:.3f}, how likely its name means it"
+    if entity.aliases:
+        yield f"  also {', '.join(entity.aliases)}"
+    if entity.types:
+        yield f"  types {', '.join(kind.name or kind.id for kind in entity.types)}"
+    yield f"  subject of {outgoing.total:,} facts"
+    for fact in outgoing.facts:
+        yield f"    {fact.relation.name or fact.relation.id}  {named(fact.object.id, fact.object.name)}"
+    yield from more(outgoing)
+    if incoming is None:
+        yield "  object of facts that this backend does not index"
+        return
+    yield f"  object of {incoming.total:,} facts"
+    for fact in incoming.facts:
+        yield f"    {named(fact.subject.id, fact.subject.name)}  {fact.relation.name or fact.relation.id}"
+    yield from more(incoming)
+
+
+def more(facts: Facts) -> Iterator[str]:
+    if facts.total > len(facts.facts):
+        yield f"    and {facts.total - len(facts.facts):,} more (--limit)"
+
+
+@click.command("show")
+@kb_option
+@click.argument("entity")
+@click.option(
+    "--limit", default=SHOWN, show_default=True, type=click.IntRange(0), help="Facts of each direction; 0 gives all."
+)
+@json_option
+@elasticsearch_options
+def command(path: Path, entity: str, limit: int, as_json: bool, elasticsearch: Elasticsearch | None) -> None:
+    """Show ENTITY, an id: its names and types, the facts about it, and those that it is the object of.
+
+    kbtools lookup finds the id of a name.
+    """
+    answerer = open_home(path, elasticsearch)
+    shown = answerer.entity(entity)
+    outgoing = answerer.facts(entity, limit=limit)
+    incoming = None if shown.facts_in is None else answerer.facts(entity, reverse=True, limit=limit)
+    if as_json:
+        facts = {"facts": outgoing.to_dict(), "incoming": incoming.to_dict() if incoming else None}
+        echo_json(shown.to_json() | facts)
+    else:
+        echo(*lines(shown, outgoing, incoming))
