@@ -16,7 +16,7 @@ from kbtools.linking.strict import link_strictly
 from kbtools.questions import read_annotated
 from kbtools.ranking.order import rank
 from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
-from kbtools.ranking.score import score_parts, score_relations, score_subjects
+from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import (
     DEFAULT,
     FILE,
@@ -86,6 +86,20 @@ def test_temperature_and_weights_scale_their_parts(tiny_memory: KnowledgeBase, p
 
     assert half == pytest.approx(whole / 2)
     assert np.exp(flat) == pytest.approx(1 / len(np.unique(pool.relation)))
+
+
+def test_a_rung_costs_nothing_but_for_its_distance_from_the_strictest(tiny_memory: KnowledgeBase, pool: Pools) -> None:
+    rungs = pool.link_rung[pool.link_of_pair]
+
+    parts = parts_of(tiny_memory, pool, (0.0, 0.0))
+
+    assert parts["rung"] == pytest.approx(WITH_SUBJECT.rung * (1 - rungs))
+
+
+def test_scores_that_differ_by_a_millionth_do_not_tie() -> None:
+    scores = {"relation": np.array([-1.0, -1.0, -1.0]), "rung": np.array([0.0, -1e-6, -1e-8])}
+
+    assert add_parts(scores).tolist() == [-1_000_000, -1_000_001, -1_000_000]
 
 
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
