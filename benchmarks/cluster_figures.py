@@ -284,37 +284,37 @@ def main() -> None:
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--slowed", type=float, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--limit", type=float, default=1e9, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.child:
-        child(asked.kb, asked.child, asked.slowed, asked.limit)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.kb, arguments.child, arguments.slowed, arguments.limit)
         return
-    wanted, cluster = set(asked.only.split(",")), Cluster(read_connection())
+    wanted, cluster = set(arguments.only.split(",")), Cluster(read_connection())
     server = cluster.greet()["version"]["number"]
-    kb = EmbeddedKB(asked.kb)
+    kb = EmbeddedKB(arguments.kb)
     say("machine", f"{os.cpu_count()} cores shared with the server, Elasticsearch {server}")
     say("knowledge base", *(f"{count.unique:,} {kind}" for kind, count in kb.manifest.counts.items()))
     try:
         if "load" in wanted:
-            load_figures(kb, cluster, asked.documents)
+            load_figures(kb, cluster, arguments.documents)
         if "memory" in wanted:
-            memory_figures(asked.kb, asked.facts, 1, 1e9)
-            memory_figures(asked.kb, asked.facts, 10, 60)
-        if "fuzzy" in wanted and asked.titles and asked.variants:
-            fuzzy_figures(cluster, asked.titles, asked.variants, 3_000)
+            memory_figures(arguments.kb, arguments.facts, 1, 1e9)
+            memory_figures(arguments.kb, arguments.facts, 10, 60)
+        if "fuzzy" in wanted and arguments.titles and arguments.variants:
+            fuzzy_figures(cluster, arguments.titles, arguments.variants, 3_000)
         if wanted & {"linking", "throughput", "vectors"}:
-            if not asked.loaded:
+            if not arguments.loaded:
                 options = LoadOptions(settings=IndexSettings(replicas=0))
                 begun = time.perf_counter()
                 load(kb, cluster, NAME, options=options, watch=BuildProgress())
                 say("load, whole", f"{time.perf_counter() - begun:.0f} s")
-            name = asked.loaded or NAME
+            name = arguments.loaded or NAME
             opened = ElasticKB(name, cluster)
             for role in ROLES:
                 say(f"size of {role}", f"{size_of(cluster, opened.version.indexes[role]) / 1e6:,.0f} MB")
             if "vectors" in wanted:
                 vector_figures(opened, min(50_000, kb.manifest.counts["entities"].unique), 100)
-            if asked.questions:
-                with asked.questions.open(encoding="utf-8") as file:
+            if arguments.questions:
+                with arguments.questions.open(encoding="utf-8") as file:
                     texts = [line.rstrip("\n").split("\t")[-1] for line in file]
                 texts = random.Random(1).sample(texts, min(1_000, len(texts)))
                 if "linking" in wanted:

@@ -47,9 +47,9 @@ def is_named(kb: KnowledgeBase, question: AnnotatedQuestion) -> bool:
 
 def mention_coverage(kb: KnowledgeBase, questions: Iterable[AnnotatedQuestion]) -> Coverage:
     """Count the gold subjects that some n-gram of their question links to; fuzzily means rapidfuzz at 80."""
-    asked = named = strict = fuzzy = 0
+    total = named = strict = fuzzy = 0
     for gold in questions:
-        asked += 1
+        total += 1
         (row,) = kb.rows([gold.subject])
         if row is None or not is_named(kb, gold):
             continue
@@ -62,7 +62,7 @@ def mention_coverage(kb: KnowledgeBase, questions: Iterable[AnnotatedQuestion]) 
             for ngram in ngrams(question, lengths=kb.manifest.lengths)
             for link in link_fuzzily(kb, ngram, but=NOBODY)
         )
-    return Coverage(asked, named, strict, fuzzy)
+    return Coverage(total, named, strict, fuzzy)
 
 
 def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], *, pruning: str) -> PruningFigures:

@@ -208,11 +208,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="a JSON file for the figures")
     parser.add_argument("--small", action="store_true", help="a hundredth of the size, to see that it runs")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    report = Report(asked.out)
+    report = Report(arguments.out)
     report.add("device", torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU here: CPU only")
-    small = asked.small or device.type == "cpu"
+    small = arguments.small or device.type == "cpu"
     report.add("size", "a hundredth, to see that it runs" if small else "FB5M")
     begun = time.perf_counter()
     measure_bandwidth(device, report, size=2**25 if small else 2**32)

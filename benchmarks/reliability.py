@@ -277,23 +277,23 @@ def main() -> None:
     parser.add_argument("--damages", type=int, default=500)
     parser.add_argument("--disks", type=int, default=30)
     parser.add_argument("--minutes", type=float, default=5, help="When to stop damaging pages.")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     rng = random.Random(16)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kbtools-reliability-") as folder:
         work = Path(folder)
         print("| broken | what is there afterwards |\n| --- | --- |", flush=True)
-        show(f"{asked.kills} kills at random", kills(work, asked.kills, "random", rng))
-        swaps = min(20, asked.kills)
+        show(f"{arguments.kills} kills at random", kills(work, arguments.kills, "random", rng))
+        swaps = min(20, arguments.kills)
         show(f"{swaps} kills at the swap", kills(work, swaps, "swap", rng))
         show(f"{swaps} the same without `renameat2`", kills(work, swaps, "swap without", rng))
-        show(f"disk full at {asked.disks} sizes", full_disks(work, asked.disks))
+        show(f"disk full at {arguments.disks} sizes", full_disks(work, arguments.disks))
         print("\n| a page damaged, then | outcome |\n| --- | --- |")
-        left = 60 * asked.minutes - (time.monotonic() - begun)
+        left = 60 * arguments.minutes - (time.monotonic() - begun)
         for at, entities in enumerate((300, LARGE), 1):
             kb = make(write_sources(work / f"of {entities}", entities), work / f"{entities}.kb", vectors=True)
-            until = begun + 60 * asked.minutes - left * (2 - at) / 2
-            for name, table in damages(work, kb, asked.damages // 2, rng, until=until).items():
+            until = begun + 60 * arguments.minutes - left * (2 - at) / 2
+            for name, table in damages(work, kb, arguments.damages // 2, rng, until=until).items():
                 show(f"`{name}`, {entities:,} entities, {table.total()} times", table)
     print(f"\n{time.monotonic() - begun:.0f} s")
 

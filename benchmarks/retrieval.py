@@ -42,11 +42,11 @@ def main() -> None:
     parser.add_argument("--split", default="test", choices=["train", "valid", "test"])
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
     parser.add_argument("--limit", type=int, default=None, help="take only the first questions")
-    asked = parser.parse_args()
-    build(sources(), asked.kb, options=ReadOptions(), watch=BuildProgress())
-    answerer = kbtools.open(asked.kb)
-    gold = list(read_annotated(questions(asked.split)))[: asked.limit]
-    print(f"FBSQ {asked.split}, both layers, {len(gold):,} questions; Python {platform.python_version()}")
+    arguments = parser.parse_args()
+    build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
+    answerer = kbtools.open(arguments.kb)
+    gold = list(read_annotated(questions(arguments.split)))[: arguments.limit]
+    print(f"FBSQ {arguments.split}, both layers, {len(gold):,} questions; Python {platform.python_version()}")
 
     covered = mention_coverage(answerer.kb, gold)
     print(f"mention coverage, of {covered.named:,} questions with a named subject "

@@ -105,11 +105,11 @@ def main() -> None:
     parser.add_argument("--kb", type=Path, help="FBSQ, both layers; its vectors are replaced")
     parser.add_argument("--models", type=Path)
     parser.add_argument("--subject", default="transe")
-    asked = parser.parse_args()
-    if asked.kb:
-        trained(asked.kb, asked.models, asked.subject)
+    arguments = parser.parse_args()
+    if arguments.kb:
+        trained(arguments.kb, arguments.models, arguments.subject)
     else:
-        drawn(asked.count, asked.dim)
+        drawn(arguments.count, arguments.dim)
 
 
 if __name__ == "__main__":

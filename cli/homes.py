@@ -86,9 +86,9 @@ def connection_options(command: Command, *, default: str | None, help: str) -> C
                 "name a file with --elasticsearch-password-file"
             )
         if elasticsearch and not is_url:
-            found = f", found {elasticsearch!r}" if " " in elasticsearch else ""  # one word may be a secret
+            mistaken = f", found {elasticsearch!r}" if " " in elasticsearch else ""  # one word may be a secret
             raise click.UsageError(
-                f"--elasticsearch takes a URL{found}; give it as --elasticsearch=http://host:9200, "
+                f"--elasticsearch takes a URL{mistaken}; give it as --elasticsearch=http://host:9200, "
                 "or put --elasticsearch behind the other arguments"
             )
         return command(*args, elasticsearch=Elasticsearch({"url": elasticsearch, **options}), **kwargs)

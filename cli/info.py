@@ -41,7 +41,7 @@ def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: E
     size = size_text(sum(manifest.files.values()))
     echo(f"{found}: built {manifest.built}, {size}, content {manifest.digest}")
     show_manifest(manifest)
-    for file, length in sorted(manifest.files.items(), key=lambda one: -one[1])[:8]:
+    for file, length in sorted(manifest.files.items(), key=lambda entry: -entry[1])[:8]:
         echo(f"file {file}: {size_text(length)}")
     if vectors:
         size = size_text(vectors["bytes"])
@@ -55,8 +55,8 @@ def vectors_record(kb: EmbeddedKB) -> dict[str, Any] | None:
         record = read_vectors_record(kb.path, kb.manifest)
     except VectorsMissing:
         return None
-    told = {name: record[name] for name in ("kind", "dim", "count", "subject")}
-    return told | {"bytes": sum(record["files"].values())}
+    facts = {name: record[name] for name in ("kind", "dim", "count", "subject")}
+    return facts | {"bytes": sum(record["files"].values())}
 
 
 def manifest_record(manifest: Manifest) -> dict[str, object]:

@@ -31,11 +31,11 @@ def stoppable() -> Iterator[None]:
     def end_anyway() -> None:
         with hearing:
             while number := hearing.recv(1):
-                if number[0] in heard and not unwound.wait(UNWINDING):
+                if number[0] in signals and not unwound.wait(UNWINDING):
                     os._exit(128 + number[0])
 
-    heard = {number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN}
-    before = {number: signal.signal(number, stop) for number in heard}
+    signals = {number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN}
+    before = {number: signal.signal(number, stop) for number in signals}
     unwound = threading.Event()
     hearing, telling = socket.socketpair()
     telling.setblocking(False)

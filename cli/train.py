@@ -192,8 +192,8 @@ def transe(
 
     kb = open_home(path, elasticsearch).kb
     if read_vectors:
-        taken = take_over_vectors(kb, read_vectors(kb), models=models)
-        say(f"{taken.folder}: {taken.known:,} of {taken.vectors:,} vectors belong to entities")
+        takeover = take_over_vectors(kb, read_vectors(kb), models=models)
+        say(f"{takeover.folder}: {takeover.known:,} of {takeover.vectors:,} vectors belong to entities")
         return
     settings = change_settings(TransESettings(), read_changes(config, options))
     show_name("transe")

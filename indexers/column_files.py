@@ -94,16 +94,16 @@ class StringTable:
 
     def find(self, string: str) -> int | None:
         """Find the row of a string in a sorted table."""
-        wanted = string.encode()
+        encoded = string.encode()
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
-            if self.bytes[self.starts[middle] : self.starts[middle + 1]] < wanted:
+            if self.bytes[self.starts[middle] : self.starts[middle + 1]] < encoded:
                 low = middle + 1
             else:
                 high = middle
-        found = low < len(self) and self.bytes[self.starts[low] : self.starts[low + 1]] == wanted
-        return low if found else None
+        present = low < len(self) and self.bytes[self.starts[low] : self.starts[low + 1]] == encoded
+        return low if present else None
 
 
 def release_pages(folder: Path) -> None:

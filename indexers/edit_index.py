@@ -198,13 +198,13 @@ class EditIndex:
         keys = key_of(running_sums(letters), at.first, at.last, at)
         firsts, lasts = np.searchsorted(self.keys, keys, "left"), np.searchsorted(self.keys, keys, "right")
         runs = sorted(zip((lasts - firsts).tolist(), firsts.tolist(), lasts.tolist(), strict=True))
-        total, taken = 0, []
+        total, row_runs = 0, []
         for size, first, last in runs:
             total += size
             if total > MOST_SEEN:
                 break
-            taken.append(self.rows[first:last])
-        rows = np.concatenate([np.empty(0, dtype=np.uint32), *taken])
+            row_runs.append(self.rows[first:last])
+        rows = np.concatenate([np.empty(0, dtype=np.uint32), *row_runs])
         different = np.bitwise_count(self.signatures[rows] ^ signatures_of(letters))
         like = np.flatnonzero(different <= MOST_DIFFERENT)
         unique, place = np.unique(rows[like], return_index=True)

@@ -66,15 +66,15 @@ def write_vectors(
         raise BadSetting(f"no kind of vector index {kind!r}; known: {', '.join(KINDS)}", name=kind)
     faiss = load_faiss()
     index = empty_index(faiss, kind, vectors, seed=seed)
-    kept = []
+    row_parts = []
     for rows, chunk in vectors.chunks():
         index.add(normalised(chunk))
-        kept.append(rows)
+        row_parts.append(rows)
     if not index.ntotal:
         raise VectorsMissing(f"{path}: none of its entities has a vector, so that there is nothing to search")
     with built_folder(path / FOLDER, ours=lambda file: str(file) in VECTOR_FILES) as folder:
         faiss.write_index(index, os.fspath(folder / INDEX))
-        np.save(folder / ROWS, np.concatenate(kept), allow_pickle=False)
+        np.save(folder / ROWS, np.concatenate(row_parts), allow_pickle=False)
         record = {
             "kb": kb.manifest.digest,
             "kind": kind,
@@ -192,8 +192,8 @@ class FaissVectors:
             return None
         if self.kind == "ivf":
             self.index.make_direct_map()
-        found: NDArray[np.float32] = self.index.reconstruct(place)
-        return found
+        reconstructed: NDArray[np.float32] = self.index.reconstruct(place)
+        return reconstructed
 
     def use(self, device: str) -> None:
         kind, _, number = device.partition(":")

@@ -203,13 +203,13 @@ class FormStore:
     def lookup(self, forms: Sequence[str], texts: StringTable) -> dict[str, list[NameMatch]]:
         """Find the names under each form that is stored."""
         get = self.transaction.get
-        found = {}
+        matches = {}
         for form in filter(None, forms):
             key = form.encode()
             value = get(key if len(key) <= LONGEST_KEY else form_key(form))
             if value is not None:
-                found[form] = read_groups(value, texts)
-        return found
+                matches[form] = read_groups(value, texts)
+        return matches
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         """Count the names that hold each word."""
@@ -229,11 +229,11 @@ class FormStore:
         if not cursor.set_range(start):
             return
         for _, (key, value) in zip(range(limit), cursor.iternext(), strict=False):
-            found = bytes(key)
-            if not found.startswith(start):
+            form_key = bytes(key)
+            if not form_key.startswith(start):
                 return
-            if b"\0" not in found and is_normal(value):
-                yield found.decode()
+            if b"\0" not in form_key and is_normal(value):
+                yield form_key.decode()
 
 
 def is_normal(value: bytes | memoryview) -> bool:

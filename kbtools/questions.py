@@ -104,12 +104,12 @@ def spell_entities(kb: "KnowledgeBase", spellings: Iterable[str]) -> dict[str, s
     rows = dict(zip(ids, kb.rows(ids), strict=True))
     others = {spelling: other_spellings(spelling) for spelling, row in rows.items() if row is None}
     candidates = sorted({other for spelt in others.values() for other in spelt})
-    found = dict(zip(candidates, kb.rows(candidates), strict=True))
+    candidate_rows = dict(zip(candidates, kb.rows(candidates), strict=True))
     for spelling, spelt in others.items():
-        rows[spelling] = next((found[other] for other in spelt if found[other] is not None), None)
+        rows[spelling] = next((candidate_rows[other] for other in spelt if candidate_rows[other] is not None), None)
     known = [(spelling, row) for spelling, row in rows.items() if row is not None]
-    own = kb.ids(np.array([row for _, row in known], dtype=np.uint32))
-    return {spelling: entity_id for (spelling, _), entity_id in zip(known, own, strict=True)}
+    entity_ids = kb.ids(np.array([row for _, row in known], dtype=np.uint32))
+    return {spelling: entity_id for (spelling, _), entity_id in zip(known, entity_ids, strict=True)}
 
 
 def spell_relations(relations: Sequence[str], spellings: Iterable[str]) -> dict[str, str]:

@@ -64,4 +64,4 @@ def relation_path(subject: str, relation: str) -> str:
 
 def iri(full: str) -> str:
     """Write an IRI reference; what the grammar forbids is percent-encoded."""
-    return "<" + FORBIDDEN.sub(lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), full) + ">"
+    return "<" + FORBIDDEN.sub(lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), full) + ">"

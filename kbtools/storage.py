@@ -57,16 +57,16 @@ def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, 
         raise KBUnusable(f"{path}: cannot be read ({error.strerror})", path=str(path)) from error
     try:
         wrapped = msgpack.unpackb(packed)
-        found, record = (wrapped["format"], wrapped["version"]), dict(wrapped["record"])
+        stamp, record = (wrapped["format"], wrapped["version"]), dict(wrapped["record"])
         changed = wrapped.get("checksum", record_checksum(record)) != record_checksum(record)
     except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException) as error:
         raise KBUnusable(f"{path}: damaged ({error!r}); {cure}", path=str(path)) from error
-    if found != (name, version):
+    if stamp != (name, version):
         raise KBUnusable(
-            f"{path}: found format {found[0]!r} version {found[1]!r}, expected {name!r} version {version}; "
+            f"{path}: found format {stamp[0]!r} version {stamp[1]!r}, expected {name!r} version {version}; "
             f"{cure} with this version of kbtools, or use the version that wrote it",
             path=str(path),
-            found=found,
+            found=stamp,
         )
     if changed:
         raise KBUnusable(f"{path}: damaged (its checksum is another); {cure}", path=str(path))
@@ -259,13 +259,13 @@ def flush_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def exchange(one: Path, other: Path) -> bool:
+def exchange(first: Path, second: Path) -> bool:
     """Exchange two folders in one system call, where the system has it (Linux)."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
         return False
-    paths = [ctypes.c_char_p(os.fsencode(path)) for path in (one, other)]
+    paths = [ctypes.c_char_p(os.fsencode(path)) for path in (first, second)]
     return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)
 
 

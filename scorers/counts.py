@@ -17,7 +17,7 @@ class FactCount:
         self.kb = kb
 
     def score(
-        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
         counted: NDArray[np.float64] = np.log1p(self.kb.fact_counts(subjects))
         return counted
@@ -30,7 +30,7 @@ class TypeCount:
         self.kb = kb
 
     def score(
-        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
         counted: NDArray[np.float64] = np.log1p(np.diff(self.kb.types_of(subjects).starts))
         return counted

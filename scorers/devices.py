@@ -66,7 +66,7 @@ def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a g
     try:
         yield
     except RuntimeError as error:
-        if not isinstance(error, torch.OutOfMemoryError) and not any(said in str(error) for said in FULL):
+        if not isinstance(error, torch.OutOfMemoryError) and not any(words in str(error) for words in FULL):
             raise
         raise DeviceFull(
             f"the device's memory does not hold a batch of {batch:,}; {instead}",

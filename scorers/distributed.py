@@ -105,8 +105,8 @@ def sum_rows(table: nn.Parameter) -> Tensor | None:
     """Sum the sparse gradients that the processes have for a table, which is never made whole."""
     rows, values = torch.empty(0, dtype=torch.int64, device=table.device), table.new_empty(0, table.shape[1])
     if table.grad is not None:
-        own = table.grad.coalesce()  # a row once, whatever the batch holds
-        rows, values = own.indices()[0], own.values()
+        gradient = table.grad.coalesce()  # a row once, whatever the batch holds
+        rows, values = gradient.indices()[0], gradient.values()
     counts = [int(count) for count in gather(torch.tensor(len(rows), device=table.device))]
     if not any(counts):
         return None
@@ -118,8 +118,8 @@ def sum_rows(table: nn.Parameter) -> Tensor | None:
     return torch.sparse_coo_tensor(places, summands, table.shape, check_invariants=False).coalesce()
 
 
-def gather(own: Tensor) -> list[Tensor]:
+def gather(tensor: Tensor) -> list[Tensor]:
     """List the tensors of all processes, which have one shape."""
-    parts = [torch.empty_like(own) for _ in range(processes())]
-    dist.all_gather(parts, own.contiguous())
+    parts = [torch.empty_like(tensor) for _ in range(processes())]
+    dist.all_gather(parts, tensor.contiguous())
     return parts

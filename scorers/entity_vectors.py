@@ -111,25 +111,25 @@ class RandomVectorScorer(SavedNetwork):
         return self.network.table.embedding_dim
 
     def score(
-        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
-        with scoring(len(asked)):
-            questions = self.questions(asked)[torch.from_numpy(which).to(self.network.device)]
-            scores = (questions * self.subjects(subjects)).sum(dim=1)
+        with scoring(len(questions)):
+            vectors = self.questions(questions)[torch.from_numpy(which).to(self.network.device)]
+            scores = (vectors * self.subjects(subjects)).sum(dim=1)
         products: NDArray[np.float64] = scores.double().cpu().numpy()
         return products
 
-    def embed_questions(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = self.questions(asked).float().cpu().numpy()
+    def embed_questions(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = self.questions(questions).float().cpu().numpy()
         return vectors
 
     def embed_subjects(self, subjects: EntityRows) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = self.subjects(subjects).float().cpu().numpy()
         return vectors
 
-    def questions(self, asked: Sequence[MarkedQuestion]) -> Tensor:
+    def questions(self, questions: Sequence[MarkedQuestion]) -> Tensor:
         """Give g(q) of questions of any length: (questions, dim)."""
-        texts = [self.text(question) for question in asked]
+        texts = [self.text(question) for question in questions]
         self.network.eval()
         with scoring(len(texts)):
             vectors = torch.empty(len(texts), self.dim, device=self.network.device)

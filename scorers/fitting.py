@@ -128,9 +128,9 @@ def run_epoch(
         # Down to zero in equal steps over all batches of all epochs.
         set_rate(optimisers, config.learning_rate * (1 - (epoch * len(batches) + number) / steps))
         with memory_named(config.batch):
-            own = share(rows)
+            own_rows = share(rows)
             with torch.autocast(device.type, enabled=config.amp, dtype=torch.bfloat16):
-                losses = task.loss(own) if len(own) else torch.zeros(0, device=device, requires_grad=True)
+                losses = task.loss(own_rows) if len(own_rows) else torch.zeros(0, device=device, requires_grad=True)
             # The loss is summed before it is looked at, so that every process stops at the same batch.
             value = float(summed(losses.detach().sum()))
             if not np.isfinite(value):

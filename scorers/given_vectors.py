@@ -69,11 +69,11 @@ def read_ids(path: Path) -> list[str]:
 
     Raises BadVectors for bytes that are no UTF-8, and for numbers that are not those from zero on.
     """
-    data = path.read_bytes()
+    content = path.read_bytes()
     try:
-        lines = data.decode("utf-8-sig").split("\n")
+        lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = content.count(b"\n", 0, error.start) + 1
         raise BadVectors(f"{path}:{line}: found invalid UTF-8, expected an id", path=str(path), line=line) from error
     lines = lines[:-1] if lines[-1] == "" else lines
     numbered = [NUMBERED.fullmatch(line) for line in lines[1:]]

@@ -67,9 +67,9 @@ class LexicalScorer:
             for word, entries in columns.items()
         }
 
-    def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        scores = np.zeros((len(asked), self.count))
-        for row, question in enumerate(asked):
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        scores = np.zeros((len(questions), self.count))
+        for row, question in enumerate(questions):
             for word, weight in hinted(question.context()).items():
                 if word in self.columns:
                     relations, weights = self.columns[word]

@@ -81,11 +81,11 @@ class Namesakes:
             matches = kb.lookup([mention.form]).get(mention.form, ()) if mention else ()
             if not matches:
                 continue
-            named = np.unique(np.concatenate([match.entities for match in matches]))
-            pairs = kb.relations_of(named)
+            bearers = np.unique(np.concatenate([match.entities for match in matches]))
+            pairs = kb.relations_of(bearers)
             has = pairs.values == examples.relations[row]
             # Each bearer stands once for each relation it has, at most one of them the gold one.
-            able = named[np.repeat(np.arange(len(named)), np.diff(pairs.starts))[has]]
+            able = bearers[np.repeat(np.arange(len(bearers)), np.diff(pairs.starts))[has]]
             if len(able) > 1 and examples.subjects[row] in able:
                 rows.append(row)
                 entities.append(able)

@@ -128,8 +128,8 @@ class TrainedNetwork(SavedNetwork):
     ) -> Self:
         """Make an untrained network that knows the words of some texts."""
         names = cls.names_of(rows)
-        read = [*texts, *names] if cls.encoder.names else texts
-        vocabulary = cls.encoder.collect(read, words=words, config=config)
+        encoded = [*texts, *names] if cls.encoder.names else texts
+        vocabulary = cls.encoder.collect(encoded, words=words, config=config)
         torch.manual_seed(seed)
         network = build_network(lambda: DotScorer(cls.encoder.build(config, vocabulary), names, biased=cls.biased))
         network.initialise(words)

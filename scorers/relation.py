@@ -49,8 +49,8 @@ class RelationNetwork(TrainedNetwork):
         )
         return RelationTask(scorer, settings.objective, kb=kb, splits=splits)
 
-    def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        return self.score_questions(asked).astype(np.float64)
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        return self.score_questions(questions).astype(np.float64)
 
 
 class RelationTask:

@@ -139,7 +139,7 @@ class TransESettings:
 
 def setting_parts(settings: Any) -> dict[str, str]:
     """List every setting by name, with the part of the settings that holds it."""
-    return {own.name: part.name for part in fields(settings) for own in fields(getattr(settings, part.name))}
+    return {setting.name: part.name for part in fields(settings) for setting in fields(getattr(settings, part.name))}
 
 
 def change_settings(settings: Changed, changes: Mapping[str, Any]) -> Changed:

@@ -75,17 +75,17 @@ class TypeVectorScorer(TrainedNetwork):
         return len(self.rows)
 
     def score(
-        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
-        probable = self.probable_types(asked)
+        probable = self.probable_types(questions)
         types, counts, owner = self.types_of(subjects)
         # For every subject the sum over its types of how probable its question makes each.
         gained = probable[which[owner], types]
         products = np.bincount(owner, weights=gained, minlength=len(subjects)).astype(np.float64)
         return self.similarity(products, counts)
 
-    def embed_questions(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
-        return self.probable_types(asked).astype(np.float32)
+    def embed_questions(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+        return self.probable_types(questions).astype(np.float32)
 
     def embed_subjects(self, subjects: EntityRows) -> NDArray[np.float32]:
         types, _, owner = self.types_of(subjects)
@@ -93,9 +93,9 @@ class TypeVectorScorer(TrainedNetwork):
         vectors[owner, types] = 1.0
         return vectors
 
-    def probable_types(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+    def probable_types(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         """Give g(q), how probable each type is: (questions, types)."""
-        probable: NDArray[np.float64] = 1 / (1 + np.exp(-self.score_questions(asked).astype(np.float64)))
+        probable: NDArray[np.float64] = 1 / (1 + np.exp(-self.score_questions(questions).astype(np.float64)))
         return probable
 
     def types_of(self, subjects: EntityRows) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:

@@ -47,8 +47,8 @@ class TaggerNetwork(nn.Module):
 
     def forward(self, tokens: Tensor, bits: Tensor) -> Tensor:
         """Tokens (batch, length), bits (batch, length, bits) -> emissions (batch, length, tags)."""
-        read = torch.cat([self.dropout(self.embedding(tokens)), bits], dim=2)
-        states, _ = self.gru(read.transpose(0, 1))
+        inputs = torch.cat([self.dropout(self.embedding(tokens)), bits], dim=2)
+        states, _ = self.gru(inputs.transpose(0, 1))
         emissions: Tensor = self.emissions(self.dropout(states)).transpose(0, 1)
         return emissions
 

@@ -129,9 +129,9 @@ def finished(folder: Path, made_of: str) -> dict[str, float] | None:
         stamp = read_model(folder).stamp
     except ModelError:  # missing, damaged or of another version: the training makes it anew
         stamp = Stamp("")
-    done = stamp.made_of == made_of
-    check_agreement(int(done))
-    return stamp.figures if done else None
+    finished = stamp.made_of == made_of
+    check_agreement(int(finished))
+    return stamp.figures if finished else None
 
 
 @contextmanager

@@ -141,8 +141,8 @@ class TranslatingTask:
         """Give the share of some facts whose object is among the ten nearest to E(s) + E(r)."""
         facts = self.triples[torch.from_numpy(self.tested)].to(self.network.entities.weight.device)
         with torch.inference_mode():
-            wanted = F.normalize(self.network.entities(facts[:, 0]), dim=1) + self.network.relations(facts[:, 1])
-            near = nearest_rows(wanted, self.network.pieces(), count=NEAR)
+            targets = F.normalize(self.network.entities(facts[:, 0]), dim=1) + self.network.relations(facts[:, 1])
+            near = nearest_rows(targets, self.network.pieces(), count=NEAR)
         return {"of objects among the ten nearest": float((near == facts[:, 2:]).any(dim=1).float().mean())}
 
     def save(self, folder: Path, stamp: Stamp) -> None:
@@ -151,17 +151,17 @@ class TranslatingTask:
         write_checkpoint(folder, Checkpoint(config, (), (self.digest,), self.network.state_dict()), stamp)
 
 
-def nearest_rows(wanted: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count: int) -> Tensor:
+def nearest_rows(targets: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count: int) -> Tensor:
     """Find the rows nearest to each of some vectors, nearest first, without comparing with all at once.
 
     wanted (batch, dim) -> (batch, count), or fewer where there are fewer rows
     """
-    distances = wanted.new_empty(len(wanted), 0)
-    rows = torch.empty(len(wanted), 0, dtype=torch.int64, device=wanted.device)
+    distances = targets.new_empty(len(targets), 0)
+    rows = torch.empty(len(targets), 0, dtype=torch.int64, device=targets.device)
     for first, piece in pieces:
         # The nearest so far compete with those of this piece.
-        distances = torch.cat([distances, torch.cdist(wanted, piece)], dim=1)
-        own = torch.arange(first, first + len(piece), device=wanted.device).expand(len(wanted), -1)
+        distances = torch.cat([distances, torch.cdist(targets, piece)], dim=1)
+        own = torch.arange(first, first + len(piece), device=targets.device).expand(len(targets), -1)
         distances, nearest = distances.topk(min(count, distances.shape[1]), largest=False)
         rows = torch.cat([rows, own], dim=1).gather(1, nearest)
     return rows
@@ -178,7 +178,9 @@ def trained_vectors(kb: KnowledgeBase, models: Path) -> EntityVectors:
     """Give E(s) of every entity as vectors to index."""
     table = load_vectors(model_folder(models, ENTITIES, "transe"), kb)
     rows = np.arange(len(table), dtype=np.uint32)
-    return EntityVectors(rows, table.shape[1], lambda some: table[torch.from_numpy(some.astype(np.int64))].numpy())
+    return EntityVectors(
+        rows, table.shape[1], lambda rows_read: table[torch.from_numpy(rows_read.astype(np.int64))].numpy()
+    )
 
 
 def check_digest(folder: Path, rows: tuple[str, ...], kb: KnowledgeBase) -> None:

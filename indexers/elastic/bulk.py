@@ -156,8 +156,8 @@ class Sender:
                 "sent; something between kbtools and the cluster changes answers"
             )
         again, rejected, last = [], [], ""
-        for document, item in zip(documents, answer["items"], strict=True):
-            status, fault = item["index"]["status"], item["index"].get("error")
+        for document, outcome in zip(documents, answer["items"], strict=True):
+            status, fault = outcome["index"]["status"], outcome["index"].get("error")
             if fault is None:
                 continue
             reason = root_cause(fault)

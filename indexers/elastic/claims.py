@@ -40,23 +40,23 @@ def begin(
     cluster: Cluster, kb: str, digest: str, *, parts: int, settings: IndexSettings, wait: Callable[[float], None]
 ) -> Build:
     """Join the build of this content that is under way or was killed, or begin a new version."""
-    taken = 0
+    last_number = 0
     while True:
         note = read_build(cluster, kb)
         under_way = note[0] if note else None
         versions = list_versions(cluster, kb)
         if under_way:
             same = [version for version in versions if version.number == under_way.version]
-            made = any(set(ROLES) <= version.indexes.keys() for version in same)
-            if made and under_way == replace(under_way, digest=digest, parts=parts, mapping=MAPPING_VERSION):
+            complete = any(set(ROLES) <= version.indexes.keys() for version in same)
+            if complete and under_way == replace(under_way, digest=digest, parts=parts, mapping=MAPPING_VERSION):
                 return under_way
             for theirs in read_parts(cluster, kb, under_way.parts):
                 if theirs and is_alive(cluster, kb, theirs, wait):
                     raise locked(cluster, kb, theirs)
-        build = Build(kb, 1 + max([taken, *(version.number for version in versions)]), digest, parts)
+        build = Build(kb, 1 + max([last_number, *(version.number for version in versions)]), digest, parts)
         version = create_version(cluster, kb, build.version, settings)
         if version is None:
-            taken = build.version
+            last_number = build.version
             continue
         try:
             write_note(cluster, kb, kb, asdict(build), note[1] if note else None)
@@ -96,11 +96,11 @@ class Claim:
             if self.lost:
                 raise self.lost
             progress = replace(self.progress, beat=self.progress.beat + 1, **changes)
-            name, written = f"{self.kb}/{progress.part}", False
-            while not written:
+            name, stored = f"{self.kb}/{progress.part}", False
+            while not stored:
                 try:
                     self.stamp = write_note(self.cluster, name, self.kb, asdict(progress), self.stamp, patience)
-                    written = True
+                    stored = True
                 except Taken:
                     self.stamp = self.read_own_stamp(progress)
             self.progress = progress

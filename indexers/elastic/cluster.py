@@ -105,9 +105,9 @@ class Cluster:
 
     def cause(self, error: Exception) -> Exception | None:
         """Give the error that a traceback may show; nothing where it holds a secret, or an unread answer that may."""
-        shown = f"{error!s} {error!r}"
+        message = f"{error!s} {error!r}"
         unread = isinstance(error, elastic_transport.SerializationError)
-        return None if unread or self.connection.hide(shown) != shown else error
+        return None if unread or self.connection.hide(message) != message else error
 
     def health(
         self, indexes: str, *, until: Callable[[dict[str, Any]], bool], patience: Patience
@@ -167,8 +167,8 @@ def tls_context(connection: Connection) -> ssl.SSLContext:
         if connection.client_cert:
             context.load_cert_chain(connection.client_cert, connection.client_key, password=refuse_passphrase)
     except (OSError, ValueError) as error:
-        named = (connection.ca_file, connection.client_cert, connection.client_key)
-        files = ", ".join(str(file) for file in named if file)
+        paths = (connection.ca_file, connection.client_cert, connection.client_key)
+        files = ", ".join(str(file) for file in paths if file)
         raise Unreachable(f"{connection.where}: {files} cannot be used as certificates ({error})") from error
     return context
 

@@ -60,10 +60,10 @@ class Connection:
         for secret in sorted(secrets, key=len, reverse=True):
             if len(secret) < SHORTEST_HIDDEN:
                 continue
-            data = secret.encode()
+            secret_bytes = secret.encode()
             forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret), repr(secret)[1:-1]}
-            forms |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(data)[2:-1]}
-            forms |= {base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()}
+            forms |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret_bytes)[2:-1]}
+            forms |= {base64.b64encode(secret_bytes).decode(), base64.urlsafe_b64encode(secret_bytes).decode()}
             for form in sorted(forms, key=len, reverse=True):
                 text = text.replace(form, "***")
         return text
@@ -87,8 +87,8 @@ def read_connection(
     files = {name: option(name) for name in ("ca_file", "client_cert", "client_key")}
     for name, path in files.items():
         if path and not Path(path).is_file():
-            shown = "" if name == "client_key" else f"{path}: "
-            raise WrongFormat(f"{shown}no such file; it was given as {spelt(name)}")
+            source = "" if name == "client_key" else f"{path}: "
+            raise WrongFormat(f"{source}no such file; it was given as {spelt(name)}")
     if files["client_key"] and not files["client_cert"]:
         raise NotAllowed(f"{spelt('client_key')} needs {spelt('client_cert')} beside it")
     user = option("user") or user
@@ -168,14 +168,14 @@ def read_secret(name: str, options: Mapping[str, str], environment: Mapping[str,
 
     A name of a file that is not there is not shown: it may be the secret, put into the wrong place.
     """
-    direct, named = environment.get(PREFIX + name.upper()), f"{name}_file"
-    file = options.get(named) or (None if direct else environment.get(PREFIX + named.upper()))
+    direct, in_file = environment.get(PREFIX + name.upper()), f"{name}_file"
+    file = options.get(in_file) or (None if direct else environment.get(PREFIX + in_file.upper()))
     if not file:
         check_text(direct or "", spelt(name))
         return direct or None
     kind = name.replace("_", " ")
     if not Path(file).exists():
-        raise NotAllowed(f"{spelt(named)}: no such file; it should hold the {kind}")
+        raise NotAllowed(f"{spelt(in_file)}: no such file; it should hold the {kind}")
     try:
         secret = Path(file).read_bytes().decode("utf-8-sig").rstrip("\r\n")
     except OSError as error:

@@ -144,8 +144,8 @@ def send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
     rejected: list[str] = []
     sent = 0
 
-    def confirm(done: Sent) -> None:
-        rejected.extend(document.reason for document in done.rejected)
+    def confirm(outcome: Sent) -> None:
+        rejected.extend(document.reason for document in outcome.rejected)
 
     def documents() -> Iterator[Document]:
         nonlocal sent

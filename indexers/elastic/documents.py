@@ -34,9 +34,9 @@ class Document:
 def term_of(form: str) -> str:
     """Give the term that a form is looked up by."""
     if len(form) * 4 > LONGEST_TERM:  # a character takes four bytes at most: short forms need no encoding
-        data = form.encode()
-        if len(data) > LONGEST_TERM:
-            return "\0" + hashlib.sha256(data).hexdigest()
+        form_bytes = form.encode()
+        if len(form_bytes) > LONGEST_TERM:
+            return "\0" + hashlib.sha256(form_bytes).hexdigest()
     return form
 
 

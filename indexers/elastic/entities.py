@@ -66,7 +66,9 @@ class Entities:
             field, term = id_field(entity_id)
             terms.setdefault(field, set()).add(term)
         bodies = [
-            terms_search(field, chunk) for field, named in terms.items() for chunk in cut(sorted(named), PAGE - 1)
+            terms_search(field, chunk)
+            for field, field_terms in terms.items()
+            for chunk in cut(sorted(field_terms), PAGE - 1)
         ]
         rows: dict[str, int] = {}
         for answer in self.searches.run([(self.index, body) for body in bodies]):

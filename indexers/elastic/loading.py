@@ -66,16 +66,16 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
     ensure_control(cluster)
     wait = options.patience.sleep
     build = begin(cluster, name, digest, parts=options.parts, settings=options.settings, wait=wait)
-    held = claim(cluster, name, options.part, wait=wait)
-    job = LoadJob(kb, cluster, build, claim=held, options=options, watch=watch)
+    own_claim = claim(cluster, name, options.part, wait=wait)
+    job = LoadJob(kb, cluster, build, claim=own_claim, options=options, watch=watch)
     try:
         job.load()
-        held.write(done=True)
+        own_claim.write(done=True)
     finally:
-        held.release(**job.note_fields())
+        own_claim.release(**job.note_fields())
     parts = enumerate(read_parts(cluster, name, build.parts), 1)
     waiting = [number for number, part in parts if not (part and part.done)]
-    documents = held.progress.documents
+    documents = own_claim.progress.documents
     if waiting and read_note(cluster, name):
         logger.info("parts %s are not loaded yet", waiting)
         return Loaded(kb.manifest, build.version, fresh=True, current=False, documents=documents)

@@ -98,12 +98,12 @@ class Mark:
         return {OWNER: {name: value for name, value in asdict(self).items() if value not in ("", {})}}
 
 
-def check_mapping_version(index: str, found: Any) -> None:
+def check_mapping_version(index: str, version: Any) -> None:
     """Refuse an index of another mapping version."""
-    if found != MAPPING_VERSION:
+    if version != MAPPING_VERSION:
         raise KBUnusable(
-            f"{index}: found mapping version {found!r}, this kbtools reads version {MAPPING_VERSION}; load the "
+            f"{index}: found mapping version {version!r}, this kbtools reads version {MAPPING_VERSION}; load the "
             "knowledge base again with kbtools load, or use the version of kbtools that wrote it",
-            found=found,
+            found=version,
             index=index,
         )

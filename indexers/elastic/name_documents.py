@@ -47,7 +47,7 @@ def name_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
             if is_normal(value) and len(form) <= LONGEST_NAME and len(value) <= 4 * MOST_BEARING
         }
         release_pages(kb.path)
-        bearers = read_bearers(kb, {row for named in matches.values() for _, _, rows in named for row in rows})
+        bearers = read_bearers(kb, {row for groups in matches.values() for _, _, rows in groups for row in rows})
         words = {place: words_of(form, matches[place]) for place, (form, _) in block if place in matches}
         counted = list({word for of_form in words.values() for word in of_form})
         counts = dict(zip(counted, kb.name_frequency(counted), strict=True))
@@ -79,8 +79,8 @@ def linked(matches: Sequence[Match], bearers: Mapping[int, tuple[Any, ...]], cou
     listed = [bearers[row] for row in dict.fromkeys(row for _, _, rows in matches for row in rows)]
     if sum([1 + len(bearer[3]) + len(bearer[4]) for bearer in listed]) > MOST_BEARING:
         return {}
-    named = [[int(kind), name, rows] for name, kind, rows in matches]
-    return {"linked": pack([named, listed, counts])}
+    groups = [[int(kind), name, rows] for name, kind, rows in matches]
+    return {"linked": pack([groups, listed, counts])}
 
 
 def pack(linked: list[Any]) -> str:

@@ -61,7 +61,7 @@ class Names:
 
     def note_matches(self, forms: list[str], hits: list[dict[str, Any]]) -> dict[str, Sequence[NameMatch]]:
         """Group hits by form, kind and spelling, as the embedded index keeps them; remember them and the entities."""
-        wanted = set(forms)
+        form_set = set(forms)
         groups: dict[str, dict[tuple[Form, str], list[int]]] = {}
         for hit in hits:
             source = hit["_source"]
@@ -70,7 +70,7 @@ class Names:
                 self.entities.remember(source)
             for text in source.get("names", []) + source.get("aliases", []):
                 for form, kind in forms_of(text).items():
-                    if form in wanted:
+                    if form in form_set:
                         groups.setdefault(form, {}).setdefault((kind, text), []).append(row)
         matches: dict[str, Sequence[NameMatch]] = {}
         for form in forms:

@@ -40,9 +40,9 @@ class SimilarNames:
         unknown = self.known.missing((form, limit, cutoff) for form in forms)
         self.fetch([form for form, _, _ in unknown], limit, cutoff)
 
-    def fetch(self, wanted: Sequence[str], limit: int, cutoff: float) -> dict[str, list[SimilarName]]:
+    def fetch(self, forms: Sequence[str], limit: int, cutoff: float) -> dict[str, list[SimilarName]]:
         """Recall and rescore the names close to forms, and remember them."""
-        short_forms = [form for form in wanted if form and len(form) <= LONGEST_NAME]
+        short_forms = [form for form in forms if form and len(form) <= LONGEST_NAME]
         words = {word for form in short_forms for word in form.split(" ")}
         known = {word for word, count in zip(words, self.names.frequency(list(words)), strict=True) if count}
         searches = {form: recall_searches(form, known) for form in short_forms}
@@ -50,7 +50,7 @@ class SimilarNames:
             self.names.searches.run([(self.names.index, body) for bodies in searches.values() for body in bodies])
         )
         similar = {}
-        for form in wanted:
+        for form in forms:
             sources = {source["form"]: source for _ in searches.get(form, ()) for source in recalled(next(answers))}
             similar[form] = rescore(form, sources, limit=limit, cutoff=cutoff)
             self.known.put((form, limit, cutoff), similar[form])

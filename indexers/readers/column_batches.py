@@ -60,8 +60,8 @@ def lay_out(kind: Kind, values: Mapping[str, pa.Array], line: int) -> list[Recor
         return [RecordBatch(kind, pa.Table.from_arrays(list(values.values()), schema=schema), line)]
     batches = []
     for name, rank in (("name", 0), ("alias", ALIAS)):
-        named = pc.not_equal(values[name], "")
-        texts, entities = values[name].filter(named), values["entity"].filter(named)
+        filled = pc.not_equal(values[name], "")
+        texts, entities = values[name].filter(filled), values["entity"].filter(filled)
         ranks = pa.array([rank], pa.uint8()).take(pa.array([0] * len(texts), pa.int64()))
         batches.append(RecordBatch("names", pa.Table.from_arrays([entities, ranks, texts], schema=schema), line))
     return batches

@@ -93,7 +93,7 @@ def refuse_foreign(path: Path, number: int, line: bytes) -> None:
 
 def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:
     """Say what was found and expected, and what the line may be after all."""
-    shown = shorten(line.decode(errors="replace")) if line else "nothing but blank lines"
+    sample = shorten(line.decode(errors="replace")) if line else "nothing but blank lines"
     tables = "a table named .tsv, .csv or .jsonl"
     expected = {
         "facts": f"subject TAB relation TAB objects, N-Triples, or {tables}",
@@ -108,4 +108,4 @@ def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> Wr
         elif separator := next((name for name in ("\t", ";", "|", ",", "  ") if line.count(name.encode()) > 1), None):
             advice += f"; of a table with a header, its columns divided by {separator!r}, "
             advice += "replace them by tabs" if separator == "  " else "say so with --format csv"
-    return WrongFormat(f"{path}:{number}: found {shown}, expected {expected}; {advice}", path=str(path), line=number)
+    return WrongFormat(f"{path}:{number}: found {sample}, expected {expected}; {advice}", path=str(path), line=number)

@@ -27,7 +27,7 @@ def lines_of(block: Block) -> Iterator[tuple[int, bytes]]:
         yield number, line.rstrip(b"\r").removeprefix(BOM)
 
 
-def read_lines(block: Block, read: LineReader, skips: Skips) -> Rows:
+def read_lines(block: Block, read_line: LineReader, skips: Skips) -> Rows:
     """Read a block line by line, leaving out what cannot be text."""
     rows = Rows()
     for number, raw in lines_of(block):
@@ -42,6 +42,6 @@ def read_lines(block: Block, read: LineReader, skips: Skips) -> Rows:
             except UnicodeDecodeError:
                 skips.add("invalid UTF-8", line=number, text=raw.decode(errors="backslashreplace"))
                 continue
-            read(number, line, rows, skips)
+            read_line(number, line, rows, skips)
             rows.mark(number)
     return rows

@@ -57,10 +57,10 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK)
         raw = HashingFile(opened, digest or hashlib.sha256())
         check_packing(path, opened.peek(HEAD)[:HEAD])
         stream = decompressed(raw, path.suffix)  # type: ignore[arg-type]
-        line, parts, fresh, wanted, opening = 1, [b""], 0, max(block, HEAD), True
+        line, parts, fresh, least, opening = 1, [b""], 0, max(block, HEAD), True
         while True:
             try:
-                piece = stream.read1(min(wanted, PIECE))  # type: ignore[attr-defined]
+                piece = stream.read1(min(least, PIECE))  # type: ignore[attr-defined]
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 line += sum(part.count(b"\n") for part in parts)
                 raise SourceDamaged(
@@ -71,7 +71,7 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK)
                 ) from error
             parts.append(piece)
             fresh += len(piece)
-            if piece and fresh < wanted:
+            if piece and fresh < least:
                 continue
             text = b"".join(parts)
             if opening:
@@ -89,7 +89,7 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK)
                     path=str(path),
                     line=line,
                 )
-            parts, fresh, wanted = [text[cut:]], 0, block
+            parts, fresh, least = [text[cut:]], 0, block
     if text:
         yield Block(text if text.endswith(b"\n") else text + b"\n", line)
     elif line == 1:

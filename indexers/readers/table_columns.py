@@ -79,17 +79,17 @@ class TableColumns:
                     path=self.path,
                     line=number,
                 )
-        taken = {name: options[0] for name, options in heads.items() if options}
-        self.note_unused([head for head in header if head not in taken.values()], number)
-        return taken
+        columns = {name: options[0] for name, options in heads.items() if options}
+        self.note_unused([head for head in header if head not in columns.values()], number)
+        return columns
 
     def unfit(self, number: int, missing: Sequence[str], header: str, advice: str = "") -> WrongFormat:
         """Say which columns a header lacks, and which of them the caller named."""
         named = self.options.columns.get(missing[0])
-        given = f" (--column {missing[0]}={named} was given, and there is no {named!r})" if named else ""
+        option = f" (--column {missing[0]}={named} was given, and there is no {named!r})" if named else ""
         return WrongFormat(
             f"{self.path}:{number}: {header} has no column for {', '.join(missing)}; "
-            f"name it with --column {missing[0]}=HEADER{given}{advice}",
+            f"name it with --column {missing[0]}=HEADER{option}{advice}",
             path=self.path,
             line=number,
             missing=list(missing),
@@ -98,9 +98,9 @@ class TableColumns:
     def note_unused(self, unused: Sequence[str], number: int) -> None:
         """Name the columns that are not used, and how they would be."""
         if unused:
-            shown = ", ".join(map(repr, unused[:10])) + (", ..." if len(unused) > 10 else "")
+            names = ", ".join(map(repr, unused[:10])) + (", ..." if len(unused) > 10 else "")
             example = f"{self.names[-1]}={unused[0]}"
-            self.skips.note(f"columns not used: {shown}; --column {example} takes one", line=number)
+            self.skips.note(f"columns not used: {names}; --column {example} takes one", line=number)
 
     def keep(self, cells: Mapping[str, object], number: int, line: str, rows: Rows) -> None:
         """Turn the cells of a row into rows of its kind, or count why not."""

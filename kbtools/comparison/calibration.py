@@ -51,10 +51,10 @@ class Bin:
 def reliability(confidence: NDArray[np.float64], correct: NDArray[np.float64], *, bins: int = BINS) -> list[Bin]:
     """Group answered questions by confidence, in bins of equal width; empty ones are left out."""
     answered = confidence > 0
-    claimed, kept = confidence[answered], correct[answered]
+    claimed, right = confidence[answered], correct[answered]
     place = np.minimum((claimed * bins).astype(np.int64), bins - 1)
     members = [np.flatnonzero(place == at) for at in range(bins)]
-    return [Bin(len(at), float(claimed[at].mean()), float(kept[at].mean())) for at in members if len(at)]
+    return [Bin(len(at), float(claimed[at].mean()), float(right[at].mean())) for at in members if len(at)]
 
 
 def calibration_error(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
@@ -71,8 +71,8 @@ def risk_coverage(
     levels, inverse = np.unique(-confidence, return_inverse=True)
     answered = np.cumsum(np.bincount(inverse, minlength=len(levels)))
     right = np.cumsum(np.bincount(inverse, weights=correct, minlength=len(levels)))
-    kept = levels < 0
-    return (answered / len(confidence))[kept], (1 - right / answered)[kept]
+    answered_levels = levels < 0
+    return (answered / len(confidence))[answered_levels], (1 - right / answered)[answered_levels]
 
 
 @dataclass(frozen=True, slots=True)

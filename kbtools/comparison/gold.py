@@ -92,13 +92,13 @@ def find_faults(kb: KnowledgeBase, subject: NDArray[np.int64], relation: NDArray
     subjects, place = np.unique(np.maximum(subject, 0).astype(np.uint32), return_inverse=True)
     pairs = kb.relations_of(subjects)
     stated = set(zip(np.repeat(subjects, np.diff(pairs.starts)).tolist(), pairs.values.tolist(), strict=True))
-    named = np.array([name is not None for name in kb.names(subjects)])[place]
+    has_name = np.array([name is not None for name in kb.names(subjects)])[place]
     has_fact = np.array([pair in stated for pair in zip(subject.tolist(), relation.tolist(), strict=True)])
     tests = [
         (subject == ABSENT, Fault.UNKNOWN_SUBJECT),
         (relation == ABSENT, Fault.UNKNOWN_RELATION),
         (~has_fact, Fault.NO_SUCH_FACT),
-        (~named, Fault.UNNAMED_SUBJECT),
+        (~has_name, Fault.UNNAMED_SUBJECT),
     ]
     return np.select([test for test, _ in tests], [fault for _, fault in tests], Fault.NONE).astype(np.int8)
 

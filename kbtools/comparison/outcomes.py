@@ -39,15 +39,15 @@ def find_outcomes(
     filled = np.flatnonzero(pools.counts["pair"])
     ties = find_ties(score, pools.first("pair")[filled])
     gold_pair = gold_pools.gold_pair[filled]
-    kept = gold_pair != ABSENT
+    in_pool = gold_pair != ABSENT
     is_gold = np.zeros(len(score), dtype=np.bool_)
-    is_gold[gold_pair[kept]] = True
+    is_gold[gold_pair[in_pool]] = True
     first, last, winner = by_id(gold_pools, ties, gold_pair, relation_ids)
     gold_relation = ties.spread(gold.relation[filled]) == pools.relation_of_pair
     of_filled = {
         "strict": ties.expected(is_gold),
-        "first": np.where(kept, first, False),
-        "last": np.where(kept, last, False),
+        "first": np.where(in_pool, first, False),
+        "last": np.where(in_pool, last, False),
         "tied": ties.count,
         "winner": winner,
         "object": ties.expected(objects.check(np.flatnonzero(ties.tied))),

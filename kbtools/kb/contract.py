@@ -179,7 +179,7 @@ class BackendDefaults:
         pairs = list(zip(np.repeat(subjects, np.diff(grouped.starts)).tolist(), grouped.values.tolist(), strict=True))
         facts: list[tuple[int, int, int]] = []
         for start in range(0, len(pairs), HINTED):
-            some = pairs[start : start + HINTED]
-            self.expect_objects(some)
-            facts += [(s, r, o) for s, r in some for o in self.objects_of(s, r).tolist()]
+            together = pairs[start : start + HINTED]
+            self.expect_objects(together)
+            facts += [(s, r, o) for s, r in together for o in self.objects_of(s, r).tolist()]
         return np.array(facts, dtype=np.int64).reshape(-1, 3)

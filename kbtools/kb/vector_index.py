@@ -134,7 +134,7 @@ def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return scaled
 
 
-def recall(found: Neighbours, exact: Neighbours) -> float:
+def recall(approximate: Neighbours, exact: Neighbours) -> float:
     """Give the share of the exact nearest that were found, 0 to 1."""
-    hits = sum(len(np.intersect1d(a, b)) for a, b in zip(found.rows, exact.rows, strict=True))
+    hits = sum(len(np.intersect1d(a, b)) for a, b in zip(approximate.rows, exact.rows, strict=True))
     return hits / max(1, exact.rows.size)

@@ -15,7 +15,7 @@ def label_mention(kb: KnowledgeBase, question: Question, *, subject: int) -> Ngr
 
 def longest_match(question: Question, forms: Iterable[str]) -> Ngram | None:
     """Find the longest n-gram that has one of some forms, the first of several."""
-    wanted = set(forms)
-    lengths = {form.count(" ") + 1 for form in wanted}
-    matches = [ngram for ngram in ngrams(question, lengths=lengths) if ngram.form in wanted]
+    form_set = set(forms)
+    lengths = {form.count(" ") + 1 for form in form_set}
+    matches = [ngram for ngram in ngrams(question, lengths=lengths) if ngram.form in form_set]
     return min(matches, key=lambda ngram: (ngram.first - ngram.last, ngram.first, ngram.joined), default=None)

@@ -15,9 +15,9 @@ SYMBOLS = "+#*$%@^="
 PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
 
-def link_strictly(kb: KnowledgeBase, question: Question, some: Iterable[Ngram] | None = None) -> list[Link]:
+def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[Link]:
     """Link some n-grams, by default all of a question, to every name stored under their form."""
-    candidates = ngrams(question, lengths=kb.manifest.lengths) if some is None else list(some)
+    candidates = ngrams(question, lengths=kb.manifest.lengths) if among is None else list(among)
     matches = kb.lookup([ngram.form for ngram in candidates])
     return [strict_link(question, ngram, match) for ngram in candidates for match in matches.get(ngram.form, ())]
 

@@ -92,22 +92,22 @@ class FocusedK(Focused):
 
     def links(self, question: Question) -> list[Link]:
         ranked = list(self.mentions(question))
-        kept: list[Link] = []
+        links: list[Link] = []
         mentions, best = 0, -np.inf
         for place, (mention, weight) in enumerate(ranked):
             if mentions == KEPT or (mentions and weight < best - MARGIN):
                 break
-            links = self.strictly(question, mention)
-            if not links and place == 0:
-                links = self.fuzzily(mention)[:SIMILAR]
-            if links:
+            mention_links = self.strictly(question, mention)
+            if not mention_links and place == 0:
+                mention_links = self.fuzzily(mention)[:SIMILAR]
+            if mention_links:
                 mentions, best = mentions + 1, max(best, weight)
-                kept += weigh(links, weight)
+                links += weigh(mention_links, weight)
         weights = {(mention[0].first, mention[0].last): weight for mention, weight in ranked}
-        for link in self.misspelling.links(question, strict=kept)[:SIMILAR]:
+        for link in self.misspelling.links(question, strict=links)[:SIMILAR]:
             probable = weights.get((link.ngram.first, link.ngram.last), -np.inf)
-            kept.append(link._replace(weight=max(probable, best - MARGIN) if kept else 0.0))
-        return kept
+            links.append(link._replace(weight=max(probable, best - MARGIN) if links else 0.0))
+        return links
 
 
 def weigh(links: list[Link], weight: float) -> list[Link]:

@@ -39,9 +39,9 @@ class NGramPlus:
 def longest(links: Sequence[Link]) -> list[Link]:
     """Drop the links inside a longer one."""
     spans = {(link.ngram.first, link.ngram.last) for link in links}
-    kept = {
+    outermost = {
         (first, last)
         for first, last in spans
         if not any(a <= first and last <= b and (a, b) != (first, last) for a, b in spans)
     }
-    return [link for link in links if (link.ngram.first, link.ngram.last) in kept]
+    return [link for link in links if (link.ngram.first, link.ngram.last) in outermost]

@@ -19,7 +19,7 @@ class RelationScorer(Protocol):
     An untrained scorer is made with the relations, by row; a trained one is made by its `load` instead.
     """
 
-    def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         """Give v(r, q): (questions, relations), higher is better, log-probabilities up to a constant per question."""
         ...
 
@@ -28,9 +28,9 @@ class SubjectScorer(Protocol):
     """Score subjects for a question: the context score g(q)·E(s) of the paper (Eq. 12)."""
 
     def score(
-        self, asked: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
-        """Give u of `subjects[k]` under `asked[which[k]]`: (subjects,), higher is better."""
+        """Give u of `subjects[k]` under `questions[which[k]]`: (subjects,), higher is better."""
         ...
 
 
@@ -41,7 +41,7 @@ class VectorScorer(SubjectScorer, Protocol):
     @property
     def dim(self) -> int: ...
 
-    def embed_questions(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+    def embed_questions(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
         """Give g(q): (questions, dim)."""
         ...
 
@@ -67,10 +67,10 @@ class Averaged:
         self.scorers = scorers
         self.relations = relations
 
-    def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        shape = (len(asked), self.relations)
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        shape = (len(questions), self.relations)
         total = sum(
-            log_softmax(as_scores(scorer.score(asked), scorer=type(scorer).__name__, shape=shape))
+            log_softmax(as_scores(scorer.score(questions), scorer=type(scorer).__name__, shape=shape))
             for scorer in self.scorers
         )
         return np.asarray(total) / len(self.scorers)

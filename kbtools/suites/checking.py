@@ -93,10 +93,10 @@ def check_claims(name: str, claims: Iterable[Claim]) -> Iterator[str]:
     """Yield each claim that holds; raise BrokenPlugin at the first that does not, or where the plugin fails."""
     for claim, holds in claims:
         try:
-            kept, reason = holds(), ""
+            holding, reason = holds(), ""
         except Exception as error:
-            kept, reason = False, f" ({error!r})"
-        if not kept:
+            holding, reason = False, f" ({error!r})"
+        if not holding:
             raise BrokenPlugin(f"plugin {name!r} breaks its contract: {claim}{reason}", name=name)
         yield claim
 
@@ -119,9 +119,9 @@ def is_trainable(plugin: object) -> bool:
     return isinstance(plugin, Trained) and hasattr(plugin, "task")
 
 
-def close(scores: NDArray[Any], others: NDArray[Any]) -> bool:
+def close(scores: NDArray[Any], expected: NDArray[Any]) -> bool:
     """Tell whether two arrays of scores are the same but for rounding."""
-    return scores.shape == others.shape and bool(np.allclose(scores, others, rtol=TOLERANCE, atol=TOLERANCE))
+    return scores.shape == expected.shape and bool(np.allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE))
 
 
 def rebuilt(model: Any, folder: Path, kb: KnowledgeBase) -> Any:

@@ -52,9 +52,9 @@ def claims(make: Callable[[], Pruner], entities: int) -> list[Claim]:
     def each(holds: Callable[[Link], bool]) -> bool:
         return all(holds(link) for text in texts for link in links(text))
 
-    def in_order(some: Sequence[str]) -> dict[str, list[object]]:
+    def in_order(sequence: Sequence[str]) -> dict[str, list[object]]:
         pruner = make()
-        return {text: spelt(pruner.links(Question.read(text))) for text in some}
+        return {text: spelt(pruner.links(Question.read(text))) for text in sequence}
 
     return [
         ("an empty question has no links", lambda: links("") == links("   ") == []),

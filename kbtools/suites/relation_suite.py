@@ -31,8 +31,8 @@ def claims(name: str, make: Callable[[], Any]) -> list[Claim]:
     questions = marked_questions()
     long = MarkedQuestion(Question.read(LONG), 0, 0)
 
-    def score(some: Sequence[MarkedQuestion]) -> Any:
-        return as_scores(make().score(some), scorer=name, shape=(len(some), len(world().relations)))
+    def score(batch: Sequence[MarkedQuestion]) -> Any:
+        return as_scores(make().score(batch), scorer=name, shape=(len(batch), len(world().relations)))
 
     return [
         ("a finite score for every relation of every question", lambda: score(questions) is not None),

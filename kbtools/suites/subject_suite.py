@@ -41,13 +41,13 @@ def score_all(name: str, scorer: Any, questions: list[MarkedQuestion]) -> NDArra
 def claims(name: str, make: Callable[[], Any]) -> list[Claim]:
     questions, subjects = marked_questions(), every_subject()
 
-    def score(some: list[MarkedQuestion]) -> NDArray[np.float64]:
-        return score_all(name, make(), some)
+    def score(batch: list[MarkedQuestion]) -> NDArray[np.float64]:
+        return score_all(name, make(), batch)
 
-    def score_subjects(some: NDArray[np.uint32]) -> NDArray[np.float64]:
-        which = np.zeros(len(some), dtype=np.int64)
-        scores = make().score(questions[:1], which=which, subjects=some)
-        return as_scores(scores, scorer=name, shape=(len(some),))
+    def score_subjects(rows: NDArray[np.uint32]) -> NDArray[np.float64]:
+        which = np.zeros(len(rows), dtype=np.int64)
+        scores = make().score(questions[:1], which=which, subjects=rows)
+        return as_scores(scores, scorer=name, shape=(len(rows),))
 
     return [
         ("a finite score for every subject of every question", lambda: score(questions) is not None),

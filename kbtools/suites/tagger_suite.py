@@ -30,8 +30,8 @@ def claims(make: Callable[[], Any]) -> list[Claim]:
     questions = [marked.question for marked in marked_questions()]
     endless = Question.read("texas " + "and so on " * MOST_WORDS)
 
-    def tag(some: list[Question]) -> Spans:
-        spans: Spans = make().spans(some)
+    def tag(batch: list[Question]) -> Spans:
+        spans: Spans = make().spans(batch)
         return spans
 
     return [
@@ -71,8 +71,8 @@ def is_triangular(span: NDArray[np.float64]) -> bool:
     return bool(np.isfinite(span[upper]).all() and (span[~upper] == -np.inf).all())
 
 
-def same(spans: Spans, others: Spans) -> bool:
-    return len(spans) == len(others) and all(map(close, spans, others))
+def same(spans: Spans, expected: Spans) -> bool:
+    return len(spans) == len(expected) and all(map(close, spans, expected))
 
 
 def is_rebuilt(tagger: Any) -> bool:

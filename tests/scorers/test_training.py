@@ -51,8 +51,8 @@ class Prior:
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> "Prior":
         return cls(np.frombuffer(read_model(folder).weights.read_bytes()))
 
-    def score(self, asked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        return np.tile(np.log1p(self.counts), (len(asked), 1))
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        return np.tile(np.log1p(self.counts), (len(questions), 1))
 
 
 class PriorTask:

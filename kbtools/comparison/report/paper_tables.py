@@ -182,5 +182,5 @@ def reversals(report: Report) -> Iterator[list[str]]:
         ]
 
 
-def differ_in_one(one: Sequence[str], other: Sequence[str]) -> bool:
-    return sum(a != b for a, b in zip(one, other, strict=True)) == 1
+def differ_in_one(first: Sequence[str], second: Sequence[str]) -> bool:
+    return sum(a != b for a, b in zip(first, second, strict=True)) == 1

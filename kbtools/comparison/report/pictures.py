@@ -119,12 +119,12 @@ def draw_frequency(report: Report, axes: "Axes") -> None:
     """Draw accuracy by how often the gold relation is asked for in the question file."""
     frequency = report.run.gold["relation_frequency"]
     groups = [(frequency >= low) & (frequency <= (high or frequency.max())) for low, high in FREQUENCIES]
-    shown = [at for at, group in enumerate(groups) if group.any()]
+    filled = [at for at, group in enumerate(groups) if group.any()]
     for cell in best_cells(report):
         strict = report.run.strict(cell)
-        axes.plot(shown, [100 * strict[groups[at]].mean() for at in shown], marker="o", label=cell.label)
+        axes.plot(filled, [100 * strict[groups[at]].mean() for at in filled], marker="o", label=cell.label)
     names = [f"{low}-{high}" if high and high > low else f"{low}" if high else f"{low}+" for low, high in FREQUENCIES]
-    axes.set_xticks(shown, [f"{names[at]}\nn = {groups[at].sum():,}" for at in shown])
+    axes.set_xticks(filled, [f"{names[at]}\nn = {groups[at].sum():,}" for at in filled])
     axes.set(xlabel="questions with the same gold relation", ylabel="right, per cent")
     axes.set_title("Accuracy by relation frequency")
     legend_below(axes)

@@ -91,11 +91,11 @@ class Counts:
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
 
-    def score(self, asked: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: EntityRows) -> np.ndarray:
+    def score(self, questions: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: EntityRows) -> np.ndarray:
         return np.zeros(len(subjects))
 
-    def embed_questions(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
-        return np.array([[1.0, 0.37]] * len(asked), dtype=np.float32)
+    def embed_questions(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        return np.array([[1.0, 0.37]] * len(questions), dtype=np.float32)
 
     def embed_subjects(self, subjects: EntityRows) -> np.ndarray:
         types = np.diff(self.kb.types_of(subjects).starts)

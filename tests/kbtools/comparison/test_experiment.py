@@ -51,9 +51,9 @@ class Wrapped:
         self.called()
         return self.inner.links(question)  # type: ignore[attr-defined]
 
-    def score(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
+    def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
         self.called()
-        return self.inner.score(asked)  # type: ignore[attr-defined]
+        return self.inner.score(questions)  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -64,14 +64,14 @@ class Plain:
     def __init__(self, relations: list[str]) -> None:
         self.count = len(relations)
 
-    def score(self, asked: list[MarkedQuestion]) -> list[list[float]]:
-        return [[float(column) for column in range(self.count)] for _ in asked]
+    def score(self, questions: list[MarkedQuestion]) -> list[list[float]]:
+        return [[float(column) for column in range(self.count)] for _ in questions]
 
 
 class Leaving(Plain):
     """A scorer that ends the program."""
 
-    def score(self, asked: list[MarkedQuestion]) -> list[list[float]]:
+    def score(self, questions: list[MarkedQuestion]) -> list[list[float]]:
         raise SystemExit(3)
 
 

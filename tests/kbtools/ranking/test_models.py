@@ -39,8 +39,8 @@ class Short:
 
     def __init__(self, relations: object) -> None: ...
 
-    def score(self, asked: list[object]) -> object:
-        return np.zeros((len(asked), 1))
+    def score(self, questions: list[object]) -> object:
+        return np.zeros((len(questions), 1))
 
 
 class Nothing(Short):
@@ -49,14 +49,14 @@ class Nothing(Short):
     def __init__(self, relations: list[str]) -> None:
         self.count = len(relations)
 
-    def score(self, asked: list[object]) -> object:
-        return np.full((len(asked), self.count), np.nan)
+    def score(self, questions: list[object]) -> object:
+        return np.full((len(questions), self.count), np.nan)
 
 
 class Failing(Short):
     """A scorer that fails."""
 
-    def score(self, asked: list[object]) -> object:
+    def score(self, questions: list[object]) -> object:
         raise RuntimeError("out of luck")
 
 

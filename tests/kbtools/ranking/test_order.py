@@ -32,8 +32,8 @@ class Spoken:
     def __init__(self, relations: Sequence[str]) -> None:
         self.count = len(relations)
 
-    def score(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
-        return np.array([[(one.start * 7 + at * 3) % 4 / 2 for at in range(self.count)] for one in asked])
+    def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        return np.array([[(one.start * 7 + at * 3) % 4 / 2 for at in range(self.count)] for one in questions])
 
 
 def pools() -> st.SearchStrategy[Any]:
@@ -147,7 +147,7 @@ def test_large_scores_do_not_overflow() -> None:
     kb = MemoryKB([("m.1", "p", "o"), ("m.1", "q", "o")], [("m.1", "name")])
 
     class Loud(Spoken):
-        def score(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
+        def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
             return np.array([[1e6, -1e6]])
 
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
@@ -169,7 +169,7 @@ def test_a_scorer_that_breaks_its_contract_is_named(scores: list[Any], message: 
     kb = MemoryKB([("m.1", "p", "o"), ("m.1", "q", "o")], [("m.1", "name")])
 
     class Given(Spoken):
-        def score(self, asked: Sequence[MarkedQuestion]) -> np.ndarray:
+        def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
             return np.array(scores)
 
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)

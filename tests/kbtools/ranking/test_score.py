@@ -38,7 +38,7 @@ class Known:
     def __init__(self, scores: dict[int, float]) -> None:
         self.scores = scores
 
-    def score(self, asked: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+    def score(self, questions: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: np.ndarray) -> np.ndarray:
         return np.array([self.scores[int(row)] for row in subjects])
 
 
