@@ -23,7 +23,7 @@ from kbtools.scorers.losses import cross_entropy
 from kbtools.scorers.ltg_cnn import LetterTrigramScorer
 from kbtools.scorers.optimisers import make_optimisers
 from kbtools.scorers.relation import RelationNetwork
-from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.training_settings import EncoderConfig
 from kbtools.scorers.transe import TransE, TranslatingTask
 from kbtools.scorers.words import load_words
 from kbtools.text.question import MarkedQuestion, Question

@@ -24,9 +24,9 @@ from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scor
 from kbtools.ranking.weights import ranking_key
 from kbtools.scorers.measures import first_share, relation_marks
 from kbtools.scorers.profiles import PLANS, profile_settings
-from kbtools.scorers.settings import change_settings
 from kbtools.scorers.splits import Splits, label_questions
 from kbtools.scorers.training import train, train_profile
+from kbtools.scorers.training_settings import change_settings
 from kbtools.text.question import Question
 from kbtools.tuning import tune_weights
 

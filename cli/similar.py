@@ -25,7 +25,7 @@ def command(
     The vectors are those that kbtools index vectors put beside the knowledge base, or with --models those of kbtools
     train transe, one by one.
     """
-    from kbtools.scorers.nearest import find_entity, indexed_nearest, nearest
+    from kbtools.scorers.neighbours import find_entity, indexed_nearest, nearest
 
     kb = open_home(path, elasticsearch).kb
     row = find_entity(kb, entity)

@@ -17,7 +17,7 @@ from kbtools.cli.training_options import FILE, config_option, read_changes, sett
 from kbtools.cli.vector_options import ReadVectors, read_vectors_options
 from kbtools.ranking import models as parts
 from kbtools.scorers.profiles import PLANS, profile_settings
-from kbtools.scorers.settings import TaggerSettings, TrainingSettings, TransESettings, change_settings
+from kbtools.scorers.training_settings import TaggerSettings, TrainingSettings, TransESettings, change_settings
 
 
 @click.group("train", invoke_without_command=True)
@@ -188,7 +188,7 @@ def transe(
     Vectors made elsewhere are taken over instead.
     """
     from kbtools.scorers import training
-    from kbtools.scorers.given_vectors import take_over_vectors
+    from kbtools.scorers.vector_files import take_over_vectors
 
     kb = open_home(path, elasticsearch).kb
     if read_vectors:

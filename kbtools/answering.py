@@ -15,7 +15,7 @@ from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.limits import ANSWERS, TOP, Calibration, Limits
 from kbtools.linking.links import Link
-from kbtools.lookup import NameLookup
+from kbtools.name_lookup import NameLookup
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranked_pool import RankedPool

@@ -8,7 +8,7 @@ from kbtools.errors import BadArgument
 from kbtools.limits import read_limit, require_text
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly
-from kbtools.lookup import NameLookup
+from kbtools.name_lookup import NameLookup
 from kbtools.pruning.n_gram_idf import NGramIdf
 from kbtools.records import LinkedMention, LinkedText
 from kbtools.text.function_words import has_content

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.training_settings import EncoderConfig
 from kbtools.scorers.words import WordVectors
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from kbtools.scorers.base import Encoder
 from kbtools.scorers.relation import RelationNetwork
-from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.training_settings import EncoderConfig
 from kbtools.scorers.words import WordEmbedding, WordVectors, collect_words
 
 

@@ -20,7 +20,7 @@ from kbtools.scorers.devices import memory_named
 from kbtools.scorers.distributed import check_agreement, rank, share, sum_gradients, summed
 from kbtools.scorers.measures import SILENT, Callbacks, Epoch, EpochCallback
 from kbtools.scorers.optimisers import clip_gradients, make_optimisers, set_rate
-from kbtools.scorers.settings import FitConfig
+from kbtools.scorers.training_settings import FitConfig
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from kbtools.scorers.base import Encoder, group_by_length
 from kbtools.scorers.relation import RelationNetwork
-from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.training_settings import EncoderConfig
 from kbtools.scorers.words import SPECIAL, SYMBOL, WordVectors
 
 WINDOW = 3

@@ -15,7 +15,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.base import Encoder, group_by_length, moved
 from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, match_rows, read_checkpoint, restore_network
 from kbtools.scorers.devices import AT_ONCE, build_network, scoring
-from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.training_settings import EncoderConfig
 from kbtools.scorers.words import SYMBOL, UNKNOWN, WordVectors, initialise
 from kbtools.text.question import MarkedQuestion
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from kbtools.errors import BadSetting
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER
-from kbtools.scorers.settings import (
+from kbtools.scorers.training_settings import (
     EncoderConfig,
     FitConfig,
     ObjectiveConfig,

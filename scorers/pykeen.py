@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kbtools.errors import BadVectors, SourceMissing
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.scorers.given_vectors import GivenVectors, match_vectors
+from kbtools.scorers.vector_files import GivenVectors, match_vectors
 
 MODEL, IDS = "trained_model.pkl", "training_triples/entity_to_id.tsv.gz"
 

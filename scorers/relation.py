@@ -12,8 +12,8 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.losses import cross_entropy, hinge, sample_negatives
 from kbtools.scorers.measures import measure_relations, relation_marks
 from kbtools.scorers.network import TrainedNetwork
-from kbtools.scorers.settings import ObjectiveConfig, TrainingSettings
 from kbtools.scorers.splits import Splits
+from kbtools.scorers.training_settings import ObjectiveConfig, TrainingSettings
 from kbtools.scorers.words import UNKNOWN, load_words
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_words

@@ -11,8 +11,8 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.fitting import SelfFitting
-from kbtools.scorers.settings import TrainingSettings, TransESettings, change_settings
 from kbtools.scorers.splits import Examples, Splits
+from kbtools.scorers.training_settings import TrainingSettings, TransESettings, change_settings
 from kbtools.scorers.transe import TransE
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import MarkedQuestion

@@ -19,8 +19,8 @@ from kbtools.scorers.losses import type_wise_cross_entropy
 from kbtools.scorers.measures import Namesakes
 from kbtools.scorers.network import DotScorer, TrainedNetwork
 from kbtools.scorers.relation import name_words
-from kbtools.scorers.settings import TrainingSettings
 from kbtools.scorers.splits import Splits
+from kbtools.scorers.training_settings import TrainingSettings
 from kbtools.scorers.words import load_words
 from kbtools.text.question import MarkedQuestion
 

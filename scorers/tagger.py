@@ -18,8 +18,8 @@ from kbtools.scorers.crf import SUBJECT, best_sequence, log_partition, sequence_
 from kbtools.scorers.devices import AT_ONCE, build_network, scoring
 from kbtools.scorers.gazetteer import BITS, Gazetteer
 from kbtools.scorers.measures import SENTENCES_RIGHT
-from kbtools.scorers.settings import EncoderConfig, TaggerSettings
 from kbtools.scorers.splits import Labelled, Splits, label_questions
+from kbtools.scorers.training_settings import EncoderConfig, TaggerSettings
 from kbtools.scorers.words import WordEmbedding, WordVectors, collect_words, initialise, load_words
 from kbtools.text.question import Question
 

@@ -23,8 +23,8 @@ from kbtools.scorers.fitting import SelfFitting, Task, fit, remove_state
 from kbtools.scorers.measures import SILENT, Callbacks
 from kbtools.scorers.optimisers import NUMBERS
 from kbtools.scorers.profiles import PLANS, profile_settings
-from kbtools.scorers.settings import change_settings, setting_parts
 from kbtools.scorers.splits import Splits
+from kbtools.scorers.training_settings import change_settings, setting_parts
 from kbtools.scorers.transe import TransE
 from kbtools.storage import beside, locked, made_parents
 

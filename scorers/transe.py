@@ -17,7 +17,7 @@ from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kbtools.scorers.devices import build_network
-from kbtools.scorers.settings import TransESettings
+from kbtools.scorers.training_settings import TransESettings
 
 NAME = "transe"
 """The name of the model."""

@@ -18,7 +18,7 @@ from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.dense_vectors import ElasticVectors, load_vectors
-from kbtools.indexers.elastic.entities import Entities, Entity, Objects
+from kbtools.indexers.elastic.entity_cache import Entities, Entity, Objects
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, IndexSettings, check_mapping_version
 from kbtools.indexers.elastic.names import Names
 from kbtools.indexers.elastic.searches import Searches

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kbtools.indexers.elastic.documents import is_counted, term_of
-from kbtools.indexers.elastic.entities import Entities, Entity
+from kbtools.indexers.elastic.entity_cache import Entities, Entity
 from kbtools.indexers.elastic.name_documents import unpack
 from kbtools.indexers.elastic.searches import TERMS_AT_ONCE, Cache, count_search, cut, terms_search
 from kbtools.kb.contract import NameMatch

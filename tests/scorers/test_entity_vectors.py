@@ -20,9 +20,9 @@ import torch
 from kbtools.scorers.entity_vectors import ALPHA, RandomVectorScorer, SubjectTask
 from kbtools.scorers.measures import Callbacks
 from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training import train
+from kbtools.scorers.training_settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings
 from kbtools.scorers.transe import (
     TransE,
     TranslatingTask,

@@ -16,8 +16,8 @@ from kbtools.scorers.base import group_by_length
 from kbtools.scorers.devices import build_network, memory_named, scoring
 from kbtools.scorers.fitting import STATE, fit, make_batches
 from kbtools.scorers.measures import Callbacks, Epoch
-from kbtools.scorers.settings import FitConfig, TrainingSettings, change_settings
 from kbtools.scorers.training import check_optimiser_memory
+from kbtools.scorers.training_settings import FitConfig, TrainingSettings, change_settings
 
 
 class Line:

@@ -16,9 +16,9 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 from kbtools.scorers.bigru import BiGRUScorer
 from kbtools.scorers.embed_avg import EmbedAverageScorer
 from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.settings import change_settings
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training import train
+from kbtools.scorers.training_settings import change_settings
 
 VERSION_1 = Path(__file__).with_name("version_1")
 """A small Embed-AVG of the sample, written by kbtools when a model was known by the path of its module."""

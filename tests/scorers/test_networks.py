@@ -13,7 +13,7 @@ from kbtools.scorers.embed_avg import EmbedAverage, EmbedAveragePlusScorer, Embe
 from kbtools.scorers.ltg_cnn import LetterTrigramCNN, LetterTrigramScorer, letter_trigrams
 from kbtools.scorers.network import DotScorer
 from kbtools.scorers.relation import name_words
-from kbtools.scorers.settings import EncoderConfig
+from kbtools.scorers.training_settings import EncoderConfig
 from kbtools.scorers.words import SPECIAL, SYMBOL, initialise, load_words
 from kbtools.text.question import MarkedQuestion, Question
 

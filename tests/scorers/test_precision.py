@@ -24,11 +24,11 @@ from kbtools.scorers.measures import Callbacks
 from kbtools.scorers.optimisers import make_optimisers
 from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.relation import RelationNetwork, RelationTask
-from kbtools.scorers.settings import EncoderConfig, ObjectiveConfig, change_settings
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.subject import TypeTask, TypeVectorScorer
 from kbtools.scorers.tagger import BiGRUTagger, TaggingTask
 from kbtools.scorers.training import train
+from kbtools.scorers.training_settings import EncoderConfig, ObjectiveConfig, change_settings
 from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, read_triples
 from kbtools.scorers.words import load_words
 

@@ -14,9 +14,9 @@ from kbtools.text.question import MarkedQuestion, Question
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
 from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.settings import change_settings
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training import train
+from kbtools.scorers.training_settings import change_settings
 
 SMALL = {"words": "random", "dim": 16, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
 ASKED = [

@@ -18,9 +18,9 @@ pytest.importorskip("pycrfsuite", reason="the feature CRF needs python-crfsuite:
 
 from kbtools.scorers.measures import SENTENCES_RIGHT
 from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.settings import change_settings
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training import train
+from kbtools.scorers.training_settings import change_settings
 
 TAGGERS = ("bigru-crf", "bigru-crf+", "crf")
 SMALL = {"words": "random", "words_dim": 16, "hidden": 16, "epochs": 10, "batch": 16, "learning_rate": 0.02}

@@ -14,10 +14,10 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.given_vectors import read_array, take_over_vectors
-from kbtools.scorers.nearest import find_entity, nearest
+from kbtools.scorers.neighbours import find_entity, nearest
 from kbtools.scorers.pykeen import IDS as PYKEEN_IDS
 from kbtools.scorers.pykeen import MODEL, read_pykeen
+from kbtools.scorers.vector_files import read_array, take_over_vectors
 
 IDS = ("m.01paris", "m.02paris", "/m/02texas")
 
