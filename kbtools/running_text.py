@@ -16,6 +16,9 @@ from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
 
+# The threshold and the likelihoods below: 30 sentences over the sample, 60 of their 61 mentions found and one besides.
+# On 611 facts of FBSQ written out as sentences F1 is 89 %, and 20 % of the mentions found mean another entity; at 0.2
+# F1 is 92 %, and 23 % do.
 THRESHOLD = 0.25
 """Score from which a mention is linked."""
 
@@ -27,7 +30,10 @@ LONGEST_MENTION = 12
 LONGEST_SENTENCE = 2_000
 """Characters after which a sentence is cut at the next space."""
 
-SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*\s+(?=[^\W_a-z]|[\"'“‘(\[])|[。！？]|\n\s*\n")
+# Possessive quantifiers, and a look behind: else a run of a million full stops would be read again from each of them.
+SENTENCE_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s++(?=[^\W_a-z]|[\"'“‘(\[])|[。！？]|\n\s*\n",
+)
 UNFINISHED = re.compile(r"(?:^|[\s.(])(?:\w|mr|mrs|ms|dr|st|jr|sr|vs|no|vol|gen|col|lt|prof|inc|ltd|co)\.$", re.I)
 """What a full stop belongs to where it ends no sentence: initials and abbreviations, `J. K. Rowling`, `St. Louis`."""
 
@@ -79,7 +85,7 @@ class TextLinker:
         limit = read_limit(limit, "limit")
         if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise BadArgument(f"threshold is a score from 0 to 1, found {threshold!r}", name="threshold")
-        cased = text != text.lower()
+        cased = text not in (text.lower(), text.upper())
         mentions: list[LinkedMention] = []
         for start, end in split_sentences(text):
             mentions += self.link_sentence(text[start:end], start, cased=cased, threshold=threshold, limit=limit)
@@ -119,25 +125,28 @@ class TextLinker:
         weighed = []
         for links in groups.values():
             rarity = self.rarity.weigh(links[0].ngram.form)
-            certainty = rarity / (rarity + HALF) * max(self.spelling(question, link, cased=cased) for link in links)
+            strictest = min(links, key=lambda link: link.rung)
+            certainty = rarity / (rarity + HALF) * spelling_likelihood(question, strictest, cased=cased)
             if certainty >= threshold:
                 weighed.append((certainty, links))
         return sorted(weighed, key=lambda pair: (-pair[0], pair[1][0].start - pair[1][0].end, pair[1][0].start))
 
-    def spelling(self, question: Question, link: Link, *, cased: bool) -> float:
-        """Say how likely words are meant as a name, from their case and how far they are from the name."""
-        words = question.text[link.start : link.end]
-        looser = 1.0 - LOOSER * max(0, link.rung - Rung.CASE)
-        if not cased:
-            return UNCASED * looser
-        if link.rung is Rung.CASE:
-            return OTHER_CASE
-        if words != words.lower():
-            inside = link.ngram.first > 0 or words[1:] != words[1:].lower()
-            return (PROPER if inside else INITIAL) * looser
-        if words == words.upper():  # no letter that has a case
-            return (WORD if words.isdigit() else PROPER) * looser
-        return (PHRASE if " " in words else WORD) * looser
+
+def spelling_likelihood(question: Question, link: Link, *, cased: bool) -> float:
+    """Say how likely words are meant as a name, 0 to 1, from their case and how far they are from the name."""
+    words = question.text[link.start : link.end]
+    looser = 1.0 - LOOSER * max(0, link.rung - Rung.CASE)
+    capitals = words != words.lower()
+    if not cased:
+        return UNCASED * looser
+    if link.rung is Rung.CASE or (not capitals and link.name != link.name.lower()):
+        return OTHER_CASE * looser
+    if capitals:
+        inside = link.ngram.first > 0 or words[1:] != words[1:].lower()
+        return (PROPER if inside else INITIAL) * looser
+    if words == words.upper():  # no letter that has a case
+        return (WORD if words.isdigit() else PROPER) * looser
+    return (PHRASE if " " in words else WORD) * looser
 
 
 def may_be_mention(question: Question, ngram: Ngram) -> bool:

@@ -1,0 +1,150 @@
+"""Linking running text: which words are mentions, where they stand, and how sure it is."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.errors import BadArgument
+from kbtools.running_text import LONGEST_SENTENCE, THRESHOLD, split_sentences
+from tests.conftest import World
+
+SENTENCES = Path(__file__).with_name("running_text.txt").read_text(encoding="utf-8").splitlines()
+"""Thirty sentences over the sample, their mentions in square brackets; the threshold was chosen on them."""
+
+
+def unbracketed(sentence: str) -> tuple[str, set[tuple[int, int]]]:
+    """Take the brackets out of a sentence; give the spans that they enclosed."""
+    spans = {
+        (match.start() - 2 * before, match.end() - 2 * before - 2)
+        for before, match in enumerate(re.finditer(r"\[.*?\]", sentence))
+    }
+    return re.sub(r"[\[\]]", "", sentence), spans
+
+
+def texts(answerer: Answerer, text: str, **options: Any) -> list[str]:
+    return [mention.text for mention in answerer.link(text, **options).mentions]
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_mentions_of_thirty_sentences_are_found_and_little_else(sample_memory: Answerer, sentence: str) -> None:
+    text, spans = unbracketed(sentence)
+    mentions = {(mention.start, mention.end) for mention in sample_memory.link(text).mentions}
+    known = {"The Who and Queen": {(0, 7)}, "Yesterday the weather": {(0, 9)}}  # a title and an adverb: both look alike
+    assert mentions ^ spans == next((span for start, span in known.items() if text.startswith(start)), set())
+
+
+def test_the_longest_name_wins_over_those_inside_it(sample: Answerer) -> None:
+    assert texts(sample, "He works for the Los Angeles Lakers.") == ["Los Angeles Lakers"]
+    assert texts(sample, "A symphony from New York City, heard in York") == ["New York City"]
+
+
+def test_titles_of_function_words_do_not_flood(sample: Answerer) -> None:
+    assert texts(sample, "It is them. Who? The one. THEM! It was It. You and I, M or them.") == []
+
+
+def test_a_full_stop_inside_a_name_ends_no_sentence(sample: Answerer) -> None:
+    assert texts(sample, "Ask J. R. R. Tolkien or Dr. Marie Curie.") == ["J. R. R. Tolkien", "Marie Curie"]
+
+
+def test_no_mention_goes_over_the_end_of_a_sentence(sample: Answerer) -> None:
+    assert texts(sample, "They went to New York. City life was hard.") == ["New York"]
+
+
+@pytest.mark.parametrize(
+    "before", ["\U0001f600\U0001f3fd. ", "e\u0301te\u0301: ", "\u202bשלום\u202c ", "ﬁnd ", "\t\r\n  "]
+)
+def test_offsets_are_characters_of_the_text_as_given(sample: Answerer, before: str) -> None:
+    text = f"{before}Then Sasha Vujačić met Björk\U0001f600."
+    for mention in sample.link(text).mentions:
+        assert text[mention.start : mention.end] == mention.text
+    assert texts(sample, text) == ["Sasha Vujačić", "Björk"]
+
+
+def test_names_in_any_script_are_found(sample: Answerer) -> None:
+    assert texts(sample, "В 2001 году 七人の侍 и Россия") == ["七人の侍", "Россия"]
+
+
+def test_a_text_without_capitals_is_linked_by_rarity(sample: Answerer) -> None:
+    assert texts(sample, "i think j. k. rowling lives in edinburgh") == ["j. k. rowling", "edinburgh"]
+
+
+def test_a_text_in_capitals_is_linked(sample: Answerer) -> None:
+    assert texts(sample, "STEPHEN KING SEEN IN EDINBURGH") == ["STEPHEN KING", "EDINBURGH"]
+
+
+def test_an_ambiguous_name_is_left_out_and_none_inside_it_takes_its_place(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    names = (*((f"e{number}", "Mary Stone") for number in range(9)), ("x", "Mary"))
+    answerer = Answerer(make_kb("embedded", new_world((("x", "r", "y"),), names)))
+    assert texts(answerer, "There was Mary Stone with others") == []
+    assert texts(answerer, "There was Mary Stone with others", threshold=0.01) == ["Mary Stone"]
+
+
+def test_names_without_facts_are_linked(make_kb: Callable[[str, World], Any], new_world: type[World]) -> None:
+    answerer = Answerer(make_kb("memory", new_world((), (("a", "Quinoa Bay"), ("b", "Elm Street")))))
+    assert texts(answerer, "We sailed to Quinoa Bay") == ["Quinoa Bay"]
+
+
+def test_candidates_are_those_of_a_look_up(sample: Answerer) -> None:
+    (mention,) = sample.link("We saw Paris again", limit=2).mentions
+    assert mention.candidates == sample.lookup("Paris", limit=2).matches
+
+
+def test_scores_are_shares_and_a_higher_threshold_links_less(sample_memory: Answerer) -> None:
+    text = " ".join(unbracketed(sentence)[0] for sentence in SENTENCES)
+    before = None
+    for threshold in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        scores = [mention.score for mention in sample_memory.link(text, threshold=threshold).mentions]
+        assert all(threshold <= score <= 1 for score in scores)
+        assert before is None or len(scores) <= before
+        before = len(scores)
+    assert before == 0
+
+
+@pytest.mark.parametrize("text", ["", " \n\n ", "...", "zqxjkv", "?!"])
+def test_a_text_without_names_has_no_mentions(sample: Answerer, text: str) -> None:
+    assert sample.link(text).mentions == ()
+
+
+def test_a_long_text_without_an_end_of_sentence_is_linked_to_its_end(sample_memory: Answerer) -> None:
+    text = "we went on and on " * 2_000 + "until Stephen King came"
+    (mention,) = sample_memory.link(text).mentions
+    assert text[mention.start : mention.end] == "Stephen King"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "One. Two! Three? Four",
+        "a" * 3 * LONGEST_SENTENCE,
+        "x y " * LONGEST_SENTENCE,
+        "\n\n",
+        "." * 200_000,
+        "\n " * 50_000,
+    ],
+)
+def test_sentences_cover_a_text_without_overlap(text: str) -> None:
+    spans = list(split_sentences(text))
+    assert "".join(text[start:end] for start, end in spans) == text
+    assert all(end - start <= LONGEST_SENTENCE for start, end in spans)
+
+
+def test_many_sentences_give_what_each_gives_alone(sample_memory: Answerer) -> None:
+    sentences = [unbracketed(sentence)[0] for sentence in SENTENCES]
+    alone = [text for sentence in sentences for text in texts(sample_memory, sentence)]
+    assert texts(sample_memory, "\n\n".join(sentences)) == alone
+
+
+@pytest.mark.parametrize(
+    "options", [{"threshold": -0.1}, {"threshold": 1.5}, {"threshold": float("nan")}, {"limit": -1}]
+)
+def test_what_is_no_threshold_or_limit_is_refused(sample_memory: Answerer, options: dict[str, Any]) -> None:
+    with pytest.raises(BadArgument):
+        sample_memory.link("Paris", **options)
+    assert 0 < THRESHOLD < 1
