@@ -50,6 +50,7 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
     "[default: as trained, else popularity]",
 )
 @click.option("--tagger", help="The tagger of the focused pruners.  [default: as trained, else bigru-crf+]")
+@click.option("--type", "of_type", metavar="ID", help="Subjects of this type alone.")
 @models_option
 @device_option
 @click.option("--top", default=TOP, show_default=True, type=click.IntRange(0), help="Candidates to give; 0 gives all.")
@@ -82,6 +83,7 @@ def command(
     scorer: str | None,
     subject: str | None,
     tagger: str | None,
+    of_type: str | None,
     models: Path | None,
     device: str,
     top: int,
@@ -115,6 +117,7 @@ def command(
             pruning=pruning,
             scorer=scorer,
             subject=subject,
+            type=of_type,
             top=top,
             answers=answers,
             abstain=abstain,

@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from kbtools.answering import Answerer
     from kbtools.answering import open_kb as open
     from kbtools.explaining import explain
-    from kbtools.results import Answer, Candidate, Mention, Result
+    from kbtools.records import Entity, EntityMatch, Fact, Facts, LinkedMention, LinkedText, LookupResult, Named
+    from kbtools.results import Answer, Bearer, Candidate, Mention, Result
 
 __all__ = [
     "Answer",
@@ -70,6 +71,7 @@ __all__ = [
     "BadQuestions",
     "BadSetting",
     "BadVectors",
+    "Bearer",
     "BrokenPlugin",
     "BuildError",
     "BuildLocked",
@@ -78,11 +80,18 @@ __all__ = [
     "CheckpointMismatch",
     "DeviceFull",
     "DiskFull",
+    "Entity",
+    "EntityMatch",
+    "Fact",
+    "Facts",
     "IncomingMissing",
     "InputError",
     "KBMissing",
     "KBToolsError",
     "KBUnusable",
+    "LinkedMention",
+    "LinkedText",
+    "LookupResult",
     "MemoryExhausted",
     "Mention",
     "MissingDependency",
@@ -90,6 +99,7 @@ __all__ = [
     "ModelMissing",
     "ModelUnusable",
     "NameTaken",
+    "Named",
     "NoIRI",
     "NonFiniteLoss",
     "NotAllowed",
@@ -120,14 +130,14 @@ __all__ = [
     "open",
 ]
 
+RESULTS = ("Answer", "Bearer", "Candidate", "Mention", "Result")
+RECORDS = ("Entity", "EntityMatch", "Fact", "Facts", "LinkedMention", "LinkedText", "LookupResult", "Named")
 HOMES = {
-    "Answer": "results",
     "Answerer": "answering",
-    "Candidate": "results",
-    "Mention": "results",
-    "Result": "results",
     "explain": "explaining",
     "open": "answering",
+    **dict.fromkeys(RESULTS, "results"),
+    **dict.fromkeys(RECORDS, "records"),
 }
 
 

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from kbtools.entry_points import BACKENDS, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.limits import ANSWERS, TOP, Calibration, Limits
-from kbtools.linking.links import Link
+from kbtools.linking.links import Link, keep_type
 from kbtools.name_lookup import NameLookup
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
@@ -174,6 +174,7 @@ class Answerer:
         pruning: str | None = None,
         scorer: str | None = None,
         subject: str | None = None,
+        type: str | None = None,
         top: int | None = TOP,
         answers: int | None = ANSWERS,
         abstain: float | None = None,
@@ -181,15 +182,17 @@ class Answerer:
     ) -> Result:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
 
-        With `abstain`, answers of a result whose confidence is below it are withheld; a calibration makes confidence
-        the share that is right. A question without candidates, an empty one among them, gives a result without any.
-        Raises BadArgument for what is no question or no limit.
+        With `type`, subjects are those that have it. With `abstain`, answers of a result whose confidence is below it
+        are withheld; a calibration makes confidence the share that is right. A question without candidates, an empty
+        one among them, gives a result without any. Raises BadArgument for what is no question or limit, UnknownType
+        for a type that no entity has.
         """
         (result,) = self.query_many(
             [text],
             pruning=pruning,
             scorer=scorer,
             subject=subject,
+            type=type,
             top=top,
             answers=answers,
             abstain=abstain,
@@ -204,6 +207,7 @@ class Answerer:
         pruning: str | None = None,
         scorer: str | None = None,
         subject: str | None = None,
+        type: str | None = None,
         top: int | None = TOP,
         answers: int | None = ANSWERS,
         abstain: float | None = None,
@@ -214,9 +218,12 @@ class Answerer:
             raise BadArgument("questions come as a list or another iterable, found one str; use query", name="texts")
         self.require_open()
         system = self.system(pruning=pruning, scorer=scorer, subject=subject)
-        return self.answer_batches(iter(texts), system, Limits(top, answers, abstain, calibration))
+        row = None if type is None else self.reader.type_row(type)
+        return self.answer_batches(iter(texts), system, Limits(top, answers, abstain, calibration), row)
 
-    def answer_batches(self, texts: Iterator[str], system: System, limits: Limits) -> Iterator[Result]:
+    def answer_batches(
+        self, texts: Iterator[str], system: System, limits: Limits, type_row: int | None
+    ) -> Iterator[Result]:
         """Yield results, a batch of questions at a time."""
         names = {"pruning": system.pruning, "scorer": system.scorer}
         while batch := list(islice(texts, TOGETHER)):
@@ -225,10 +232,12 @@ class Answerer:
                     raise BadArgument(f"a question is a str, found {text!r}", name="text")
             if len(batch) > 1:
                 self.kb.expect([Question.read(text) for text in batch])
-            pools = [self.ranked(text, **names, subject=system.subject, top=limits.top) for text in batch]
+            pools = [
+                self.ranked(text, **names, subject=system.subject, top=limits.top, type_row=type_row) for text in batch
+            ]
             self.kb.expect_objects([pair for ranked in pools if (pair := ranked.best_pair)])
             for ranked in pools:
-                yield self.result(ranked, limits)
+                yield self.result(ranked, limits, type_row)
 
     def lookup(self, name: str, *, type: str | None = None, limit: int | None = TOP) -> LookupResult:
         """Find the entities that bear a name: strictly, else those whose names resemble it; best first.
@@ -270,12 +279,22 @@ class Answerer:
         self.require_open()
         return self.reader.facts(id, reverse=reverse, limit=limit, offset=offset)
 
-    def gather(self, question: Question, *, pruning: str) -> LinkedPool:
-        """Prune: link a question, and open the links up."""
+    def gather(self, question: Question, *, pruning: str, type_row: int | None = None) -> LinkedPool:
+        """Prune: link a question, to subjects of a type alone if one is given, and open the links up."""
         links = order_links(prune(self.pruner(pruning), question))
+        links = links if type_row is None else keep_type(self.kb, links, type_row)
         return LinkedPool(links, gather_pool(self.kb, links))
 
-    def ranked(self, text: str, *, pruning: str, scorer: str, subject: str | None, top: int | None) -> RankedPool:
+    def ranked(
+        self,
+        text: str,
+        *,
+        pruning: str,
+        scorer: str,
+        subject: str | None,
+        top: int | None,
+        type_row: int | None = None,
+    ) -> RankedPool:
         """Prune and rank."""
         self.pruner(pruning)  # made before the clock starts, as the scorers are
         relations_by = self.scorer(scorer)
@@ -283,7 +302,7 @@ class Answerer:
         weights = self.weights(pruning=pruning, scorer=scorer, subject=subject)
         begun = time.perf_counter()
         question = Question.read(text)
-        linked = self.gather(question, pruning=pruning)
+        linked = self.gather(question, pruning=pruning, type_row=type_row)
         ranking = rank(
             self.kb, question, linked.pool, scorer=relations_by, subject=subjects_by, weights=weights, top=top
         )
@@ -291,10 +310,11 @@ class Answerer:
         system = System(pruning, scorer, subject, self.tagger)
         return RankedPool(question, system, linked.links, linked.pool, ranking, seconds)
 
-    def result(self, ranked: RankedPool, limits: Limits) -> Result:
+    def result(self, ranked: RankedPool, limits: Limits, type_row: int | None = None) -> Result:
         """Write out a ranking, and fetch the objects of its first candidate unless they are withheld."""
         begun = time.perf_counter()
         system, ranking = ranked.system, ranked.ranking
+        weights = self.weights(pruning=system.pruning, scorer=system.scorer, subject=system.subject)
         confidence = limits.confidence(ranking.winner_share())
         answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
         answers, total = ((), 0) if answered is False else ranked.answers(self.kb, limit=limits.answers)
@@ -304,11 +324,12 @@ class Answerer:
             pruning=system.pruning,
             tagger=system.tagger if guide_of(self.pruner(system.pruning)) == "tagger" else None,
             scorer=system.scorer,
-            subject=system.subject,
-            weights=asdict(self.weights(pruning=system.pruning, scorer=system.scorer, subject=system.subject)),
+            subject_scorer=system.subject,
+            weights=weights.counting(system.subject),
+            type=None if type_row is None else self.kb.types[type_row],
             candidates=ranked.candidates(self.kb),
             tied=ranking.tied,
-            without_facts=ranked.names_without_facts(self.kb),
+            without_facts=ranked.without_facts(self.kb, limit=limits.answers),
             answers=answers,
             answers_total=total,
             milliseconds=round(1000 * (ranked.seconds + time.perf_counter() - begun), 3),

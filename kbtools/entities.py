@@ -8,10 +8,13 @@ import numpy as np
 from kbtools.bearers import link_name, rank_bearers
 from kbtools.errors import UnknownEntity, UnknownType
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.ids import canonical_id, is_literal, literal_text, other_spellings
+from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, other_spellings
 from kbtools.kb.rows import EntityRows
 from kbtools.limits import read_limit, require_text
 from kbtools.records import Entity, Fact, Facts, Named
+
+ANY_TOPIC = "m.01"
+"""Beside the id of a topic, `/book/book` is Freebase's `book.book`."""
 
 
 class EntityReader:
@@ -33,7 +36,8 @@ class EntityReader:
     def type_row(self, type_id: str) -> int:
         """Find the row of a type; raise UnknownType where no entity has it."""
         require_text(type_id, "type")
-        for spelling in (canonical_id(type_id), *other_spellings(type_id)):
+        freebase = canonical_property(type_id, beside=ANY_TOPIC)
+        for spelling in (canonical_id(type_id), freebase, *other_spellings(type_id)):
             if spelling in self.kb.types:
                 return self.kb.types.index(spelling)
         raise UnknownType(f"no entity has the type {type_id!r}; kbtools show prints the types of one", type=type_id)

@@ -32,7 +32,7 @@ KBToolsError
 ├── BrokenPlugin          a plugin that cannot be loaded or breaks its contract
 ├── MissingDependency     an optional package that the request needs
 ├── ModelError            a trained model cannot be used
-│   ├── ModelMissing      no model of that name in the folder of models
+│   ├── ModelMissing      no folder of models, or no model of that name in it
 │   ├── ModelUnusable     another format version, or damaged
 │   └── CheckpointMismatch  trained on other relations or types than the knowledge base has
 ├── RunError              a comparison cannot go on, or cannot be read

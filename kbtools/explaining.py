@@ -49,8 +49,9 @@ def table_lines(result: Result) -> list[str]:
 
 def candidate_line(place: int, candidate: Candidate) -> str:
     name = candidate.subject_name or "(no name)"
+    relation = f"{candidate.relation_name} ({candidate.relation})" if candidate.relation_name else candidate.relation
     link = f"[{candidate.rung}: {candidate.mention.text}]"
-    return f"{place:>3}  {candidate.score:8.3f}  {name} ({candidate.subject})  {candidate.relation}  {link}"
+    return f"{place:>3}  {candidate.score:8.3f}  {name} ({candidate.subject})  {relation}  {link}"
 
 
 def closing_lines(result: Result) -> list[str]:
@@ -73,8 +74,8 @@ def why_empty(result: Result) -> str:
     """Say why a result has no candidates."""
     if not result.without_facts:
         return "no candidates: no name of the knowledge base is in the question"
-    names = ", ".join(map(repr, result.without_facts))
-    return f"no candidates: what is named {names} is the subject of no fact"
+    named = ", ".join(f"{entity.name} ({entity.id})" for entity in result.without_facts)
+    return f"no candidates: the question names {named}, of which the knowledge base holds no fact as a subject"
 
 
 def verdict(result: Result) -> str:

@@ -11,7 +11,7 @@ from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.ranking.order import Ranking
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.system import System
-from kbtools.results import Answer, Candidate, Mention
+from kbtools.results import Answer, Bearer, Candidate, Mention
 from kbtools.text.question import Question
 
 
@@ -34,28 +34,33 @@ class RankedPool:
         first = self.ranking.best[0]
         return int(self.pool.subject_of_pair[first]), int(self.pool.relation_of_pair[first])
 
-    def names_without_facts(self, kb: KnowledgeBase) -> tuple[str, ...]:
-        """List the names in a question without candidates that belong to subjects of no fact."""
+    def without_facts(self, kb: KnowledgeBase, *, limit: int | None) -> tuple[Bearer, ...]:
+        """List the entities that a question without candidates names, and that are the subject of no fact."""
         if self.pool.pairs:
             return ()
         links = link_strictly(kb, self.question)
         factual = {id(link) for link in with_facts(kb, links)}
-        return tuple(dict.fromkeys(link.name for link in links if id(link) not in factual))
+        named = {row: link.name for link in links if id(link) not in factual for row in link.entities.tolist()}
+        rows = np.array(list(named)[:limit], dtype=np.uint32)
+        return tuple(Bearer(entity_id, named[row]) for entity_id, row in zip(kb.ids(rows), rows.tolist(), strict=True))
 
     def candidates(self, kb: KnowledgeBase) -> tuple[Candidate, ...]:
         """Write out the best candidates of a pool."""
         pool, ranking = self.pool, self.ranking
         best = np.array(ranking.best, dtype=np.int64)
         subjects = pool.subject_of_pair[best]
-        ids, names = kb.ids(subjects), kb.names(subjects)
+        ids, names, types = kb.ids(subjects), kb.names(subjects), kb.types_of(subjects)
         candidates = []
-        for position, subject, name in zip(ranking.best, ids, names, strict=True):
-            link = self.links[pool.link_of_pair[position]]
+        for place, position in enumerate(ranking.best):
+            link, relation = self.links[pool.link_of_pair[position]], int(pool.relation_of_pair[position])
+            own_types = types.values[types.starts[place] : types.starts[place + 1]].tolist()
             candidates.append(
                 Candidate(
-                    subject=subject,
-                    subject_name=name,
-                    relation=kb.relations[int(pool.relation_of_pair[position])],
+                    subject=ids[place],
+                    subject_name=names[place],
+                    types=tuple(kb.types[row] for row in own_types),
+                    relation=kb.relations[relation],
+                    relation_name=kb.relation_names[relation],
                     score=float(ranking.scores[position]),
                     mention=Mention(self.question.text[link.start : link.end], link.start, link.end),
                     matched_name=link.name,

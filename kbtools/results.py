@@ -37,7 +37,9 @@ class Candidate:
 
     subject: str
     subject_name: str | None
+    types: tuple[str, ...]
     relation: str
+    relation_name: str | None
     score: float
     mention: Mention
     matched_name: str
@@ -57,11 +59,20 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Bearer:
+    """An entity that bears a name which a question holds."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The answer to a question, with the system that gave it.
 
-    Candidates stand best first, `tied` of them share the first place. `without_facts` lists names that a question
-    without candidates holds, of subjects of no fact. `confidence` and `answered` are known where the question
+    Candidates stand best first, `tied` of them share the first place. `type` is the one that
+    subjects were asked to have. `without_facts` lists the entities that a question without candidates names, which are
+    the subject of no fact. `confidence` and `answered` are known where the question
     was asked with a threshold; answers below it are withheld.
     """
 
@@ -70,11 +81,12 @@ class Result:
     pruning: str
     tagger: str | None
     scorer: str
-    subject: str | None
+    subject_scorer: str | None
     weights: Mapping[str, float]
+    type: str | None
     candidates: tuple[Candidate, ...]
     tied: int
-    without_facts: tuple[str, ...]
+    without_facts: tuple[Bearer, ...]
     answers: tuple[Answer, ...]
     answers_total: int
     milliseconds: float | None

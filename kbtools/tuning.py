@@ -12,7 +12,7 @@ from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.ranking.pools import Pools, concatenate_pools
 from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
 from kbtools.ranking.ties import find_ties
-from kbtools.ranking.weights import Weights, default_weights, keep_weights, ranking_key
+from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights, keep_weights, ranking_key
 from kbtools.text.question import Question
 
 GRID: dict[str, tuple[float, ...]] = {
@@ -29,9 +29,6 @@ GRID: dict[str, tuple[float, ...]] = {
 
 SWEEPS = 2
 """Rounds over all weights; on FBSQ a third one changes nothing."""
-
-OF_SUBJECTS = ("subject", "sharpness", "alpha")
-"""Weights that only a subject scorer gives a meaning."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

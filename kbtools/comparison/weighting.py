@@ -8,8 +8,8 @@ import numpy as np
 
 from kbtools.answering import Answerer
 from kbtools.comparison.grid import NO_SUBJECT, Cell
-from kbtools.ranking.weights import Weights, default_weights, ranking_key
-from kbtools.tuning import OF_SUBJECTS, GoldScores, choose_weights
+from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights, ranking_key
+from kbtools.tuning import GoldScores, choose_weights
 
 DEFAULTS, CHOSEN, TUNED = "default", "chosen", "tuned"
 

@@ -1,7 +1,11 @@
 """A link: some words of a question, the name that they match, and the entities that bear the name."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.text.ngrams import Ngram
 from kbtools.text.rungs import Rung
@@ -28,3 +32,15 @@ class Link(NamedTuple):
     def order(self) -> tuple[float, int, float, int, int]:
         """Sort the better link first: weight, rung, similarity, length, place."""
         return (-self.weight, self.rung, -self.similarity, self.start - self.end, self.start)
+
+
+def keep_type(kb: KnowledgeBase, links: Sequence[Link], type_row: int) -> list[Link]:
+    """Keep of each link the entities that have a type, and the links that keep any."""
+    typed = []
+    for link in links:
+        grouped = kb.types_of(link.entities)
+        places = np.repeat(np.arange(len(link.entities)), np.diff(grouped.starts))
+        entities = link.entities[np.unique(places[grouped.values == type_row])]
+        if len(entities):
+            typed.append(link._replace(entities=entities))
+    return typed

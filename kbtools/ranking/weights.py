@@ -16,6 +16,10 @@ POPULARITY = 0.15
 """What the most popular subject gains; less than a rung, so that a stricter link outranks a namesake's facts."""
 
 
+OF_SUBJECTS = ("subject", "sharpness", "alpha")
+"""Weights that only a subject scorer gives a meaning."""
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """What each part of a score counts; those of `kbtools train ranking` are chosen on a validation split."""
@@ -36,6 +40,10 @@ class Weights:
     rung: float = RUNG
     similarity: float = 1.0
     popularity: float = POPULARITY
+
+    def counting(self, subject: str | None) -> dict[str, float]:
+        """Give the weights that count, by name: those of a subject scorer only where there is one."""
+        return {name: weight for name, weight in asdict(self).items() if subject or name not in OF_SUBJECTS}
 
 
 DEFAULT = Weights()

@@ -14,8 +14,10 @@ def asked(subject: str, text: str = "who", relation: str = "r") -> AnnotatedQues
 
 
 def result(*subjects: str, tied: int) -> Result:
-    candidates = tuple(Candidate(one, None, "r", 0.0, Mention("who", 0, 3), "Who", "case", {}) for one in subjects)
-    return Result("who", 0, "n-gram", None, "lexical", None, {}, candidates, tied, (), (), 0, None)
+    candidates = tuple(
+        Candidate(one, None, (), "r", None, 0.0, Mention("who", 0, 3), "Who", "case", {}) for one in subjects
+    )
+    return Result("who", 0, "n-gram", None, "lexical", None, {}, None, candidates, tied, (), (), 0, None)
 
 
 @pytest.mark.parametrize(

@@ -366,5 +366,16 @@ def test_a_folder_of_models_answers_with_what_training_chose(query: Callable[...
     keep_system(tmp_path, System("n-gram+", "lexical", "type-count", "crf"))
     chosen = json.loads(query("--models", str(tmp_path), "--json", WHO).stdout)
     named = json.loads(query("--models", str(tmp_path), "--pruning", "n-gram", "--json", WHO).stdout)
-    assert (chosen["pruning"], chosen["subject"]) == ("n-gram+", "type-count")
-    assert (named["pruning"], named["subject"]) == ("n-gram", "type-count")
+    assert (chosen["pruning"], chosen["subject_scorer"]) == ("n-gram+", "type-count")
+    assert (named["pruning"], named["subject_scorer"]) == ("n-gram", "type-count")
+
+
+def test_subjects_may_be_restricted_to_a_type(query: Callable[..., Invocation]) -> None:
+    everything = json.loads(query("--json", "--top", "0", WHO).stdout)
+    books = json.loads(query("--json", "--top", "0", "--type", "/book/written_work", WHO).stdout)
+    assert {tuple(candidate["types"]) for candidate in everything["candidates"]} > {
+        ("fictional_universe.fictional_character",)
+    }
+    assert all("book.written_work" in candidate["types"] for candidate in books["candidates"])
+    assert books["type"] == "book.written_work"
+    assert query("--type", "no.type", WHO).stderr.startswith("Error: no entity has the type 'no.type'")

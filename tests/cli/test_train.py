@@ -83,7 +83,7 @@ def test_a_profile_is_trained_in_one_go(sample_path: Path, examples: Path, tmp_p
     assert again.stdout.count(": already trained, ") == trained.stdout.count(": trained, ")
     assert answered.exit_code == 0, answered.output
     record = json.loads(answered.stdout)
-    assert [record[name] for name in ("pruning", "tagger", "scorer", "subject")] == [
+    assert [record[name] for name in ("pruning", "tagger", "scorer", "subject_scorer")] == [
         plan.pruning, plan.tagger, ",".join(plan.relations), plan.ranked_by,
     ]  # fmt: skip
 

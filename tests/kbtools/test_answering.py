@@ -178,8 +178,8 @@ def test_a_question_is_asked_with_what_training_chose(sample_memory: Answerer, t
     chosen = answerer.query("who wrote it")
     named = answerer.query("who wrote it", pruning="n-gram", subject="popularity")
 
-    assert (chosen.pruning, chosen.scorer, chosen.subject) == ("n-gram+", "lexical", "fact-count")
-    assert (named.pruning, named.scorer, named.subject) == ("n-gram", "lexical", None)
+    assert (chosen.pruning, chosen.scorer, chosen.subject_scorer) == ("n-gram+", "lexical", "fact-count")
+    assert (named.pruning, named.scorer, named.subject_scorer) == ("n-gram", "lexical", None)
     assert (answerer.tagger, Answerer(sample_memory.kb, models=tmp_path, tagger="bigru-crf").tagger) == (
         "crf", "bigru-crf",
     )  # fmt: skip

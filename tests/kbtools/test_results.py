@@ -13,11 +13,12 @@ import pytest
 
 import kbtools
 from kbtools.answering import Answerer
+from kbtools.errors import BadArgument, UnknownType
 from kbtools.explaining import explain
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.questions import read_annotated
-from kbtools.ranking.weights import DEFAULT, Weights, ranking_key
-from kbtools.results import Answer, Candidate, Mention, Result
+from kbtools.ranking.weights import Weights, ranking_key
+from kbtools.results import Answer, Bearer, Candidate, Mention, Result
 from kbtools.text.rungs import Rung
 
 every_pruner = pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
@@ -29,8 +30,9 @@ RESULT = {
     "pruning": str,
     "tagger": str | None,
     "scorer": str,
-    "subject": str | None,
+    "subject_scorer": str | None,
     "weights": dict,
+    "type": str | None,
     "candidates": list,
     "tied": int,
     "without_facts": list,
@@ -41,7 +43,9 @@ RESULT = {
 CANDIDATE = {
     "subject": str,
     "subject_name": str | None,
+    "types": list,
     "relation": str,
+    "relation_name": str | None,
     "score": float,
     "mention": dict,
     "matched_name": str,
@@ -87,7 +91,7 @@ def test_every_record_has_the_keys_and_types_of_the_contract(sample: Answerer, p
     for record in records(sample, pruning):
         check(record, RESULT)
         assert (record["json_version"], record["pruning"], record["scorer"]) == (2, pruning, "lexical")
-        assert (record["subject"], record["tagger"]) == (None, None)
+        assert (record["subject_scorer"], record["tagger"]) == (None, None)
         for candidate in record["candidates"]:
             check(candidate, CANDIDATE)
             check(candidate["mention"], MENTION)
@@ -153,8 +157,9 @@ def test_a_question_without_candidates_gives_empty_lists(sample: Answerer) -> No
         "pruning": "n-gram-idf",
         "tagger": None,
         "scorer": "lexical",
-        "subject": None,
-        "weights": asdict(DEFAULT),
+        "subject_scorer": None,
+        "weights": {"relation": 1.0, "mention": 1.0, "rung": 0.2, "similarity": 1.0, "popularity": 0.15},
+        "type": None,
         "candidates": (),
         "tied": 0,
         "without_facts": (),
@@ -179,10 +184,13 @@ def test_the_python_api_gives_the_same_record_as_frozen_dataclasses(sample_path:
 def test_a_record_can_be_rebuilt_from_its_json(sample: Answerer) -> None:
     result = sample.query("who created the character harry potter")
     record = json.loads(json.dumps(result.to_json(), ensure_ascii=False))
-    candidates = tuple(Candidate(**(one | {"mention": Mention(**one["mention"])})) for one in record["candidates"])
+    candidates = tuple(
+        Candidate(**(one | {"mention": Mention(**one["mention"]), "types": tuple(one["types"])}))
+        for one in record["candidates"]
+    )
     answers = tuple(Answer(**one) for one in record["answers"])
     del record["json_version"]
-    rebuilt = {"candidates": candidates, "answers": answers, "without_facts": tuple(record["without_facts"])}
+    rebuilt = {"candidates": candidates, "answers": answers, "without_facts": ()}
     assert Result(**(record | rebuilt)) == result
 
 
@@ -210,8 +218,8 @@ def test_two_systems_never_give_one_record(sample_memory: Answerer) -> None:
 
 def test_the_names_of_a_question_that_are_subjects_of_no_fact_are_told(tiny: KnowledgeBase) -> None:
     result = Answerer(tiny).query("what is atlantis")
-    assert (result.candidates, result.without_facts) == ((), ("Atlantis",))
-    assert explain(result).splitlines()[-1] == "  no candidates: what is named 'Atlantis' is the subject of no fact"
+    assert (result.candidates, result.without_facts) == ((), (Bearer("m.19atlantis", "Atlantis"),))
+    assert "the question names Atlantis (m.19atlantis), of which the knowledge base holds no fact" in explain(result)
 
 
 @pytest.mark.parametrize(("answers", "given"), [(1, 1), (2, 2), (20, 3), (0, 3), (None, 3)])
@@ -219,3 +227,24 @@ def test_answers_are_limited_and_counted(tiny: KnowledgeBase, answers: int | Non
     result = Answerer(tiny).query("what genre is ac/dc", answers=answers)
     assert [answer.id for answer in result.answers] == ["m.0gblues", "m.0ghard", "m.0grock"][:given]
     assert result.answers_total == 3
+
+
+def test_a_candidate_has_the_types_of_its_subject_and_the_name_of_its_relation(
+    sample: Answerer,
+) -> None:
+    first = sample.query("who created the character harry potter").candidates[0]
+    assert first.types == tuple(sorted(first.types)) != ()
+    assert first.relation_name is None
+
+
+def test_subjects_of_other_types_are_out(tiny: KnowledgeBase) -> None:
+    answerer = Answerer(tiny)
+    towns = answerer.query("where is paris", type="location.citytown", top=0)
+    topics = answerer.query("where is paris", type="common.topic", top=0)
+    assert {candidate.subject for candidate in towns.candidates} == {"m.01paris", "m.02paris"}
+    assert {candidate.subject for candidate in topics.candidates} == {"m.01paris"}
+    assert answerer.query("what genre is ac/dc", type="common.topic").candidates == ()
+    with pytest.raises(UnknownType, match=r"no entity has the type 'no\.type'"):
+        answerer.query("where is paris", type="no.type")
+    with pytest.raises(BadArgument, match="type is a str, found 7"):
+        answerer.query("where is paris", type=7)  # type: ignore[arg-type]

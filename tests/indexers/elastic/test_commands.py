@@ -70,6 +70,7 @@ def test_dense_pruning_keeps_the_same_entities_at_both_homes(
 ) -> None:
     folder, models = tmp_path / "sample.kb", ("--models", tmp_path / "models")
     shutil.copytree(sample_path, folder)
+    (tmp_path / "models").mkdir()
     counted = ("--subject", f"{__name__}:Counts", *models)
     asked = ("--pruning", "dense", "--json", "--no-timing", *models, "who is it")
     status, output = on_cluster("query", *asked)

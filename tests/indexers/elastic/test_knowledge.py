@@ -46,6 +46,7 @@ def opened(
     kb = ElasticKB(kb_name, connect(requests.url))
     assert kb.catalog.relation_rows
     assert kb.catalog.type_rows
+    assert kb.relation_names
     requests.requests.clear()
     return kb
 
