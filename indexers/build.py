@@ -26,7 +26,8 @@ from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.writing import Writer
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
 from kbtools.read_ahead import read_ahead
-from kbtools.storage import built_folder, file_digest, find_stranger, locked, write_record
+from kbtools.record_files import file_digest, write_record
+from kbtools.storage import built_folder, find_stranger, locked
 
 logger = logging.getLogger(__name__)
 

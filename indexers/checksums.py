@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kbtools.errors import KBUnusable
-from kbtools.storage import file_digest
+from kbtools.record_files import file_digest
 
 INDEX_AGAIN = "the knowledge base is damaged, index again"
 

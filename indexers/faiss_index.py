@@ -16,7 +16,8 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
-from kbtools.storage import built_folder, file_digest, read_record, write_record
+from kbtools.record_files import file_digest, read_record, write_record
+from kbtools.storage import built_folder
 
 logger = logging.getLogger(__name__)
 

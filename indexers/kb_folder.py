@@ -9,7 +9,8 @@ from kbtools.errors import KBMissing, KBUnusable, VectorsMissing
 from kbtools.indexers.checksums import INDEX_AGAIN, compare_files
 from kbtools.indexers.faiss_index import FOLDER, VECTOR_FILES, read_vectors_record, vectors_cure
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
-from kbtools.storage import beside, is_being_built, read_record
+from kbtools.record_files import read_record
+from kbtools.storage import beside, is_being_built
 
 MANIFEST = "manifest.msgpack"
 FORMS = "forms.lmdb"

@@ -1,18 +1,14 @@
-"""How kbtools writes to disk: records with a format name and version, folders that appear whole or not at all."""
+"""Folders that appear whole or not at all: built beside their place under a lock, then put there in one step."""
 
 import ctypes
 import errno
 import fcntl
-import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-import msgpack
-
-from kbtools.errors import BuildLocked, DiskFull, KBToolsError, KBUnusable, MemoryExhausted, OutputUnusable
+from kbtools.errors import BuildLocked, DiskFull, KBToolsError, MemoryExhausted, OutputUnusable
 
 FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
 """How libraries word a full disk, a full quota, and the limit on a file's size."""
@@ -28,49 +24,7 @@ NO_MEMORY = (
 """How libraries word that the system gives no memory, or no thread, which needs some."""
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
-
-
-def write_record(path: Path, record: dict[str, Any], *, name: str, version: int) -> None:
-    """Write a record with its checksum under a temporary name, flush it to the disk, rename it."""
-    wrapped = {"format": name, "version": version, "record": record, "checksum": record_checksum(record)}
-    temporary = path.with_name(path.name + ".new")
-    with temporary.open("wb") as file:
-        file.write(msgpack.packb(wrapped))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-def record_checksum(record: dict[str, Any]) -> bytes:
-    """Hash a record; what was unpacked is packed to the same bytes."""
-    return hashlib.sha256(msgpack.packb(record)).digest()
-
-
-def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, Any]:
-    """Read a record; `cure` says what makes it anew, such as "index again".
-
-    Raises KBUnusable where the record is damaged or of another format or version. Older records have no checksum.
-    """
-    try:
-        packed = path.read_bytes()
-    except OSError as error:
-        raise KBUnusable(f"{path}: cannot be read ({error.strerror})", path=str(path)) from error
-    try:
-        wrapped = msgpack.unpackb(packed)
-        stamp, record = (wrapped["format"], wrapped["version"]), dict(wrapped["record"])
-        changed = wrapped.get("checksum", record_checksum(record)) != record_checksum(record)
-    except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException) as error:
-        raise KBUnusable(f"{path}: damaged ({error!r}); {cure}", path=str(path)) from error
-    if stamp != (name, version):
-        raise KBUnusable(
-            f"{path}: found format {stamp[0]!r} version {stamp[1]!r}, expected {name!r} version {version}; "
-            f"{cure} with this version of kbtools, or use the version that wrote it",
-            path=str(path),
-            found=stamp,
-        )
-    if changed:
-        raise KBUnusable(f"{path}: damaged (its checksum is another); {cure}", path=str(path))
-    return record
+"""The folder that paths are relative to, and the flag of an exchange: constants of linux/fcntl.h and linux/fs.h."""
 
 
 def beside(target: Path, role: str) -> Path:
@@ -110,6 +64,7 @@ def locked(target: Path) -> Iterator[None]:
             raise
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held the lock may have unlinked the file between our opening and locking it.
             if not is_same_file(descriptor, lock):
                 continue
             try:
@@ -204,6 +159,7 @@ def built_folder(target: Path, *, ours: Ours) -> Iterator[Path]:
             temporary = beside(place, "building")
             for folder in (beside(place, "old"), temporary, place):
                 require_ours(folder, ours)
+            # Only once nothing strange was found: what a killed build left is put back, then removed.
             restore(place, ours)
             remove_ours(temporary, ours)
             temporary.mkdir()
@@ -274,6 +230,7 @@ def swap(new: Path, target: Path, ours: Ours, *, exchange: Callable[[Path, Path]
     if not target.exists():
         new.rename(target)
     elif not exchange(new, target):
+        # Two renames in place of one exchange: a kill between them is undone by `restore`.
         old = beside(target, "old")
         target.rename(old)
         try:
@@ -290,9 +247,3 @@ def restore(target: Path, ours: Ours) -> None:
     if old.exists() and not target.exists():
         old.rename(target)
     remove_ours(old, ours)
-
-
-def file_digest(path: Path) -> str:
-    """Hash a file: SHA-256, which processors of today compute as fast as a disk reads (2 GB/s)."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from kbtools.scorers.training_settings import EncoderConfig
-from kbtools.scorers.words import WordVectors
+from kbtools.scorers.words import WordEmbedding, WordVectors, collect_words
 
 
 class Encoder(nn.Module, ABC):
-    """Turn texts of one length, in words, into vectors: (batch, dim)."""
+    """A network from texts of one length, in words, to vectors: (batch, dim)."""
 
     names: ClassVar[bool] = False
     """Whether the encoder also reads the names of relations, of any length, in place of a learned table."""
@@ -45,6 +45,24 @@ class Encoder(nn.Module, ABC):
     def forward(self, *inputs: Tensor) -> Tensor:
         """Give the vectors of texts: (batch, dim)."""
         ...
+
+
+class WordEncoder(Encoder):
+    """An encoder that starts from a vector for each word; a subclass says what `forward` makes of them."""
+
+    def __init__(self, config: EncoderConfig, vocabulary: Sequence[str], *, words_dim: int | None = None) -> None:
+        super().__init__(config, vocabulary)
+        self.embedding = WordEmbedding(vocabulary, words_dim or config.dim, word_dropout=config.word_dropout)
+
+    @classmethod
+    def collect(cls, texts: Sequence[Sequence[str]], *, words: WordVectors, config: EncoderConfig) -> list[str]:
+        return collect_words(texts, words, most=config.known_words)
+
+    def initialise(self, words: WordVectors) -> None:
+        self.embedding.initialise(words, spare=self.config.spare)
+
+    def collate(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, ...]:
+        return (self.embedding.look_up(texts),)
 
 
 def moved(inputs: tuple[Tensor, ...], device: torch.device) -> tuple[Tensor, ...]:

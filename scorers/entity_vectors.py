@@ -14,13 +14,13 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.base import group_by_length, moved
-from kbtools.scorers.bigru import BiGRU
 from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, read_checkpoint, restore_network
 from kbtools.scorers.devices import AT_ONCE, build_network, scoring
 from kbtools.scorers.measures import Namesakes, relation_marks
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training_settings import EncoderConfig, ObjectiveConfig, TrainingSettings
 from kbtools.scorers.transe import check_digest, entity_count, load_vectors
+from kbtools.scorers.word_encoders import BiGRU
 from kbtools.scorers.words import UNKNOWN, WordVectors, initialise, load_words
 from kbtools.text.question import MarkedQuestion
 

@@ -13,14 +13,13 @@ from kbtools.errors import NothingToLearn
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.scorers.base import Encoder
-from kbtools.scorers.bigru import BiGRU
-from kbtools.scorers.embed_avg import EmbedAverage
 from kbtools.scorers.losses import type_wise_cross_entropy
 from kbtools.scorers.measures import Namesakes
 from kbtools.scorers.network import DotScorer, TrainedNetwork
 from kbtools.scorers.relation import name_words
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training_settings import TrainingSettings
+from kbtools.scorers.word_encoders import BiGRU, EmbedAverage
 from kbtools.scorers.words import load_words
 from kbtools.text.question import MarkedQuestion
 

@@ -17,9 +17,9 @@ from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
+from kbtools.record_files import file_digest
 from kbtools.scorers.checkpoint import Checkpoint, write_checkpoint
 from kbtools.scorers.transe import NAME, entity_count
-from kbtools.storage import file_digest
 
 logger = logging.getLogger(__name__)
 

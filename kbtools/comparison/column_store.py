@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable, OutputUnusable, RunUnusable
-from kbtools.storage import read_record, write_record
+from kbtools.record_files import read_record, write_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-columns", 1
 LEVEL = 1

@@ -14,7 +14,7 @@ from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import find_causes
 from kbtools.comparison.weighting import cell_weights, weights_text
 from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
-from kbtools.storage import read_record, write_record
+from kbtools.record_files import read_record, write_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 3
 RECORD, GOLD = "run.msgpack", "gold.columns"

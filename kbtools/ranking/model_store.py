@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kbtools.errors import KBUnusable, ModelMissing, ModelUnusable, OutputUnusable
-from kbtools.storage import built_folder, file_digest, read_record, write_record
+from kbtools.errors import KBUnusable, ModelMissing, ModelUnusable
+from kbtools.record_files import file_digest, read_record, write_record
+from kbtools.storage import built_folder, require_ours
 
 RECORD = "model.msgpack"
 """The file of a model that says what it is."""
@@ -59,9 +60,8 @@ def write_model(
     folder: Path, stamp: Stamp, contents: dict[str, Any], *, file: str, write: Callable[[Path], object]
 ) -> None:
     """Write a model, its weights to a file of that name; the folder appears whole or not at all."""
-    own = own_files(folder) | {file}
-    check_replaceable(folder)
-    with built_folder(folder, ours=lambda path: str(path) in own) as building:
+    files = model_files(folder) | {file}
+    with built_folder(folder, ours=lambda path: str(path) in files) as building:
         write(building / file)
         record = {
             "plugin": stamp.plugin,
@@ -74,23 +74,18 @@ def write_model(
         write_record(building / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
 
 
-def own_files(folder: Path) -> set[str]:
+def model_files(folder: Path) -> set[str]:
     """Name the files that trainings write into a folder of a model, a record half-written among them."""
-    own = {RECORD, f"{RECORD}.new", *FILES}
+    files = {RECORD, f"{RECORD}.new", *FILES}
     with suppress(ModelMissing, ModelUnusable):
-        own.add(read_model_record(folder)["file"])
-    return own
+        files.add(read_model_record(folder)["file"])
+    return files
 
 
 def check_replaceable(folder: Path) -> None:
-    """Refuse to replace a folder that holds what no training wrote."""
-    own = own_files(folder)
-    others = sorted(path.name for path in folder.iterdir() if path.name not in own) if folder.is_dir() else []
-    if others:
-        raise OutputUnusable(
-            f"{folder}: holds {others[0]!r}, which no training wrote and the next would delete; move it elsewhere",
-            path=str(folder),
-        )
+    """Refuse a folder that holds what no training wrote; at the start of a training rather than at its end."""
+    files = model_files(folder)
+    require_ours(folder, lambda path: str(path) in files)
 
 
 def read_model(folder: Path) -> StoredModel:

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kbtools.errors import KBUnusable, ModelUnusable
-from kbtools.storage import read_record, write_record
+from kbtools.record_files import read_record, write_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-query", 1
 FILE = "query.msgpack"

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from kbtools.cli.main import main
 from kbtools.indexers.kb_folder import MANIFEST
 from kbtools.kb import manifest
-from kbtools.storage import read_record, write_record
+from kbtools.record_files import read_record, write_record
 
 
 @pytest.fixture

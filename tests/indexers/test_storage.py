@@ -9,16 +9,8 @@ import msgpack
 import pytest
 
 from kbtools.errors import BuildLocked, DiskFull, KBUnusable, OutputUnusable, SourceDamaged
-from kbtools.storage import (
-    built_folder,
-    exchange,
-    is_being_built,
-    read_record,
-    remove_ours,
-    restore,
-    swap,
-    write_record,
-)
+from kbtools.record_files import read_record, write_record
+from kbtools.storage import built_folder, exchange, is_being_built, remove_ours, restore, swap
 
 
 def folder(path: Path, content: str, *, exist_ok: bool = False) -> Path:

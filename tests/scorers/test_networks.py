@@ -8,12 +8,11 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.bigru import BiGRU
-from kbtools.scorers.embed_avg import EmbedAverage, EmbedAveragePlusScorer, EmbedAverageScorer
 from kbtools.scorers.ltg_cnn import LetterTrigramCNN, LetterTrigramScorer, letter_trigrams
 from kbtools.scorers.network import DotScorer
 from kbtools.scorers.relation import name_words
 from kbtools.scorers.training_settings import EncoderConfig
+from kbtools.scorers.word_encoders import BiGRU, EmbedAverage, EmbedAveragePlusScorer, EmbedAverageScorer
 from kbtools.scorers.words import SPECIAL, SYMBOL, initialise, load_words
 from kbtools.text.question import MarkedQuestion, Question
 

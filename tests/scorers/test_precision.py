@@ -15,8 +15,6 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.bigru import BiGRUScorer
-from kbtools.scorers.embed_avg import EmbedAverageScorer
 from kbtools.scorers.entity_vectors import RandomVectorScorer, SubjectTask
 from kbtools.scorers.fitting import Task
 from kbtools.scorers.ltg_cnn import LetterTrigramScorer
@@ -30,6 +28,7 @@ from kbtools.scorers.tagger import BiGRUTagger, TaggingTask
 from kbtools.scorers.training import train
 from kbtools.scorers.training_settings import EncoderConfig, ObjectiveConfig, change_settings
 from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, read_triples
+from kbtools.scorers.word_encoders import BiGRUScorer, EmbedAverageScorer
 from kbtools.scorers.words import load_words
 
 CONFIG = EncoderConfig(dim=16, words_dim=16, hidden=16, dropout=0.0, word_dropout=0.0)

@@ -27,13 +27,13 @@ from torch import Tensor
 
 from kbtools.ranking.model_store import RECORD
 from kbtools.scorers.checkpoint import WEIGHTS
-from kbtools.scorers.embed_avg import EmbedAverageScorer
 from kbtools.scorers.losses import sample_negatives
 from kbtools.scorers.measures import SILENT, Callbacks
 from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training import train
 from kbtools.scorers.training_settings import TrainingSettings, change_settings
+from kbtools.scorers.word_encoders import EmbedAverageScorer
 
 SMALL = {"words": "random", "dim": 24, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
 AUTHOR = [MarkedQuestion(Question.read("who is the author of dune"), 21, 25)]
