@@ -54,7 +54,7 @@ def resolve_device(name: str) -> torch.device:
     if not there.get(device.type, False):
         raise UnknownDevice(
             f"device {name!r} is not there: this torch ({torch.__version__}) sees {torch.cuda.device_count()} CUDA "
-            "devices; use --device cpu",
+            "devices; use cpu",
             name=name,
         )
     return device
