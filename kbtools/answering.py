@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Self
 
 from kbtools.entities import EntityReader
-from kbtools.entry_points import BACKENDS, load_class
+from kbtools.entry_points import BACKENDS, construct, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.foreign import guarded
 from kbtools.limits import ANSWERS, TOP, Calibration, Limits
 from kbtools.linking.links import Link, keep_type
 from kbtools.name_lookup import NameLookup
@@ -58,7 +59,9 @@ def open_kb(
     folder = models_folder(models)
     if not DEVICE.fullmatch(device):
         raise UnknownDevice(f"no device {device!r}; known: cpu, cuda, cuda:1, mps", name=device)
-    return Answerer(load_class(BACKENDS, backend)(path), models=folder, tagger=tagger, device=device)
+    make = load_class(BACKENDS, backend)
+    kb = guarded(construct(backend, lambda: make(path)))
+    return Answerer(kb, models=folder, tagger=tagger, device=device)
 
 
 def models_folder(models: str | Path | None) -> Path | None:

@@ -106,21 +106,24 @@ def load_class(group: str, name: str) -> Any:
 
 
 def construct(name: str, make: Callable[[], Any]) -> Any:
-    """Make an object of a plugin; what goes wrong inside is named with the plugin."""
+    """Make an object of a plugin; what goes wrong inside is named with the plugin, as `ask_plugin` does."""
     try:
         return make()
-    except KBToolsError:
+    except (KBToolsError, OSError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BrokenPlugin(f"plugin {name!r} cannot be made: {error!r}", name=name) from error
 
 
 def ask_plugin(kind: str, plugin: object, ask: Callable[[], Answer]) -> Answer:
-    """Ask an object of a plugin; what goes wrong inside is named with its class, also if it ends the program."""
+    """Ask an object of a plugin; what goes wrong inside is named with its class, also if it ends the program.
+
+    What the system refuses, such as a file or memory, stays what it is.
+    """
     name = type(plugin).__name__
     try:
         return ask()
-    except KBToolsError:
+    except (KBToolsError, OSError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
         raise BrokenPlugin(f"{kind} {name} failed: {error!r}", name=name) from error

@@ -183,11 +183,16 @@ def built_folder(target: Path, *, ours: Ours) -> Iterator[Path]:
                 f"{target}: the system gives no more memory ({error}); allow more (ulimit -v) or close programs",
                 path=str(target),
             ) from error
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and is_below(error.filename, place.parent):
             raise OutputUnusable(
                 f"{target}: cannot be written ({error.strerror or error}); choose another folder", path=str(target)
             ) from error
         raise
+
+
+def is_below(name: str | bytes | int | None, folder: Path) -> bool:
+    """Tell whether the file that an error names is in a folder; one that names none is taken to be."""
+    return not isinstance(name, str | bytes) or Path(os.fsdecode(name)).is_relative_to(folder)
 
 
 def is_disk_full(error: BaseException) -> bool:

@@ -7,8 +7,9 @@ from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from kbtools.entry_points import READERS, load_class
-from kbtools.indexers.readers.batches import RecordBatch, SourceKind
+from kbtools.entry_points import READERS, ask_plugin, construct, load_class
+from kbtools.errors import BrokenPlugin
+from kbtools.indexers.readers.batches import SCHEMAS, RecordBatch, SourceKind
 from kbtools.indexers.readers.formats import find_format
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.lines import Block
@@ -114,8 +115,9 @@ class Reading:
         blocks = read_blocks(self.source.path, digest=meter, block=self.block)
         first = next(blocks)
         name = self.options.format or find_format(self.source.path, self.source.kind, first)
-        reader: Reader = load_class(READERS, name)(self.source, self.options, self.skips)
-        for batch in reader.read(self.metered(chain([first], blocks), meter)):
+        make = load_class(READERS, name)
+        reader: Reader = construct(name, lambda: make(self.source, self.options, self.skips))
+        for batch in ask_reader(reader, self.metered(chain([first], blocks), meter)):
             if self.source.kind in ("any", batch.kind) or batch.kind == "redirects":
                 yield batch
             else:
@@ -130,3 +132,15 @@ class Reading:
         for block in blocks:
             yield block
             self.progress(meter.size)
+
+
+def ask_reader(reader: Reader, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+    """Yield what a reader reads; raise BrokenPlugin where it fails, or gives other than tables of a kind of rows."""
+    end = object()
+    batches = ask_plugin("reader", reader, lambda: iter(reader.read(blocks)))
+    while (batch := ask_plugin("reader", reader, lambda: next(batches, end))) is not end:
+        if not isinstance(batch, RecordBatch) or not batch.table.schema.equals(SCHEMAS.get(batch.kind)):
+            name, columns = type(reader).__name__, getattr(batch, "table", None)
+            found = repr(batch)[:80] if columns is None else f"columns {columns.column_names}"
+            raise BrokenPlugin(f"reader {name} gave {found}, expected a RecordBatch with those of its kind", name=name)
+        yield batch

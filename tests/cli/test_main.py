@@ -1,5 +1,6 @@
 """kbtools itself: help, version, and errors in one place."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -68,3 +69,25 @@ def test_verbose_logs_the_phases(sample_path: Path, tmp_path: Path, examples: Pa
     ]
     result = subprocess.run([*command, "--quiet", "--out", tmp_path / "v.kb"], capture_output=True, check=True)
     assert b"INFO kbtools.indexers.build: read sample.facts.txt: 487 lines" in result.stderr
+
+
+INTERRUPTED = """
+import os, signal, sys
+from kbtools.cli import start
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+start.main()
+"""
+"""Ctrl-C in the middle of the imports of the command."""
+
+
+def test_ctrl_c_while_modules_are_imported_is_silent() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

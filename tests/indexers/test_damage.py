@@ -1,5 +1,6 @@
 """Damaged files: every one is named, none ends in a traceback, and what was opened before says so at every look-up."""
 
+import json
 import random
 import shutil
 from collections.abc import Callable
@@ -159,3 +160,26 @@ def test_damage_is_found_without_checksums_by_size(copy: Path) -> None:
     assert [line.partition(": ")[2].partition(";")[0] for line in find_damage(copy, manifest)] == [
         f"missing or not the {manifest.files['fact.object']:,} bytes that were written"
     ]
+
+
+def test_programs_read_what_is_damaged_as_json(copy: Path) -> None:
+    whole_kb = run(("check", "--json"), copy)
+    (copy / "fact.object").write_bytes(b"")
+    damaged = run(("check", "--json"), copy)
+
+    before, after = json.loads(whole_kb.stdout), json.loads(damaged.stdout)
+
+    assert (whole_kb.exit_code, damaged.exit_code, damaged.stderr) == (0, 1, "")
+    assert before == after | {"damages": []}
+    assert [line.partition(": ")[0] for line in after["damages"]] == [f"{copy}/fact.object"]
+
+
+def test_a_path_that_commands_a_terminal_is_shown_as_escapes(copy: Path) -> None:
+    hostile = copy.rename(copy.with_name("x\x1b[31m\u202e.kb"))
+    whole_kb = run(("check",), hostile)
+    (hostile / "fact.object").write_bytes(b"")
+    damaged = run(("check",), hostile)
+
+    assert "x\\x1b[31m\\u202e.kb" in whole_kb.stdout
+    assert "x\\x1b[31m\\u202e.kb" in damaged.stderr
+    assert not set("\x1b\u202e") & set(whole_kb.stdout + damaged.stderr)
