@@ -37,7 +37,7 @@ ENTITIES, DIM, TRIPLES = 4_650_000, 256, 65_536
 SEARCHES, FOUND = 1_024, 20
 TOLERANCE = 1e-3
 SECONDS = 3.0
-"""How long each speed is measured; a third of it on a CPU."""
+"""The seconds that each speed is measured; a third of them on a CPU."""
 
 
 class Report:

@@ -1,4 +1,4 @@
-"""Where a knowledge base lives: the options that say so, and the one place that opens it."""
+"""The place of a knowledge base, a folder or a cluster: its options, and the one function that opens it."""
 
 from dataclasses import dataclass, field
 from functools import wraps
@@ -20,7 +20,7 @@ FILE = click.Path(path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class Elasticsearch:
-    """What the command line says of a cluster; the rest comes from the environment."""
+    """The command line's part of a connection to a cluster; the rest comes from the environment."""
 
     options: dict[str, str | None] = field(repr=False)
 

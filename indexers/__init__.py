@@ -1,1 +1,1 @@
-"""Where a knowledge base lives: the embedded index, and the reference in memory."""
+"""Knowledge bases in storage: the embedded index, and the reference in memory."""

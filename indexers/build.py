@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One finished step of a build: its name, what it counted, and seconds."""
+    """A finished step of a build: its name, what it counted, and seconds."""
 
     name: str
     counts: str
@@ -43,7 +43,7 @@ class Phase:
 
 @dataclass(slots=True)
 class BuildProgress:
-    """Who is told of a build: `phase` at the end of each step, `progress` with the bytes and lines of a source."""
+    """The callbacks of a build: `phase` at the end of each step, `progress` with the bytes and lines of a source."""
 
     phase: Callable[[Phase], None] = lambda phase: None
     progress: Callable[[str, int], None] = lambda name, done: None
@@ -59,7 +59,7 @@ class BuildProgress:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a build gave; `fresh` is false where the folder already held the same sources."""
+    """The outcome of a build; `fresh` is false where the folder already held the same sources."""
 
     manifest: Manifest
     fresh: bool

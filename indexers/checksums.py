@@ -21,7 +21,7 @@ HINTS = {
     errno.ENOSPC: "free some space, or set TMPDIR to a folder that has room",
     errno.ENOMEM: "allow more memory with ulimit -v, or close other programs",
 }
-"""What helps where a file is whole but the system does not give it."""
+"""The cure where a file is whole but the system does not give it."""
 
 
 def cannot_open(path: Path, error: OSError) -> KBUnusable:

@@ -23,7 +23,7 @@ MAPS = Path("/proc/self/maps")
 
 
 class ColumnWriter:
-    """Write the values of one column as they come, and their SHA-256."""
+    """A writer of the values of one column as they come, and of their SHA-256."""
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
         self.dtype = np.dtype(dtype).newbyteorder("<")
@@ -43,7 +43,7 @@ class ColumnWriter:
 
 
 class StringWriter:
-    """Write strings by row: their UTF-8 one after the other, and where each starts."""
+    """A writer of strings by row: their UTF-8 one after the other, and where each starts."""
 
     def __init__(self, path: Path) -> None:
         self.bytes = ColumnWriter(path.with_name(path.name + ".utf8"), np.uint8)

@@ -184,7 +184,7 @@ class EditKeys:
 
 
 class EditIndex:
-    """Find the names within two edits of a form, of those with at least three letters."""
+    """An index of the names with at least three letters, by the forms within two edits of each."""
 
     def __init__(self, keys: NDArray[np.uint32], rows: NDArray[np.uint32], signatures: Hashes) -> None:
         self.keys, self.rows, self.signatures = keys, rows, signatures

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 FOLDER = "vectors"
 RECORD, INDEX, ROWS = "vectors.msgpack", "index.faiss", "rows.npy"
 VECTOR_FILES = frozenset({RECORD, INDEX, ROWS, f"{RECORD}.new"})
-"""What the folder of vectors holds; the last is a record half-written."""
+"""The files in the folder of vectors; the last is a record half-written."""
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-vectors", 1
 

@@ -48,7 +48,7 @@ def form_key(form: str) -> bytes:
 
 
 class FormWriter:
-    """Write both tables in one pass over sorted rows."""
+    """A writer of both tables in one pass over sorted rows."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -162,7 +162,7 @@ _open_environments: WeakValueDictionary[tuple[int, int], "FormStore"] = WeakValu
 
 
 class FormStore:
-    """Read both tables; LMDB allows a process one environment per file, so open stores are shared."""
+    """A reader of both tables; LMDB allows a process one environment per file, so open stores are shared."""
 
     def __init__(self, path: Path) -> None:
         try:

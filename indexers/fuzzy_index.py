@@ -41,7 +41,7 @@ def trigrams_of(form: str) -> list[str]:
 
 
 class FuzzyWriter:
-    """Write the distinct normal forms, each with the row of a name that has it."""
+    """A writer of the distinct normal forms, each with the row of a name that has it."""
 
     def __init__(self, folder: Path, *, threads: int) -> None:
         folder.mkdir()
@@ -123,7 +123,7 @@ def links_to(folder: Path) -> Iterator[str]:
 
 
 class FuzzyIndex:
-    """Read the fuzzy index: the rows of names that may be near a form."""
+    """A reader of the fuzzy index: the rows of names that may be near a form."""
 
     def __init__(self, folder: Path, *, texts: StringTable) -> None:
         self.texts = texts

@@ -15,7 +15,7 @@ SELECT id, row_number() OVER (ORDER BY id IN (SELECT old FROM redirects), id NOT
   id IN (SELECT old FROM same), id) AS rank
 FROM ids
 """
-"""Which id of an entity stays, the lowest rank: one that no file redirects, then one with facts, then by spelling."""
+"""The id of an entity that stays has the lowest rank: no file redirects it, then it has facts, then by spelling."""
 
 PAIRS = """
 CREATE TABLE pairs AS SELECT DISTINCT greatest(o.rank, n.rank) AS old, least(o.rank, n.rank) AS new

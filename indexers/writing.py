@@ -23,7 +23,7 @@ HEX = 64
 
 
 class Writer:
-    """Write the files of a knowledge base from the sorted work tables, hashing the content on the way."""
+    """A writer of the files of a knowledge base from the sorted work tables, which hashes the content on the way."""
 
     def __init__(self, folder: Path, tables: Staging, files: ExitStack) -> None:
         self.folder = folder

@@ -35,7 +35,7 @@ SCORER = "lexical"
 TAGGER = "bigru-crf+"
 
 POPULARITY = "popularity"
-"""What to name as the subject scorer where training chose one and popularity shall stand in for it."""
+"""The name to give as the subject scorer where training chose one and popularity shall stand in for it."""
 
 TOGETHER = 64
 """Questions that are announced together: on a cluster their names are asked for in one request."""

@@ -158,7 +158,7 @@ class VectorsMissing(KBToolsError):
 
 
 class IncomingMissing(KBToolsError):
-    """Say that a knowledge base has no index from objects to facts."""
+    """A knowledge base without an index from objects to facts."""
 
 
 class UnknownEntity(KBToolsError):
@@ -174,7 +174,7 @@ class NoIRI(KBToolsError, ValueError):
 
 
 class UnknownType(KBToolsError):
-    """Name a type that the knowledge base does not hold."""
+    """A type that the knowledge base does not hold."""
 
 
 class UnknownPlugin(KBToolsError):

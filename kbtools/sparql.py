@@ -14,7 +14,7 @@ FORBIDDEN = re.compile(
     r"[^A-Za-z0-9._~:/?#@!$&'()*+,;=%\-\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000dffff]"
     r"|%(?![0-9A-Fa-f]{2})|[\U0001fffe-\U0001ffff]"
 )
-"""What an IRI may not hold (RFC 3987), brackets in all places; endpoints refuse more than SPARQL's grammar does."""
+"""Characters that no IRI may hold (RFC 3987), brackets anywhere; endpoints refuse more than SPARQL's grammar does."""
 
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 

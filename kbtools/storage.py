@@ -11,7 +11,7 @@ from pathlib import Path
 from kbtools.errors import BuildLocked, DiskFull, KBToolsError, MemoryExhausted, OutputUnusable
 
 FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
-"""How libraries word a full disk, a full quota, and the limit on a file's size."""
+"""The words of libraries for a full disk, a full quota, and the limit on a file's size."""
 
 NO_MEMORY = (
     "cannot allocate memory",
@@ -21,7 +21,7 @@ NO_MEMORY = (
     "worker thread",
     "allocation failure",
 )
-"""How libraries word that the system gives no memory, or no thread, which needs some."""
+"""The words of libraries for a system that gives no memory, or no thread, which needs some."""
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """The folder that paths are relative to, and the flag of an exchange: constants of linux/fcntl.h and linux/fs.h."""

@@ -8,10 +8,10 @@ depends on it. Plugins carry an attribute `version` of their own, and the normal
 __version__ = "0.1.0"
 
 LINKING_VERSION = 1
-"""Which entities a mention links to, on which rung and how similar: kbtools.linking."""
+"""The version of linking: entities of a mention, their rung and similarity (kbtools.linking)."""
 
 POOLS_VERSION = 1
-"""Which candidates come of the links of a pruner, and which mentions the scorers are asked about."""
+"""The version of pools: candidates of the links of a pruner, and the mentions that scorers read."""
 
 SCORE_VERSION = 1
-"""How the parts of a score are added up, and which figures of a question come of it."""
+"""The version of the score: the sum of its parts, and the figures of a question that come of it."""

@@ -23,10 +23,10 @@ NUMBER = 4
 """Bytes of a weight."""
 
 MEMORY, GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-"""Where Linux says how much memory is free, and how much a container may use."""
+"""The files of Linux on free memory, and on what a container may use."""
 
 FULL = ("out of memory", "can't allocate memory")
-"""What devices say that have no error of their own for it: mps and cpu."""
+"""The words of devices that have no error of their own for it: mps and cpu."""
 
 
 def resolve_device(name: str) -> torch.device:

@@ -151,7 +151,7 @@ class TransEVectorScorer(RandomVectorScorer):
 
 
 class SubjectTask:
-    """Score the gold subject above sampled ones, by u(s, r, q) with the gold relation (paper, Approximation).
+    """The task of scoring the gold subject above sampled ones, by u of the gold relation (paper, Approximation).
 
     The samples are drawn anew for each batch, and its questions share them.
     """

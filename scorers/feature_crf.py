@@ -100,7 +100,7 @@ class FeatureCRF:
 
 
 class FeatureTask:
-    """Make the labels of the training questions likely, by the trainer of python-crfsuite."""
+    """The task of making the labels of the training questions likely, by the trainer of python-crfsuite."""
 
     def __init__(self, train: Labelled, valid: Labelled) -> None:
         self.train, self.valid = train, valid

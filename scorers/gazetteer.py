@@ -15,7 +15,7 @@ BITS = 6
 
 
 class Gazetteer:
-    """Mark the words of questions by the names of a knowledge base."""
+    """A marker of the words of questions by the names of a knowledge base."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb

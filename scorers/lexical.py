@@ -46,7 +46,7 @@ def stem(word: str) -> str:
 
 
 class LexicalScorer:
-    """Score relations by shared stems, each weighted by its rarity among the relations.
+    """The relation scorer `lexical`: shared stems, each weighted by its rarity among the relations.
 
     `columns` holds for each stem the rows of the relations that have it and the weight of each: a score is the sum of
     the columns of the question's stems, which stands for a loop over all relations.

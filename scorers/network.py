@@ -26,7 +26,7 @@ BY_ROW = ("table", "bias")
 
 
 class DotScorer(nn.Module):
-    """Score a text against every row of a table; the table is learned, or encoded from the names of its rows."""
+    """The scores of a text against every row of a table, which is learned, or encoded from the names of its rows."""
 
     def __init__(self, encoder: Encoder, names: Sequence[Sequence[str]], *, biased: bool = False) -> None:
         super().__init__()

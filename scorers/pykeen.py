@@ -74,7 +74,7 @@ class Empty:
 
 
 class TensorsAlone(pickle.Unpickler):
-    """Unpickle a file of torch.save, of which tensors become arrays and nothing of the file's choice is run."""
+    """An unpickler of torch.save's files: tensors become arrays, and nothing of the file's choice is run."""
 
     def __init__(self, archive: zipfile.ZipFile, pickled: str) -> None:
         super().__init__(io.BytesIO(archive.read(pickled)))

@@ -54,7 +54,7 @@ class RelationNetwork(TrainedNetwork):
 
 
 class RelationTask:
-    """Rank the gold relation of each training question above the others."""
+    """The task of ranking the gold relation of each training question above the others."""
 
     def __init__(
         self,

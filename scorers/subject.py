@@ -130,7 +130,7 @@ class TypeVectorAverageScorer(TypeVectorScorer):
 
 
 class TypeTask:
-    """Make the types of the gold subjects probable, and all others improbable (paper, section Approximation)."""
+    """The task of making the types of gold subjects probable, all others improbable (paper, section Approximation)."""
 
     def __init__(self, scorer: TypeVectorScorer, *, kb: KnowledgeBase, splits: Splits) -> None:
         self.scorer = scorer

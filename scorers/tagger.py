@@ -175,7 +175,7 @@ class Readings:
 
 
 class TaggingTask:
-    """Make the labels that reverse linking gives to the training questions likely (paper, Parameter Estimation)."""
+    """The task of making the labels that reverse linking gives likely (paper, Parameter Estimation)."""
 
     def __init__(self, tagger: BiGRUTagger, splits: Splits) -> None:
         self.tagger = tagger

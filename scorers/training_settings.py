@@ -45,7 +45,7 @@ class EncoderConfig:
 
 @dataclass(frozen=True, slots=True)
 class FitConfig:
-    """How long and how fast a network learns; the learning rate falls to zero in equal steps."""
+    """The length and the speed of a training; the learning rate falls to zero in equal steps."""
 
     epochs: int = setting(15, "Times that every question is seen.")
     batch: int = setting(256, "Questions in a batch (paper, Experiment Setting: 256).")

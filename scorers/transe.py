@@ -115,7 +115,7 @@ def sparse(rows: Tensor, values: Tensor, size: torch.Size) -> Tensor:
 
 
 class TranslatingTask:
-    """Bring the facts nearer than triples in which another entity stands for the subject or the object."""
+    """The task of bringing facts nearer than triples in which another entity stands for the subject or the object."""
 
     def __init__(self, network: TransE, triples: NDArray[np.int64], *, margin: float, digest: str = "") -> None:
         self.network = network

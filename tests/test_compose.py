@@ -1,4 +1,4 @@
-"""Whether docker-compose.yml says the same as the rest of the project; its form is checked by `make check`."""
+"""docker-compose.yml says the same as the rest of the project; its form is checked by `make check`."""
 
 import re
 import stat

@@ -1,4 +1,4 @@
-"""Whether the pages that describe the commands say what the commands say."""
+"""The pages that describe the commands say what the commands say."""
 
 import doctest
 import subprocess

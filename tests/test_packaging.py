@@ -1,4 +1,4 @@
-"""Whether four folders install as one package: what ships, what imports what, what loads when."""
+"""The folders install as one package: what ships, what imports what, what loads when."""
 
 import ast
 import doctest
@@ -19,7 +19,7 @@ SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 ROOMS = dict(line.split(" = ") for line in SETUP["options"]["package_dir"].split("\n") if line)
 HEAVY = {"duckdb", "elasticsearch", "faiss", "lmdb", "pyarrow", "pyoxigraph", "tantivy", "torch"}
 DRAWING = {"matplotlib"}
-"""What the package kbtools.comparison.report may import, and nothing else."""
+"""Libraries that the package kbtools.comparison.report may import, and no other."""
 
 KBTOOLS_SCRIPT = str(Path(sysconfig.get_path("scripts"), "kbtools"))
 

@@ -27,7 +27,7 @@ LARGEST = 100 * 1024 * 1024 - 1_000
 
 LIMIT = "nodes.*.http.max_content_length_in_bytes"
 SHARD_TIMEOUT = "20s"
-"""How long the cluster itself waits for a lost shard before it says so."""
+"""The time that the cluster itself waits for a lost shard before it says so."""
 
 ANSWERED = "errors,items.index.status,items.index.error"
 """The fields of an answer that are read; the others would be as long as the request."""

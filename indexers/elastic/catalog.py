@@ -50,7 +50,7 @@ def chunked(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 class Catalog:
-    """Reads the catalog from the index of entities."""
+    """The catalog of a version, read from the index of entities."""
 
     def __init__(self, cluster: Cluster, kb: str, index: str) -> None:
         self.cluster, self.kb, self.index = cluster, kb, index

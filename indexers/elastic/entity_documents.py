@@ -16,7 +16,7 @@ from kbtools.text.name_forms import name_forms
 
 MOST_VALUES = 20_000
 MOST_BYTES = 4_000_000
-"""What one document holds of an entity: names, types, relations and objects, and their bytes.
+"""The content of one document of an entity: names, types, relations and objects, and their bytes.
 
 As many bytes as a bulk request has; a cluster takes 100 MB if nothing else is set.
 """
@@ -26,7 +26,7 @@ BLOCK = 2_000
 
 
 class EntityReader:
-    """Read entities of an embedded knowledge base as documents."""
+    """A reader of an embedded knowledge base that gives entities as documents."""
 
     def __init__(self, kb: EmbeddedKB) -> None:
         self.kb = kb

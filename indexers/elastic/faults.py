@@ -15,7 +15,7 @@ PASSING = frozenset({429, 502, 503, 504})
 """Answers of a cluster that is busy or loses a node: the same request may succeed later."""
 
 PRESSURE = re.compile(r"_operation_bytes=(\d+), max_\w+_bytes=(\d+)")
-"""What an operation takes of a node's memory, and what there is for all of them."""
+"""The memory of a node that an operation takes, and the memory that all of them have."""
 
 
 def passes(error: Exception) -> bool:

@@ -132,7 +132,7 @@ def cut(values: Sequence[Value], size: int) -> list[Sequence[Value]]:
 
 
 class Cache(Generic[Key, Value]):
-    """What the cluster answered, remembered: bounded, the longest unused forgotten first.
+    """Answers of the cluster that are remembered: bounded, the longest unused forgotten first.
 
     There are two generations of entries: when the young one is full it becomes the old one, and the old one is
     forgotten. Between `size` and twice as many entries are kept, and one that is looked at moves to the young

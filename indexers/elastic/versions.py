@@ -46,7 +46,7 @@ def check_name(kb: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One build of a knowledge base: its indexes by role; it is current where the alias points at it."""
+    """A build of a knowledge base: its indexes by role; it is current where the alias points at it."""
 
     kb: str
     number: int

@@ -9,7 +9,7 @@ import pyarrow as pa
 Kind = Literal["facts", "names", "types", "relations", "redirects"]
 
 SourceKind = Kind | Literal["any"]
-"""What a file holds, or that it holds facts, names and types alike."""
+"""The kind of rows in a file, or `any` for facts, names and types alike."""
 
 SCHEMAS: dict[Kind, pa.Schema] = {
     "facts": pa.schema({"subject": pa.string(), "relation": pa.string(), "object": pa.string()}),

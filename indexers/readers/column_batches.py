@@ -10,7 +10,7 @@ from kbtools.indexers.readers.table_columns import OPTIONAL, PROPERTIES, TEXTS, 
 from kbtools.kb.ids import TOPIC, canonical_property
 
 REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
-"""How every spelling begins that `canonical_id` rewrites."""
+"""The beginnings of all spellings that `canonical_id` rewrites."""
 
 LISTED = r"^\[.*\]$|\S\|\S"
 """Cells that look like lists."""

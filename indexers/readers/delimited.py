@@ -46,7 +46,7 @@ class ParsedBlock:
 
 
 class DelimitedReader:
-    """Read a table whose first line is its header; `separator` is the usual one, others are recognised."""
+    """A reader of tables whose first line is a header; `separator` is the usual one, others are recognised."""
 
     suffixes: ClassVar[tuple[str, ...]]
     sample: ClassVar[bytes]
@@ -226,7 +226,7 @@ def is_utf_8(text: bytes) -> bool:
 
 
 class CSVReader(DelimitedReader):
-    """Read CSV: strict about quotes, since a comma may stand in a cell."""
+    """The reader `csv`: strict about quotes, since a comma may stand in a cell."""
 
     suffixes = (".csv",)
     separator = ","
@@ -234,7 +234,7 @@ class CSVReader(DelimitedReader):
 
 
 class TSVReader(DelimitedReader):
-    """Read TSV: a cell is quoted if its quotes are whole, and taken as it is otherwise."""
+    """The reader `tsv`: a cell is quoted if its quotes are whole, and taken as it is otherwise."""
 
     suffixes = (".tsv", ".tab")
     separator = "\t"

@@ -20,7 +20,7 @@ from kbtools.indexers.readers.table_columns import TableColumns
 
 
 class JSONLinesReader:
-    """Read a file of JSON objects, a line each; a value may be a list."""
+    """The reader `jsonl`: JSON objects, a line each; a value may be a list."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
     sample: ClassVar[bytes] = (

@@ -21,7 +21,7 @@ FREEBASE_TYPE = "type.object.type"
 
 
 class NTriplesReader:
-    """Read N-Triples: facts, names, types and merged entities, each by its predicate."""
+    """The reader `n-triples`: facts, names, types and merged entities, each by its predicate."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".nt", ".ntriples")
     sample: ClassVar[bytes] = (

@@ -48,7 +48,7 @@ class Predicates:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How sources are read: languages of names, predicates, columns, lists in cells, share of bad lines, format.
+    """Options of reading: languages of names, predicates, columns, lists in cells, share of bad lines, format.
 
     `format` is the name of a reader or `module:Class`; without one it is found by suffix, else by the opening lines.
     """
@@ -78,7 +78,7 @@ class Reader(Protocol):
 
 
 class Meter:
-    """Hash what is read of a file and count its bytes."""
+    """The hash and the size of what is read of a file."""
 
     def __init__(self) -> None:
         self.sha256 = hashlib.sha256()
@@ -94,7 +94,7 @@ class Meter:
 
 @dataclass(slots=True)
 class Reading:
-    """One pass over a source: iterate over `batches`, then `digest` and `skips` hold the account of what was read.
+    """A pass over a source: iterate over `batches`, then `digest` and `skips` hold the account of what was read.
 
     `progress` gets the bytes of the file that were read so far.
     """

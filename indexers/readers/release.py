@@ -29,7 +29,7 @@ TYPE_PREDICATE = "type.object.type"
 
 
 class ReleaseReader:
-    """Read files of the release: facts where facts are wanted, else names and types."""
+    """The reader `release`: facts where facts are wanted, else names and types."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     sample: ClassVar[bytes] = (

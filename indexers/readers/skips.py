@@ -9,7 +9,7 @@ SHOWN = 120
 
 @dataclass(slots=True)
 class Skip:
-    """One kind of line that was left out: how many, and the first of them."""
+    """A kind of line that was left out: how many, and the first of them."""
 
     kind: str
     bad: bool

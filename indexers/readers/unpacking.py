@@ -56,7 +56,7 @@ class HashingFile:
 
 
 class Decompressor(Protocol):
-    """What `bz2` and `lzma` unpack one stream with."""
+    """The contract of the objects by which `bz2` and `lzma` unpack a stream."""
 
     @property
     def eof(self) -> bool: ...

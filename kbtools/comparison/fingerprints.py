@@ -1,4 +1,4 @@
-"""What the stages of a comparison depend on: a stage is computed again when its fingerprint changes, and only then.
+"""Fingerprints of the stages of a comparison: a stage is computed again when its fingerprint changes, and only then.
 
 Code is known by the version that its authors gave it, so that a comment throws nothing away; models are known by
 their files.

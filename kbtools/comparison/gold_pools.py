@@ -21,7 +21,7 @@ REPORTED = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoldPools:
-    """Pools, and where their gold is.
+    """Pools with the places of their gold.
 
     subject_ids     the ids of all subjects, ascending; subject_place: the place of each subject among them (subjects,)
     namesakes       the pairs of the pool that no question could tell from a pair, itself among them (pairs,)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 CONTROL_PRUNER, CONTROL_SCORER = "n-gram-idf", "lexical"
-"""What needs no training, and stands in every grid."""
+"""Subject scores that need no training, and stand in every grid."""
 
 NO_SUBJECT, POPULARITY = "none", "popularity"
 """No subject scorer: nothing tells namesakes apart, or the number of facts does a little, as in `kbtools query`."""

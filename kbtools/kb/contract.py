@@ -1,4 +1,4 @@
-"""What every knowledge base can do, wherever it lives: the seam between pruning, ranking and storage."""
+"""The contract of knowledge bases, wherever they live: the seam between pruning, ranking and storage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -145,8 +145,10 @@ def relation_texts(kb: KnowledgeBase) -> list[str]:
 
 
 class BackendDefaults:
-    """What a backend need not write: hints that do nothing, facts by pair, no names of relations, vectors or index from
-    objects to facts."""
+    """Methods that a backend need not write: hints that do nothing, facts by pair, nothing beyond.
+
+    Nothing beyond: no names of relations, no vectors, and no index from objects to facts.
+    """
 
     @property
     def relation_names(self: KnowledgeBase) -> Sequence[str | None]:

@@ -1,4 +1,4 @@
-"""What a knowledge base says of itself: counts, sources, versions, and what its build left out."""
+"""The manifest of a knowledge base: its counts, sources and versions, and what its build left out."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ FORMAT_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many rows were read, and how many were left when repetitions were dropped."""
+    """A number of rows as they were read, and without repetitions."""
 
     raw: int
     unique: int

@@ -1,4 +1,4 @@
-"""What a person reads of a knowledge base: counts and what was left out, as text."""
+"""The manifest of a knowledge base as text for people: counts, and what was left out."""
 
 from kbtools.kb.manifest import Manifest
 

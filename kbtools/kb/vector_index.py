@@ -18,7 +18,7 @@ AT_ONCE = 16_384
 
 @dataclass(frozen=True, slots=True)
 class VectorOrigin:
-    """Where vectors come from: a subject scorer, whose g(q) lies among them, or nothing that embeds questions.
+    """The origin of vectors: a subject scorer, whose g(q) lies among them, or nothing that embeds questions.
 
     `model` tells one training of the subject scorer from another.
     """
@@ -52,7 +52,7 @@ class EntityVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """For each vector asked, the rows of the nearest entities, closest first, ties by row, and their cosine, 1 to -1.
+    """The rows of the nearest entities of each vector, closest first, ties by row, and their cosine, 1 to -1.
 
     Both are (vectors, limit); where there are fewer entities than asked for, there are fewer columns.
     """
@@ -92,7 +92,7 @@ class VectorIndex(Protocol):
 
 
 class ExactVectors:
-    """Compare with every vector: right, and slow for millions."""
+    """The search that compares with every vector: right, and slow for millions."""
 
     def __init__(
         self, rows: EntityRows, vectors: NDArray[np.float32], *, origin: VectorOrigin = VectorOrigin()

@@ -18,7 +18,7 @@ LEAST = 0.01
 
 
 class Dense:
-    """Keep the entities nearest to g(q) (paper, Eq. 12), with their cosine as similarity; the mention is the question.
+    """The pruner `dense`: the entities nearest to g(q) (paper, Eq. 12), by cosine; the mention is the whole question.
 
     Beyond the paper, whose subject network only ranks what is linked.
     """
@@ -48,7 +48,7 @@ class Dense:
 
 
 class DenseLast(Dense):
-    """Keep what `n-gram-idf` keeps; where no name links at all, the entities nearest to g(q)."""
+    """The pruner `dense-last`: that of `n-gram-idf`; where no name links at all, the entities nearest to g(q)."""
 
     def __init__(self, kb: KnowledgeBase, embed: EmbedQuestions) -> None:
         super().__init__(kb, embed)

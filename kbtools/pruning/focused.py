@@ -30,7 +30,7 @@ NOBODY = np.empty(0, dtype=np.uint32)
 
 
 class Focused:
-    """Keep the most probable n-gram; strictly, else fuzzily: at most twenty names like it."""
+    """The pruner `focused`: the most probable n-gram, strictly, else fuzzily: at most twenty names like it."""
 
     guide: ClassVar[Guide] = "tagger"
     version: ClassVar[int] = 1
@@ -66,7 +66,7 @@ class Focused:
 
 
 class FocusedKB(Focused):
-    """Keep the most probable n-gram among those that link strictly; where none does, the first that links fuzzily."""
+    """The pruner `focused-kb`: the most probable n-gram that links strictly, else the first that links fuzzily."""
 
     def links(self, question: Question) -> list[Link]:
         ranked = list(self.mentions(question))
@@ -80,7 +80,7 @@ class FocusedKB(Focused):
 
 
 class FocusedK(Focused):
-    """Keep the few most probable n-grams that link, if they are not far less probable than the first of them.
+    """The pruner `focused-k`: the few most probable n-grams that link, none far less probable than the first.
 
     Beside them stand the names that a misspelt mention may mean, and, where the most probable n-gram of all links to
     nothing, the names like it. Beyond the paper.

@@ -17,7 +17,7 @@ EmbedQuestions = Callable[[Sequence[MarkedQuestion]], NDArray[np.float32]]
 """g(q) of questions: (questions, dim)."""
 
 Guide = Literal["tagger", "vectors"]
-"""What a pruner is made with besides the knowledge base: a tagger, or g(q) beside the vectors of entities."""
+"""The second argument of a pruner, after the knowledge base: a tagger, or g(q) beside the vectors of entities."""
 
 DEFAULT = "n-gram-idf"
 
@@ -26,7 +26,7 @@ UNGUIDED = ("n-gram", "n-gram+", "n-gram-idf")
 
 
 class Pruner(Protocol):
-    """Choose the mentions of a question.
+    """A choice of the mentions of a question.
 
     A plugin is a class that is made with the knowledge base; one that declares `guide` gets its guide as well. An
     integer `version` in the class rises when the links that it gives change.

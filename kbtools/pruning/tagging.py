@@ -16,7 +16,7 @@ MOST_WORDS = 100
 
 
 class Tagger(Protocol):
-    """Say how probable each n-gram of a question is as the mention of the subject."""
+    """A model of how probable each n-gram of a question is as the mention of the subject."""
 
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
         """Give log p(w|q) of each question: (words, words), [i, j] for words i to j, minus infinity where j < i."""

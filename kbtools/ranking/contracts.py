@@ -1,4 +1,4 @@
-"""What scorers are: v(r, q) of the paper (Eq. 10) and u(s, r, q) (Eq. 12), for questions whose mention is known."""
+"""Contracts of scorers, v(r, q) of the paper (Eq. 10) and u(s, r, q) (Eq. 12), for questions with a known mention."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from kbtools.text.question import MarkedQuestion
 
 
 class RelationScorer(Protocol):
-    """Score every relation of a knowledge base for each question.
+    """A scorer of every relation of a knowledge base for each question.
 
     An untrained scorer is made with the relations, by row; a trained one is made by its `load` instead.
     """
@@ -25,7 +25,7 @@ class RelationScorer(Protocol):
 
 
 class SubjectScorer(Protocol):
-    """Score subjects for a question: the context score g(q)·E(s) of the paper (Eq. 12)."""
+    """A scorer of subjects for a question: the context score g(q)·E(s) of the paper (Eq. 12)."""
 
     def score(
         self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows

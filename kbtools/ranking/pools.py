@@ -13,7 +13,7 @@ from kbtools.kb.rows import EntityRows
 from kbtools.linking.links import Link
 
 KINDS = ("link", "mention", "subject", "relation", "pair")
-"""What a pool has several of; of each there is a column that counts them by question."""
+"""The parts that a pool has several of; of each there is a column that counts them by question."""
 
 COLUMNS: dict[str, tuple[str, type[np.generic]]] = {
     "link_start": ("link", np.int32),

@@ -1,4 +1,4 @@
-"""What each part of a score counts, and the file of a folder of models that keeps weights by what they are for."""
+"""Weights of the parts of a score, and the file among trained models that keeps them by pruner and scorers."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,10 +10,10 @@ FORMAT_NAME, FORMAT_VERSION = "kbtools-ranking", 1
 FILE = "ranking.msgpack"
 
 RUNG = 0.2
-"""What each rung of the ladder costs, in log-probability; on FBSQ's validation split 0.1 to 0.4 are level."""
+"""The cost of each rung of the ladder, in log-probability; on FBSQ's validation split 0.1 to 0.4 are level."""
 
 POPULARITY = 0.15
-"""What the most popular subject gains; less than a rung, so that a stricter link outranks a namesake's facts."""
+"""The gain of the most popular subject; less than a rung, so that a stricter link outranks a namesake's facts."""
 
 
 OF_SUBJECTS = ("subject", "sharpness", "alpha")
@@ -22,7 +22,7 @@ OF_SUBJECTS = ("subject", "sharpness", "alpha")
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each part of a score counts; those of `kbtools train ranking` are chosen on a validation split."""
+    """The weight of each part of a score; `kbtools train ranking` chooses them on a validation split."""
 
     relation: float = 1.0
     """The inverse of the temperature of v(r, q)."""

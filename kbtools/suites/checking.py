@@ -46,7 +46,7 @@ METHODS = {TAGGERS: "spans", PRUNERS: "links", READERS: "read", BACKENDS: "looku
 """A method that only one kind of plugin has; scorers of both kinds have `score`, which takes `which` for subjects."""
 
 TOLERANCE = 1e-5
-"""How far two scores of one question may lie apart: float32 sums in another order, about ten of its last digits."""
+"""The tolerance between two scores of one question: float32 sums in another order, about ten of its last digits."""
 
 Claim = tuple[str, Callable[[], bool]]
 

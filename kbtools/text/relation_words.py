@@ -9,7 +9,7 @@ from kbtools.text.normaliser import fold, split_words
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 PARTS = re.compile(r"[/.#:]+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
-"""Where a part has its words, besides at punctuation: `birthPlace`, `HTMLPage`, `place_of_birth`."""
+"""The borders of words inside a part, besides punctuation: `birthPlace`, `HTMLPage`, `place_of_birth`."""
 
 
 def relation_parts(name: str) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Whether kbtools query withholds what it is not sure of, in every form of output."""
+"""kbtools query withholds what it is not sure of, in every form of output."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Whether the command compares, keeps standard output for results, and turns mistakes into one sentence."""
+"""The command compares, keeps standard output for results, and turns mistakes into one sentence."""
 
 import json
 import shutil

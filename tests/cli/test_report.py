@@ -1,4 +1,4 @@
-"""Whether the command writes a report from what is on disk, and needs nothing else."""
+"""The command writes a report from what is on disk, and needs nothing else."""
 
 import re
 import sys

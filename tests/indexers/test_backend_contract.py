@@ -1,4 +1,4 @@
-"""What every backend owes: one contract suite, and random worlds in which all agree with the reference."""
+"""The contract of backends: one suite, and random worlds in which all agree with the reference."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise

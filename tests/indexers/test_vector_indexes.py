@@ -1,4 +1,4 @@
-"""What every vector index owes: one contract suite, with the exact index as the reference."""
+"""The contract of vector indexes: one suite, with the exact index as the reference."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What is said of a comparison: tables, records, pictures and pages; matplotlib is imported in `pictures` alone."""
+"""Reports of a comparison: tables, records, pictures and pages; matplotlib is imported in `pictures` alone."""

@@ -1,4 +1,4 @@
-"""Whether confidence is that of the cell, and a calibration is refused where it does not belong."""
+"""Confidence is that of the cell, and a calibration is refused where it does not belong."""
 
 from collections.abc import Callable
 from pathlib import Path

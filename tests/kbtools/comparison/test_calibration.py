@@ -1,4 +1,4 @@
-"""Whether confidence is measured as said, and the fitted map is the best ascending one."""
+"""Confidence is measured as said, and the fitted map is the best ascending one."""
 
 import shutil
 from collections.abc import Callable

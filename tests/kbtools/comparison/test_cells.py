@@ -1,4 +1,4 @@
-"""Whether a join over columns gives what a query gives, question by question."""
+"""A join over columns gives what a query gives, question by question."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whether a run is filled once, goes on after a stop, keeps apart what differs, and says what is wrong."""
+"""A run is filled once, goes on after a stop, keeps apart what differs, and says what is wrong."""
 
 import os
 from collections.abc import Callable, Sequence

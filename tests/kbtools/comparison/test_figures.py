@@ -1,4 +1,4 @@
-"""Whether figures mean what they say: hand-made cases, slow twins, and ids that carry no meaning."""
+"""Figures mean what they say: hand-made cases, slow twins, and ids that carry no meaning."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Whether taggers are judged by whole mentions, once, and over the questions whose mention is known."""
+"""Taggers are judged by whole mentions, once, and over the questions whose mention is known."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether mentions are linked back from the gold subject as the paper does it."""
+"""Mentions are linked back from the gold subject as the paper does it."""
 
 import pytest
 

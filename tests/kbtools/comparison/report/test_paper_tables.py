@@ -1,4 +1,4 @@
-"""Whether the paper's tables stand in its layout, and another order is said and explained."""
+"""The paper's tables stand in its layout, and another order is said and explained."""
 
 from dataclasses import replace
 

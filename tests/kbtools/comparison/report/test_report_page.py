@@ -1,4 +1,4 @@
-"""Whether the pictures are drawn and the page stands alone."""
+"""The pictures are drawn, and the page stands alone."""
 
 import re
 from dataclasses import replace
