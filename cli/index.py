@@ -73,6 +73,12 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
 @click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
 @click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
 @click.option("--redirects", multiple=True, type=FILE, help="Merged ids: tables of old and new.")
+@click.option(
+    "--counts",
+    multiple=True,
+    type=FILE,
+    help="How often names mean entities: name TAB id TAB count, or id TAB count.",
+)
 @click.option("--rdf", multiple=True, type=FILE, help="N-Triples that hold facts, names and types alike.")
 @click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
 @click.option(
@@ -111,6 +117,7 @@ def command(
     types: tuple[Path, ...],
     relations: tuple[Path, ...],
     redirects: tuple[Path, ...],
+    counts: tuple[Path, ...],
     rdf: tuple[Path, ...],
     out: Path | None,
     lang: str,
@@ -137,7 +144,8 @@ def command(
     if click.get_current_context().invoked_subcommand:
         return
     by_kind: dict[SourceKind, tuple[Path, ...]] = {
-        "facts": facts, "names": names, "types": types, "relations": relations, "redirects": redirects, "any": rdf
+        "facts": facts, "names": names, "types": types, "relations": relations, "redirects": redirects,
+        "counts": counts, "any": rdf,
     }  # fmt: skip
     sources = [Source(path, kind) for kind, paths in by_kind.items() for path in paths]
     check_home(out, name, elasticsearch)

@@ -17,6 +17,7 @@ from kbtools.indexers.checksums import compare_files
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
 from kbtools.indexers.kb_folder import MANIFEST, WORK, is_ours, read_manifest
+from kbtools.indexers.name_counts import CountsReading
 from kbtools.indexers.readers.batches import Kind
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
@@ -224,6 +225,10 @@ def write_knowledge(
             "(SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity)"
         )
         tables.drop("types")
+        counts = writer.write_counts()
+        if counted := tables.count("counts"):
+            require(counts, f"none of {counted:,} counts is of an entity with a fact or a name", sources)
+            watch.done("counts", f"{counts:,} counts of names")
         watch.done("types", f"{types:,} types of entities")
         lengths, forms = writer.write_forms(names, threads=max(1, threads - 1))
         watch.done("forms", f"{forms:,} forms of names, exact and fuzzy")
@@ -273,7 +278,8 @@ def require(count: int, problem: str, sources: Sequence[Source]) -> None:
 def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
     """Read one source into the work tables."""
     name = source.path.name
-    reading = Reading(source, options, progress=lambda done: watch.progress(str(source.path), done))
+    make = CountsReading if source.kind == "counts" else Reading
+    reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
     rows: Counter[str] = Counter()
     for batch in read_ahead(reading.batches()):
         tables.add(work_table(source, batch.kind), batch.table)

@@ -17,6 +17,7 @@ from kbtools.indexers.faiss_index import FaissVectors
 from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, find_damage, read_manifest
+from kbtools.indexers.name_counts import counts_at
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
@@ -226,6 +227,10 @@ class EmbeddedKB(BackendDefaults):
         return IncomingFacts(
             self.columns["incoming.relation"][first:last], self.columns["incoming.subject"][first:last]
         )
+
+    @explained
+    def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
+        return counts_at(self.columns, form, entities)
 
     @explained
     def ids(self, entities: EntityRows) -> list[str]:

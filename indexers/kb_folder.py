@@ -25,6 +25,9 @@ COLUMNS = {
     "incoming.first": "<u8",
     "incoming.relation": "<u4",
     "incoming.subject": "<u4",
+    "count.key": "<u8",
+    "count.entity": "<u4",
+    "count.count": "<u8",
     "type.first": "<u8",
     "type.type": "<u4",
     "redirect.row": "<u4",
@@ -33,8 +36,9 @@ COLUMNS = {
     "edit.signature": "<u8",
 }
 """Per entity: where its aliases, its pairs, its incoming facts and its types start. Per pair: its relation, where its
-objects start. Per incoming fact: its relation and its subject. The columns of the edit index: keys with the row of a
-name, and the signature of each name."""
+objects start. Per incoming fact: its relation and its subject. Per count of a name: the hash of its form, 0 for every
+name, the entity that it meant and how often. The columns of the edit index: keys with the row of a name, and the
+signature of each name."""
 
 REQUIRED = frozenset(COLUMNS) - {"redirect.row"}
 

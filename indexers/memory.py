@@ -19,11 +19,15 @@ from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.linking.similarity import rescore
 from kbtools.text.name_forms import name_forms
+from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
 
 
 class MemoryKB(BackendDefaults):
-    """A knowledge base made of triples (subject, relation, object), names (entity, name) and types (entity, type)."""
+    """A knowledge base made of triples (subject, relation, object), names (entity, name) and types (entity, type).
+
+    Counts are of (name, entity), with an empty name for an entity whatever it is called.
+    """
 
     vector_index: VectorIndex | None = None
     """Vectors of its entities, put here by who has them."""
@@ -35,6 +39,7 @@ class MemoryKB(BackendDefaults):
         types: Iterable[tuple[str, str]] = (),
         *,
         aliases: Iterable[tuple[str, str]] = (),
+        counts: Iterable[tuple[str, str, int]] = (),
     ) -> None:
         triples = {(canonical_id(s), canonical_id(r), canonical_id(o)) for s, r, o in facts}
         texts: dict[str, dict[str, int]] = defaultdict(dict)
@@ -63,6 +68,10 @@ class MemoryKB(BackendDefaults):
             for text in found:
                 for form, written in name_forms(text).items():
                     self.forms[form][written, text].add(self.row[entity])
+        self.counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        for name, entity, count in counts:
+            if canonical_id(entity) in self.row:
+                self.counts[normal_form(name)][self.row[canonical_id(entity)]] += count
         self.normal_forms = {form for form, groups in self.forms.items() if any(k is Form.NORMAL for k, _ in groups)}
         named = sum(map(len, self.texts.values()))
         content = (sorted(triples), sorted(self.texts.items()), sorted(typed))
@@ -132,6 +141,10 @@ class MemoryKB(BackendDefaults):
         )
         relations, subjects = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T
         return IncomingFacts(relations, subjects)
+
+    def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
+        counts = self.counts.get(form)
+        return None if counts is None else np.array([counts.get(row, 0) for row in entities.tolist()], dtype=np.int64)
 
     def ids(self, entities: EntityRows) -> list[str]:
         return [self.entity_ids[row] for row in entities.tolist()]

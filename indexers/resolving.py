@@ -47,6 +47,7 @@ RENAMED = {
     "facts": "coalesce(a.new, subject) AS subject, relation, coalesce(b.new, object) AS object FROM facts "
     "LEFT JOIN merged a ON a.old = subject LEFT JOIN merged b ON b.old = object",
     "names": "coalesce(a.new, entity) AS entity, rank, text FROM names LEFT JOIN merged a ON a.old = entity",
+    "counts": "coalesce(a.new, entity) AS entity, key, count FROM counts LEFT JOIN merged a ON a.old = entity",
     "types": "coalesce(a.new, entity) AS entity, coalesce(b.new, type) AS type FROM types "
     "LEFT JOIN merged a ON a.old = entity LEFT JOIN merged b ON b.old = type",
 }

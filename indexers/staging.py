@@ -25,6 +25,7 @@ CREATE TABLE relation_names (relation VARCHAR, text VARCHAR);
 CREATE TABLE redirects (old VARCHAR, new VARCHAR);
 CREATE TABLE same (old VARCHAR, new VARCHAR);
 CREATE TABLE merged (old VARCHAR, new VARCHAR);
+CREATE TABLE counts (entity VARCHAR, key UBIGINT, count UBIGINT);
 CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, alias UINTEGER);
 """
 
@@ -64,6 +65,11 @@ ORDER BY row
 """
 
 REDIRECTS = "SELECT old, row FROM merged JOIN entities ON entities.id = merged.new ORDER BY old"
+
+COUNTS = """
+SELECT key, row AS entity, sum(count)::UBIGINT AS count FROM counts JOIN entities ON entities.id = counts.entity
+GROUP BY ALL ORDER BY ALL
+"""
 
 FORMS = "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, text, entity"
 

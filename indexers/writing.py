@@ -70,6 +70,17 @@ class Writer:
         hashes = self.of_content(rows.count)
         hashes["redirect.old"], hashes["redirect.row"] = ids.close(), rows.close()
 
+    def write_counts(self) -> int:
+        """Write how often names mean entities, by the hash of the name's form and by entity."""
+        columns = [self.column(f"count.{name}") for name in ("key", "entity", "count")]
+        for batch in self.tables.stream(staging.COUNTS):
+            for place, column in enumerate(columns):
+                column.write(batch.column(place).to_numpy())
+        hashes = self.of_content(columns[0].count)
+        for name, column in zip(("key", "entity", "count"), columns, strict=True):
+            hashes[f"count.{name}"] = column.close()
+        return columns[0].count
+
     def of_content(self, size: int) -> dict[str, str]:
         """Choose where the hash of an optional table goes: an empty one leaves the content what it is without."""
         return self.hashes if size else self.derived

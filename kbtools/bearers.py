@@ -67,8 +67,7 @@ class Bearers:
 def rank_bearers(kb: KnowledgeBase, links: Sequence[Link], *, of_type: int | None = None) -> Bearers:
     """Rank the bearers of linked names by rung, then similarity, then prior; equal ones stand by their rows.
 
-    The prior is shared among those found on the same rung, on the fuzzy one by the same name, and of the type if one
-    is asked for.
+    The prior is shared among those found on the same rung by the same form, and of the type if one is asked for.
     """
     links = sorted(links, key=lambda link: (link.rung, -link.similarity))
     linked = np.repeat(np.arange(len(links)), [len(link.entities) for link in links])
@@ -82,9 +81,10 @@ def rank_bearers(kb: KnowledgeBase, links: Sequence[Link], *, of_type: int | Non
         entities, link_of = entities[chosen], link_of[chosen]
     rungs = np.array([link.rung for link in links], dtype=np.int64)[link_of]
     similarities = np.array([link.similarity for link in links], dtype=np.float64)[link_of]
-    names = {(link.rung, link.name if link.rung is Rung.FUZZY else ""): place for place, link in enumerate(links)}
-    group = [names[link.rung, link.name if link.rung is Rung.FUZZY else ""] for link in links]
-    prior = share_names(kb, entities, np.array(group, dtype=np.int64)[link_of])
+    forms = [(link.rung, normal_form(link.name) if link.rung is Rung.FUZZY else link.ngram.form) for link in links]
+    numbers = {form: number for number, form in enumerate(dict.fromkeys(forms))}
+    group = np.array([numbers[form] for form in forms], dtype=np.int64)[link_of]
+    prior = share_names(kb, entities, [form for _, form in numbers], group)
     order = np.lexsort((entities, -prior.values, -similarities, rungs))
     return Bearers(entities[order], [links[place] for place in link_of[order]], prior.at(order))
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-Kind = Literal["facts", "names", "types", "relations", "redirects"]
+Kind = Literal["facts", "names", "types", "relations", "redirects", "counts"]
 
 SourceKind = Kind | Literal["any"]
 """The kind of rows in a file, or `any` for facts, names and types alike."""

@@ -98,6 +98,13 @@ class KnowledgeBase(Protocol):
         """List the facts that an entity is the object of; raise IncomingMissing where there is no index of them."""
         ...
 
+    def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
+        """Tell how often a normal form meant each entity, by the counts that came with the knowledge base.
+
+        The empty form stands for every name. Nothing where there are no counts of the form.
+        """
+        ...
+
     def ids(self, entities: EntityRows) -> list[str]:
         """Give the ids of entities."""
         ...
@@ -174,6 +181,9 @@ class BackendDefaults:
 
     def subjects_of(self, entity: int) -> IncomingFacts:
         raise IncomingMissing("this backend has no index from objects to facts; kbtools index makes one in its folder")
+
+    def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
+        return None
 
     def facts_between(self: KnowledgeBase, first: int, last: int) -> NDArray[np.int64]:
         subjects = np.arange(first, last, dtype=np.uint32)
