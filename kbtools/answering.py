@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Self
 
-from kbtools.entities import EntityReader
+from kbtools.entity_reader import EntityReader
 from kbtools.entry_points import BACKENDS, construct, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase

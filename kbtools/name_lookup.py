@@ -1,7 +1,7 @@
 """Look-up: from a name to the entities that bear it, strictly, else to those whose names resemble it."""
 
 from kbtools.bearers import Bearers, link_name, link_similar_names, rank_bearers
-from kbtools.entities import EntityReader
+from kbtools.entity_reader import EntityReader
 from kbtools.explaining import MATCHES
 from kbtools.limits import read_limit, require_text
 from kbtools.records import EntityMatch, LookupResult
