@@ -7,15 +7,16 @@ BIN := $(VENV)/bin
 # Absolute, for commands that run in another folder.
 AT := $(abspath $(BIN))
 KBTOOLS := $(BIN)/kbtools
-# Marks of what is installed: kbtools alone, and all that its tests need.
+# Marks of what is installed: kbtools alone, with its server, and all that its tests need.
 CORE := $(VENV)/.core
+SERVER := $(VENV)/.server
 READY := $(VENV)/.ready
 SAMPLE := --facts examples/sample.facts.txt --names examples/sample.names.txt --types examples/sample.types.txt
-ROOMS := scorers indexers cli
+ROOMS := scorers indexers serve cli
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format docs clean lint types coverage docs-check wheel compose env
+.PHONY: help demo serve test check format docs clean lint types coverage docs-check wheel compose env
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -27,6 +28,11 @@ demo: $(CORE) ## index the sample knowledge base and ask it a few questions
 	$(KBTOOLS) query --kb build/sample.kb "Which genre of album is harder.....faster?"
 	$(KBTOOLS) query --kb build/sample.kb --explain "what is peters point plantation's architectural style"
 	$(KBTOOLS) query --kb build/sample.kb --json - < examples/questions.txt
+	@echo "ask it in a browser: make serve"
+
+serve: $(SERVER) ## ask the sample knowledge base in a browser
+	@test -d build/sample.kb || $(KBTOOLS) index $(SAMPLE) --out build/sample.kb
+	$(KBTOOLS) serve --kb build/sample.kb
 
 test: $(READY) ## run the whole test suite
 	@$(BIN)/pytest
@@ -81,7 +87,7 @@ wheel: $(READY)
 	@$(PYTHON) -m venv build/smoke/venv
 	@build/smoke/venv/bin/python -m pip install -qq build/dist/*.whl
 	@cd build/smoke && PATH=$$PWD/venv/bin:$$PATH && cp $(CURDIR)/examples/sample.*.txt . \
-		&& python -I -c "import kbtools, kbtools.scorers, kbtools.indexers, kbtools.cli" \
+		&& python -I -c "import kbtools, kbtools.scorers, kbtools.indexers, kbtools.serve, kbtools.cli" \
 		&& { kbtools --version \
 		&& kbtools index $(subst examples/,,$(SAMPLE)) --out sample.kb \
 		&& kbtools query --kb sample.kb "who created the character harry potter"; } > smoke.log 2>&1 \
@@ -91,11 +97,15 @@ $(CORE): setup.cfg pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install -qq --editable .
 	@touch $@
 
+$(SERVER): setup.cfg pyproject.toml | $(BIN)/python
+	@$(BIN)/python -m pip install -qq --editable '.[serve]'
+	@touch $(CORE) $@
+
 # Torch first, and this one: any other that satisfies the extra may bring gigabytes with it.
 $(READY): setup.cfg pyproject.toml | $(BIN)/python
 	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install -qq 'torch==2.13.0'
-	@$(BIN)/python -m pip install -qq --editable '.[dev,cpu,crf]'
-	@touch $(CORE) $@
+	@$(BIN)/python -m pip install -qq --editable '.[dev,cpu,crf,serve]'
+	@touch $(CORE) $(SERVER) $@
 
 $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)

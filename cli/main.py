@@ -27,6 +27,7 @@ COMMANDS = {
     "remove": "Delete a knowledge base, or leftovers of builds, from a cluster.",
     "rollback": "Point a knowledge base on a cluster at the version before.",
     "train": "Train the models of a knowledge base.",
+    "serve": "Serve knowledge bases over HTTP: page, API, reconciliation.",
     "similar": "Show the entities nearest to another.",
     "plugins": "List what can be plugged in, or check it.",
 }

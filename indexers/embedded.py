@@ -175,6 +175,10 @@ class EmbeddedKB(BackendDefaults):
         return [int((first[bearers + 1] - first[bearers]).max()) for bearers in rows]
 
     @explained
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
+        return list(self.forms.forms_with_prefix(prefix, limit=limit))
+
+    @explained
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         return self.forms.name_frequency(words)
 

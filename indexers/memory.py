@@ -108,6 +108,9 @@ class MemoryKB(BackendDefaults):
             max(len(self.aliases(row)) for match in matches[form] for row in match.entities.tolist()) for form in forms
         ]
 
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
+        return sorted(form for form in self.normal_forms if form.startswith(prefix))[:limit]
+
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         return [sum(word in form.split(" ") for form in self.normal_forms) for word in words]
 

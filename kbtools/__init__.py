@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kbtools.errors import (
+    AnswerTooSlow,
     BadArgument,
     BadLaunch,
     BadLine,
@@ -34,10 +35,14 @@ from kbtools.errors import (
     NothingBuilt,
     NothingToLearn,
     OutputUnusable,
+    RequestError,
+    RequestTooLarge,
+    RequestTooSlow,
     RunError,
     RunMismatch,
     RunMissing,
     RunUnusable,
+    ServerBusy,
     ServerError,
     SourceDamaged,
     SourceEmpty,
@@ -64,6 +69,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "AnswerTooSlow",
     "Answerer",
     "BadArgument",
     "BadLaunch",
@@ -106,11 +112,15 @@ __all__ = [
     "NothingBuilt",
     "NothingToLearn",
     "OutputUnusable",
+    "RequestError",
+    "RequestTooLarge",
+    "RequestTooSlow",
     "Result",
     "RunError",
     "RunMismatch",
     "RunMissing",
     "RunUnusable",
+    "ServerBusy",
     "ServerError",
     "SourceDamaged",
     "SourceEmpty",

@@ -33,7 +33,14 @@ KINDS = {
 
 Answer = TypeVar("Answer")
 
-EXTRAS = {"torch": "cpu", "faiss": "cpu", "pycrfsuite": "crf"}
+EXTRAS = {
+    "torch": "cpu",
+    "faiss": "cpu",
+    "pycrfsuite": "crf",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
+}
 """Modules that only some plugins need, and the extra of kbtools that brings each."""
 
 

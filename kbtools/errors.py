@@ -39,6 +39,11 @@ KBToolsError
 │   ├── RunMissing        no run of kbtools compare in that folder
 │   ├── RunUnusable       damaged, or of another version
 │   └── RunMismatch       results of another knowledge base or other questions
+├── RequestError          a request that the server turns away
+│   ├── RequestTooLarge   a body, a batch or a text beyond the limit
+│   ├── RequestTooSlow    a body that does not arrive in time
+│   ├── AnswerTooSlow     an answer that takes longer than the server allows
+│   └── ServerBusy        as many answers are being computed as may wait
 └── TrainingError         a model cannot be trained
     ├── BadQuestions      question files that nothing can be learned from
     ├── NothingToLearn    a knowledge base or questions without what a model learns from
@@ -203,6 +208,26 @@ class ModelUnusable(ModelError):
 
 class CheckpointMismatch(ModelError):
     """A model that knows other relations or types than the knowledge base has."""
+
+
+class RequestError(KBToolsError):
+    """A request that the server turns away."""
+
+
+class RequestTooLarge(RequestError):
+    """A request beyond the limit of its size."""
+
+
+class RequestTooSlow(RequestError):
+    """A request that does not arrive in time."""
+
+
+class AnswerTooSlow(RequestError):
+    """An answer that takes longer than the server allows."""
+
+
+class ServerBusy(RequestError):
+    """A server that has as many answers to compute as may wait."""
 
 
 class TrainingError(KBToolsError):

@@ -62,9 +62,12 @@ def test_examples_stand_only_where_they_run() -> None:
 @pytest.mark.parametrize(
     ("source", "targets"),
     [
-        pytest.param("kbtools", {"kbtools.indexers", "kbtools.scorers", "kbtools.cli", *HEAVY}, id="kbtools"),
+        pytest.param(
+            "kbtools", {"kbtools.indexers", "kbtools.scorers", "kbtools.serve", "kbtools.cli", *HEAVY}, id="kbtools"
+        ),
         pytest.param("kbtools.indexers", {"kbtools.scorers", "kbtools.cli"}, id="indexers"),
         pytest.param("kbtools.scorers", {"kbtools.indexers", "kbtools.cli"}, id="scorers"),
+        pytest.param("kbtools.serve", {"kbtools.scorers", "kbtools.cli", *HEAVY}, id="serve"),
         pytest.param("kbtools.cli", HEAVY, id="cli"),
     ],
 )

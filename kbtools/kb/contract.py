@@ -70,6 +70,10 @@ class KnowledgeBase(Protocol):
         """
         ...
 
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
+        """List the normal forms that begin with a text, the first in order; none where a backend cannot tell."""
+        ...
+
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         """Count, for each word, the distinct normal forms that hold it."""
         ...
@@ -160,6 +164,9 @@ class BackendDefaults:
     @property
     def relation_names(self: KnowledgeBase) -> Sequence[str | None]:
         return (None,) * len(self.relations)
+
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
+        return []
 
     def expect(self, questions: Sequence[Question]) -> None:
         """Do nothing: all is at hand."""

@@ -1,0 +1,1 @@
+"""The web server over knowledge bases: page, JSON API and reconciliation service."""

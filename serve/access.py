@@ -1,0 +1,119 @@
+"""What surrounds every request: a line of the log, the metrics, the headers that browsers heed."""
+
+import logging
+import os
+import re
+import time
+from datetime import UTC, datetime
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kbtools.serve.responses import error_response
+
+logger = logging.getLogger(__name__)
+
+UNPRINTABLE = re.compile(rb"[^!#-\[\]-~]")
+"""Bytes that an address never holds unless somebody means to forge a log: spaces, quotes, backslashes, controls."""
+
+GONE = 499
+"""The status that logs know for a client that went away."""
+
+REGISTRY = CollectorRegistry()
+REQUESTS = Counter("kbtools_requests", "Requests, by endpoint and status.", ("endpoint", "status"), registry=REGISTRY)
+SECONDS = Histogram(
+    "kbtools_request_seconds",
+    "Seconds from the first byte of a request to the last of its answer.",
+    ("endpoint",),
+    registry=REGISTRY,
+    buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5, 30),
+)
+
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""Headers of every answer that does not bring its own."""
+
+
+async def metrics(request: Request) -> Response:
+    """Give the counts of this server for Prometheus, of all its worker processes together."""
+    registry = REGISTRY
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return Response(generate_latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+class PathPrefix:
+    """Let a server answer under a prefix, whether or not the proxy before it takes the prefix away."""
+
+    def __init__(self, app: ASGIApp, *, prefix: str) -> None:
+        self.app, self.prefix = app, prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self.prefix:
+            path = scope["path"]
+            if not f"{path}/".startswith(f"{self.prefix}/"):
+                path = self.prefix + path
+            scope = {**scope, "path": path, "root_path": self.prefix, "app_root_path": self.prefix}
+        await self.app(scope, receive, send)
+
+
+class Access:
+    """Log and count each request, add the headers, and turn what went wrong into an answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        status, sent = GONE, 0
+
+        async def observed(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            sent += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self.app(scope, receive, observed)
+        except ClientDisconnect:
+            status = GONE
+        except Exception as error:
+            if status != GONE:  # an answer has begun: a cut connection tells that it does not end
+                logger.error("%s ended early: %s", address(scope), ascii(error))
+                raise
+            await error_response(Request(scope), error)(scope, receive, observed)
+        finally:
+            seconds = time.perf_counter() - begun
+            endpoint = getattr(scope.get("endpoint"), "__name__", "none")
+            REQUESTS.labels(endpoint, str(status)).inc()
+            SECONDS.labels(endpoint).observe(seconds)
+            logger.info("%s %d %dB %.1fms", address(scope), status, sent, 1000 * seconds)
+
+
+def address(scope: Scope) -> str:
+    """Write when, who and what was asked, each without a blank, so that no request can forge a line of the log."""
+    client = (scope.get("client") or ("-",))[0]
+    target = scope.get("raw_path") or scope["path"].encode()
+    if scope["query_string"]:
+        target += b"?" + scope["query_string"]
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{now} {printable(client.encode())} {scope['method']} {printable(target)}"
+
+
+def printable(raw: bytes) -> str:
+    return UNPRINTABLE.sub(lambda match: b"\\x%02x" % match.group()[0], raw).decode("ascii")

@@ -1,0 +1,145 @@
+"""The JSON API over one knowledge base: each endpoint reads its parameters, calls one function, and writes JSON."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any, TypeVar, cast
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from kbtools.answering import Answerer
+from kbtools.errors import BadArgument, KBToolsError
+from kbtools.serve.choices import check_choice
+from kbtools.serve.endpoints import BY_NAME
+from kbtools.serve.kb_description import kb_info
+from kbtools.serve.live_kb import Edition, LiveKB
+from kbtools.serve.nearest import nearest_entities
+from kbtools.serve.parameters import read_parameters
+from kbtools.serve.responses import JSON_LINES, error_record, json_bytes, json_response
+from kbtools.serve.workers import Workers
+
+T = TypeVar("T")
+
+AT_ONCE = 16
+"""Questions of a stream that are answered in one go: few enough that others take their turn in between."""
+
+
+class KBAPI:
+    """The endpoints over one knowledge base."""
+
+    def __init__(self, kb: LiveKB, workers: Workers) -> None:
+        self.kb, self.workers = kb, workers
+
+    def routes(self) -> list[Route]:
+        """Give the routes, `entity` for ids with slashes too."""
+        routes = []
+        for name, endpoint in BY_NAME.items():
+            path = endpoint.path.replace("{id}", "{id:path}")
+            routes.append(Route(path, getattr(self, name), methods=list(endpoint.parameters)))
+        return routes
+
+    async def run(self, job: Callable[[Edition], T]) -> T:
+        """Compute with the newest edition in a thread."""
+
+        def with_newest() -> T:
+            with self.kb.newest() as edition:
+                return job(edition)
+
+        return await self.workers.run(with_newest)
+
+    async def query(self, request: Request) -> Response:
+        arguments = await parameters_of("query", request)
+        check_choice(arguments)
+        if "questions" in arguments:
+            texts = one_of(arguments, "questions", "question")
+            return await self.stream(
+                texts, lambda answerer, batch: (result.to_json() for result in answerer.query_many(batch, **arguments))
+            )
+        text = one_of(arguments, "question", "questions")
+        return json_response(await self.run(lambda edition: edition.answerer.query(text, **arguments).to_json()))
+
+    async def lookup(self, request: Request) -> Response:
+        arguments = await parameters_of("lookup", request)
+        if "names" in arguments:
+            names = one_of(arguments, "names", "name")
+            return await self.stream(
+                names, lambda answerer, batch: (result.to_json() for result in answerer.lookup_many(batch, **arguments))
+            )
+        name = one_of(arguments, "name", "names")
+        return json_response(await self.run(lambda edition: edition.answerer.lookup(name, **arguments).to_json()))
+
+    async def link(self, request: Request) -> Response:
+        arguments = await parameters_of("link", request)
+        text = arguments.pop("text")
+        return json_response(await self.run(lambda edition: edition.answerer.link(text, **arguments).to_json()))
+
+    async def entity(self, request: Request) -> Response:
+        entity_id = request.path_params["id"]
+        return json_response(await self.run(lambda edition: edition.answerer.entity(entity_id).to_json()))
+
+    async def facts(self, request: Request) -> Response:
+        arguments = await parameters_of("facts", request)
+        entity_id = arguments.pop("id")
+        return json_response(await self.run(lambda edition: edition.answerer.facts(entity_id, **arguments).to_json()))
+
+    async def similar(self, request: Request) -> Response:
+        arguments = await parameters_of("similar", request)
+        return json_response(
+            await self.run(
+                lambda edition: nearest_entities(edition.answerer.kb, arguments["id"], limit=arguments.get("limit", 10))
+            )
+        )
+
+    async def info(self, request: Request) -> Response:
+        await parameters_of("info", request)
+        record = await self.run(lambda edition: kb_info(self.kb.name, edition.answerer))
+        return json_response(
+            record | {"root": request.scope.get("app_root_path", ""), "kbs": request.app.state.kb_names}
+        )
+
+    async def stream(
+        self, texts: Sequence[str], ask: Callable[[Answerer, Sequence[str]], Iterable[dict[str, Any]]]
+    ) -> Response:
+        """Answer many with one edition, a line each; what fails before the first line is an error of the request."""
+        stack = ExitStack()
+        edition = stack.enter_context(self.kb.newest())
+        remaining = iter(texts)
+
+        def batch() -> bytes:
+            records = ask(edition.answerer, list(islice(remaining, AT_ONCE)))
+            return b"".join(json_bytes(record) + b"\n" for record in records)
+
+        try:
+            first = await self.workers.run(batch)
+        except BaseException:
+            stack.close()
+            raise
+        return StreamingResponse(self.lines(first, batch, stack), media_type=JSON_LINES)
+
+    async def lines(self, first: bytes, batch: Callable[[], bytes], stack: ExitStack) -> AsyncIterator[bytes]:
+        """Yield batches of lines until one is empty; an error in the midst is the last line."""
+        with stack:
+            lines = first
+            while lines:
+                yield lines
+                try:
+                    lines = await self.workers.run(batch)
+                except KBToolsError as error:
+                    yield json_bytes(error_record(error)) + b"\n"
+                    return
+
+
+async def parameters_of(name: str, request: Request) -> dict[str, Any]:
+    """Read the parameters of an endpoint by the table."""
+    return await read_parameters(request, BY_NAME[name].parameters[cast(Any, request.method)])
+
+
+def one_of(arguments: dict[str, Any], name: str, other: str) -> Any:
+    """Take one of two parameters that exclude each other out of the arguments."""
+    if name not in arguments:
+        raise BadArgument(f"{name} is missing; give {name}, or {other} for many", name=name)
+    if other in arguments:
+        raise BadArgument(f"give {name} or {other}, not both", name=other)
+    return arguments.pop(name)

@@ -1,0 +1,102 @@
+"""The server as an ASGI application: several knowledge bases, each under its name, the first one at the root too."""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from kbtools.serve.access import Access, PathPrefix, metrics
+from kbtools.serve.api import KBAPI
+from kbtools.serve.live_kb import LiveKB, open_live_kb
+from kbtools.serve.openapi import describe
+from kbtools.serve.page import page
+from kbtools.serve.reconciliation import ReconciliationService
+from kbtools.serve.responses import http_error_response, json_response
+from kbtools.serve.settings import ServeSettings, kb_names
+from kbtools.serve.workers import Workers
+
+
+def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> Starlette:
+    """Open the knowledge bases and make the application; raise as `open_kb` does."""
+    threads = workers or Workers()
+    kbs = [open_live_kb(name, kb, settings) for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True)]
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        threads.close()
+
+    app = Starlette(
+        routes=[
+            Route("/health", health),
+            Route("/ready", ready_check(kbs)),
+            Route("/metrics", metrics),
+            *[Mount(f"/{kb.name}", routes=kb_routes(kb, threads)) for kb in kbs],
+            *kb_routes(kbs[0], threads),
+        ],
+        middleware=[
+            Middleware(PathPrefix, prefix=settings.root_path),
+            Middleware(Access),
+            Middleware(CORSMiddleware, allow_origins=settings.cors, allow_methods=["GET", "POST"], allow_headers=["*"]),
+        ],
+        exception_handlers={HTTPException: http_error},
+        lifespan=lifespan,
+    )
+    app.state.kb_names = [kb.name for kb in kbs]
+    return app
+
+
+def app_from_environment() -> Starlette:
+    """Make the application of a worker process."""
+    log_requests()
+    return create_app(ServeSettings.from_environment())
+
+
+def log_requests() -> None:
+    """Write requests and what the server has to say to standard error, a line each."""
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("kbtools.serve").setLevel(logging.INFO)
+
+
+def kb_routes(kb: LiveKB, workers: Workers) -> list[BaseRoute]:
+    """Give the paths of one knowledge base."""
+    api = KBAPI(kb, workers)
+    return [
+        Route("/", page),
+        Route("/openapi.json", openapi),
+        *ReconciliationService(kb, workers).routes(),
+        *api.routes(),
+    ]
+
+
+async def health(request: Request) -> Response:
+    """Say that the process runs."""
+    return json_response({"status": "up"})
+
+
+def ready_check(kbs: list[LiveKB]) -> Callable[[Request], Any]:
+    """Make the endpoint that says which builds answer."""
+
+    async def ready(request: Request) -> Response:
+        digests = {kb.name: kb.edition.answerer.kb.manifest.digest for kb in kbs}
+        return json_response({"status": "ready", "kbs": digests})
+
+    return ready
+
+
+async def openapi(request: Request) -> Response:
+    """Describe the API."""
+    return json_response(describe(request.scope.get("root_path", "")))
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return http_error_response(error.status_code, error.detail, dict(error.headers or {}))

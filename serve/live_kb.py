@@ -1,0 +1,100 @@
+"""A knowledge base that is served: opened again when it is rebuilt, its former edition closed when idle."""
+
+import logging
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+from kbtools.answering import Answerer, models_folder, open_kb
+from kbtools.entry_points import BACKENDS, load_class
+from kbtools.errors import KBToolsError
+from kbtools.serve.settings import ServeSettings
+from kbtools.serve.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
+
+
+class Edition:
+    """One build of a knowledge base, open for as long as a request uses it or it is the newest."""
+
+    def __init__(self, answerer: Answerer) -> None:
+        self.answerer = answerer
+        self.vocabulary = Vocabulary(answerer.kb)
+        self.users = 0
+
+
+class LiveKB:
+    """A knowledge base by its name in paths; `identity` tells one build from the one that takes its place."""
+
+    def __init__(self, name: str, *, open_answerer: Callable[[], Answerer], identity: Callable[[], Hashable]) -> None:
+        self.name = name
+        self.open_answerer, self.identity = open_answerer, identity
+        self.lock = Lock()
+        self.opened_as = identity()
+        self.edition = Edition(open_answerer())
+
+    @contextmanager
+    def newest(self) -> Iterator[Edition]:
+        """Lend the newest edition; a former one is closed when its last user is done."""
+        with self.lock:
+            self.reopen_if_rebuilt()
+            edition = self.edition
+            edition.users += 1
+        try:
+            yield edition
+        finally:
+            with self.lock:
+                edition.users -= 1
+                if edition is not self.edition and not edition.users:
+                    edition.answerer.close()
+
+    def reopen_if_rebuilt(self) -> None:
+        """Open the build that took the place of this one; where it cannot be opened, go on with the former."""
+        identity = self.identity()
+        if identity is None or identity == self.opened_as:
+            return
+        self.opened_as = identity
+        try:
+            newest = Edition(self.open_answerer())
+        except (KBToolsError, OSError) as error:
+            logger.error("%s was rebuilt and cannot be opened, the former edition answers: %s", self.name, ascii(error))
+            return
+        former, self.edition = self.edition, newest
+        if not former.users:
+            former.answerer.close()
+        logger.info("%s was rebuilt and is open again", self.name)
+
+
+def open_live_kb(name: str, kb: str, settings: ServeSettings) -> LiveKB:
+    """Open a folder or, where the settings name a cluster, an index there; raise as `open_kb` does."""
+    if settings.elasticsearch is not None:
+        return LiveKB(name, open_answerer=lambda: open_on_cluster(kb, settings), identity=lambda: None)
+    return LiveKB(
+        name,
+        open_answerer=lambda: open_kb(
+            kb, backend=settings.backend, models=settings.models, tagger=settings.tagger, device=settings.device
+        ),
+        identity=lambda: folder_identity(Path(kb)),
+    )
+
+
+def open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
+    """Open an index of a cluster, whose own switch to a newer version the backend follows."""
+    from kbtools.indexers.elastic.cluster import Cluster
+    from kbtools.indexers.elastic.connection import read_connection
+
+    cluster = Cluster(read_connection(settings.elasticsearch or {}))
+    cluster.greet()
+    knowledge_base = load_class(BACKENDS, "elasticsearch")(kb, cluster)
+    folder = models_folder(settings.models)
+    return Answerer(knowledge_base, models=folder, tagger=settings.tagger, device=settings.device)
+
+
+def folder_identity(path: Path) -> tuple[int, int] | None:
+    """Tell one folder from the one that takes its place; nothing while there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

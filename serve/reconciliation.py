@@ -1,0 +1,211 @@
+"""The Reconciliation Service API 0.2 over one knowledge base: manifest, queries, suggestions, previews, extension.
+
+https://www.w3.org/community/reports/reconciliation/CG-FINAL-specs-0.2-20230410/
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, quote
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from kbtools.errors import BadArgument
+from kbtools.serve.extension import SETTINGS, extend
+from kbtools.serve.live_kb import Edition, LiveKB
+from kbtools.serve.matching import reconcile
+from kbtools.serve.parameters import parse_json, read_body, shortened
+from kbtools.serve.previews import HEIGHT, STYLE_POLICY, WIDTH, preview_page
+from kbtools.serve.reconciliation_queries import BATCH, read_batch, read_extension
+from kbtools.serve.responses import json_response
+from kbtools.serve.suggestions import flyout, propose_properties, suggest_entities, suggest_properties, suggest_types
+from kbtools.serve.workers import Workers
+from kbtools.version import __version__
+
+T = TypeVar("T")
+
+VERSIONS = ["0.2"]
+DEFAULT_TYPES = 10
+CALLBACK = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*", re.ASCII)
+"""The names of JavaScript functions that JSONP may call."""
+
+LONGEST_CALLBACK = 100
+MOST_PROPOSED = 1_000
+FREEBASE = re.compile(r"m\.0")
+
+
+class ReconciliationService:
+    """The endpoints of the protocol under `/reconcile`."""
+
+    def __init__(self, kb: LiveKB, workers: Workers) -> None:
+        self.kb, self.workers = kb, workers
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/reconcile", self.reconcile, methods=["GET", "POST"]),
+            Route("/reconcile/", self.reconcile, methods=["GET", "POST"]),
+            Route("/reconcile/suggest/{kind:str}", self.suggest),
+            Route("/reconcile/flyout/{kind:str}", self.flyout),
+            Route("/reconcile/properties", self.properties),
+            Route("/reconcile/preview", self.preview),
+        ]
+
+    async def run(self, job: Callable[[Edition], T]) -> T:
+        """Compute with the newest edition in a thread."""
+
+        def with_newest() -> T:
+            with self.kb.newest() as edition:
+                return job(edition)
+
+        return await self.workers.run(with_newest)
+
+    async def reconcile(self, request: Request) -> Response:
+        """Give the manifest, or answer a batch of queries, or extend rows."""
+        form = await read_form(request)
+        if "queries" in form:
+            batch = read_batch(form["queries"])
+            record: Any = await self.run(
+                lambda edition: {key: {"result": reconcile(edition, query)} for key, query in batch.items()}
+            )
+        elif "extend" in form:
+            query = read_extension(form["extend"])
+            record = await self.run(lambda edition: extend(edition, query))
+        elif request.method == "POST":
+            raise BadArgument("a POST brings queries or extend, as a form or as JSON")
+        else:
+            record = await self.run(lambda edition: self.manifest(edition, service_url(request)))
+        return with_callback(request, record)
+
+    async def suggest(self, request: Request) -> Response:
+        """Complete what somebody types."""
+        suggest = {"entity": suggest_entities, "property": suggest_properties, "type": suggest_types}[kind_of(request)]
+        prefix = request.query_params.get("prefix", "").encode(errors="replace").decode()
+        cursor = whole_number(request, "cursor", default=0)
+        record = await self.run(lambda edition: {"result": suggest(edition, prefix, cursor=cursor)})
+        return with_callback(request, record)
+
+    async def flyout(self, request: Request) -> Response:
+        """Show a little of what was suggested."""
+        kind, spelling = kind_of(request), required(request, "id")
+        return with_callback(request, await self.run(lambda edition: flyout(edition, kind, spelling)))
+
+    async def properties(self, request: Request) -> Response:
+        """Propose properties of a type to fetch."""
+        type_id = request.query_params.get("type", "")
+        limit = whole_number(request, "limit", default=MOST_PROPOSED)
+        record = await self.run(
+            lambda edition: {
+                "properties": propose_properties(edition, type_id, limit=min(limit, MOST_PROPOSED)),
+                "type": type_id,
+                "limit": limit,
+            }
+        )
+        return with_callback(request, record)
+
+    async def preview(self, request: Request) -> Response:
+        """Show an entity in the window of a client."""
+        spelling = required(request, "id")
+        html = await self.run(lambda edition: preview_page(edition.answerer, spelling))
+        headers = {"content-security-policy": STYLE_POLICY}
+        return Response(html, media_type="text/html; charset=utf-8", headers=headers)
+
+    def manifest(self, edition: Edition, url: str) -> dict[str, Any]:
+        """Say what the service offers, and where; `url` is its own address."""
+        kinds = ("entity", "property", "type")
+        spaces = identifier_spaces(edition, url)
+        return {
+            "versions": VERSIONS,
+            "name": f"{self.kb.name} (kbtools)",
+            **spaces,
+            "serviceVersion": __version__,
+            "defaultTypes": [
+                {"id": type_id, "name": type_id} for type_id in edition.vocabulary.frequent_types(DEFAULT_TYPES)
+            ],
+            "view": {"url": url.removesuffix("reconcile") + "#entity?id={{id}}"},
+            "preview": {"url": f"{url}/preview?id={{{{id}}}}", "width": WIDTH, "height": HEIGHT},
+            "suggest": {
+                kind: {
+                    "service_url": url,
+                    "service_path": f"/suggest/{kind}",
+                    "flyout_service_url": url,
+                    "flyout_service_path": f"/flyout/{kind}?id=${{id}}",
+                }
+                for kind in kinds
+            },
+            "extend": {
+                "propose_properties": {"service_url": url, "service_path": "/properties"},
+                "property_settings": SETTINGS,
+            },
+            "batchSize": BATCH,
+        }
+
+
+def identifier_spaces(edition: Edition, url: str) -> dict[str, str]:
+    """Name the spaces of ids: Freebase's where the ids are, else those of this service."""
+    kb = edition.answerer.kb
+    entities = np.arange(min(50, kb.manifest.counts["entities"].unique), dtype=np.uint32)
+    if any(FREEBASE.match(entity_id) for entity_id in kb.ids(entities)):
+        return {
+            "identifierSpace": "http://rdf.freebase.com/ns/",
+            "schemaSpace": "http://rdf.freebase.com/ns/type.object.id",
+        }
+    return {"identifierSpace": f"{url}#entities", "schemaSpace": f"{url}#types"}
+
+
+def service_url(request: Request) -> str:
+    """Give the address of the service as its client sees it, behind whatever prefix."""
+    root = quote(request.scope.get("root_path", ""))
+    return f"{request.url.scheme}://{request.url.netloc}{root}/reconcile"
+
+
+async def read_form(request: Request) -> Mapping[str, Any]:
+    """Read the parameters of a GET, the form of a POST, or its JSON: `{"queries": …}`, `{"extend": …}` or a batch."""
+    if request.method == "GET":
+        return request.query_params
+    body = await read_body(request)
+    if "json" in request.headers.get("content-type", ""):
+        record = parse_json(body, "the body")
+        if not isinstance(record, dict):
+            raise BadArgument(f"the body is an object of queries by key, found {shortened(record)}")
+        return record if record.keys() in ({"queries"}, {"extend"}) else {"queries": record}
+    try:
+        fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=20)
+    except ValueError as error:
+        raise BadArgument(f"the body is no form: {ascii(str(error))[1:-1]}") from error
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def with_callback(request: Request, record: object) -> Response:
+    """Answer in JSON or, where a callback is named, as a script that calls it; raise BadArgument for no name."""
+    callback = request.query_params.get("callback")
+    if callback is None:
+        return json_response(record)
+    if len(callback) > LONGEST_CALLBACK or not CALLBACK.fullmatch(callback):
+        raise BadArgument(f"callback is the name of a function, found {shortened(callback)}", name="callback")
+    # ASCII alone, and a comment before: no client may take the name for the beginning of another kind of file.
+    return Response(f"/**/{callback}({json.dumps(record)});", media_type="text/javascript; charset=utf-8")
+
+
+def kind_of(request: Request) -> str:
+    kind: str = request.path_params["kind"]
+    if kind not in ("entity", "property", "type"):
+        raise BadArgument(f"no suggestions of {kind!r}; known: entity, property, type", name="kind")
+    return kind
+
+
+def required(request: Request, name: str) -> str:
+    value = request.query_params.get(name, "")
+    if not value:
+        raise BadArgument(f"{name} is missing", name=name)
+    return value
+
+
+def whole_number(request: Request, name: str, *, default: int) -> int:
+    text = request.query_params.get(name) or str(default)
+    if not text.isdecimal() or len(text) > 9:
+        raise BadArgument(f"{name} is a whole number, found {shortened(text)}", name=name)
+    return int(text)

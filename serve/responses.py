@@ -1,0 +1,73 @@
+"""Answers and errors as HTTP: one sentence for each error, the one that the command line prints."""
+
+import json
+import logging
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kbtools import errors
+from kbtools.errors import KBToolsError
+
+logger = logging.getLogger(__name__)
+
+STATUSES: tuple[tuple[type[KBToolsError], int], ...] = (
+    (errors.RequestTooLarge, 413),
+    (errors.RequestTooSlow, 408),
+    (errors.AnswerTooSlow, 504),
+    (errors.ServerBusy, 503),
+    (errors.UnknownEntity, 404),
+    (errors.VectorsMissing, 404),
+    (errors.BadArgument, 400),
+    (errors.UnknownPlugin, 400),
+    (errors.UnknownType, 400),
+    (errors.ModelMissing, 400),
+    (errors.MissingDependency, 501),
+    (errors.IncomingMissing, 501),
+    (errors.ServerError, 502),
+)
+"""The status of each error, the first that fits; what is left is no fault of the request."""
+
+JSON, JSON_LINES = "application/json", "application/jsonl"
+
+
+def json_bytes(record: object) -> bytes:
+    """Write JSON in UTF-8."""
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+def json_response(record: object, status: int = 200) -> Response:
+    return Response(json_bytes(record), status, media_type=JSON)
+
+
+def error_record(error: KBToolsError) -> dict[str, Any]:
+    return {"error": {"kind": type(error).__name__, "message": str(error)}}
+
+
+def error_status(error: KBToolsError) -> int:
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def error_response(request: Request, error: Exception) -> Response:
+    """Answer with the sentence of an error; what nobody foresaw is logged, and its text is not told."""
+    if not isinstance(error, KBToolsError):
+        logger.error("%s %s: %s", request.method, ascii(request.url.path), ascii(error))
+        logger.debug("the error above", exc_info=error)
+        return json_response(
+            {"error": {"kind": "InternalError", "message": "the server failed; its log says why"}}, 500
+        )
+    status = error_status(error)
+    response = json_response(error_record(error), status)
+    if status in (408, 413):  # the rest of the body is still to come
+        response.headers["connection"] = "close"
+    if status == 503:
+        response.headers["retry-after"] = "1"
+    return response
+
+
+def http_error_response(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    """Answer with an error of HTTP itself: no such path, another method."""
+    response = json_response({"error": {"kind": "HTTPError", "message": detail.lower()}}, status)
+    response.headers.update(headers or {})
+    return response

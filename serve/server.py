@@ -1,0 +1,102 @@
+"""Runs the application: one socket, worker processes that share it, a graceful stop."""
+
+import os
+import resource
+import socket
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Any, cast
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors import Multiprocess
+
+from kbtools.serve.app import create_app, log_requests
+from kbtools.serve.live_kb import open_live_kb
+from kbtools.serve.settings import ServeSettings, kb_names
+
+HEAD_SECONDS = 10.0
+"""Seconds that a new connection may take to send the head of its first request."""
+
+STOP_SECONDS = 10
+"""Seconds that requests may take to end once the server is told to stop."""
+
+BACKLOG = 2_048
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP by h11, which bounds the size of a head; a connection that sends none in time is closed."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.head_timer = self.loop.call_later(HEAD_SECONDS, self.close_without_head)
+
+    def close_without_head(self) -> None:
+        if cast(object, self.cycle) is None and not self.transport.is_closing():
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.head_timer.cancel()
+        super().connection_lost(exc)
+
+
+def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, announce: Callable[[str], None]) -> None:
+    """Serve until told to stop; `announce` hears the address.
+
+    Raises OSError where the address cannot be had, and as `open_kb` does, before anything is announced.
+    """
+    raise_open_files()
+    log_requests()
+    with ExitStack() as stack:
+        listener = stack.enter_context(listen(host, port))
+        if workers > 1:
+            check_kbs(settings)
+            settings.to_environment()
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
+        config = uvicorn.Config(
+            "kbtools.serve.app:app_from_environment" if workers > 1 else create_app(settings),
+            factory=workers > 1,
+            http=BoundedProtocol,
+            ws="none",
+            workers=workers,
+            backlog=BACKLOG,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=STOP_SECONDS,
+        )
+        announce(f"http://{bracketed(host)}:{listener.getsockname()[1]}{settings.root_path}/")
+        with suppress(KeyboardInterrupt):
+            if workers > 1:
+                Multiprocess(config, sockets=[listener]).run()
+            else:
+                uvicorn.Server(config).run(sockets=[listener])
+
+
+def check_kbs(settings: ServeSettings) -> None:
+    """Open each knowledge base once: a worker that cannot would be started again and again."""
+    for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True):
+        open_live_kb(name, kb, settings).edition.answerer.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take an address; raise OSError that names it where that cannot be."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise OSError(f"{bracketed(host)}:{port}: {error.strerror or error}; choose another with --port") from error
+
+
+def bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def raise_open_files() -> None:
+    """Allow as many connections as the system does: the usual limit of 1,024 is soft."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,60 @@
+"""What a server is started with; worker processes read it from the environment."""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kbtools.errors import BadArgument
+
+VARIABLE = "KBTOOLS_SERVE_SETTINGS"
+"""The environment variable by which the settings reach worker processes."""
+
+RESERVED = frozenset({"api", "health", "metrics", "openapi.json", "ready", "reconcile"})
+"""First words of the server's own paths, which no knowledge base can be named."""
+
+ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """The knowledge bases, how they are opened, and where the server stands.
+
+    `kbs` are folders, or names on a cluster where `elasticsearch` holds the options of a connection; `cors` are the
+    origins whose pages may read answers, `*` for all.
+    """
+
+    kbs: tuple[str, ...]
+    backend: str = "embedded"
+    models: str | None = None
+    tagger: str | None = None
+    device: str = "cpu"
+    elasticsearch: dict[str, str | None] | None = None
+    root_path: str = ""
+    cors: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root_path", self.root_path.rstrip("/"))
+        if not ROOT_PATH.fullmatch(self.root_path):
+            raise BadArgument(f"the root path is one like /kb or /tools/kb, found {self.root_path!r}", name="root_path")
+
+    def to_environment(self) -> None:
+        os.environ[VARIABLE] = json.dumps(asdict(self))
+
+    @classmethod
+    def from_environment(cls) -> "ServeSettings":
+        record = json.loads(os.environ[VARIABLE])
+        return cls(**record | {name: tuple(record[name]) for name in ("kbs", "cors")})
+
+
+def kb_names(kbs: Sequence[str]) -> list[str]:
+    """Name each knowledge base in paths: its folder without `.kb`; raise BadArgument where that names no single one."""
+    names = [Path(kb).resolve().name.removesuffix(".kb") for kb in kbs]
+    for name, kb in zip(names, kbs, strict=True):
+        if not name or name in RESERVED:
+            raise BadArgument(f"{kb}: {name!r} is a path of the server's own; rename the folder", name=name)
+        if names.count(name) > 1:
+            raise BadArgument(f"{kb}: two knowledge bases are named {name!r}; rename a folder", name=name)
+    return names

@@ -1,0 +1,101 @@
+"""Completions as somebody types: entities by the beginning of a name, types and relations by that of a word."""
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from kbtools.errors import UnknownEntity
+from kbtools.records import EntityMatch
+from kbtools.serve.live_kb import Edition
+from kbtools.serve.matching import matches_by_id, type_record
+from kbtools.serve.previews import summary
+from kbtools.text.normaliser import normal_form
+
+SUGGESTED = 20
+"""Suggestions of one answer."""
+
+FORMS = 500
+"""Names with a beginning among which those of the most facts are suggested."""
+
+NOTABLE = 3
+
+
+def suggest_entities(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
+    """Suggest the entity of that id, those of that name, then those whose name begins so, then similar ones."""
+    answerer = edition.answerer
+    if not prefix.strip():
+        return []
+    last = cursor + SUGGESTED
+    matches = matches_by_id(answerer, [prefix.strip()])
+    named = answerer.lookup(prefix, limit=last).matches
+    strict = [match for match in named if match.rung != "fuzzy"]
+    matches += strict + matches_by_id(answerer, entities_with_prefix(edition, prefix, limit=last))
+    matches += [match for match in named if match.rung == "fuzzy"]
+    distinct: dict[str, EntityMatch] = {}
+    for match in matches:
+        distinct.setdefault(match.id, match)
+    return [entity_suggestion(match) for match in list(distinct.values())[cursor:last]]
+
+
+def entities_with_prefix(edition: Edition, prefix: str, *, limit: int) -> list[str]:
+    """List the entities with a name that begins with a text, those with the most facts first, ties by row."""
+    kb = edition.answerer.kb
+    forms = kb.forms_with_prefix(normal_form(prefix), limit=FORMS)
+    bearers = [match.entities for matches in kb.lookup(forms).values() for match in matches]
+    if not bearers:
+        return []
+    rows = np.unique(np.concatenate(bearers))
+    most_facts = np.argsort(-kb.fact_counts(rows), kind="stable")[:limit]
+    return kb.ids(rows[most_facts])
+
+
+def entity_suggestion(match: EntityMatch) -> dict[str, Any]:
+    types = [type_record(kind) for kind in match.types]
+    return {
+        "id": match.id,
+        "name": match.name or match.id,
+        "description": ", ".join([match.id, *(kind["name"] for kind in types[:NOTABLE])]),
+        "notable": types[:NOTABLE],
+    }
+
+
+def suggest_types(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
+    """Suggest types, with an empty text the most frequent."""
+    types = edition.vocabulary.find_types(prefix)[cursor : cursor + SUGGESTED]
+    return [{"id": type_id, "name": type_id} for type_id in types]
+
+
+def suggest_properties(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
+    """Suggest relations, with an empty text the most frequent."""
+    relations = edition.vocabulary.find_relations(prefix)[cursor : cursor + SUGGESTED]
+    return [property_record(edition, relation) for relation in relations]
+
+
+def propose_properties(edition: Edition, type_id: str, *, limit: int | None) -> list[dict[str, Any]]:
+    """Propose the relations that entities of a type bear, without a type the most frequent of all."""
+    vocabulary = edition.vocabulary
+    relations = vocabulary.relations_of_type(type_id) if type_id else vocabulary.find_relations("")
+    return [property_record(edition, relation) for relation in relations[:limit]]
+
+
+def property_record(edition: Edition, relation: str) -> dict[str, Any]:
+    """Name a relation, also one that there is not."""
+    row = edition.vocabulary.relation_rows.get(relation)
+    name = relation if row is None else edition.vocabulary.relation_name(row)
+    return {"id": relation, "name": name}
+
+
+def flyout(edition: Edition, kind: str, spelling: str) -> dict[str, str]:
+    """Write what shows beside a suggestion; raise UnknownEntity for what there is not."""
+    if kind == "entity":
+        return {"id": spelling, "html": summary(edition.answerer, spelling)}
+    vocabulary = edition.vocabulary
+    known = vocabulary.type_rows if kind == "type" else vocabulary.relation_rows
+    if spelling not in known:
+        raise UnknownEntity(f"no {kind} has the id {spelling!r}", entity=spelling)
+    if kind == "property":
+        name = vocabulary.relation_name(known[spelling])
+        return {"id": spelling, "html": f"<p>{escape(name)}</p><p>{escape(spelling)}</p>"}
+    relations = ", ".join(vocabulary.relations_of_type(spelling)[:NOTABLE])
+    return {"id": spelling, "html": f"<p>{escape(spelling)}</p><p>{escape(relations)}</p>"}

@@ -1,0 +1,55 @@
+"""The threads that compute answers, so that the loop which speaks HTTP stays free; their queue and time are bounded."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from kbtools.errors import AnswerTooSlow, ServerBusy
+
+T = TypeVar("T")
+
+THREADS = 4
+"""Python computes in one thread at a time: the others read what a memory map has yet to fetch."""
+
+WAITING = 256
+"""Answers that may wait for a thread; at a few milliseconds each, the last one waits about a second."""
+
+SECONDS = 30.0
+"""Time that an answer may take, the wait for a thread included."""
+
+
+class Workers:
+    """A bounded pool of threads."""
+
+    def __init__(self, *, threads: int = THREADS, waiting: int = WAITING, seconds: float = SECONDS) -> None:
+        self.pool = ThreadPoolExecutor(threads, thread_name_prefix="answer")
+        self.waiting, self.seconds = waiting, seconds
+        self.pending = 0
+
+    async def run(self, job: Callable[[], T]) -> T:
+        """Compute in a thread; raise ServerBusy where too much waits, AnswerTooSlow where it takes too long.
+
+        A job that takes too long is not stopped, and counts as waiting until it ends.
+        """
+        if self.pending >= self.waiting:
+            raise ServerBusy(f"{self.pending} answers are being computed; ask again in a second")
+        self.pending += 1
+        future = asyncio.get_running_loop().run_in_executor(self.pool, job)
+        future.add_done_callback(self.finished)
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await asyncio.shield(future)
+        except TimeoutError as error:
+            raise AnswerTooSlow(
+                f"no answer within {self.seconds:g} seconds; ask for less at a time", seconds=self.seconds
+            ) from error
+
+    def finished(self, future: "asyncio.Future[T]") -> None:
+        self.pending -= 1
+        if not future.cancelled():
+            future.exception()  # seen: whoever asked may be gone
+
+    def close(self) -> None:
+        """Let the threads end when they are done, and start no waiting job."""
+        self.pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,112 @@
+"""Servers to test: the application in this process, and the command in one of its own."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from kbtools.serve.app import create_app
+from kbtools.serve.settings import ServeSettings
+
+KBTOOLS = str(Path(sysconfig.get_path("scripts"), "kbtools"))
+SCHEMAS = Path(__file__).resolve().parents[3] / "shared" / "reconciliation" / "0.2"
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """The command `kbtools serve` as a process; `log` is what it writes to standard error."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, port = self.url.removeprefix("http://").split("/")[0].rsplit(":", 1)
+        return host, int(port)
+
+
+@contextmanager
+def serving(log: Path, *arguments: str) -> Iterator[RunningServer]:
+    """Run the command until the block ends; raise AssertionError where it does not come up."""
+    with log.open("wb") as written:
+        process = subprocess.Popen([KBTOOLS, "serve", "--port", "0", *arguments], stderr=written)
+    try:
+        url = announced(process, log)
+        yield RunningServer(process, url, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+
+
+def announced(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Wait until the server has said where it is and takes connections."""
+    while process.poll() is None:
+        announcement = re.search(r"serving at (\S+)", log.read_text())
+        if announcement:
+            host, port = announcement[1].split("/")[2].rsplit(":", 1)
+            socket.create_connection((host, int(port)), timeout=20).close()
+            return announcement[1]
+    raise AssertionError(log.read_text())
+
+
+@pytest.fixture(scope="session")
+def client(sample_path: Path) -> Iterator[TestClient]:
+    """Speak to the application over the sample, in this process."""
+    with TestClient(create_app(ServeSettings(kbs=(str(sample_path),)))) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def server(sample_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """Run the command over the sample."""
+    with serving(tmp_path_factory.mktemp("server") / "log", "--kb", str(sample_path)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def scripted_path(make_kb: Callable[..., Any], new_world: Any) -> Path:
+    """Build a knowledge base whose names are markup, right to left, and longer than a line."""
+    world = new_world(
+        facts=(
+            ("m.01script", "film.film.director", "m.02arabic"),
+            ("m.01script", "film.film.note", '"<b>bold</b>"@en'),
+            ("m.02arabic", "people.person.place_of_birth", "m.03long"),
+        ),
+        names=(
+            ("m.01script", "<script>document.title='forged'</script>"),
+            ("m.02arabic", "يوسف شاهين"),
+            ("m.03long", "A name " + "without any end " * 20),
+        ),
+        types=(("m.01script", "film.film"), ("m.02arabic", "people.person")),
+    )
+    return make_kb("embedded", world).path
+
+
+@pytest.fixture(scope="session")
+def schemas() -> Path:
+    """Find the schemas and examples of the reconciliation API, or skip."""
+    if not SCHEMAS.is_dir():
+        pytest.skip(f"{SCHEMAS} is not there: it holds the schemas of the Reconciliation Service API 0.2")
+    return SCHEMAS
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Find the browser and its driver, or skip; where browsers must be there, fail."""
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not browser or not driver:
+        missing = "needs a browser: apt-get install chromium chromium-driver"
+        (pytest.fail if os.environ.get("KBTOOLS_TEST_BROWSER_REQUIRED") else pytest.skip)(missing)
+    return browser or ""

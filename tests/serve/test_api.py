@@ -1,0 +1,181 @@
+"""The JSON API: the records of the library, described by OpenAPI, streamed where there are many."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from starlette.testclient import TestClient
+
+import kbtools
+from kbtools.serve.app import create_app
+from kbtools.serve.settings import ServeSettings
+
+QUESTION = "who created the character harry potter"
+
+
+def test_a_question_gives_the_record_of_the_library(client: TestClient, sample_path: Path) -> None:
+    expected = kbtools.open(sample_path).query(QUESTION, top=3).to_json()
+
+    answer = client.get("/api/query", params={"question": QUESTION, "top": "3"})
+
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() | {"milliseconds": None} == json.loads(json.dumps(expected)) | {"milliseconds": None}
+
+
+def test_a_posted_question_chooses_its_parts(client: TestClient) -> None:
+    body = {"question": QUESTION, "pruning": "n-gram+", "subject": "type-count", "abstain": 0.1}
+
+    result = client.post("/api/query", json=body).json()
+
+    assert (result["pruning"], result["subject_scorer"], result["answered"]) == ("n-gram+", "type-count", True)
+
+
+def test_a_type_bounds_the_subjects(client: TestClient) -> None:
+    result = client.get("/api/query", params={"question": "who wrote it", "type": "film.film"}).json()
+
+    assert {candidate["subject"] for candidate in result["candidates"]} == {"m.0kba107", "m.032xky"}
+
+
+def test_many_questions_come_as_a_line_each(client: TestClient) -> None:
+    questions = [QUESTION, "who wrote it", "no name here"] * 20
+
+    answer = client.post("/api/query", json={"questions": questions, "top": 1})
+
+    results = [json.loads(line) for line in answer.text.splitlines()]
+    assert answer.headers["content-type"] == "application/jsonl"
+    assert [result["question"] for result in results] == questions
+    assert results[1]["answers"] == [{"id": "m.0jt90f5", "name": "Stephen King"}]
+
+
+def test_no_questions_give_no_lines(client: TestClient) -> None:
+    answer = client.post("/api/query", json={"questions": []})
+
+    assert (answer.status_code, answer.text) == (200, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "record"),
+    [
+        ("/api/lookup?name=harry+poter&limit=3", lambda kb: kb.lookup("harry poter", limit=3)),
+        ("/api/lookup?name=it&type=book.book", lambda kb: kb.lookup("it", type="book.book")),
+        ("/api/link?text=Stephen+King+wrote+It", lambda kb: kb.link("Stephen King wrote It")),
+        ("/api/entity/m.042xh", lambda kb: kb.entity("m.042xh")),
+        ("/api/entity/%2Fm%2F042xh", lambda kb: kb.entity("m.042xh")),
+        (
+            "/api/facts?id=m.042xh&reverse=true&limit=2&offset=1",
+            lambda kb: kb.facts("m.042xh", reverse=True, limit=2, offset=1),
+        ),
+    ],
+)
+def test_the_other_endpoints_give_records_of_the_library(
+    client: TestClient, sample_path: Path, path: str, record: object
+) -> None:
+    expected = record(kbtools.open(sample_path)).to_json()  # type: ignore[operator]
+
+    assert client.get(path).json() == json.loads(json.dumps(expected))
+
+
+def test_many_names_come_as_a_line_each(client: TestClient) -> None:
+    lines = client.post("/api/lookup", json={"names": ["It", "Yate"], "limit": 1}).text.splitlines()
+
+    assert [json.loads(line)["text"] for line in lines] == ["It", "Yate"]
+
+
+def test_info_names_what_can_be_chosen_without_models(client: TestClient) -> None:
+    record = client.get("/api/info").json()
+
+    assert record["pruners"] == ["n-gram", "n-gram+", "n-gram-idf"]
+    assert record["scorers"] == ["lexical"]
+    assert {"type-count", "fact-count"} <= set(record["subjects"])
+    assert record["counts"]["entities"]["unique"] == 506
+    assert [source["name"] for source in record["sources"]] == [
+        f"sample.{kind}.txt" for kind in ("facts", "names", "types")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [
+        ("/api/query?question=who+wrote+it", "Result"),
+        ("/api/query?question=who+wrote+it&abstain=0.5", "Result"),
+        ("/api/lookup?name=it", "LookupResult"),
+        ("/api/link?text=Stephen+King", "LinkedText"),
+        ("/api/entity/m.042xh", "Entity"),
+        ("/api/facts?id=m.042xh", "Facts"),
+        ("/api/info", "Info"),
+        ("/api/query", "Error"),
+    ],
+)
+def test_answers_are_as_the_description_says(client: TestClient, path: str, schema: str) -> None:
+    described = client.get("/openapi.json").json()
+
+    jsonschema.validate(
+        client.get(path).json(), {"$ref": f"#/components/schemas/{schema}", "components": described["components"]}
+    )
+
+
+def test_every_endpoint_is_described(client: TestClient) -> None:
+    described = client.get("/openapi.json").json()
+
+    assert described["openapi"] == "3.1.0"
+    assert {path: sorted(methods) for path, methods in described["paths"].items()} == {
+        "/api/query": ["get", "post"],
+        "/api/lookup": ["get", "post"],
+        "/api/link": ["get", "post"],
+        "/api/entity/{id}": ["get"],
+        "/api/facts": ["get"],
+        "/api/similar": ["get"],
+        "/api/info": ["get"],
+    }
+
+
+def test_several_knowledge_bases_answer_under_their_names(sample_path: Path, scripted_path: Path) -> None:
+    settings = ServeSettings(kbs=(str(sample_path), str(scripted_path)))
+    with TestClient(create_app(settings)) as client:
+        assert client.get("/api/info").json()["kbs"] == ["sample", "world"]
+        assert client.get("/sample/api/entity/m.042xh").json()["name"] == "J. K. Rowling"
+        assert client.get("/world/api/entity/m.02arabic").json()["name"] == "يوسف شاهين"
+        assert client.get("/world/api/entity/m.042xh").status_code == 404
+        assert client.get("/world", follow_redirects=False).headers["location"].endswith("/world/")
+        assert set(client.get("/ready").json()["kbs"]) == {"sample", "world"}
+
+
+@pytest.mark.parametrize(
+    "kbs", [("a/sample.kb", "b/sample.kb"), ("build/api.kb",)], ids=["twice the same", "a path of the server's own"]
+)
+def test_names_of_knowledge_bases_are_theirs_alone(kbs: tuple[str, ...]) -> None:
+    with pytest.raises(kbtools.BadArgument, match="rename"):
+        create_app(ServeSettings(kbs=kbs))
+
+
+def test_health_readiness_and_metrics(client: TestClient) -> None:
+    client.get("/api/query", params={"question": "who wrote it"})
+
+    metrics = client.get("/metrics").text
+
+    assert client.get("/health").json() == {"status": "up"}
+    assert client.get("/ready").json()["status"] == "ready"
+    assert 'kbtools_requests_total{endpoint="query",status="200"}' in metrics
+    assert 'kbtools_request_seconds_bucket{endpoint="query",le="0.005"}' in metrics
+
+
+def test_no_other_origin_reads_answers_unless_asked(client: TestClient, sample_path: Path) -> None:
+    settings = ServeSettings(kbs=(str(sample_path),), cors=("https://refine.example",))
+    origin = {"origin": "https://refine.example"}
+
+    with TestClient(create_app(settings)) as permitting:
+        allowed = permitting.get("/api/info", headers=origin).headers.get("access-control-allow-origin")
+
+    assert "access-control-allow-origin" not in client.get("/api/info", headers=origin).headers
+    assert allowed == "https://refine.example"
+
+
+@pytest.mark.parametrize("path", ["/tools/kb/api/info", "/api/info"], ids=["prefix kept", "prefix taken away"])
+def test_it_answers_behind_a_path_prefix(sample_path: Path, path: str) -> None:
+    with TestClient(create_app(ServeSettings(kbs=(str(sample_path),), root_path="/tools/kb/"))) as client:
+        info = client.get(path).json()
+        manifest = client.get("/reconcile").json()
+
+    assert info["root"] == "/tools/kb"
+    assert manifest["preview"]["url"] == "http://testserver/tools/kb/reconcile/preview?id={{id}}"

@@ -1,0 +1,84 @@
+"""A knowledge base that is rebuilt while it is served: picked up without a restart, the former closed when idle."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.readers.reading import ReadOptions
+from kbtools.serve.app import create_app
+from kbtools.serve.live_kb import LiveKB, open_live_kb
+from kbtools.serve.settings import ServeSettings
+from tests.conftest import World, write_world
+
+
+def rebuild(folder: Path, name: str) -> None:
+    """Build a knowledge base of one fact whose subject has a name, in place of what is there."""
+    world = World(facts=(("m.0one", "music.album.artist", "m.0two"),), names=(("m.0one", name),))
+    build(write_world(world, folder.parent), folder, options=ReadOptions(), watch=BuildProgress())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rebuild(tmp_path / "music.kb", "Heroes")
+    return tmp_path / "music.kb"
+
+
+@pytest.fixture
+def live(folder: Path) -> LiveKB:
+    return open_live_kb("music", str(folder), ServeSettings(kbs=(str(folder),)))
+
+
+def test_a_rebuilt_knowledge_base_answers_without_a_restart(folder: Path) -> None:
+    with TestClient(create_app(ServeSettings(kbs=(str(folder),)))) as client:
+        before = client.get("/api/entity/m.0one").json()["name"]
+        rebuild(folder, "Low")
+
+        assert (before, client.get("/api/entity/m.0one").json()["name"]) == ("Heroes", "Low")
+
+
+def test_the_former_edition_is_closed_when_its_last_user_is_done(
+    folder: Path, live: LiveKB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    with live.newest() as former:
+        monkeypatch.setattr(former.answerer, "close", lambda: closed.append("former"))
+        rebuild(folder, "Low")
+        with live.newest() as newest:
+            assert newest is not former
+            assert former.answerer.entity("m.0one").name == "Heroes"
+        assert closed == []
+    assert closed == ["former"]
+
+
+def test_an_idle_former_edition_is_closed_at_once(folder: Path, live: LiveKB, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+    monkeypatch.setattr(live.edition.answerer, "close", lambda: closed.append("former"))
+    rebuild(folder, "Low")
+
+    with live.newest():
+        pass
+
+    assert closed == ["former"]
+
+
+def test_a_damaged_rebuild_leaves_the_former_edition_answering(
+    folder: Path, live: LiveKB, caplog: pytest.LogCaptureFixture
+) -> None:
+    rebuild(folder, "Low")
+    next(folder.glob("*manifest*")).write_bytes(b"no manifest")
+
+    with live.newest() as edition:
+        name = edition.answerer.entity("m.0one").name
+
+    assert name == "Heroes"
+    assert "cannot be opened, the former edition answers" in caplog.text
+
+
+def test_a_removed_folder_leaves_the_edition_answering(folder: Path, live: LiveKB) -> None:
+    shutil.rmtree(folder)
+
+    with live.newest() as edition:
+        assert edition.answerer.entity("m.0one").name == "Heroes"

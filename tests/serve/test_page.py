@@ -1,0 +1,295 @@
+"""The page in a real browser: what is seen, what can be clicked, and that nothing of a knowledge base is markup."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from tests.serve.conftest import RunningServer, serving
+
+QUESTION = "who created the character harry potter"
+ASKED = "#ask?q=" + quote(QUESTION)
+COMPARED = ASKED + "&compare=on&pruning=n-gram-idf&pruning2=n-gram%2B&scorer2=lexical&subject2=type-count"
+ADDRESSES = {
+    "ask": ASKED,
+    "compare": COMPARED,
+    "lookup": "#lookup?name=harry+poter",
+    "link": "#link?text=J.+K.+Rowling+lives+in+France",
+    "entity": "#entity?id=m.042xh",
+    "about": "#about",
+}
+
+
+@pytest.fixture(scope="session")
+def chrome(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    """Start a browser without a window."""
+    options = ChromeOptions()
+    options.binary_location = chromium
+    for flag in (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(chrome: Chrome) -> Iterator[Chrome]:
+    """Give the browser with a wide window; afterwards its console must hold no error."""
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    widen(chrome, 1200)
+    yield chrome
+    assert [line["message"] for line in chrome.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+def widen(chrome: Chrome, width: int) -> None:
+    """Give the page a width in pixels; one below 500 is that of a telephone."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def visit(chrome: Chrome, address: str, shown: str) -> WebElement:
+    """Open an address afresh and wait until something is there."""
+    chrome.get("about:blank")
+    chrome.get(address)
+    return wait(chrome, shown)
+
+
+def wait(chrome: Chrome, shown: str) -> WebElement:
+    def find(driver: Chrome) -> WebElement | None:
+        elements = driver.find_elements(By.CSS_SELECTOR, shown)
+        return next((element for element in elements if element.is_displayed()), None)
+
+    return WebDriverWait(chrome, 20).until(find)
+
+
+def texts(chrome: Chrome, selector: str) -> list[str]:
+    return [element.text for element in chrome.find_elements(By.CSS_SELECTOR, selector)]
+
+
+def test_a_question_is_asked_by_keyboard(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url, "#focus")
+
+    browser.find_element(By.TAG_NAME, "body").send_keys("/")
+    browser.switch_to.active_element.send_keys(QUESTION, Keys.ENTER)
+
+    assert wait(browser, ".answers").text == "J. K. Rowling"
+    assert quote("harry") in browser.current_url
+
+
+def test_the_answer_comes_first_then_the_candidates(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ASKED, "table.candidates")
+
+    assert texts(browser, "#output > *")[0].startswith("J. K. Rowling")
+    first = browser.find_element(By.CSS_SELECTOR, "tr.summary")
+    assert "fictional_universe.fictional_character.character_created_by" in first.text
+    assert first.find_element(By.TAG_NAME, "mark").text == "harry potter"
+
+
+def test_the_bars_add_up_to_the_score(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ASKED, ".bars")
+
+    values = [float(text.replace("−", "-")) for text in texts(browser, "tr.why:not([hidden]) .value")]
+    labels = texts(browser, "tr.why:not([hidden]) .part span:first-child")
+
+    assert labels == ["relation", "mention", "rung", "similarity", "popularity", "score"]
+    assert sum(values[:-1]) == pytest.approx(values[-1], abs=0.003)
+    assert last_end(browser, "tr.why:not([hidden]) .bar:not(.total)") == last_end(
+        browser, "tr.why:not([hidden]) .total"
+    )
+
+
+def last_end(browser: Chrome, selector: str) -> int:
+    """Find where the last bar that ends away from the zero line ends, in pixels."""
+    script = """
+      const bars = [...document.querySelectorAll(arguments[0])];
+      const box = bars[bars.length - 1].getBoundingClientRect();
+      return Math.round(bars[bars.length - 1].classList.contains("plus") ? box.right : box.left);
+    """
+    return int(browser.execute_script(script, selector))
+
+
+def test_the_reasons_of_another_candidate_open(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ASKED, "table.candidates")
+    second = browser.find_elements(By.CSS_SELECTOR, "tr.summary button")[1]
+
+    second.click()
+
+    assert second.get_attribute("aria-expanded") == "true"
+    assert len([row for row in browser.find_elements(By.CSS_SELECTOR, "tr.why") if row.is_displayed()]) == 2
+
+
+def test_the_path_leads_from_the_question_to_the_answer(browser: Chrome, server: RunningServer) -> None:
+    path = visit(browser, server.url + ASKED, "svg.path")
+
+    assert path.get_attribute("aria-label") == (
+        f"question: {QUESTION} → mention: harry potter → entity: Harry Potter → "
+        "relation: fictional_universe.fictional_character.character_created_by → answer: J. K. Rowling"
+    )
+    assert texts(browser, "svg.path .entity text") == ["m.078ffw", "Harry Potter"]
+
+
+def test_two_settings_stand_side_by_side(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + COMPARED, ".difference")
+
+    left, right = browser.find_elements(By.CSS_SELECTOR, ".result")
+    assert texts(browser, ".result h2") == ["n-gram-idf, lexical, popularity", "n-gram+, lexical, type-count"]
+    assert left.location["y"] == right.location["y"]
+    assert "Both put the same first" in texts(browser, ".difference")[0]
+    assert "only by the first" in texts(browser, ".difference")[0]
+    assert len(left.find_elements(By.CSS_SELECTOR, "tr.only")) > 0
+
+
+def test_a_choice_is_part_of_the_address(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ASKED, ".answers")
+
+    Select(browser.find_element(By.NAME, "pruning")).select_by_value("n-gram+")
+    browser.find_element(By.CSS_SELECTOR, "button.first").click()
+
+    WebDriverWait(browser, 20).until(lambda driver: "pruning=n-gram%2B" in driver.current_url)
+    wait(browser, ".result")
+    assert texts(browser, ".result > p:last-child")[0].startswith("n-gram+, lexical, popularity")
+
+
+def test_an_answer_leads_to_its_entity(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ASKED, ".answers a").click()
+
+    assert wait(browser, "h1").text == "J. K. Rowling"
+    wait(browser, ".facts-in td")
+    assert "Robert Galbraith" in texts(browser, ".names")[0]
+    assert "Types: book.author, people.person" in texts(browser, ".types")
+    assert "Yate" in texts(browser, ".facts-out a")
+    assert "Harry Potter" in texts(browser, ".facts-in a")
+
+
+def test_going_back_shows_the_question_again(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ASKED, ".answers a").click()
+    wait(browser, "h1")
+
+    browser.back()
+
+    assert wait(browser, ".answers").text == "J. K. Rowling"
+
+
+def test_a_name_is_looked_up_with_reasons(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ADDRESSES["lookup"], "table.matches")
+
+    assert "Harry Potter m.078ffw" in texts(browser, ".matches td")
+    assert "resembles the name 'Harry Potter'" in texts(browser, ".reasons")[0]
+
+
+def test_running_text_is_linked(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ADDRESSES["link"], ".text mark")
+
+    assert texts(browser, ".text mark") == ["J. K. Rowling", "France"]
+
+
+def test_a_page_tells_what_the_knowledge_base_holds(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ADDRESSES["about"], ".counts")
+
+    assert "entities 506" in texts(browser, ".counts")[0]
+    assert "sample.facts.txt" in texts(browser, "#main")[0]
+    assert texts(browser, "#service") == [server.url + "reconcile"]
+
+
+def test_what_goes_wrong_is_one_sentence(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + "#entity?id=m.0nobody", ".error")
+
+    assert "m.0nobody" in texts(browser, ".error")[0]
+    browser.get_log("browser")  # the browser itself notes the 404
+
+
+def test_no_candidates_are_said(browser: Chrome, server: RunningServer) -> None:
+    nothing = visit(browser, server.url + "#ask?q=zzz+qqq", ".nothing")
+
+    assert nothing.text == "No candidates: no name of the knowledge base is in the question."
+
+
+@pytest.mark.parametrize("address", list(ADDRESSES.values()), ids=list(ADDRESSES))
+def test_nothing_is_wider_than_a_telephone(browser: Chrome, server: RunningServer, address: str) -> None:
+    widen(browser, 380)
+    visit(browser, server.url + address, "#output > *, .counts")
+
+    widths = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+
+    assert widths == [380, 380]
+
+
+@pytest.mark.parametrize(("scheme", "is_dark"), [("light", False), ("dark", True)])
+def test_it_is_dark_where_that_is_wanted(browser: Chrome, server: RunningServer, scheme: str, is_dark: bool) -> None:
+    wanted = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
+    visit(browser, server.url, "#focus")
+
+    colour = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
+
+    assert (sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) < 380) is is_dark
+
+
+def test_it_asks_nothing_of_other_sites(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ASKED, ".answers")
+
+    addresses = browser.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
+
+    assert addresses
+    assert [address for address in addresses if not address.startswith(server.url)] == []
+
+
+@pytest.fixture(scope="session")
+def scripted(scripted_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """Serve the knowledge base whose names are markup."""
+    with serving(tmp_path_factory.mktemp("scripted") / "log", "--kb", str(scripted_path)) as running:
+        yield running
+
+
+MARKUP = "<script>document.title='forged'</script>"
+SEEN: dict[str, tuple[str, Callable[[Chrome], str]]] = {
+    "entity": ("#entity?id=m.01script", lambda chrome: wait(chrome, "h1").text),
+    "lookup": ("#lookup?name=" + quote(MARKUP), lambda chrome: wait(chrome, ".matches a").text),
+    "ask": ("#ask?q=" + quote("director of " + MARKUP), lambda chrome: wait(chrome, ".summary a").text),
+    "link": (
+        "#link?text=" + quote(MARKUP + " <img src=x onerror=alert(1)>"),
+        lambda chrome: wait(chrome, ".text").text,
+    ),
+}
+
+
+@pytest.mark.parametrize("page", list(SEEN))
+def test_markup_in_names_is_shown_and_never_run(browser: Chrome, scripted: RunningServer, page: str) -> None:
+    address, seen = SEEN[page]
+    browser.get("about:blank")
+    browser.get(scripted.url + address)
+
+    assert MARKUP in seen(browser)
+    assert "forged" not in browser.title.replace(MARKUP, "")
+    assert browser.execute_script("return document.querySelectorAll('script, img, b').length") == 1
+
+
+def test_names_run_in_their_own_direction(browser: Chrome, scripted: RunningServer) -> None:
+    heading = visit(browser, scripted.url + "#entity?id=m.02arabic", "h1")
+
+    assert heading.text == "يوسف شاهين"
+    assert browser.execute_script("return getComputedStyle(arguments[0]).direction", heading) == "rtl"
+
+
+def test_long_names_are_no_wider_than_a_telephone(browser: Chrome, scripted: RunningServer) -> None:
+    widen(browser, 380)
+    visit(browser, scripted.url + "#entity?id=m.03long", "h1")
+
+    assert browser.execute_script("return document.documentElement.scrollWidth") == 380

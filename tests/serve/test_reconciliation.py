@@ -1,0 +1,355 @@
+"""The reconciliation service: what it gives fits the schemas of version 0.2, and OpenRefine's requests are answered."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from referencing import Registry, Resource
+from starlette.testclient import TestClient
+
+from kbtools.serve.app import create_app
+from kbtools.serve.settings import ServeSettings
+
+QUERIES = {
+    "q0": {"query": "harry potter", "type": "book.literary_series", "limit": 3, "type_strict": "any"},
+    "q1": {"query": "Harry Poter"},
+    "q2": {"query": "It", "properties": [{"pid": "book.written_work.author", "v": "Stephen King"}]},
+    "q3": {"properties": [{"pid": "book.written_work.author", "v": {"id": "m.042xh"}}]},
+}
+
+Validate = Callable[[Any, str], None]
+
+
+@pytest.fixture(scope="session")
+def validate(schemas: Path) -> Validate:
+    """Check a record by one of the schemas."""
+    contents = {path.name: json.loads(path.read_text()) for path in (schemas / "schemas").glob("*.json")}
+    space = "https://reconciliation-api.github.io/specs/0.2/schemas/"
+    registry: Registry[Any] = Registry()
+    for name, schema in contents.items():
+        fitted = {**schema, "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": space + name}
+        if name == "manifest.json":
+            fitted["properties"] = {**schema["properties"]}
+            del fitted["properties"]["authentication"]  # points to a schema of another site; we ask for none
+        registry = registry.with_resource(space + name, Resource.from_contents(fitted))
+
+    def check(record: Any, name: str) -> None:
+        jsonschema.Draft202012Validator(registry.contents(space + name), registry=registry).validate(record)
+
+    return check
+
+
+def reconciled(client: TestClient, queries: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    answer = client.post("/reconcile", data={"queries": json.dumps(queries)})
+    assert answer.status_code == 200, answer.text
+    return {key: result["result"] for key, result in answer.json().items()}
+
+
+def test_the_manifest_fits(client: TestClient, validate: Validate) -> None:
+    manifest = client.get("/reconcile").json()
+
+    validate(manifest, "manifest.json")
+    assert manifest["batchSize"] == 100
+    assert manifest["identifierSpace"] == "http://rdf.freebase.com/ns/"
+    assert {"id": "book.book", "name": "book.book"} in manifest["defaultTypes"]
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        pytest.param(lambda c: c.get("/reconcile", params={"queries": json.dumps(QUERIES)}), id="get"),
+        pytest.param(lambda c: c.post("/reconcile", data={"queries": json.dumps(QUERIES)}), id="form"),
+        pytest.param(lambda c: c.post("/reconcile", json={"queries": QUERIES}), id="json"),
+        pytest.param(lambda c: c.post("/sample/reconcile", json=QUERIES), id="json batch"),
+    ],
+)
+def test_a_batch_is_answered_by_every_method(client: TestClient, validate: Validate, send: Callable[..., Any]) -> None:
+    answer = send(client)
+
+    validate(answer.json(), "reconciliation-result-batch.json")
+    assert answer.json().keys() == QUERIES.keys()
+
+
+def test_the_type_is_a_bound_under_any(client: TestClient) -> None:
+    (series,) = reconciled(client, QUERIES)["q0"]
+
+    assert (series["id"], series["match"]) == ("m.0kba084", True)
+
+
+def test_the_type_is_a_wish_under_should(client: TestClient) -> None:
+    first, second = reconciled(client, {"q": {"query": "harry potter", "type": "book.literary_series"}})["q"]
+
+    assert (first["id"], second["id"]) == ("m.0kba084", "m.078ffw")
+    assert first["score"] > second["score"]
+    assert {"id": "type_match", "value": False} in second["features"]
+
+
+def test_namesakes_are_no_match(client: TestClient) -> None:
+    results = reconciled(client, {"q": {"query": "Harry Potter"}})["q"]
+
+    assert [result["match"] for result in results] == [False, False]
+
+
+def test_a_misspelt_name_is_no_match(client: TestClient) -> None:
+    results = reconciled(client, {"q": {"query": "Stephen Kingg"}})["q"]
+
+    assert results[0]["name"] == "Stephen King"
+    assert results[0]["match"] is False
+
+
+def test_one_bearer_of_a_name_is_a_match(client: TestClient) -> None:
+    (result,) = reconciled(client, {"q": {"query": "stephen king"}})["q"]
+
+    assert (result["id"], result["match"]) == ("m.0jt90f5", True)
+    assert 0 <= result["score"] <= 100
+
+
+def test_values_of_properties_re_rank_namesakes(client: TestClient) -> None:
+    asked = {"pid": "fictional_universe.fictional_character.character_created_by", "v": "J.K. Rowling"}
+    other = {"pid": "book.written_work.author", "v": [{"id": "/m/042xh", "name": "Joanne"}, "nobody"]}
+
+    results = reconciled(
+        client,
+        {"a": {"query": "Harry Potter", "properties": [asked]}, "b": {"query": "Harry Potter", "properties": [other]}},
+    )
+
+    assert [result["id"] for result in results["a"]] == ["m.078ffw", "m.0kba084"]
+    assert [result["id"] for result in results["b"]] == ["m.0kba084", "m.078ffw"]
+    assert [result["match"] for result in results["b"]] == [True, False]
+    assert {"id": "property:book.written_work.author", "value": 1.0} in results["b"][0]["features"]
+
+
+def test_values_alone_find_their_subjects(client: TestClient) -> None:
+    by_id = {"properties": [{"pid": "book.written_work.author", "v": {"id": "m.042xh"}}]}
+    by_name = {"properties": [{"pid": "book.written_work.author", "v": "j. k. rowling"}]}
+
+    results = reconciled(client, {"a": by_id, "b": by_name})
+
+    assert {result["id"] for result in results["a"]} == {"m.0kba084", "m.0c_vk"}
+    assert [result["id"] for result in results["a"]] == [result["id"] for result in results["b"]]
+    assert not any(result["match"] for result in results["a"])
+
+
+@pytest.mark.parametrize("spelling", ["m.042xh", "/m/042xh", "http://rdf.freebase.com/ns/m.042xh"])
+def test_an_id_finds_its_entity(client: TestClient, spelling: str) -> None:
+    (result,) = reconciled(client, {"q": {"query": spelling}})["q"]
+
+    assert (result["id"], result["score"], result["match"]) == ("m.042xh", 100, True)
+
+
+def examples(kind: str, folder: Path) -> Iterator[tuple[str, Any]]:
+    for path in sorted((folder / "examples" / kind).glob("*.json")):
+        yield path.name, json.loads(path.read_text())
+
+
+def test_valid_examples_of_queries_are_answered(client: TestClient, schemas: Path, validate: Validate) -> None:
+    answers = {
+        name: client.post("/reconcile", data={"queries": json.dumps(batch)})
+        for name, batch in examples("reconciliation-query-batch/valid", schemas)
+    }
+
+    assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(answers, 200)
+    assert len(answers) == 4
+    for answer in answers.values():
+        validate(answer.json(), "reconciliation-result-batch.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("empty-properties.json", "query 'q1' needs a query or at least one of properties"),
+        ("empty-query.json", "query 'q1' needs a query"),
+        ("misnamed-property.json", "query 'q0' has no key 'props'"),
+    ],
+)
+def test_invalid_examples_of_queries_are_refused(client: TestClient, schemas: Path, name: str, fault: str) -> None:
+    batch = (schemas / "examples" / "reconciliation-query-batch" / "invalid" / name).read_text()
+
+    answer = client.post("/reconcile", data={"queries": batch})
+
+    assert answer.status_code == 400
+    assert fault in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("queries", "fault"),
+    [
+        ("{", "queries is no JSON"),
+        ("[]", "queries are an object"),
+        ('{"q": 1}', "query 'q' is an object"),
+        ('{"q": {"query": 1}}', "query is a text"),
+        ('{"q": {"query": "a", "limit": 0}}', "limit is a whole number from 1"),
+        ('{"q": {"query": "a", "limit": NaN}}', "limit is a whole number from 1"),
+        ('{"q": {"query": "a", "type": [1]}}', "type is an id"),
+        ('{"q": {"query": "a", "type_strict": "maybe"}}', "type_strict is any, should or all"),
+        ('{"q": {"query": "a", "properties": {}}}', "properties are a list"),
+        ('{"q": {"query": "a", "properties": [{"v": 1}]}}', "a property has a pid"),
+        ('{"q": {"query": "a", "properties": [{"pid": "p", "v": null}]}}', "a value is a text"),
+    ],
+)
+def test_faults_of_queries_are_named(client: TestClient, queries: str, fault: str) -> None:
+    answer = client.post("/reconcile", data={"queries": queries})
+
+    assert answer.status_code == 400
+    assert fault in answer.json()["error"]["message"]
+
+
+def test_a_batch_beyond_the_size_of_the_manifest_is_too_large(client: TestClient) -> None:
+    batch = {str(number): {"query": "a"} for number in range(101)}
+
+    assert client.post("/reconcile", json=batch).status_code == 413
+
+
+def test_a_post_without_queries_is_refused(client: TestClient) -> None:
+    assert "queries or extend" in client.post("/reconcile", data={"a": "b"}).json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/reconcile", "/reconcile/suggest/type?prefix=book"])
+def test_a_callback_makes_it_a_script(client: TestClient, path: str) -> None:
+    plain = client.get(path).json()
+
+    answer = client.get(path, params={"callback": "jQuery12.done", **({"prefix": "book"} if "?" in path else {})})
+
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert answer.text.startswith("/**/jQuery12.done(")
+    assert json.loads(answer.text.removeprefix("/**/jQuery12.done(").removesuffix(");")) == plain
+
+
+@pytest.mark.parametrize("callback", ["alert(1)//", "a b", "a.", "1a", "", "a" * 101, "ä"])
+def test_a_callback_that_is_no_name_is_refused(client: TestClient, callback: str) -> None:
+    answer = client.get("/reconcile", params={"callback": callback})
+
+    assert answer.status_code == 400
+    assert "callback is the name of a function" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "prefix", "first"),
+    [
+        ("entity", "harr", "m.03176f"),
+        ("entity", "Harry Potter", "m.078ffw"),
+        ("entity", "m.042xh", "m.042xh"),
+        ("entity", "stephen kingg", "m.0jt90f5"),
+        ("type", "book", "book.written_work"),
+        ("type", "literary", "book.literary_series"),
+        ("property", "book.written", "book.written_work.author"),
+        ("property", "author", "book.written_work.author"),
+    ],
+)
+def test_suggestions_complete_what_is_typed(
+    client: TestClient, validate: Validate, kind: str, prefix: str, first: str
+) -> None:
+    answer = client.get(f"/reconcile/suggest/{kind}", params={"prefix": prefix}).json()
+
+    plural = {"entity": "entities", "type": "types", "property": "properties"}[kind]
+    validate(answer, f"suggest-{plural}-response.json")
+    assert answer["result"][0]["id"] == first
+
+
+def test_a_cursor_skips_suggestions(client: TestClient) -> None:
+    everything = client.get("/reconcile/suggest/type", params={"prefix": ""}).json()["result"]
+
+    rest = client.get("/reconcile/suggest/type", params={"prefix": "", "cursor": "5"}).json()["result"]
+
+    assert rest[:15] == everything[5:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "spelling", "told"),
+    [
+        ("entity", "m.042xh", "J. K. Rowling"),
+        ("type", "book.book", "book.book"),
+        ("property", "book.written_work.author", "book.written_work.author"),
+    ],
+)
+def test_flyouts_show_what_was_suggested(client: TestClient, kind: str, spelling: str, told: str) -> None:
+    flyout = client.get(f"/reconcile/flyout/{kind}", params={"id": spelling}).json()
+
+    assert flyout["id"] == spelling
+    assert told in flyout["html"]
+
+
+def test_previews_and_flyouts_escape_names(scripted_path: Path) -> None:
+    with TestClient(create_app(ServeSettings(kbs=(str(scripted_path),)))) as client:
+        preview = client.get("/reconcile/preview", params={"id": "m.01script"})
+        flyout = client.get("/reconcile/flyout/entity", params={"id": "m.01script"}).json()
+
+    assert preview.headers["content-type"].startswith("text/html")
+    assert "frame-ancestors" not in preview.headers["content-security-policy"]
+    assert "&lt;script&gt;" in preview.text
+    assert "&lt;b&gt;bold" in preview.text
+    assert "<script" not in preview.text + flyout["html"]
+
+
+def test_extension_gives_the_objects_of_rows(client: TestClient, validate: Validate) -> None:
+    query = {
+        "ids": ["m.042xh", "/m/078ffw", "m.0nobody"],
+        "properties": [
+            {"id": "people.person.place_of_birth"},
+            {"id": "people.person.gender", "settings": {"content": "id", "limit": "1"}},
+            {"id": "no.relation"},
+        ],
+    }
+
+    answer = client.post("/reconcile", data={"extend": json.dumps(query)}).json()
+
+    validate(answer, "data-extension-response.json")
+    born, gender = answer["rows"]["m.042xh"]["people.person.place_of_birth"], answer["rows"]["m.042xh"]
+    assert [value["name"] for value in born] == ["Yate"]
+    assert [list(value) for value in gender["people.person.gender"]] == [["str"]]
+    assert answer["rows"]["m.0nobody"] == {key: [] for key in answer["rows"]["m.042xh"]}
+    assert answer["meta"][2] == {"id": "no.relation", "name": "no.relation"}
+
+
+def test_literals_extend_as_text(scripted_path: Path) -> None:
+    query = {"ids": ["m.01script"], "properties": [{"id": "film.film.note"}]}
+    with TestClient(create_app(ServeSettings(kbs=(str(scripted_path),)))) as client:
+        answer = client.get("/reconcile", params={"extend": json.dumps(query)}).json()
+
+    assert answer["rows"] == {"m.01script": {"film.film.note": [{"str": "<b>bold</b>"}]}}
+
+
+def test_valid_examples_of_extension_are_answered(client: TestClient, schemas: Path, validate: Validate) -> None:
+    queries = dict(examples("data-extension-query/valid", schemas))
+
+    answers = [client.post("/reconcile", data={"extend": json.dumps(query)}) for query in queries.values()]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    for answer in answers:
+        validate(answer.json(), "data-extension-response.json")
+
+
+@pytest.mark.parametrize(
+    "extend", ["[]", "{}", '{"ids": [1], "properties": []}', '{"ids": [], "properties": [{"name": "a"}]}']
+)
+def test_faults_of_extension_are_named(client: TestClient, extend: str) -> None:
+    answer = client.post("/reconcile", data={"extend": extend})
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"].startswith("extend")
+
+
+def test_properties_of_a_type_are_proposed(client: TestClient, validate: Validate) -> None:
+    proposal = client.get("/reconcile/properties", params={"type": "book.author", "limit": "3"}).json()
+
+    validate(proposal, "data-extension-property-proposal.json")
+    assert (proposal["type"], proposal["limit"], len(proposal["properties"])) == ("book.author", 3, 3)
+    assert {"id": "people.person.place_of_birth", "name": "people.person.place_of_birth"} in proposal["properties"]
+
+
+def test_every_path_of_the_manifest_answers(client: TestClient) -> None:
+    manifest = client.get("/reconcile").json()
+    ids = {"entity": "m.042xh", "type": "book.book", "property": "book.written_work.author"}
+
+    paths = [manifest["preview"]["url"].replace("{{id}}", "m.042xh")]
+    for kind, service in manifest["suggest"].items():
+        paths.append(service["service_url"] + service["service_path"] + "?prefix=a")
+        flyout = service["flyout_service_url"] + service["flyout_service_path"]
+        paths.append(flyout.replace("${id}", ids[kind]))
+    proposals = manifest["extend"]["propose_properties"]
+    paths.append(proposals["service_url"] + proposals["service_path"] + "?type=book.book")
+
+    assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)

@@ -1,0 +1,187 @@
+"""The command as a process: where it listens, how it stops, and what hostile clients do to it."""
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kbtools.cli.main import main
+from tests.serve.conftest import KBTOOLS, RunningServer, announced, serving
+
+QUESTION = "/api/query?question=who+wrote+it&top=1"
+
+
+def fetch(url: str) -> dict[str, object]:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        record: dict[str, object] = json.load(answer)
+    return record
+
+
+def is_alive(server: RunningServer) -> bool:
+    return fetch(server.url + "health") == {"status": "up"}
+
+
+def logged(server: RunningServer, text: str) -> bool:
+    """Wait until the log holds a text: its line is written when the answer has been sent."""
+    return any(text in server.log.read_text() for _ in range(20_000))
+
+
+def test_it_listens_on_this_machine_alone(server: RunningServer) -> None:
+    assert server.url.startswith("http://127.0.0.1:")
+    assert is_alive(server)
+
+
+def test_a_request_is_a_line_of_the_log(server: RunningServer) -> None:
+    fetch(server.url.rstrip("/") + QUESTION)
+
+    assert logged(server, f" 127.0.0.1 GET {QUESTION} 200 ")
+
+
+def test_a_forged_address_of_a_client_is_one_word_of_the_log(server: RunningServer) -> None:
+    request = urllib.request.Request(server.url + "health", headers={"X-Forwarded-For": "6.6.6.6 GET /admin"})
+
+    urllib.request.urlopen(request, timeout=30).close()
+
+    assert logged(server, " 6.6.6.6\\x20GET\\x20/admin GET /health 200 ")
+
+
+def test_two_hundred_connections_held_open_do_no_harm(server: RunningServer) -> None:
+    with ExitStack() as stack:
+        for _ in range(200):
+            stack.enter_context(socket.create_connection(server.address)).sendall(b"GET /health HT")
+        assert fetch(server.url.rstrip("/") + QUESTION)["answers_total"] == 1
+
+
+def test_cut_connections_do_no_harm(server: RunningServer) -> None:
+    head = b"POST /api/query HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{"
+    for _ in range(20):
+        with socket.create_connection(server.address) as client:
+            client.sendall(head)
+    for _ in range(20):
+        with socket.create_connection(server.address) as client:
+            client.sendall(f"GET {QUESTION} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+
+    assert is_alive(server)
+    assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nBad Header\r\n\r\n",
+        b"POST /api/query HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
+    ],
+    ids=["TLS", "no address", "long address", "header", "length"],
+)
+def test_what_is_no_http_is_refused(server: RunningServer, sent: bytes) -> None:
+    with socket.create_connection(server.address, timeout=30) as client:
+        client.sendall(sent)
+        answer = client.recv(65_536)
+
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 404"))
+    assert b"Traceback" not in answer
+    assert is_alive(server)
+
+
+def test_ten_megabytes_get_an_answer(server: RunningServer) -> None:
+    with closing(http.client.HTTPConnection(*server.address, timeout=30)) as connection:
+        connection.request("POST", "/api/query", body=b"a" * 10_000_000)
+        answer = connection.getresponse()
+        record = json.load(answer)
+
+    assert answer.status == 413
+    assert record["error"]["kind"] == "RequestTooLarge"
+    assert is_alive(server)
+
+
+def test_a_body_that_does_not_arrive_is_given_up(sample_path: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys, kbtools.serve.parameters as p, kbtools.serve.server as s; p.BODY_SECONDS = s.HEAD_SECONDS = 0.2;"
+        "from kbtools.cli.main import main; main()"
+    )
+    log = tmp_path / "log"
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, "serve", "--kb", str(sample_path), "--port", "0"], stderr=written
+        )
+    try:
+        url = announced(process, log)
+        address = RunningServer(process, url, log).address
+        with (
+            socket.create_connection(address, timeout=30) as slow,
+            socket.create_connection(address, timeout=30) as mute,
+        ):
+            slow.sendall(b"POST /api/query HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+            answer, nothing = slow.recv(65_536), mute.recv(1)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert nothing == b""
+
+
+def test_it_stops_when_told_and_finishes_what_it_began(sample_path: Path, tmp_path: Path) -> None:
+    questions = json.dumps({"questions": ["who created the character harry potter"] * 2_000, "top": 1})
+    with serving(tmp_path / "log", "--kb", str(sample_path)) as running:
+        with closing(http.client.HTTPConnection(*running.address, timeout=30)) as connection:
+            connection.request("POST", "/api/query", body=questions)
+            answer = connection.getresponse()
+            running.process.send_signal(signal.SIGTERM)
+            lines = answer.read().splitlines()
+        code = running.process.wait(20)
+
+    assert len(lines) == 2_000
+    assert code in (0, -signal.SIGTERM)
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_worker_processes_share_the_port_and_the_metrics(sample_path: Path, tmp_path: Path) -> None:
+    with serving(tmp_path / "log", "--kb", str(sample_path), "--workers", "2") as running:
+        for _ in range(20):
+            assert fetch(running.url.rstrip("/") + QUESTION)["answers_total"] == 1
+        with urllib.request.urlopen(running.url + "metrics", timeout=30) as answer:
+            metrics = answer.read().decode()
+
+    assert 'kbtools_requests_total{endpoint="query",status="200"} 20.0' in metrics
+
+
+def test_a_prefix_reaches_the_page(sample_path: Path, tmp_path: Path) -> None:
+    with serving(tmp_path / "log", "--kb", str(sample_path), "--root-path", "/kb") as running:
+        assert running.url.endswith("/kb/")
+        assert fetch(running.url + "api/info")["root"] == "/kb"
+
+
+def test_a_port_that_is_taken_is_one_sentence(server: RunningServer, sample_path: Path) -> None:
+    port = str(server.address[1])
+
+    done = CliRunner().invoke(main, ["serve", "--kb", str(sample_path), "--port", port])
+
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: ")
+    assert f"127.0.0.1:{port}" in done.stderr
+    assert "choose another with --port" in done.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_missing_knowledge_base_is_one_sentence(tmp_path: Path, workers: str) -> None:
+    done = subprocess.run(
+        [KBTOOLS, "serve", "--kb", str(tmp_path / "no.kb"), "--port", "0", "--workers", workers],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "no.kb" in done.stderr
+    assert "serving at" not in done.stderr
