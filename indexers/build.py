@@ -271,13 +271,13 @@ def entities_report(entities: int, relations: int, *, merged: int, named: int) -
 def require(count: int, problem: str, sources: Sequence[Source]) -> None:
     """Fail a stage that produced nothing."""
     if not count:
-        paths = ", ".join(str(source.path) for source in sources)
+        paths = ", ".join(source.name for source in sources)
         raise NothingBuilt(f"{problem}; check that {paths} belong together and are given to the right options")
 
 
 def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
     """Read one source into the work tables."""
-    name = source.path.name
+    name = source.label or source.path.name
     make = CountsReading if source.kind == "counts" else Reading
     reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
     rows: Counter[str] = Counter()
@@ -286,12 +286,12 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
         rows[batch.kind] += batch.table.num_rows
     skips = reading.skips
     if not rows:
-        raise NothingBuilt(f"{source.path}: no {source.kind} among its {skips.lines:,} lines; is it the right file?")
+        raise NothingBuilt(f"{source.name}: no {source.kind} among its {skips.lines:,} lines; is it the right file?")
     counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(rows.items()))
     watch.done(f"read {name}", f"{skips.lines:,} lines, {counted}")
     skipped = tuple((skip.kind, skip.count, skip.example) for skip in skips.kinds.values())
     size = source.path.stat().st_size
-    path = os.fsencode(source.path).decode(errors="backslashreplace")
+    path = os.fsencode(source.name).decode(errors="backslashreplace")
     return SourceFile(path, source.kind, size, reading.digest, skips.lines, skipped, tuple(skips.notes))
 
 

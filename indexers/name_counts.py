@@ -43,7 +43,7 @@ class CountsReading:
     skips: Skips = field(init=False)
 
     def __post_init__(self) -> None:
-        self.skips = Skips(str(self.source.path), self.options.max_bad)
+        self.skips = Skips(self.source.name, self.options.max_bad)
 
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the counts of a file; raise TooManyBadLines at its end where too many lines are none."""

@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from kbtools.answering import Answerer
     from kbtools.answering import open_kb as open
     from kbtools.explaining import explain
+    from kbtools.frames import to_arrow, to_frame
+    from kbtools.indexing import index
     from kbtools.records import Entity, EntityMatch, Fact, Facts, LinkedMention, LinkedText, LookupResult, Named
     from kbtools.results import Answer, Bearer, Candidate, Mention, Result
 
@@ -137,7 +139,10 @@ __all__ = [
     "WrongServer",
     "__version__",
     "explain",
+    "index",
     "open",
+    "to_arrow",
+    "to_frame",
 ]
 
 RESULTS = ("Answer", "Bearer", "Candidate", "Mention", "Result")
@@ -145,7 +150,10 @@ RECORDS = ("Entity", "EntityMatch", "Fact", "Facts", "LinkedMention", "LinkedTex
 HOMES = {
     "Answerer": "answering",
     "explain": "explaining",
+    "index": "indexing",
     "open": "answering",
+    "to_arrow": "frames",
+    "to_frame": "frames",
     **dict.fromkeys(RESULTS, "results"),
     **dict.fromkeys(RECORDS, "records"),
 }

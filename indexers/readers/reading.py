@@ -24,10 +24,19 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file and the rows that are wanted from it; kind `any` takes facts, names and types alike."""
+    """A file and the rows that are wanted from it; kind `any` takes facts, names and types alike.
+
+    `label` is what reports call it, where the file is gone after the build.
+    """
 
     path: Path
     kind: SourceKind
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """Give what reports call it."""
+        return self.label or str(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +116,7 @@ class Reading:
     skips: Skips = field(init=False)
 
     def __post_init__(self) -> None:
-        self.skips = Skips(str(self.source.path), self.options.max_bad)
+        self.skips = Skips(self.source.name, self.options.max_bad)
 
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the rows of the wanted kind; raise TooManyBadLines at the end of a source with too many."""

@@ -1,0 +1,117 @@
+"""Building from Python: paths, rows and data frames give what files with the same content give."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import kbtools
+from kbtools.answering import Answerer
+from kbtools.errors import BadArgument, TooManyBadLines
+
+FACTS = [("Q1", "capital", "Q2"), ("Q1", "language", "Q3")]
+NAMES = [("Q1", "Freedonia"), ("Q2", "Freetown"), ("Q3", "Free\tSpeech 自由")]
+TYPES = [("Q1", "country")]
+
+Index = Callable[..., Answerer]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    return lambda **given: kbtools.index(out=tmp_path / "x.kb", **given)
+
+
+def test_rows_become_a_knowledge_base_that_answers(index: Index) -> None:
+    kb = index(facts=FACTS, names=NAMES, types=TYPES, aliases=[("Q1", "Land of the Free")])
+    assert kb.query("what is the capital of freedonia").answers[0].name == "Freetown"
+    assert kb.entity("Q1").aliases == ("Land of the Free",)
+    assert kb.lookup("Freedonia", type="country").matches[0].id == "Q1"
+    assert kb.entity("Q3").name == "Free\tSpeech 自由"
+
+
+def test_rows_of_a_generator_are_taken_once_as_they_come(index: Index) -> None:
+    def facts() -> Iterator[tuple[str, str, str]]:
+        yield from FACTS
+
+    assert index(facts=facts(), names=iter(NAMES)).kb.manifest.counts["facts"].unique == 2
+
+
+def test_paths_are_read_as_the_command_reads_them(index: Index, examples: Path, sample_path: Path) -> None:
+    given = {kind: examples / f"sample.{kind}.txt" for kind in ("facts", "names", "types")}
+    kb = index(facts=str(given["facts"]), names=[given["names"]], types=given["types"])
+    assert kb.kb.manifest.digest == kbtools.open(sample_path).kb.manifest.digest
+
+
+def test_an_arrow_table_and_dictionaries_are_read_by_their_heads(index: Index) -> None:
+    facts = pa.table({"o": ["Q2"], "head": ["Q1"], "predicate": ["capital"]})
+    kb = index(facts=facts, names=[{"id": "Q1", "label": "Freedonia", "alias": ["Sylvania", "F"]}])
+    assert kb.facts("Q1").facts[0].object.id == "Q2"
+    assert kb.entity("Q1").aliases == ("F", "Sylvania")
+
+
+def test_a_data_frame_is_read_by_its_heads_and_may_lack_values(index: Index) -> None:
+    pandas = pytest.importorskip("pandas", reason="pip install pandas")
+    facts = pandas.DataFrame({"subject": ["Q1", "Q2"], "relation": ["capital", "size"], "object": ["Q2", "7"]})
+    names = pandas.DataFrame({"id": ["Q1", "Q2"], "name": ["Freedonia", "Freetown"], "alias": ["Sylvania", None]})
+    kb = index(facts=facts, names=names)
+    assert kb.facts("Q2").facts[0].object.id == "7"
+    assert (kb.entity("Q1").aliases, kb.entity("Q2").aliases) == (("Sylvania",), ())
+
+
+def test_columns_name_those_of_a_frame(index: Index) -> None:
+    facts = pa.table({"a": ["Q1"], "b": ["capital"], "c": ["Q2"]})
+    kb = index(facts=facts, names=NAMES, columns={"subject": "a", "relation": "b", "object": "c"})
+    assert kb.facts("Q1").total == 1
+
+
+def test_counts_redirects_and_names_of_relations_are_taken(index: Index) -> None:
+    kb = index(
+        facts=FACTS,
+        names=[*NAMES, ("Q2", "Freedonia")],
+        counts=[("Freedonia", "Q2", 9), ("Q1", 2), ("Freedonia", "Q1", 1)],
+        redirects=[("Q9", "Q1")],
+        relations=[("capital", "seat of government")],
+    )
+    assert kb.lookup("Freedonia").matches[0].id == "Q2"
+    assert kb.entity("Q9").id == "Q1"
+    assert kb.facts("Q1").facts[0].relation.name == "seat of government"
+
+
+def test_a_second_build_of_the_same_rows_does_nothing(index: Index, tmp_path: Path) -> None:
+    index(facts=FACTS, names=NAMES)
+    before = (tmp_path / "x.kb").stat().st_ino
+    index(facts=FACTS, names=NAMES)
+    assert (tmp_path / "x.kb").stat().st_ino == before
+    index(facts=FACTS, names=NAMES, force=True)
+    assert (tmp_path / "x.kb").stat().st_ino != before
+
+
+def test_sources_are_called_what_they_are(index: Index) -> None:
+    kb = index(facts=FACTS, names=NAMES)
+    assert [source.path for source in kb.kb.manifest.sources] == ["facts given in Python", "names given in Python"]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"facts": [("Q1", "r")]}, "facts: row 1 is"),
+        ({"facts": [*FACTS, "Q1 r Q2"]}, "facts: row 3 is 'Q1 r Q2', expected subject, relation, object"),
+        ({"facts": [(object(), "r", "Q2")]}, "facts: row 1 is"),
+        ({"facts": 7}, "facts: expected paths, a data frame or rows, found 7"),
+        ({"facts": None}, "facts: expected paths"),
+        ({"rdf": [("a", "b", "c")]}, "rdf: expected paths"),
+        ({"types": TYPES}, "give at least one of facts, names and rdf"),
+        ({}, "give at least one of facts, names and rdf"),
+    ],
+)
+def test_what_is_no_source_is_refused_in_one_sentence(index: Index, given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadArgument) as caught:
+        index(**given)
+    assert problem in str(caught.value)
+
+
+def test_a_bad_row_is_named_by_its_number(index: Index) -> None:
+    with pytest.raises(TooManyBadLines, match="facts given in Python:2"):
+        index(facts=[FACTS[0], ("Q1", "", "Q2")], names=NAMES)

@@ -1,0 +1,58 @@
+"""Tables of results: a row for each candidate, and none lost for which nothing was found."""
+
+from typing import Any
+
+import pytest
+
+import kbtools
+from kbtools.answering import Answerer
+from kbtools.errors import BadArgument, MissingDependency
+from kbtools.frames import load
+
+
+def test_results_become_an_arrow_table_with_a_row_a_candidate(sample_memory: Answerer) -> None:
+    results = list(sample_memory.query_many(["who wrote it", "zebra crossing"], top=2))
+    table = kbtools.to_arrow(iter(results))
+    assert table.column("question").to_pylist() == ["who wrote it", "who wrote it", "zebra crossing"]
+    assert table.column("place").to_pylist() == [1, 2, None]
+    assert table.column("answers").to_pylist() == [["m.0jt90f5"], [], []]
+
+
+def test_look_ups_links_facts_and_entities_become_tables(sample_memory: Answerer) -> None:
+    lookup = kbtools.to_arrow(sample_memory.lookup_many(["Paris", "zqxjkv"]))
+    assert lookup.column("text").to_pylist() == ["Paris"] * 3 + ["zqxjkv"]
+    assert lookup.column("score").to_pylist()[-1] is None
+    link = kbtools.to_arrow(sample_memory.link("J. K. Rowling lives in Edinburgh"))
+    assert link.column("id").to_pylist() == ["m.042xh", "m.02m77"]
+    facts = kbtools.to_arrow(sample_memory.facts("m.078ffw"))
+    assert facts.column("object_name").to_pylist() == ["J. K. Rowling", "Human"]
+    entity = kbtools.to_arrow([sample_memory.entity("m.078ffw")])
+    assert entity.column("aliases").to_pylist() == [["The Boy Who Lived"]]
+
+
+def test_a_data_frame_has_whole_numbers_where_a_value_lacks(sample_memory: Answerer) -> None:
+    pytest.importorskip("pandas", reason="pip install pandas")
+    frame = kbtools.to_frame(sample_memory.lookup_many(["Paris", "zqxjkv"], limit=1))
+    assert list(frame["id"]) == ["m.05qtj", None]
+    assert str(frame["place"].dtype) == "Int64"
+    assert frame["score"].dtype == "float64"
+
+
+def test_no_results_are_an_empty_table() -> None:
+    assert kbtools.to_arrow([]).num_rows == 0
+
+
+@pytest.mark.parametrize("results", [["text"], [7], "text"])
+def test_what_has_no_table_is_refused(results: Any) -> None:
+    with pytest.raises(BadArgument, match="a table is of results of one kind"):
+        kbtools.to_arrow(results)
+
+
+def test_results_of_several_kinds_are_refused(sample_memory: Answerer) -> None:
+    with pytest.raises(BadArgument, match="found Entity, LookupResult"):
+        kbtools.to_arrow([sample_memory.lookup("Paris"), sample_memory.entity("m.078ffw")])
+
+
+def test_a_library_that_is_not_there_is_named_with_its_cure() -> None:
+    with pytest.raises(MissingDependency, match="tables need nolibrary; install it with pip install nolibrary"):
+        load("nolibrary")
