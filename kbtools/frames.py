@@ -133,7 +133,7 @@ def gather_columns(
 
 
 def load(module: str) -> ModuleType:
-    """Import what makes tables; raise MissingDependency where it is not installed."""
+    """Import what makes tables; raise MissingDependency where it is not there."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
