@@ -1,4 +1,4 @@
-"""kbtools check: whether the files of a knowledge base are as its build wrote them."""
+"""kbtools check: compare the files of a knowledge base with what its build wrote."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""kbtools compare: which pruner and which scorers, and by how much."""
+"""kbtools compare: measure pruners and scorers against each other."""
 
 import sys
 from pathlib import Path
@@ -27,6 +27,7 @@ def shown(quiet: bool) -> StageProgress:
             return
         if sys.stderr.isatty():
             overwrite(f"{stage}: {done:,} of {total:,}", last=done >= total)
+        # In a log a stage is one line, at its beginning.
         elif stage not in begun:
             begun.add(stage)
             echo(f"{stage}: {total:,} questions", err=True)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from kbtools.answering import Answerer, models_folder, open_kb
-from kbtools.cli.options import EMBEDDED, Command, chosen_backend
+from kbtools.cli.options import EMBEDDED, FILE, Command, chosen_backend, take_options
 from kbtools.entry_points import BACKENDS, load_class
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster
 
 OPTIONS = ("user", "password_file", "api_key_file", "ca_file", "client_cert", "client_key", "timeout")
-FILE = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +79,7 @@ def connection_options(command: Command, *, default: str | None, help: str) -> C
                 raise click.UsageError("the --elasticsearch-... options need --elasticsearch")
             return command(*args, elasticsearch=None, **kwargs)
         is_url = elasticsearch.startswith(("http://", "https://"))
+        # A URL with a user in it, or `user:password@host` without its scheme.
         if "@" in elasticsearch and (is_url or " " not in elasticsearch):
             raise click.UsageError(
                 "no password on the command line, where others can read it: set KBTOOLS_ELASTICSEARCH_PASSWORD, or "
@@ -116,9 +116,7 @@ def connection_options(command: Command, *, default: str | None, help: str) -> C
         click.option("--elasticsearch-client-key", type=FILE, help="Key of the client certificate."),
         click.option("--elasticsearch-timeout", type=float, help="Seconds that a request may take, 30 if not given."),
     ]
-    for option in reversed(options):
-        gathered = option(gathered)
-    return cast(Command, gathered)
+    return cast(Command, take_options(gathered, options))
 
 
 def text_of(value: object) -> str | None:

@@ -12,6 +12,7 @@ from kbtools.cli import index_vectors
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import check_target, load_folder
+from kbtools.cli.options import FILE
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.build import build
 from kbtools.indexers.readers.batches import SourceKind
@@ -19,8 +20,6 @@ from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source
 from kbtools.kb.manifest_report import counts_report, skipped_report
 from kbtools.kb.table_heads import USUAL
-
-FILE = click.Path(path_type=Path)
 
 
 def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -41,9 +40,9 @@ def size(context: click.Context, option: click.Parameter, value: str) -> str:
     return value
 
 
-def added(usual: frozenset[str], given: tuple[str, ...]) -> frozenset[str]:
-    """Take the predicates given instead of the usual ones, if any are."""
-    return frozenset(given) or usual
+def predicates(usual: frozenset[str], named: tuple[str, ...]) -> frozenset[str]:
+    """Take the predicates that the command line names, if there are any, in place of the usual ones."""
+    return frozenset(named) or usual
 
 
 @contextmanager
@@ -151,15 +150,16 @@ def command(
     check_home(out, name, elasticsearch)
     if not facts and not names and not rdf:
         raise click.UsageError("give at least one --facts, --names or --rdf file")
+    # Before a build of hours, not after it.
     if elasticsearch and name:
         check_target(name, elasticsearch)
     usual = Predicates()
     options = ReadOptions(
         language=lang,
         predicates=Predicates(
-            name=added(usual.name, name_predicate),
-            alias=added(usual.alias, alias_predicate),
-            type=added(usual.type, type_predicate),
+            name=predicates(usual.name, name_predicate),
+            alias=predicates(usual.alias, alias_predicate),
+            type=predicates(usual.type, type_predicate),
         ),
         columns=columns_of(column),
         max_bad=max_bad,

@@ -1,4 +1,4 @@
-"""kbtools info: what a knowledge base holds, and how it was built."""
+"""kbtools info: the contents of a knowledge base, and its build."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -29,17 +29,17 @@ def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: E
             raise click.UsageError("give a folder, or --elasticsearch with --kb NAME")
         show_cluster(elasticsearch, name, as_json)
         return
-    found = path or (Path(name) if name else None)
-    if found is None:
+    folder = path or (Path(name) if name else None)
+    if folder is None:
         raise click.UsageError("give the folder of a knowledge base, or --elasticsearch")
-    kb = EmbeddedKB(found)
+    kb = EmbeddedKB(folder)
     manifest, vectors = kb.manifest, vectors_record(kb)
     if as_json:
         record = manifest_record(manifest) | {"vectors": vectors, "json_version": JSON_VERSION}
         echo_json(record)
         return
     size = size_text(sum(manifest.files.values()))
-    echo(f"{found}: built {manifest.built}, {size}, content {manifest.digest}")
+    echo(f"{folder}: built {manifest.built}, {size}, content {manifest.digest}")
     show_manifest(manifest)
     for file, length in sorted(manifest.files.items(), key=lambda entry: -entry[1])[:8]:
         echo(f"file {file}: {size_text(length)}")
@@ -50,7 +50,7 @@ def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: E
 
 
 def vectors_record(kb: EmbeddedKB) -> dict[str, Any] | None:
-    """Tell what is known of the vectors beside a knowledge base; nothing where there are none."""
+    """Give the facts of the vectors beside a knowledge base; nothing where there are none."""
     try:
         record = read_vectors_record(kb.path, kb.manifest)
     except VectorsMissing:

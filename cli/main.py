@@ -71,6 +71,7 @@ class LazyGroup(click.Group):
                 return super().invoke(ctx)
         except BrokenPipeError:  # whoever read the output has had enough; click ends quietly
             raise
+        # A path that cannot be read is the user's to mend, like an error of our own; others are ours, with a traceback.
         except (KBToolsError, OSError) as error:
             if ctx.params["debug"]:
                 raise
@@ -92,6 +93,7 @@ def main(debug: bool, verbose: bool) -> None:
     """Answer questions over a knowledge base: index it, prune, rank, answer."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
+            # A terminal that cannot show a name shows its escapes, where Python would stop with an error.
             stream.reconfigure(errors="backslashreplace")
     if verbose:
         import logging

@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,13 +9,23 @@ import click
 from kbtools.pruning.pruners import DEFAULT
 
 Command = TypeVar("Command", bound=Callable[..., object])
+Decorator = Callable[[Any], Any]
 
+FILE = click.Path(path_type=Path)
 
 EMBEDDED = "embedded"
 """The backend of the folders that kbtools index makes."""
 
 BACKEND = "kbtools.backend"
 """The key of `--backend` in the context of a command, where what opens knowledge bases finds it."""
+
+
+def take_options(command: Command, options: Sequence[Decorator]) -> Command:
+    """Give a command several options, which its help lists in this order."""
+    # As decorators stand above a function: the last of them is put on first.
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def kb_option(command: Command) -> Command:
@@ -29,7 +39,7 @@ def kb_option_if(required: bool) -> Callable[[Command], Command]:
         "--kb",
         "path",
         required=required,
-        type=click.Path(path_type=Path),
+        type=FILE,
         envvar="KBTOOLS_KB",
         show_envvar=True,
         help="The knowledge base: a folder that kbtools index made, or with --elasticsearch its name there.",
@@ -62,7 +72,7 @@ class Between(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
-        if number != number:
+        if number != number:  # NaN, which every comparison with the limits lets pass
             self.fail(f"{value} is no number", param, ctx)
         return number
 
@@ -76,7 +86,7 @@ def models_option(command: Command) -> Command:
     """Take the folder of trained models."""
     return click.option(
         "--models",
-        type=click.Path(path_type=Path),
+        type=FILE,
         envvar="KBTOOLS_MODELS",
         show_envvar=True,
         help="The folder of trained models: what kbtools train made.",

@@ -38,14 +38,14 @@ def stoppable() -> Iterator[None]:
     before = {number: signal.signal(number, stop) for number in signals}
     unwound = threading.Event()
     hearing, telling = socket.socketpair()
-    telling.setblocking(False)
-    told_before = signal.set_wakeup_fd(telling.fileno(), warn_on_full_buffer=False)
+    telling.setblocking(False)  # as `set_wakeup_fd` demands, from inside a signal
+    wakeup_before = signal.set_wakeup_fd(telling.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=end_anyway, daemon=True).start()
     try:
         yield
     finally:
         unwound.set()
-        signal.set_wakeup_fd(told_before)
+        signal.set_wakeup_fd(wakeup_before)
         for number, handler in before.items():
             signal.signal(number, handler)
         telling.close()

@@ -11,6 +11,7 @@ from kbtools.cli.options import json_option, kb_option
 from kbtools.records import Entity, Facts
 
 SHOWN = 20
+"""Facts of each direction: both fit on a screen."""
 
 
 def lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[str]:

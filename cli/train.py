@@ -12,8 +12,8 @@ import click
 from kbtools.answering import TAGGER
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import device_option, kb_option, pruning_option
-from kbtools.cli.training_options import FILE, config_option, read_changes, settings_options, training_options
+from kbtools.cli.options import FILE, device_option, kb_option, pruning_option
+from kbtools.cli.training_options import config_option, read_changes, settings_options, training_options
 from kbtools.cli.vector_options import ReadVectors, read_vectors_options
 from kbtools.ranking import models as parts
 from kbtools.scorers.profiles import PLANS, profile_settings
@@ -54,9 +54,9 @@ def command(
     changes = read_changes(config, {"seed": seed})
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
-    how: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "callbacks": callbacks()}
-    how["skip"] = partial(say, err=True)
-    for model in train_profile(kb, splits, profile=profile, models=models, **how):
+    options: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "callbacks": callbacks()}
+    options["skip"] = partial(say, err=True)
+    for model in train_profile(kb, splits, profile=profile, models=models, **options):
         show_trained(model)
     if rank() > 0:  # the first process of a launcher chooses for all
         return

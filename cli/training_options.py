@@ -4,18 +4,14 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from kbtools.cli.homes import elasticsearch_options
-from kbtools.cli.options import device_option, kb_option_if
+from kbtools.cli.options import FILE, Command, device_option, kb_option_if, take_options
 from kbtools.errors import BadSetting
 from kbtools.scorers.profiles import PROFILES
-
-Command = TypeVar("Command", bound=Callable[..., object])
-
-FILE = click.Path(path_type=Path)
 
 
 def training_options(*, required: bool) -> Callable[[Command], Command]:
@@ -36,13 +32,7 @@ def training_options(*, required: bool) -> Callable[[Command], Command]:
         config_option,
         device_option,
     ]
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+    return lambda command: take_options(command, options)
 
 
 def config_option(command: Command) -> Command:
@@ -52,23 +42,22 @@ def config_option(command: Command) -> Command:
 
 def settings_options(settings: Any) -> Callable[[Command], Command]:
     """Make an option of every setting; one that is not given keeps the value of the profile."""
-
-    def decorate(command: Command) -> Command:
-        for part in reversed(fields(settings)):
-            for setting in reversed(fields(getattr(settings, part.name))):
-                kind = type(setting.default)
-                name = setting.name.replace("_", "-")
-                spelling = f"--{name}/--no-{name}" if kind is bool else f"--{name}"
-                command = click.option(
-                    spelling,
-                    setting.name,
-                    default=None,
-                    type=None if kind is bool else kind,
-                    help=setting.metadata["help"],
-                )(command)
-        return command
-
-    return decorate
+    options = []
+    for setting in [setting for part in fields(settings) for setting in fields(getattr(settings, part.name))]:
+        kind = type(setting.default)
+        name = setting.name.replace("_", "-")
+        spelling = f"--{name}/--no-{name}" if kind is bool else f"--{name}"
+        # Without a default of its own, so that a value of the profile or of the file is not outranked.
+        options.append(
+            click.option(
+                spelling,
+                setting.name,
+                default=None,
+                type=None if kind is bool else kind,
+                help=setting.metadata["help"],
+            )
+        )
+    return lambda command: take_options(command, options)
 
 
 def read_changes(config: Path | None, options: dict[str, Any]) -> dict[str, Any]:

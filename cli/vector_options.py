@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from kbtools.cli.options import Command
+from kbtools.cli.options import FILE, Command, take_options
 from kbtools.kb.contract import KnowledgeBase
 
 if TYPE_CHECKING:
     from kbtools.scorers.vector_files import GivenVectors
 
 ReadVectors = Callable[[KnowledgeBase], "GivenVectors"]
-
-FILE = click.Path(path_type=Path)
 
 
 def read_vectors_options(command: Command) -> Command:
@@ -39,6 +37,4 @@ def read_vectors_options(command: Command) -> Command:
         click.option("--ids", type=FILE, help="The ids that the rows of --vectors belong to, one a line."),
         click.option("--pykeen", type=FILE, help="Vectors that PyKEEN trained: the folder of its save_to_directory."),
     ]
-    for option in reversed(options):
-        gathered = option(gathered)
-    return cast(Command, gathered)
+    return cast(Command, take_options(gathered, options))

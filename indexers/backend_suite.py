@@ -1,4 +1,4 @@
-"""The contract of backends: what one lists of a knowledge base, it must also find as the reference in memory does."""
+"""The contract of backends: all that one lists of a knowledge base, it finds as the reference in memory does."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -148,6 +148,7 @@ class Contract:
         return look_up(self.kb, forms) == look_up(self.reference, forms)
 
     def similar(self) -> bool:
+        # Longer than four letters, so that one left out keeps the similarity above the cutoff.
         names = [form for form in sorted(self.reference.normal_forms) if len(form) > 4][:MISSPELT]
         misspelt = [name[:2] + name[3:] for name in names]
         return [self.kb.similar(form) for form in misspelt] == [self.reference.similar(form) for form in misspelt]

@@ -304,14 +304,14 @@ def work_table(source: Source, kind: Kind) -> str:
 
 def check(folder: Path, manifest: Manifest) -> None:
     """Open what was written and compare it with what was counted."""
-    written = EmbeddedKB(folder, manifest=manifest)
-    found = {
-        "entities": len(written.entity_ids),
-        "facts": len(written.columns["fact.object"]),
-        "incoming facts": len(written.columns["incoming.subject"]),
-        "names": len(written.alias_texts),
+    kb = EmbeddedKB(folder, manifest=manifest)
+    counted = {
+        "entities": len(kb.entity_ids),
+        "facts": len(kb.columns["fact.object"]),
+        "incoming facts": len(kb.columns["incoming.subject"]),
+        "names": len(kb.alias_texts),
     }
-    expected = {kind: manifest.counts[kind.removeprefix("incoming ")].unique for kind in found}
-    found["forms"], expected["forms"] = len(written.forms), manifest.statistics["forms"]
-    if found != expected:
-        raise NothingBuilt(f"{folder}: wrote {found}, expected {expected}; the disk or the memory may be faulty")
+    expected = {kind: manifest.counts[kind.removeprefix("incoming ")].unique for kind in counted}
+    counted["forms"], expected["forms"] = len(kb.forms), manifest.statistics["forms"]
+    if counted != expected:
+        raise NothingBuilt(f"{folder}: wrote {counted}, expected {expected}; the disk or the memory may be faulty")

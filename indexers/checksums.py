@@ -1,4 +1,4 @@
-"""Files that are not as they were written, or that the system does not give: the sentence for each."""
+"""Damage of files: sentences for those that are not as they were written, or that the system does not give."""
 
 import errno
 import sys

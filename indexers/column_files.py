@@ -48,6 +48,7 @@ class StringWriter:
     def __init__(self, path: Path) -> None:
         self.bytes = ColumnWriter(path.with_name(path.name + ".utf8"), np.uint8)
         self.starts = ColumnWriter(path.with_name(path.name + ".starts"), np.uint64)
+        # One more start than strings: the end of the last is where another would start.
         self.starts.write(np.zeros(1))
 
     def write(self, strings: Iterable[str]) -> None:
@@ -118,6 +119,7 @@ def release_pages(folder: Path) -> None:
     inside = os.path.realpath(folder) + os.sep
     for line in MAPS.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
         fields = line.split(maxsplit=5)
+        # `r--s`: shared and read-only, as `map_file` maps; private pages of others would be lost.
         if len(fields) == 6 and fields[1].startswith("r--s") and fields[5].startswith(inside):
             start, end = (int(edge, 16) for edge in fields[0].split("-"))
             advise(start, end - start, DONTNEED)

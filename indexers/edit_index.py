@@ -102,6 +102,7 @@ def key_of(sums: Hashes, first: NDArray[np.int64], last: NDArray[np.int64], at: 
 
     `sums` are running sums of letters by powers; `first` and `last` are places among them, `at.first` those in a form.
     """
+    # The sum between two places, moved to the start of the powers: the same letters hash alike wherever they stand.
     hashed = (sums[last] - sums[first]) * INVERSE[at.first]
     hashed += SPREAD * (at.part * (LONGEST_NAME + 1) + at.length + 1).astype(np.uint64)
     hashed ^= hashed >> np.uint64(31)
@@ -117,6 +118,7 @@ def running_sums(letters: Letters) -> Hashes:
 
 def signatures_of(letters: Letters) -> Hashes:
     """Mark the pairs of letters of each form, one bit of 64 a pair: (forms,)."""
+    # For every form, for every letter and the one after it, the last with none: one bit.
     following = np.zeros_like(letters.codes)
     following[:-1] = letters.codes[1:]
     following[letters.starts + letters.lengths - 1] = 0

@@ -72,6 +72,7 @@ def gather(starts: NDArray[Any], values: NDArray[Any], rows: EntityRows) -> Grou
         raise IndexError("a run that begins behind its end, or ends behind the values")
     bounds = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(end - begin, out=bounds[1:])
+    # For every row, for every place of its run: the place, without a loop over the rows.
     positions = np.arange(bounds[-1]) + np.repeat(begin - bounds[:-1], end - begin)
     return Grouped(bounds, values[positions])
 
@@ -85,6 +86,7 @@ class EmbeddedKB(BackendDefaults):
     def __init__(self, path: str | Path, *, manifest: Manifest | None = None) -> None:
         """Open a folder; a build gives the manifest that it has yet to write."""
         self.path = Path(path)
+        # A build may put another folder in its place while the files are opened: then all of them are opened again.
         while True:
             before = folder_identity(self.path)
             try:
@@ -121,9 +123,9 @@ class EmbeddedKB(BackendDefaults):
 
     def close(self) -> None:
         """Let go of every file; others in this process that have the folder open keep what they share."""
-        kept = {"path": self.path, "manifest": self.manifest}
+        remaining = {"path": self.path, "manifest": self.manifest}
         vars(self).clear()
-        vars(self).update(kept)
+        vars(self).update(remaining)
 
     def explain(self, error: Exception) -> str:
         """Say which file is damaged where a look-up failed; nothing where all files are as they were written."""
@@ -203,9 +205,9 @@ class EmbeddedKB(BackendDefaults):
         objects = self.columns["fact.first_object"][pairs[0] : pairs[-1] + 1].astype(np.int64)
         subjects = np.repeat(np.arange(first, last), np.diff(pairs))
         relations = self.columns["fact.relation"][pairs[0] : pairs[-1]]
-        found = self.columns["fact.object"][objects[0] : objects[-1]]
+        targets = self.columns["fact.object"][objects[0] : objects[-1]]
         counts = np.diff(objects)
-        columns = (np.repeat(subjects, counts), np.repeat(relations, counts), found)
+        columns = (np.repeat(subjects, counts), np.repeat(relations, counts), targets)
         return np.stack(columns, axis=1).astype(np.int64)
 
     @explained

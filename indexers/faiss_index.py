@@ -171,6 +171,7 @@ class FaissVectors:
         if len(short):  # the clusters looked into, or the part of the graph, held too few
             cosines[short], places[short] = self.search_all(normalised(vectors[short]), limit)
         rows = self.rows[places]
+        # FAISS leaves ties in no order: by cosine, the highest first, then by row.
         order = np.lexsort((rows, -cosines), axis=1)
         return Neighbours(np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1))
 

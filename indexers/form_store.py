@@ -30,11 +30,15 @@ LONGEST_KEY, KEPT = 480, 400
 """LMDB keys hold 511 bytes: of a longer form the key keeps 400 and a hash."""
 
 KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
+"""The kind of a group in the upper four bits of its header, and the number of its entities in the others."""
+
 FORMS = tuple(Form)
 MAP_SIZE = 1 << 26
 """Bytes of address space that writing begins with: the map is doubled when it is full, since `ulimit -v` counts it."""
 
 WRITTEN_AT_ONCE = 500_000
+"""Pairs of one transaction, whose dirty pages lie in memory until it ends."""
+
 SCARCE = 1 << 20
 """Free bytes below which a disk is taken to be full."""
 
@@ -147,6 +151,7 @@ def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, bytes]
                 if current is not None:
                     yield current, np.array(value, dtype="<u4").tobytes()
                 current, value, last = form, [], None
+            # Rows come sorted, so that a group ends where another kind or spelling begins.
             if last != (kind, text):
                 last = (kind, text)
                 header = len(value)
@@ -172,6 +177,7 @@ class FormStore:
                 str(path), subdir=False, readonly=True, lock=False, max_dbs=2, readahead=False, create=False,
                 map_size=size,
             )  # fmt: skip
+            # A file that was cut short would end the process with a bus error where it is first read beyond its end.
             if (self.environment.info()["last_pgno"] + 1) * self.environment.stat()["psize"] > size:
                 raise lmdb.CorruptedError("it speaks of pages beyond its end")
             self.forms = self.environment.open_db(b"forms", create=False)

@@ -19,13 +19,18 @@ from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.normaliser import normal_form
 
 WRITER_BYTES = 160_000_000
+"""Memory of the writer, shared by its threads."""
+
 RECALLED = 100
+"""Names that are recalled by trigrams, to be rescored."""
+
 RAREST = 9
 """Trigrams that are searched for, the rarest of a form: all twenty of them take six times as long among 5.9 million
 names, and find the entity of one misspelling in a hundred more."""
 
 TRIGRAMS = "trigrams"
 KILLED = "writer was killed"
+"""Tantivy's words where one of its threads failed."""
 
 
 def schema() -> tantivy.Schema:
@@ -86,6 +91,7 @@ class FuzzyWriter:
         except ValueError as error:
             raise self.reason(error) from error
         for path in self.folder.iterdir():
+            # Tantivy writes for its user alone, and leaves its locks.
             if path.suffix == ".lock":
                 path.unlink()
             else:

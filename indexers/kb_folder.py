@@ -1,4 +1,4 @@
-"""The folder of a knowledge base: the files in it, which of them are ours, and what its manifest says."""
+"""The folder of a knowledge base: its files, the test for those that kbtools writes, and its manifest."""
 
 import os
 import re
@@ -66,7 +66,7 @@ def is_ours(path: Path) -> bool:
 def read_manifest(path: Path) -> Manifest:
     """Read what a knowledge base says of itself; raise KBMissing or KBUnusable."""
     try:
-        found = os.listdir(path)
+        names = os.listdir(path)
     except (FileNotFoundError, NotADirectoryError) as error:
         next_step = f"build it with kbtools index --out {path}"
         old = beside(path, "old")
@@ -78,7 +78,7 @@ def read_manifest(path: Path) -> Manifest:
         raise KBMissing(f"{path}: {problem}; {next_step}", path=str(path)) from error
     except OSError as error:
         raise KBUnusable(f"{path}: cannot be opened ({error.strerror}); check who may read it") from error
-    if MANIFEST not in found:
+    if MANIFEST not in names:
         raise KBMissing(
             f"{path}: not a knowledge base (it has no {MANIFEST}); name the folder that kbtools index --out made",
             path=str(path),

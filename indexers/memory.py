@@ -88,12 +88,12 @@ class MemoryKB(BackendDefaults):
         )
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
-        found = {}
+        matches = {}
         for form in forms:
             if form in self.forms:
                 groups = sorted(self.forms[form].items())
-                found[form] = [NameMatch(text, kind, as_rows(entities)) for (kind, text), entities in groups]
-        return found
+                matches[form] = [NameMatch(text, kind, as_rows(entities)) for (kind, text), entities in groups]
+        return matches
 
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
         if not form:
@@ -126,8 +126,8 @@ class MemoryKB(BackendDefaults):
 
     def types_of(self, entities: EntityRows) -> Grouped:
         order = {kind: row for row, kind in enumerate(self.types)}
-        found = [self.kinds.get(self.entity_ids[row], set()) for row in entities.tolist()]
-        return Grouped.of([sorted(order[kind] for kind in kinds) for kinds in found])
+        groups = [self.kinds.get(self.entity_ids[row], set()) for row in entities.tolist()]
+        return Grouped.of([sorted(order[kind] for kind in kinds) for kinds in groups])
 
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         counts = [sum(map(len, self.facts_of(row).values())) for row in entities.tolist()]

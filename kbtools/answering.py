@@ -40,6 +40,7 @@ POPULARITY = "popularity"
 TOGETHER = 64
 """Questions that are announced together: on a cluster their names are asked for in one request."""
 
+# Checked without torch, which takes seconds to import; whether the device is there, its network finds out.
 DEVICE = re.compile(r"cpu|cuda(:\d+)?|mps")
 
 

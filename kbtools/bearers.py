@@ -1,4 +1,4 @@
-"""Bearers of a name: who is linked by it, in the order of how well the name fits and how likely each is meant."""
+"""Bearers of a name, in the order of how well the name fits and how likely each is meant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,6 +72,7 @@ def rank_bearers(kb: KnowledgeBase, links: Sequence[Link], *, of_type: int | Non
     links = sorted(links, key=lambda link: (link.rung, -link.similarity))
     linked = np.repeat(np.arange(len(links)), [len(link.entities) for link in links])
     entities = np.concatenate([NOBODY, *(link.entities for link in links)])
+    # Links stand best first, so that the first place of an entity is its best link.
     entities, first = np.unique(entities, return_index=True)
     link_of = linked[first]
     if of_type is not None:
@@ -85,6 +86,7 @@ def rank_bearers(kb: KnowledgeBase, links: Sequence[Link], *, of_type: int | Non
     numbers = {form: number for number, form in enumerate(dict.fromkeys(forms))}
     group = np.array([numbers[form] for form in forms], dtype=np.int64)[link_of]
     prior = share_names(kb, entities, [form for _, form in numbers], group)
+    # The last key decides first: rung, then similarity, then prior, then row.
     order = np.lexsort((entities, -prior.values, -similarities, rungs))
     return Bearers(entities[order], [links[place] for place in link_of[order]], prior.at(order))
 

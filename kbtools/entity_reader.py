@@ -18,7 +18,7 @@ ANY_TOPIC = "m.01"
 
 
 class EntityReader:
-    """Reads entities of a knowledge base, and remembers the names of its types."""
+    """A reader of entities of a knowledge base, which remembers the names of its types."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb

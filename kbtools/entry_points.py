@@ -97,6 +97,7 @@ def load_plugin(group: str, name: str) -> object:
     if name not in offers:
         known = ", ".join(sorted(offers)) or "none installed"
         raise UnknownPlugin(f"no {KINDS[group]} {name!r}; known: {known}; or give it as module:Name", name=name)
+    # One distribution that is installed twice, editable and not, offers the same target twice.
     targets = {point.value for point in offers[name]}
     if len(targets) > 1:
         homes = " and ".join(sorted({point.dist.name if point.dist else point.value for point in offers[name]}))
@@ -118,7 +119,7 @@ def construct(name: str, make: Callable[[], Any]) -> Any:
         return make()
     except (KBToolsError, OSError, MemoryError):
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # a plugin that calls sys.exit must not end the program in silence
         raise BrokenPlugin(f"plugin {name!r} cannot be made: {error!r}", name=name) from error
 
 

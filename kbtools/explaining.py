@@ -97,7 +97,7 @@ def explain_candidate(candidate: Candidate) -> str:
 
 
 def explain_result(result: Result) -> str:
-    """Explain what holds for the whole result: how it was pruned and scored, and what a tie means."""
+    """Explain the whole result: its pruner and scorer, namesakes among its subjects, and ties."""
     lines = [f"pruned by {result.pruning}, relations scored by {result.scorer}"]
     subjects_of: dict[str, dict[str, None]] = {}
     for candidate in result.candidates:

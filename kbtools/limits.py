@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 from kbtools.errors import BadArgument
 
 TOP = 10
+"""Candidates of a result that fit on a screen with their scores."""
+
 ANSWERS = 20
+"""Answers of a result: the winner of a broad question has thousands of objects."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +29,7 @@ class Calibration:
 
 def read_limit(limit: int | None, name: str) -> int | None:
     """Check a limit, 0 and None give all, which None stands for; raise BadArgument for what is no limit."""
+    # True is an int to Python, and no limit.
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise BadArgument(f"{name} is a whole number, 0 for all, found {limit!r}", name=name)
     return limit or None

@@ -9,7 +9,7 @@ from kbtools.text.rungs import Rung
 
 
 class NameLookup:
-    """Finds the entities that a name may mean, and writes them out."""
+    """A finder of the entities that a name may mean, which writes them out."""
 
     def __init__(self, reader: EntityReader) -> None:
         self.kb = reader.kb

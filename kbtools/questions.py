@@ -101,6 +101,7 @@ def read_gold(path: Path, kb: "KnowledgeBase") -> list[AnnotatedQuestion]:
 def spell_entities(kb: "KnowledgeBase", spellings: Iterable[str]) -> dict[str, str]:
     """Give the id of the knowledge base for each spelling that has one."""
     ids = sorted(spellings)
+    # As they are spelt first, then the other spellings of all the rest: two look-ups, whatever the number of ids.
     rows = dict(zip(ids, kb.rows(ids), strict=True))
     others = {spelling: other_spellings(spelling) for spelling, row in rows.items() if row is None}
     candidates = sorted({other for spelt in others.values() for other in spelt})

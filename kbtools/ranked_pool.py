@@ -1,4 +1,4 @@
-"""A question with its ranked pool, and how candidates and answers are written out of it."""
+"""A question with its ranked pool, out of which candidates and answers are written."""
 
 from dataclasses import dataclass
 

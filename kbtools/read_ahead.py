@@ -30,6 +30,7 @@ class Ahead(Iterator[list[T]]):
         last: BaseException | None = None
         try:
             for item in items:
+                # In a tuple, so that an item is told from an error and from the end.
                 self.queue.put((item,))
                 if self.stopped.is_set():
                     return

@@ -8,7 +8,7 @@ from kbtools.results import JSON_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What each of these records can do."""
+    """The methods of each of these records."""
 
     def to_dict(self) -> dict[str, Any]:
         """Give the record as JSON types."""

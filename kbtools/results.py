@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
 JSON_VERSION = 2
+"""Rises when a field of docs/json.md goes, or means something else; new fields leave it."""
 
 
 class FrozenDict(dict[str, float]):
@@ -47,6 +48,7 @@ class Candidate:
     parts: Mapping[str, float]
 
     def __post_init__(self) -> None:
+        # A frozen dataclass sets no attribute otherwise.
         object.__setattr__(self, "parts", FrozenDict(self.parts))
 
 

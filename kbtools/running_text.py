@@ -23,6 +23,7 @@ THRESHOLD = 0.25
 """Score from which a mention is linked."""
 
 CANDIDATES = 5
+"""Candidates of a mention that are given unless told otherwise."""
 
 LONGEST_MENTION = 12
 """Words of a mention in running text: longer names are whole sentences, and each length costs a look-up a word."""
@@ -35,17 +36,17 @@ SENTENCE_END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s++(?=[^\W_a-z]|[\"'“‘(\[])|[。！？]|\n\s*\n",
 )
 UNFINISHED = re.compile(r"(?:^|[\s.(])(?:\w|mr|mrs|ms|dr|st|jr|sr|vs|no|vol|gen|col|lt|prof|inc|ltd|co)\.$", re.I)
-"""What a full stop belongs to where it ends no sentence: initials and abbreviations, `J. K. Rowling`, `St. Louis`."""
+"""The words before a full stop that ends no sentence: initials and abbreviations, `J. K. Rowling`, `St. Louis`."""
 
 HALF = 2.0
 """Rarity, a logarithm, at which words are as likely a name as not, all else agreeing."""
 
 PROPER, UNCASED, INITIAL, PHRASE, WORD, OTHER_CASE = 1.0, 0.7, 0.6, 0.6, 0.3, 0.25
-"""How likely words are meant as a name: with a capital inside a sentence, in a text without any capital, with one only
+"""The likelihood of words as a name: with a capital inside a sentence, in a text without any capital, with one only
 at the start of a sentence, several in lower case as the name is, a single one, and in another case than the name."""
 
 LOOSER = 0.05
-"""What each rung below an equal case takes from that."""
+"""The loss of that by each rung below an equal case."""
 
 
 def split_sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -71,7 +72,7 @@ def sentence_ends(text: str) -> Iterator[int]:
 
 
 class TextLinker:
-    """Finds the mentions of running text by the n-grams, strict links and rarities of the pruners."""
+    """A finder of the mentions of running text, by the n-grams, strict links and rarities of the pruners."""
 
     def __init__(self, names: NameLookup) -> None:
         self.kb = names.kb

@@ -56,6 +56,7 @@ def relation_path(subject: str, relation: str) -> str:
     if ABSOLUTE.match(relation):
         return iri(relation)
     if TOPIC.fullmatch(subject) and FREEBASE_RELATION.fullmatch(relation):
+        # A path of two steps, `a/b`, through the mediator that stands between.
         return "/".join(iri(FREEBASE_NAMESPACE + step) for step in relation.split(".."))
     if re.fullmatch(r"Q\d+", subject) and re.fullmatch(r"P\d+", relation):
         return iri(WIKIDATA_DIRECT + relation)

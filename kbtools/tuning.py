@@ -82,6 +82,7 @@ def choose_weights(accuracy: Callable[[Weights], float], *, subject: bool) -> We
             for value in GRID[name]:
                 weights = replace(best, **{name: value})
                 share = accuracy(weights)
+                # Only a higher accuracy moves a weight, so that the defaults win where nothing tells values apart.
                 if share > highest:
                     best, highest = weights, share
         if highest == before:

@@ -1,9 +1,10 @@
 """Columns of a table as record batches: ids made canonical and odd rows set apart, all rows of a block at once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch
 from kbtools.indexers.readers.table_columns import OPTIONAL, PROPERTIES, TEXTS, TableColumns
@@ -14,6 +15,33 @@ REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
 
 LISTED = r"^\[.*\]$|\S\|\S"
 """Cells that look like lists."""
+
+
+def parse_cells(
+    text: bytes,
+    heads: Sequence[str],
+    *,
+    delimiter: str,
+    quotes: bool = False,
+    on_ragged: Callable[[pyarrow.csv.InvalidRow], str] | None = None,
+) -> pa.Table | None:
+    """Divide whole rows into columns of text; nothing if Arrow cannot, as for a row of another length."""
+    try:
+        return pyarrow.csv.read_csv(
+            pa.BufferReader(text),
+            # One block, so that the numbers of rows count from its start.
+            read_options=pyarrow.csv.ReadOptions(column_names=heads, use_threads=False, block_size=len(text) + 1),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=delimiter, quote_char='"' if quotes else False, double_quote=quotes, escape_char=False,
+                newlines_in_values=quotes, ignore_empty_lines=False, invalid_row_handler=on_ragged,
+            ),
+            # Text in every column, where Arrow would guess numbers and dates.
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(heads, pa.string()), strings_can_be_null=False
+            ),
+        )  # fmt: skip
+    except pa.ArrowInvalid:
+        return None
 
 
 def read_columns(
@@ -42,6 +70,7 @@ def read_columns(
         elif not table.lists_noted and name not in ("entity", "subject", "relation"):
             note_lists(table, name, values[name], line)
     if "name" in table.names:
+        # A row of names has a name or an alias: the lengths of both together are not zero.
         odd = pc.or_(
             odd, pc.equal(pc.add(pc.binary_length(values["name"]), pc.binary_length(values.get("alias", empty))), 0)
         )
@@ -62,6 +91,7 @@ def lay_out(kind: Kind, values: Mapping[str, pa.Array], line: int) -> list[Recor
     for name, rank in (("name", 0), ("alias", ALIAS)):
         filled = pc.not_equal(values[name], "")
         texts, entities = values[name].filter(filled), values["entity"].filter(filled)
+        # The same rank in every row, made by Arrow.
         ranks = pa.array([rank], pa.uint8()).take(pa.array([0] * len(texts), pa.int64()))
         batches.append(RecordBatch("names", pa.Table.from_arrays([entities, ranks, texts], schema=schema), line))
     return batches
@@ -85,6 +115,7 @@ def canonical_column(column: pa.Array, beside: pa.Array | None) -> pa.Array:
     if beside is None:
         return column
     property_of_topic = pc.and_(pc.starts_with(column, "/"), pc.match_substring_regex(beside, f"^({TOPIC.pattern})$"))
+    # Any id of Freebase says the same of the properties beside it.
     return respell(column, property_of_topic, "m.0abc")
 
 

@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch, Rows
-from kbtools.indexers.readers.column_batches import read_columns
+from kbtools.indexers.readers.column_batches import parse_cells, read_columns
 from kbtools.indexers.readers.lines import BOM, Block, lines_of
 from kbtools.indexers.readers.quoted_rows import (
     LONGEST_CELL,
@@ -78,6 +78,7 @@ class DelimitedReader:
         text = block.text.replace(b"\r\n", b"\n")
         end = self.end_of_rows(text, last=last)
         parsed = None if end is None else self.in_columns(text[:end])
+        # Where cells span lines, the number of a row is not that of its line: then nobody could say where a row is.
         if end is None or parsed is None or (parsed.spanning and parsed.ragged):
             return self.by_rows(block, last=last)
         columns = {name: parsed.columns.column(place).combine_chunks() for name, place in self.places.items()}
@@ -87,6 +88,7 @@ class DelimitedReader:
         lines = text[:end].count(b"\n")
         self.skips.lines += lines - len(odd) - len(parsed.ragged)
         if odd or parsed.ragged:
+            # `odd` counts the rows that Arrow gave; the lines that it left out stand between them.
             whole = np.setdiff1d(np.arange(lines), parsed.ragged)[odd].tolist() + parsed.ragged
             split = text[:end].split(b"\n")
             batches += self.odd_rows([(block.first_line + line, split[line]) for line in sorted(whole)])
@@ -131,11 +133,13 @@ class DelimitedReader:
 
     def end_of_rows(self, text: bytes, *, last: bool) -> int | None:
         """Find the end of the last whole row; nothing if the block is not clean, or not to be told."""
+        # Arrow would keep, or cut at, what the line reader counts as bad.
         if b"\0" in text or b"\r" in text or BOM in text or not is_utf_8(text):
             return None
         if b'"' not in text or last:
             return len(text)
         if self.divider == "\t":
+            # Only the last line may begin a cell that goes on in the next block.
             end = text.rfind(b"\n", 0, -1) + 1
             return None if begins_cell(text[text.rfind(b"\n", 0, end - 1) + 1 : end].decode(errors="replace")) else end
         return last_row_end(text, self.divider)
@@ -152,21 +156,12 @@ class DelimitedReader:
             ragged.append(row.number - 1)
             return "skip"
 
+        # Numbered, since Arrow takes no two columns of one name.
         heads = [f"{place} {head}" for place, head in enumerate(self.header)]
-        try:
-            columns = pyarrow.csv.read_csv(
-                pa.BufferReader(text),
-                read_options=pyarrow.csv.ReadOptions(column_names=heads, use_threads=False, block_size=len(text) + 1),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self.divider, quote_char='"' if quotes else False, double_quote=quotes, escape_char=False,
-                    newlines_in_values=quotes, ignore_empty_lines=False, invalid_row_handler=leave_out,
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=dict.fromkeys(heads, pa.string()), strings_can_be_null=False
-                ),
-            )  # fmt: skip
-        except pa.ArrowInvalid:
+        columns = parse_cells(text, heads, delimiter=self.divider, quotes=quotes, on_ragged=leave_out)
+        if columns is None:
             return None
+        # The csv module, which reads odd rows, refuses longer cells: both must refuse the same ones.
         if not tabs and any(
             pc.max(pc.binary_length(column)).as_py() > csv.field_size_limit()
             for column in columns.columns

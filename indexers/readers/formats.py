@@ -36,6 +36,7 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
     """Name the reader of a file, from its suffix or from the first of its opening lines that tells."""
     content = ((number, line) for number, line in lines_of(first) if line.strip() and not line.startswith(b"#"))
     opening = list(islice(content, OPENING))
+    # Before any suffix is believed: Turtle named .nt is still Turtle.
     if opening:
         refuse_foreign(path, *opening[0])
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
@@ -49,6 +50,7 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
         for name, reader in sniffers:
             if not reader.sniff(line, kind):
                 continue
+            # A line of names or types has four columns, so that it would pass for a fact of three and a dot.
             if name == "release" and kind == "facts" and line.startswith(b"<fb:"):
                 raise WrongFormat(
                     f"{path}:{number}: found {shorten(line.decode(errors='replace'))}, which names or types an entity, "

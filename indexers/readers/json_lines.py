@@ -6,7 +6,6 @@ give the same rows.
 
 import json
 from collections.abc import Iterable, Iterator
-from math import isfinite
 from typing import Any, ClassVar, NoReturn
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from kbtools.indexers.readers.column_batches import read_columns
 from kbtools.indexers.readers.lines import BOM, Block, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.table_columns import TableColumns
+from kbtools.indexers.readers.table_columns import TableColumns, plain_text
 
 
 class JSONLinesReader:
@@ -74,7 +73,7 @@ class JSONLinesReader:
             if heads:
                 column = [record.get(heads[0], "") for record in records]
                 if set(map(type, column)) != {str}:
-                    column = [plain_text(value) for value in column]
+                    column = ["" if value is None else plain_text(value) for value in column]
                 try:
                     columns[name] = pa.array(column, pa.string())
                 except UnicodeEncodeError:
@@ -104,9 +103,11 @@ class JSONLinesReader:
 def parse_block(text: bytes) -> list[dict[str, Any]] | None:
     """Parse a block at once; nothing unless every line of it is one object, as far as can be told."""
     lines = text.count(b"\n")
+    # Each line begins with a brace, and nothing in it would be text of another kind once it is parsed.
     if text.count(b"\n{") + text.startswith(b"{") != lines or b"\\u0000" in text or b"\r" in text or BOM in text:
         return None
     try:
+        # One array of all lines: one call of the parser, which is what a line each would cost most.
         records = DECODER.decode("[" + text.decode().rstrip("\n").replace("\n", ",") + "]")
     except (ValueError, RecursionError):
         return None
@@ -117,19 +118,6 @@ def mixed(records: list[dict[str, Any]]) -> bool:
     """Tell whether some records have other fields than the first."""
     first = records[0].keys()
     return any(record.keys() != first for record in records)
-
-
-def plain_text(value: object) -> str | None:
-    """Write a number as text; nothing stands for what takes a closer look."""
-    if isinstance(value, str):
-        return value
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | None)
-        or (isinstance(value, float) and not isfinite(value))
-    ):
-        return None
-    return "" if value is None else str(value)
 
 
 def refuse_constant(constant: str) -> NoReturn:

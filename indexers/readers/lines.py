@@ -7,6 +7,7 @@ from kbtools.indexers.readers.batches import Rows
 from kbtools.indexers.readers.skips import Skips
 
 BOM = b"\xef\xbb\xbf"
+"""The mark that Windows puts before UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.ids import canonical_id
 
+# Oxigraph counts lines from the start of what it parses, which is our line: its words of the place are left out.
 PLACE = re.compile(r"^Parser error (?:at|between) .*?: | \(.*, line \d+\)$", re.DOTALL)
 FREEBASE_TYPE = "type.object.type"
 """The one predicate of types that is no relation too: every topic of Freebase has dozens, and its release none."""
@@ -101,6 +102,7 @@ class NTriplesReader:
         else:
             if relation in self.types and not literal:
                 rows.types.append((entity, value))
+            # A type is a fact too, `what is an instance of novel`, but for Freebase's.
             if literal or relation not in self.types or relation != FREEBASE_TYPE:
                 rows.facts.append((entity, relation, value))
         rows.mark(number)

@@ -51,6 +51,7 @@ def read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow:
         return literal
     if place + 1 == len(lines):
         return replace(literal, open=True)
+    # Two lines that are whole rows by themselves stay two, whatever quotes they begin with.
     if len(literal.cells) == width and lines[place + 1][1].count(b"\t") + 1 == width:
         return literal
     quoted = read_quoted_row(lines, place, separator="\t")
@@ -94,6 +95,7 @@ def unquote_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pc.any(quoted).as_py():
         return column
     inner = pc.utf8_slice_codeunits(column, 1, -1)
+    # What is left of a quote once all doubled ones are gone is single: then the cell is no quoted one.
     whole = pc.and_(quoted, pc.invert(pc.match_substring(pc.replace_substring(inner, '""', ""), '"')))
     return pc.if_else(whole, pc.replace_substring(inner, '""', '"'), column)
 
@@ -104,6 +106,7 @@ def last_row_end(text: bytes, separator: str) -> int | None:
     Stands for a parser with two states, outside and inside of quotes, over runs of quotes: outside a run must begin
     its cell, and opens it if it is odd; inside an odd run closes the cell, and must end it.
     """
+    # With a line end before it, the first cell begins like any other.
     data = np.frombuffer(b"\n" + text, dtype=np.uint8)
     quotes = np.flatnonzero(data == ord('"'))
     newlines = np.flatnonzero(data == ord("\n"))[1:]

@@ -122,6 +122,7 @@ class Reading:
         """Yield the rows of the wanted kind; raise TooManyBadLines at the end of a source with too many."""
         meter = Meter()
         blocks = read_blocks(self.source.path, digest=meter, block=self.block)
+        # The first block tells the format; it is read once, and goes to the reader with the rest.
         first = next(blocks)
         name = self.options.format or find_format(self.source.path, self.source.kind, first)
         make = load_class(READERS, name)
@@ -133,6 +134,7 @@ class Reading:
                 kind = f"{batch.kind} in a file of {self.source.kind}"
                 example = str(batch.table.slice(0, 1).to_pylist()[0])
                 self.skips.add(kind, line=batch.line, text=example, bad=False, count=batch.table.num_rows)
+        # Only at the end: the share of bad lines is one of the whole file.
         self.skips.check()
         self.digest = meter.hexdigest()
 

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, SourceKind, flaw
+from kbtools.indexers.readers.column_batches import parse_cells
 from kbtools.indexers.readers.labels import Languages, keep_name
 from kbtools.indexers.readers.lines import BOM, Block, LineReader, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
@@ -22,6 +22,8 @@ from kbtools.kb.table_heads import is_header
 
 PREFIX = b"www.freebase.com/"
 DOTS = bytes.maketrans(b"/", b".")
+"""Freebase's ids in links, `m/0abc`, are `m.0abc` everywhere else."""
+
 NAME_PREDICATES = {"type.object.name": 0, "common.topic.alias": ALIAS}
 """Predicates of names, each with the rank of what it gives."""
 
@@ -75,24 +77,7 @@ def parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
     lines = text.count(b"\n")
     if text.count(b"\t") != lines * (columns - 1) or b"\0" in text or b"\r" in text or text.startswith(BOM):
         return None
-    try:
-        return pyarrow.csv.read_csv(
-            pa.BufferReader(text),
-            read_options=pyarrow.csv.ReadOptions(
-                column_names=[str(column) for column in range(columns)], use_threads=False, block_size=len(text) + 1
-            ),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter="\t", quote_char=False, double_quote=False, escape_char=False, ignore_empty_lines=False
-            ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types={str(column): pa.string() for column in range(columns)}, strings_can_be_null=False
-            ),
-        )
-    except pa.ArrowInvalid:
-        return None
-
-
-# --- facts
+    return parse_cells(text, [str(column) for column in range(columns)], delimiter="\t")
 
 
 def fact_reader(separator: str | None = None) -> LineReader:
@@ -136,11 +121,13 @@ def divide(objects: str, separator: str | None) -> list[str]:
 
 def facts_in_columns(block: Block) -> RecordBatch | None:
     """Read a clean block of facts at once; nothing if a line of it needs a closer look."""
+    # Stands for: every field begins with the prefix, and the prefix stands nowhere else.
     text = b"\n" + block.text
     starts = (b"\t", b" ", b"\n")
     fields = sum(text.count(start) for start in starts) - 1
     if fields != text.count(PREFIX) or fields != sum(text.count(start + PREFIX) for start in starts):
         return None
+    # What `canonical_id` does to each id, done to the bytes of the block: no prefix, and dots for slashes.
     text = text[1:].replace(PREFIX, b"").translate(DOTS)
     if b" \n" in text or b"\t " in text or b" \t" in text or b"  " in text:
         return None
@@ -149,13 +136,11 @@ def facts_in_columns(block: Block) -> RecordBatch | None:
         return None
     if any(pc.any(pc.match_substring(table.column(side), " ")).as_py() for side in (0, 1)):
         return None
+    # For every line, for every object of it: one row, with the subject and the relation of the line.
     lists = pc.split_pattern(table.column(2).combine_chunks(), " ")
     parents = pc.list_parent_indices(lists)
     columns = [table.column(0).take(parents), table.column(1).take(parents), pc.list_flatten(lists)]
     return RecordBatch("facts", pa.Table.from_arrays(columns, schema=SCHEMAS["facts"]), block.first_line)
-
-
-# --- names and types
 
 
 def statement_reader(language: str) -> LineReader:
@@ -221,6 +206,7 @@ def statements_in_columns(block: Block, language: str) -> list[RecordBatch] | No
         return [
             RecordBatch("types", pa.Table.from_arrays([entities, types], schema=SCHEMAS["types"]), block.first_line)
         ]
+    # Names in the first language alone are clean; the line reader sorts out the others by their rank.
     tag = f'"@{Languages.read(language).tags[0]}'
     if kinds <= NAME_PREDICATES.keys():
         if not pc.all(pc.and_(pc.starts_with(value, '"'), pc.ends_with(value, tag))).as_py():

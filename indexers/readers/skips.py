@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from kbtools.errors import TooManyBadLines
 
 SHOWN = 120
+"""Characters of a line that an error shows: one line of a terminal."""
 
 
 @dataclass(slots=True)

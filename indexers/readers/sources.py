@@ -17,6 +17,8 @@ BLOCK = 8 << 20
 """Bytes of text in a block; a longer line makes a longer block."""
 
 HEAD = 512
+"""Bytes that are looked at for the mark of a packed file, and read before any text is given."""
+
 PAGE = 4096
 """Bytes that are looked at for a page: the root of an OWL file stands behind a licence and its entities."""
 

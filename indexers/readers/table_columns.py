@@ -128,10 +128,10 @@ class TableColumns:
         for value in cells:
             if isinstance(value, str):
                 texts.extend(self.divide(value))
-            elif isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            elif (text := plain_text(value)) is None:
                 return None
             else:
-                texts.append(str(value))
+                texts.append(text)
         return [text for text in map(str.strip, texts) if text]
 
     def divide(self, text: str) -> list[str]:
@@ -141,6 +141,7 @@ class TableColumns:
             return [text]
         if text.strip().startswith("[") and text.strip().endswith("]"):
             try:
+                # As pandas writes a list into a cell; nothing is run.
                 values = literal_eval(text.strip())
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 values = None
@@ -166,7 +167,17 @@ class TableColumns:
             return f"nothing under {', '.join(lacking)}"
         counts = {name: len(values) for name, values in columns.items()}
         total = sum(counts.values())
+        # Names and aliases stand in rows of their own: their numbers add up, where those of other columns multiply.
         counts["name"] = counts.get("name", 1) + counts.pop("alias", 0)
         if prod(counts.values()) > max(MOST_ROWS, total):
             return f"lists that make {prod(counts.values()):,} rows, more than {MOST_ROWS:,}"
         return flaw(*chain.from_iterable(columns.values()))
+
+
+def plain_text(value: object) -> str | None:
+    """Give text as it is and a number as text; nothing for a truth value, an object, or what is no number."""
+    if isinstance(value, str):
+        return value
+    # True is an int to Python, and would be read as 1.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return str(value) if is_number else None

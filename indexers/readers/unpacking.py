@@ -15,10 +15,13 @@ MAGIC = {
     ".xz": (b"\xfd7zXZ\x00",),
     ".zst": (b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"),
 }
+
 PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", *(b"BZh%d1AY&SY" % n for n in range(1, 10)))
 
 
 class Digest(Protocol):
+    """A hash that takes bytes as they come."""
+
     def update(self, data: bytes, /) -> None: ...
 
     def hexdigest(self) -> str: ...
@@ -92,6 +95,7 @@ class PackedStreams:
                     self.data = more.lstrip(self.padding)
                 if not self.data:
                     return b""
+                # pbzip2 writes many streams one after the other, which are one text.
                 self.stream = self.start()
             elif self.stream.needs_input and not self.data:
                 self.data = self.raw.read(PIECE)

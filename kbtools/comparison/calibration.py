@@ -52,6 +52,7 @@ def reliability(confidence: NDArray[np.float64], correct: NDArray[np.float64], *
     """Group answered questions by confidence, in bins of equal width; empty ones are left out."""
     answered = confidence > 0
     claimed, right = confidence[answered], correct[answered]
+    # A confidence of 1 belongs to the last bin, not to one beyond it.
     place = np.minimum((claimed * bins).astype(np.int64), bins - 1)
     members = [np.flatnonzero(place == at) for at in range(bins)]
     return [Bin(len(at), float(claimed[at].mean()), float(right[at].mean())) for at in members if len(at)]
@@ -68,6 +69,7 @@ def risk_coverage(
     confidence: NDArray[np.float64], correct: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give coverage and risk as the threshold falls: which share is answered, and which share of that is wrong."""
+    # Ascending in -confidence is descending in confidence: each level adds its questions to those before it.
     levels, inverse = np.unique(-confidence, return_inverse=True)
     answered = np.cumsum(np.bincount(inverse, minlength=len(levels)))
     right = np.cumsum(np.bincount(inverse, weights=correct, minlength=len(levels)))
@@ -135,6 +137,7 @@ def weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> 
 
 def auroc(confidence: NDArray[np.float64], *, right: NDArray[np.float64]) -> float:
     """Give the probability that a right answer has the higher confidence than a wrong one; equal counts half."""
+    # Stands for the mean over all pairs of a right and a wrong answer of right > wrong, equal as a half.
     levels, inverse = np.unique(confidence, return_inverse=True)
     good = np.bincount(inverse, weights=right, minlength=len(levels))
     bad = np.bincount(inverse, weights=1 - right, minlength=len(levels))

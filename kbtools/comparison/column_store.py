@@ -47,6 +47,7 @@ def write_text(path: Path, text: str) -> Path:
     """Write a text to a file that appears whole or not at all; raise OutputUnusable where that cannot be."""
     temporary = path.with_name(path.name + ".new")
     with named_failure(path):
+        # What is no UTF-8 in a path or a name becomes an escape, where Python would refuse to write.
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
         temporary.replace(path)
     return path

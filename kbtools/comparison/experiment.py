@@ -47,6 +47,7 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
         raise SourceMissing("weights are tuned on validation questions; name their file with --valid")
     questions = gold_of(answerer, request.questions, request.limit)
     validation = gold_of(answerer, request.valid, request.limit) if request.valid else None
+    # Before the folder of the run is made: a misspelt name leaves nothing behind.
     make_parts(answerer, request.grid)
     cells, out = request.grid.cells(), request.out
     prints = start_run(answerer, request, request.questions, questions, out)

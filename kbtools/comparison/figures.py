@@ -105,6 +105,7 @@ def cell_figures(run: Run, cell: Cell, resamples: Resamples) -> CellFigures:
     """Compute the figures of one cell."""
     outcomes = run.cells[cell].arrays
     shares = [SHARES[name](outcomes) for name in SHARES]
+    # All columns in one product: part and whole of figure k are the columns 2 k and 2 k + 1.
     sums = resamples.sums(np.stack([column.astype(np.float64) for share in shares for column in share], axis=1))
     figures = {
         name: quotient(*shares[at], resampled=(sums[:, 2 * at], sums[:, 2 * at + 1])) for at, name in enumerate(SHARES)

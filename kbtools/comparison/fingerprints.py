@@ -105,6 +105,7 @@ def code_digest(plugin: object) -> str | None:
 
 def folder_digest(folder: Path) -> str:
     """Fingerprint the files of a folder."""
+    # Sorted, since the order of a folder's files is the file system's.
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return digest([[str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
 

@@ -89,6 +89,7 @@ def rows_of(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
 
 def find_faults(kb: KnowledgeBase, subject: NDArray[np.int64], relation: NDArray[np.int64]) -> NDArray[np.int8]:
     """Find the fault of each gold pair: (questions,)."""
+    # An absent subject stands for row 0 here; its fault is found first, whatever row 0 has.
     subjects, place = np.unique(np.maximum(subject, 0).astype(np.uint32), return_inverse=True)
     pairs = kb.relations_of(subjects)
     stated = set(zip(np.repeat(subjects, np.diff(pairs.starts)).tolist(), pairs.values.tolist(), strict=True))
@@ -121,6 +122,7 @@ def mark_mentions(
         probable = tag(tagger, [gold.texts[at] for at in spans]) if spans else []
         for (at, span), log_probability in zip(spans.items(), probable, strict=True):
             labelled[at] = 1
+            # The greatest entry of the table, as its row and column: the first and last word.
             right[at] = span == divmod(int(np.argmax(log_probability)), log_probability.shape[1])
         progress(min(start + TAGGED_AT_ONCE, len(gold)))
     return {"labelled": labelled, "right": right}

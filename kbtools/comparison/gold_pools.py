@@ -105,6 +105,7 @@ def count_namesakes(pools: Pools) -> NDArray[np.int32]:
         return np.empty(0, dtype=np.int32)
     how: Sequence[NDArray[Any]] = (pools.link_start, pools.link_end, pools.link_rung, pools.link_similarity)
     alike = np.stack([pools.question_of("link").astype(np.float64), *how])
+    # Links of one question with the same span, rung and similarity get the same number.
     group = np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1)[pools.link_of_pair]
     relation = pools.relation_of_pair.astype(np.int64)
     # One number a group and relation stands for np.unique over rows of both.

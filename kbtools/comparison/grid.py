@@ -6,7 +6,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 CONTROL_PRUNER, CONTROL_SCORER = "n-gram-idf", "lexical"
-"""Subject scores that need no training, and stand in every grid."""
+"""A pruner and a scorer that need no training, and stand in every grid."""
 
 NO_SUBJECT, POPULARITY = "none", "popularity"
 """No subject scorer: nothing tells namesakes apart, or the number of facts does a little, as in `kbtools query`."""
@@ -55,6 +55,7 @@ class Grid:
 
 def file_name(*names: str) -> str:
     """Join names to the name of a file: `n-gram~bigru~none`."""
+    # A name may be `module:Class`, or hold a slash: then it is no name of a file.
     return "~".join(quote(name, safe="+,") for name in names)
 
 

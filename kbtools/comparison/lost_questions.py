@@ -21,6 +21,7 @@ EXAMPLES = "errors"
 """The folder of a run that holds examples."""
 
 SEED = 0
+"""Of the draw of examples: a run that is written again shows the same ones."""
 
 
 class Cause(IntEnum):

@@ -13,8 +13,11 @@ from kbtools.ranking.score import MICRO
 from kbtools.ranking.ties import Ties, find_ties
 
 FARTHEST = np.iinfo(np.int64).max
+"""A place behind that of every id, for the pairs that are not tied."""
 
 UNKNOWN = -1
+"""The mark of a pair whose objects have not been looked up."""
+
 OBJECTS_AT_ONCE = 1024
 """Pairs whose objects are fetched at once."""
 
@@ -89,6 +92,7 @@ def by_id(
     place = np.empty(len(relation_ids), dtype=np.int64)
     place[sorted(range(len(relation_ids)), key=relation_ids.__getitem__)] = np.arange(len(relation_ids))
     subject = gold_pools.subject_place[gold_pools.pools.pair_subject].astype(np.int64)
+    # One number that sorts by subject, then by relation.
     key = subject * len(relation_ids) + place[gold_pools.pools.relation_of_pair]
     first = np.minimum.reduceat(np.where(ties.tied, key, FARTHEST), ties.starts)
     last = np.maximum.reduceat(np.where(ties.tied, key, ABSENT), ties.starts)
@@ -107,6 +111,7 @@ def confidence_without(
 ) -> NDArray[np.float64]:
     """Give the confidence if the knowledge base lacked the gold subject; 0 if nothing else is in the pool."""
     others = gold_pools.pools.pair_subject != ties.spread(gold_pools.gold_subject[filled])
+    # Half the least integer, so that subtracting from it does not overflow.
     best = np.maximum.reduceat(np.where(others, score, np.iinfo(np.int64).min // 2), ties.starts)
     weights = np.where(others, np.exp(np.minimum((score - ties.spread(best)) / MICRO, 0.0)), 0.0)
     total = np.add.reduceat(weights, ties.starts)
@@ -117,6 +122,7 @@ def given_subject(gold_pools: GoldPools, relation: NDArray[np.int64]) -> NDArray
     """Give the chance that the gold relation leads among those of the gold subject, 0 without it: (questions,)."""
     pools, gold_pair = gold_pools.pools, gold_pools.gold_pair
     expected = np.zeros(len(pools))
+    # The pairs of the gold subject of each question, end to end, so that one call finds all ties.
     pairs = np.flatnonzero(pools.pair_subject == gold_pools.gold_subject[pools.question_of_pair])
     questions, starts = np.unique(pools.question_of_pair[pairs], return_index=True)
     if len(questions):

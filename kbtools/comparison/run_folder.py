@@ -87,6 +87,7 @@ def open_run(folder: Path) -> Run:
     }
     if not outcomes:
         raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
+    # In the order of the requests; cells that no record names come last.
     cells = {cell: outcomes[cell] for cell in [*order, *sorted(outcomes)] if cell in outcomes}
     valid = open_run(folder / VALID) if any((folder / VALID / CELLS).glob("*.columns")) else None
     tags = [read_columns(path) for path in sorted((folder / TAGGERS).glob("*.columns"))]

@@ -71,6 +71,7 @@ class Stages:
                 continue
             before = enumerate(zip(facts["cell"], facts["identity"], strict=True))
             renewed = any(now.get((axis, name), identity) != identity for axis, (name, identity) in before)
+            # A model that this request does not name is not judged: its cells stay.
             if renewed or facts["versions"] != step_versions() or facts["weighting"] != weighting.kind:
                 path.unlink()
 
@@ -135,6 +136,7 @@ class Stages:
             relation_ids=list(self.answerer.kb.relations),
         )
         seconds = time.perf_counter() - begun + sum(scores.facts["seconds"] for scores in (relation, subject) if scores)
+        # Pruning was timed by question; scoring runs in batches, whose time all questions share evenly.
         outcomes["milliseconds"] = 1000 * (pools.seconds + seconds / len(self.gold))
         facts = {
             "cell": list(cell),
@@ -189,7 +191,10 @@ class Stages:
         if columns is None:
             progress, begun = self.announce(name), time.perf_counter()
             columns = Columns(
-                fingerprint, {"score": compute(progress).astype(np.float32)}, {"seconds": time.perf_counter() - begun}
+                # As float32, in half the space of the float64 that scorers give.
+                fingerprint,
+                {"score": compute(progress).astype(np.float32)},
+                {"seconds": time.perf_counter() - begun},
             )
             write_columns(path, columns)
         return columns

@@ -31,7 +31,7 @@ class NameMatch:
 
 @dataclass(frozen=True, slots=True)
 class SimilarName:
-    """A normal form close to the one asked; similarity is 0 to 100, higher is closer."""
+    """A normal form close to another; similarity is 0 to 100, higher is closer."""
 
     form: str
     similarity: float
@@ -156,9 +156,9 @@ def relation_texts(kb: KnowledgeBase) -> list[str]:
 
 
 class BackendDefaults:
-    """Methods that a backend need not write: hints that do nothing, facts by pair, nothing beyond.
+    """Methods that a backend need not write: hints do nothing, and facts are found pair by pair.
 
-    Nothing beyond: no names of relations, no vectors, and no index from objects to facts.
+    There are no names of relations, no vectors, and no index from objects to facts.
     """
 
     @property
@@ -198,6 +198,7 @@ class BackendDefaults:
         pairs = list(zip(np.repeat(subjects, np.diff(grouped.starts)).tolist(), grouped.values.tolist(), strict=True))
         facts: list[tuple[int, int, int]] = []
         for start in range(0, len(pairs), HINTED):
+            # Announced before they are read one by one: a cluster answers them all in one request.
             together = pairs[start : start + HINTED]
             self.expect_objects(together)
             facts += [(s, r, o) for s, r in together for o in self.objects_of(s, r).tolist()]

@@ -15,6 +15,7 @@ import re
 FREEBASE_NAMESPACE = "http://rdf.freebase.com/ns/"
 SITE = re.compile(r"(?:https?://)?(?:www\.)?freebase\.com/")
 TOPIC = re.compile(r"[mg]\.[01][0-9a-z_]+")
+# Only what a MID begins with, `m/0` and `g/1`: alone, `/m/x` may be anybody's path.
 SLASHED_TOPIC = re.compile(r"/?(m/0|g/1)[0-9a-z_]+")
 PREFIXED = re.compile(rf"(?:fb|ns):({TOPIC.pattern}|[a-z0-9_]+(?:\.[a-z0-9_]+){{2,}})|fb:([a-z0-9_]+\.[a-z0-9_]+)")
 PROPERTY = re.compile(r"/[a-z0-9_]+(?:/[a-z0-9_]+)+(?:\./[a-z0-9_]+(?:/[a-z0-9_]+)+)*")
@@ -31,7 +32,9 @@ NAMESPACES = {
 }
 """The prefixes under which files of questions write ids of DBpedia and of common vocabularies."""
 
+# Behind the closing quote of a literal: its language, or its datatype.
 TAIL = re.compile(r"(?:@([A-Za-z0-9-]+)|\^\^\S+)?")
+# A pair of surrogates first, which is one character, then the other escapes of N-Triples, then any.
 ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))",
     re.DOTALL,
@@ -107,5 +110,6 @@ def unescape_one(match: re.Match[str]) -> str:
         return ESCAPED.get(single, match.group())
     if high is not None:
         return chr(0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00)
+    # No character has such a number: the escape stays as it is spelt.
     code = int(short or long, 16)
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match.group()

@@ -8,6 +8,7 @@ from kbtools.text.normaliser import NORMALISER_VERSION
 
 FORMAT_NAME = "kbtools-kb"
 FORMAT_VERSION = 3
+"""Rises when a folder of an older build cannot be read any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Manifest:
                 "index again",
                 found=record["normaliser"],
             )
+        # msgpack gives lists where the record had tuples; notes are younger than the format.
         sources = tuple(
             SourceFile(
                 **{

@@ -28,5 +28,6 @@ class Grouped:
     @classmethod
     def of(cls, runs: Sequence[Sequence[int]]) -> "Grouped":
         """Put runs of values one after the other."""
+        # The ends of the runs, with a 0 before them, are where each begins.
         starts = np.cumsum([0, *map(len, runs)], dtype=np.int64)
         return cls(starts, np.array([value for run in runs for value in run], dtype=np.uint32))

@@ -13,7 +13,7 @@ from kbtools.kb.rows import EntityRows
 Reader = Callable[[EntityRows], NDArray[np.float32]]
 
 AT_ONCE = 16_384
-"""Vectors that are read at once."""
+"""Vectors that are read at once: 13 MB of 200 dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,7 @@ class ExactVectors:
     def __init__(
         self, rows: EntityRows, vectors: NDArray[np.float32], *, origin: VectorOrigin = VectorOrigin()
     ) -> None:
+        # By row, so that a stable sort by cosine leaves ties by row.
         order = np.argsort(rows)
         self.rows, self.vectors, self.origin = rows[order], normalised(vectors[order]), origin
 
@@ -129,6 +130,7 @@ def check_dim(vectors: NDArray[np.float32], dim: int) -> None:
 
 def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale vectors to length one; a zero stays a zero, and is near to nothing."""
+    # For every vector: vector / |vector|, where a zero is divided by 1.
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
     return scaled

@@ -1,4 +1,4 @@
-"""Contract suites: what a plugin of each kind owes, as claims that its author checks."""
+"""Contract suites: the duties of each kind of plugin, as claims that its author checks."""
 
 from kbtools.suites.checking import check_plugin
 

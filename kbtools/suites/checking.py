@@ -94,7 +94,7 @@ def check_claims(name: str, claims: Iterable[Claim]) -> Iterator[str]:
     for claim, holds in claims:
         try:
             holding, reason = holds(), ""
-        except Exception as error:
+        except Exception as error:  # the plugin's, of whatever kind
             holding, reason = False, f" ({error!r})"
         if not holding:
             raise BrokenPlugin(f"plugin {name!r} breaks its contract: {claim}{reason}", name=name)
@@ -102,7 +102,7 @@ def check_claims(name: str, claims: Iterable[Claim]) -> Iterator[str]:
 
 
 def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
-    """Say how a plugin is made: from what an untrained one takes, or as a small network before its training."""
+    """Give what makes a plugin: from what an untrained one takes, or as a small network before its training."""
     plugin = load_class(group, name)
     if not isinstance(plugin, Trained):
         return lambda: construct(name, lambda: plugin(untrained))

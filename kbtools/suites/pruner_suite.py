@@ -20,6 +20,7 @@ class EvenTagger:
     """A tagger that holds every n-gram equally probable."""
 
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+        # n words have n (n + 1) / 2 spans: the upper triangle shares the probability evenly.
         counts = [len(words_of(question)) for question in questions]
         return [
             np.where(np.triu(np.ones((count, count))) == 1, -np.log(max(1, count * (count + 1) / 2)), -np.inf)
@@ -34,6 +35,7 @@ def embed_evenly(questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
 
 def check_pruner(name: str) -> Iterator[str]:
     """Check a pruner, and yield each claim that holds."""
+    # Vectors that mean nothing: the contract of a dense pruner does not depend on what is near.
     kb: Any = world()
     count = kb.manifest.counts["entities"].unique
     vectors = np.random.default_rng(7).normal(size=(count, 3)).astype(np.float32)

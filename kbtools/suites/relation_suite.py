@@ -75,6 +75,7 @@ def is_rebuilt(scorer: Any) -> bool:
 
 
 def has_finite_gradients(scorer: Any) -> bool:
+    # One question after the other: an encoder takes texts of one length.
     scorer.network.train()
     for question in marked_questions():
         scorer.network.scores([scorer.text(question)]).sum().backward()

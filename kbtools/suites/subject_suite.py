@@ -32,6 +32,7 @@ def every_subject() -> NDArray[np.uint32]:
 
 def score_all(name: str, scorer: Any, questions: list[MarkedQuestion]) -> NDArray[np.float64]:
     """Score every entity under every question: (questions, entities)."""
+    # For every question, for every entity: one row.
     which = np.repeat(np.arange(len(questions)), len(every_subject()))
     subjects = np.tile(every_subject(), len(questions))
     scores = as_scores(scorer.score(questions, which=which, subjects=subjects), scorer=name, shape=(len(subjects),))
@@ -83,6 +84,6 @@ def has_vectors(scorer: VectorScorer) -> bool:
     vectors = scorer.embed_questions(marked_questions()), scorer.embed_subjects(every_subject())
     counts = len(marked_questions()), len(every_subject())
     return all(
-        np.shape(some) == (count, scorer.dim) and bool(np.isfinite(some).all())
-        for some, count in zip(vectors, counts, strict=True)
+        np.shape(table) == (count, scorer.dim) and bool(np.isfinite(table).all())
+        for table, count in zip(vectors, counts, strict=True)
     )

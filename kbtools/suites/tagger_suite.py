@@ -67,6 +67,7 @@ def claims(make: Callable[[], Any]) -> list[Claim]:
 
 
 def is_triangular(span: NDArray[np.float64]) -> bool:
+    # The upper triangle, diagonal included, is the spans that end where they begin or later.
     upper = np.triu(np.ones(span.shape, dtype=bool))
     return bool(np.isfinite(span[upper]).all() and (span[~upper] == -np.inf).all())
 
