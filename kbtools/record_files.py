@@ -1,9 +1,11 @@
-"""Records on disk with a format name, a version and a checksum, and the digests of other files."""
+"""Records on disk with a format name, a version and a checksum; files that appear whole, and their digests."""
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgpack
 
@@ -11,11 +13,18 @@ from kbtools.errors import KBUnusable
 
 
 def write_record(path: Path, record: dict[str, Any], *, name: str, version: int) -> None:
-    """Write a record with its checksum under a temporary name, flush it to the disk, rename it."""
+    """Write a record with its checksum."""
     wrapped = {"format": name, "version": version, "record": record, "checksum": record_checksum(record)}
+    with new_file(path) as file:
+        file.write(msgpack.packb(wrapped))
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write that takes the place of another at the end, whole or not at all."""
     temporary = path.with_name(path.name + ".new")
     with temporary.open("wb") as file:
-        file.write(msgpack.packb(wrapped))
+        yield file
         # Flushed before it is renamed: else a crash may leave the new name on an empty file.
         file.flush()
         os.fsync(file.fileno())

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
+from kbtools.kb.contract import ABSENT, find_rows
 from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.ranking.pools import Pools, concatenate_pools
 from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
@@ -63,10 +64,8 @@ def score_gold(
     v = score_relations(kb, pools, texts, answerer.scorer(scorer))
     u = score_subjects(pools, texts, answerer.subject_scorer(subject)) if subject else None
     rows = {relation: row for row, relation in enumerate(kb.relations)}
-    relations = np.array([rows.get(question.relation, -1) for question in questions], dtype=np.int64)
-    subjects = np.array(
-        [-1 if row is None else row for row in kb.rows([question.subject for question in questions])], dtype=np.int64
-    )
+    relations = np.array([rows.get(question.relation, ABSENT) for question in questions], dtype=np.int64)
+    subjects = find_rows(kb, [question.subject for question in questions])
     at = pools.question_of_pair
     gold = (pools.subject_of_pair == subjects[at]) & (pools.relation_of_pair == relations[at])
     return GoldScores(pools, v, u, gold)

@@ -1,7 +1,6 @@
 """The one training loop: whatever the network and the objective, it can be stopped and run again."""
 
 import logging
-import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from torch.optim import Optimizer
 
 from kbtools.errors import NonFiniteLoss, NothingToLearn
 from kbtools.ranking.model_store import Stamp
+from kbtools.record_files import new_file
 from kbtools.scorers.devices import memory_named
 from kbtools.scorers.distributed import check_agreement, rank, share, sum_gradients, summed
 from kbtools.scorers.measures import SILENT, Callbacks, Epoch, EpochCallback
@@ -80,6 +80,7 @@ def fit(
         raise NothingToLearn(
             "no training question holds what the model learns from: its subject, with a type or a vector"
         )
+    # Numbers next to zero are taken for zero: computing with them is many times slower.
     torch.set_flush_denormal(True)
     optimisers = make_optimisers(task.network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
     epochs = read_state(task.network, optimisers, state, made_of) if state else []
@@ -163,12 +164,8 @@ def write_state(
         "network": network.state_dict(),
         "optimisers": [optimiser.state_dict() for optimiser in optimisers],
     }
-    temporary = state / f"{STATE}.new"
-    with temporary.open("wb") as file:
+    with new_file(state / STATE) as file:
         torch.save(record, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(state / STATE)
 
 
 def read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path, made_of: str) -> list[Epoch]:
@@ -185,8 +182,8 @@ def read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path,
         logger.warning("%s: cannot be read (%r); the training starts anew", state / STATE, error)
         return []
     network.load_state_dict(weights)
-    for optimiser, state_of_one in zip(optimisers, states, strict=True):
-        optimiser.load_state_dict(state_of_one)
+    for optimiser, own_state in zip(optimisers, states, strict=True):
+        optimiser.load_state_dict(own_state)
     return epochs
 
 

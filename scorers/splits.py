@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import BadQuestions
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.linking.mentions import label_mention
 from kbtools.pruning.tagging import word_span
 from kbtools.questions import read_gold
@@ -54,12 +54,10 @@ def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
             path=str(path),
             unknown=unknown,
         )
-    subjects = np.array(
-        [-1 if row is None else row for row in kb.rows([gold.subject for gold in known])], dtype=np.int64
-    )
+    subjects = find_rows(kb, [gold.subject for gold in known])
     texts = [Question.read(gold.text) for gold in known]
     mentions = [
-        None if subject < 0 else label_mention(kb, text, subject=int(subject))
+        None if subject == ABSENT else label_mention(kb, text, subject=int(subject))
         for text, subject in zip(texts, subjects, strict=True)
     ]
     questions = [

@@ -69,7 +69,7 @@ class FitConfig:
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveConfig:
-    """The loss."""
+    """The loss, and what the hinge needs of it."""
 
     objective: str = setting("hinge", "cross-entropy over all relations, or hinge (paper, Parameter Estimation).")
     margin: float = setting(0.1, "The margin of the hinge (paper, Experiment Setting: 0.1).")

@@ -53,16 +53,19 @@ def boot_id() -> str:
 
 def start_of(pid: int) -> str:
     """Give when a process started, as far as the system says; empty for one that is gone."""
+    # The name of a program stands in brackets and may hold brackets and spaces itself: read from the last one on.
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
         if Path("/proc/self/stat").exists():
             return ""
+        # No such files, as on macOS: a process of that number is taken to be the same.
         try:
             os.kill(pid, 0)
         except OSError:
             return ""
         return "running"
+    # Zombies and dead ones load nothing; field 22 of proc(5) is the start, in ticks since the machine's.
     return "" if state in "ZX" else rest[18]
 
 

@@ -110,6 +110,7 @@ class Sender:
                 while pending:
                     confirm(pending.popleft().result())
             except BaseException:
+                # Requests that wait for their next try end too, so that the pool does not wait for them.
                 self.stopped.set()
                 for future in pending:
                     future.cancel()
@@ -164,6 +165,7 @@ class Sender:
             if status in PASSING:
                 again.append(document)
                 last = f"{status} {reason}"
+            # An index that is gone or blocked refuses every document: that is no fault of this one.
             elif status in (403, 404) or fault.get("type") == "cluster_block_exception":
                 raise ServerError(
                     f"{self.cluster.connection.where}: {index} takes no documents ({status} {reason}); mend that, then "
@@ -198,4 +200,5 @@ def read_largest(cluster: Cluster) -> int:
     except NotAllowed:
         return LARGEST
     nodes = (answer or {}).get("nodes", {}).values()
+    # The smallest of all nodes, since any of them may get the request; 1,000 bytes are left for its headers.
     return min((int(node["http"]["max_content_length_in_bytes"]) - 1_000 for node in nodes), default=LARGEST)

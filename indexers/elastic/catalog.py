@@ -20,6 +20,7 @@ CHUNK_BYTES = 1_000_000
 
 def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:
     """Yield the manifest, and the ids of relations and types and the names of relations in chunks."""
+    # Files are those of the folder, which the cluster does not have.
     manifest = replace(kb.manifest, files={}, checksums={})
     merged = len(kb.redirects) if kb.redirects else 0
     yield catalog_document("manifest", {"manifest": manifest.to_record(), "merged": merged})
@@ -42,7 +43,7 @@ def chunked(texts: Iterable[str]) -> Iterator[list[str]]:
     size = 0
     for text in texts:
         chunk.append(text)
-        size += len(text) + 4
+        size += len(text) + 4  # two quotes, a comma and a space
         if size > CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0

@@ -55,6 +55,7 @@ def begin(
                     raise locked(cluster, kb, theirs)
         build = Build(kb, 1 + max([last_number, *(version.number for version in versions)]), digest, parts)
         version = create_version(cluster, kb, build.version, settings)
+        # Another loader was making that version: the next number is free, or made by it too.
         if version is None:
             last_number = build.version
             continue
@@ -118,6 +119,7 @@ class Claim:
         self.stopped.set()
         self.thread.join()
         HELD_HERE.discard(self.progress.owner.token)
+        # A note that says `loading` still is harmless: the next loader finds this process gone.
         with suppress(ServerError, BuildLocked):
             self.write(patience=ONCE, loading=False, **changes)
 

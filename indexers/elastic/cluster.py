@@ -48,6 +48,7 @@ class Patience:
 
 
 ONCE = Patience(total=0.0)
+"""One try: to see whether a cluster is there, and where the end of a program must not wait."""
 
 
 class Cluster:
@@ -155,6 +156,7 @@ def make_client(connection: Connection) -> Elasticsearch:
         access = {"basic_auth": base64.b64encode(pair.encode()).decode()}  # in UTF-8, where the client takes ASCII
     if any(url.startswith("https:") for url in connection.urls):
         access["ssl_context"] = tls_context(connection)
+    # No retries of the client's own, which would multiply ours.
     return Elasticsearch(
         list(connection.urls), request_timeout=connection.timeout, max_retries=0, connections_per_node=16, **access
     )

@@ -57,6 +57,7 @@ class Connection:
         secrets = [secret for secret in (self.password, self.api_key) if secret]
         if self.password:
             secrets.append(f"{self.user or 'elastic'}:{self.password}")
+        # The longest first: a pair of user and password goes before the password inside it.
         for secret in sorted(secrets, key=len, reverse=True):
             if len(secret) < SHORTEST_HIDDEN:
                 continue
@@ -132,6 +133,7 @@ def read_timeout(text: str | None) -> float:
 def read_urls(text: str) -> tuple[tuple[str, ...], str | None, str | None]:
     """Split a list of URLs, and take user and password out of them, percent escapes decoded."""
     urls, user, password = [], None, None
+    # A password may hold a comma: only one before another scheme divides URLs.
     for url in re.split(r",(?=\s*https?://)", text.strip(), flags=re.IGNORECASE):
         match = URL.fullmatch(url.strip())
         if match is None or re.search(r"[/?#]", match["password"] or ""):

@@ -34,6 +34,7 @@ AT_ONCE = 50
 """Searches in one request: each is a text of some kilobytes, and costs more than a look-up of names."""
 
 PATIENCE = Patience(total=300.0)
+"""As long as a load of names and entities: a node starts again in less."""
 
 MOST_DIMENSIONS = 4_096
 """The cluster's own limit for `dense_vector`."""
@@ -81,6 +82,7 @@ class ElasticVectors:
         for first in range(0, len(bodies), AT_ONCE):
             answers = self.searches.run([(self.index, body) for body in bodies[first : first + AT_ONCE]])
             for place, answer in enumerate(answers, first):
+                # By score, the highest first, then by row; the score is (1 + cosine) / 2.
                 hits = sorted((-hit["_score"], hit["fields"]["row"][0]) for hit in answer["hits"]["hits"])
                 rows[place] = [row for _, row in hits]
                 cosines[place] = [-2 * score - 1 for score, _ in hits]

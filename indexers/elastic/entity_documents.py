@@ -32,6 +32,7 @@ class EntityReader:
         self.kb = kb
         self.is_alias = kb.columns["alias.is_alias"]
         merged = kb.columns.get("redirect.row", np.empty(0, dtype=np.uint32))
+        # By row, so that the ids merged into a block of rows lie together.
         self.merged_order = np.argsort(merged, kind="stable")
         self.merged_rows = merged[self.merged_order]
 

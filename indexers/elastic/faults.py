@@ -1,4 +1,4 @@
-"""Faults of a cluster: which of them pass, and one sentence for each, with its reason and the next step."""
+"""Faults of a cluster: those that pass, and a sentence for each, with its reason and the next step."""
 
 import re
 from collections.abc import Mapping
@@ -34,6 +34,7 @@ def is_too_large(error: BaseException | None) -> bool:
     """Tell whether a request is more than the cluster takes at once, however idle it is."""
     if not isinstance(error, elasticsearch.ApiError):
         return False
+    # A busy node refuses with 429 and has room later; a request beyond all its room is refused for ever.
     pressure = PRESSURE.search(str(error.body)) if error.meta.status == 429 else None
     return error.meta.status == 413 or (pressure is not None and int(pressure[1]) > int(pressure[2]))
 

@@ -121,6 +121,7 @@ def index_sizes(cluster: Cluster, health: dict[str, Any]) -> dict[str, IndexStat
             primary_bytes=int(row["pri.store.size"] or 0),
             shards=shards,
             replicas=replicas,
+            # A shard that is away itself is no copy: at most all copies are missing.
             copies_missing=min(shards * replicas, shards * (1 + replicas) - active),
         )
     return sizes

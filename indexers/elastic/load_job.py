@@ -80,10 +80,12 @@ class LoadJob:
 
     def load(self) -> None:
         """Send the documents that are not confirmed yet; raise BulkFailed at the end if some were rejected."""
+        # Rejected documents stand before what is confirmed: the next run sends all of them again.
         if self.confirmed.rejected:
             self.confirmed = replace(self.confirmed, entities=0, names=0, documents=0, rejected=0, kinds={})
         manifest, part, parts = self.kb.manifest, self.options.part, self.options.parts
         entities, forms = manifest.counts["entities"].unique, manifest.statistics["forms"]
+        # The catalog belongs to no row; the loader of the first part writes it.
         if part == 1:
             self.send(ENTITIES, catalog_documents(self.kb), lambda sent: {})
         first, last = part_of(entities, part, parts)

@@ -62,6 +62,7 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
     current = next((version for version in list_versions(cluster, name) if version.current), None)
     if current and not options.force and holds(cluster, current, digest):
         return Loaded(kb.manifest, current.number, fresh=False, current=True)
+    # Every byte is read once here: a damaged folder would be loaded for hours before its counts do not match.
     require_intact(kb.path, kb.manifest)
     ensure_control(cluster)
     wait = options.patience.sleep
@@ -118,6 +119,7 @@ def finish(kb: EmbeddedKB, cluster: Cluster, build: Build, options: LoadOptions,
     cluster.ask(
         "PUT", f"/{both}/_mapping", {"_meta": mark.to_meta()}, to="mark the version as complete", patience=patience
     )
+    # Looked at again just before the switch: the name may have been taken while the load ran.
     versions = list_versions(cluster, build.kb)
     check_alias(cluster, build.kb)
     switch(cluster, build.kb, Version(build.kb, build.version, indexes), versions)

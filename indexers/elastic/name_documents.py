@@ -34,6 +34,7 @@ RELEASED = 200_000
 """Entries after which the pages of the exact index are given back."""
 
 
+# One for all documents, in place of one that `packb` makes for each.
 PACKER = msgpack.Packer(unicode_errors="surrogatepass")
 
 

@@ -44,6 +44,7 @@ class Names:
         words = self.frequencies.missing(word for form in unknown for word in form.split(" ") if is_counted(word))
         searches = [terms_search("forms", terms) for terms in cut([term_of(form) for form in unknown], TERMS_AT_ONCE)]
         counts = [(self.index, count_search(chunk)) for chunk in cut(words, TERMS_AT_ONCE)]
+        # Entities and counts of words go out in one request, answered in the order they were asked.
         answers = self.searches.run([(self.entities.index, body) for body in searches] + counts)
         hits = [hit for answer, body in zip(answers, searches, strict=False) for hit in self.all_hits(answer, body)]
         self.note_counts(answers[len(searches) :])

@@ -22,6 +22,7 @@ PAGE = 1_000
 LINKED = ["row", "part", "parts", "id", "names", "aliases", "types", "relations", "facts"]
 """The fields of an entity that linking and ranking need; its objects are read later."""
 
+# A shard that is silent is an error: else its names and facts would seem not to exist.
 WHOLE = {"allow_partial_search_results": "false"}
 
 Key = TypeVar("Key")

@@ -123,6 +123,7 @@ def check_alias(cluster: Cluster, kb: str) -> None:
     resolved = cluster.ask("GET", f"/_alias/{kb}", to=f"look up the alias {kb}", missing_ok=True)
     if indexes is None:
         return
+    # An alias resolves to the indexes behind it; what does not resolve is an index or a data stream of that name.
     behind = sorted(resolved or {}) if resolved is not None else [kb]
     strangers = [index for index in behind if Mark.of(indexes.get(index)) is None]
     if strangers:
@@ -137,6 +138,7 @@ def check_alias(cluster: Cluster, kb: str) -> None:
 
 def switch(cluster: Cluster, kb: str, to: Version, versions: Sequence[Version]) -> None:
     """Point the alias at a version, away from every other, in one call."""
+    # One call: a reader finds the old version or the new one, never none or both.
     actions = [
         {"remove": {"index": index, "alias": kb, "must_exist": False}}
         for version in versions

@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.linking.mentions import label_mention
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning.tagging import Tagger, tag, word_span
@@ -19,9 +19,6 @@ TOGETHER = 64
 
 TAGGED_AT_ONCE = 512
 """Questions that a tagger reads in one call: its spans grow with the square of a question's words."""
-
-ABSENT = -1
-"""The row of what a knowledge base does not hold."""
 
 
 class Fault(IntEnum):
@@ -60,9 +57,9 @@ def find_gold(
     """Find the gold of questions in a knowledge base; what is linkable is found too unless it is known."""
     relations = {relation: row for row, relation in enumerate(kb.relations)}
     texts = [Question.read(question.text) for question in questions]
-    subject = rows_of(kb, [question.subject for question in questions])
+    subject = find_rows(kb, [question.subject for question in questions])
     relation = np.array([relations.get(question.relation, ABSENT) for question in questions], dtype=np.int64)
-    targets = rows_of(kb, [question.object for question in questions])
+    targets = find_rows(kb, [question.object for question in questions])
     if linkable is None:
         pairs = zip(expect_questions(kb, texts), subject.tolist(), strict=True)
         linkable = np.array([is_linkable(kb, question, row) for question, row in pairs], dtype=bool)
@@ -80,11 +77,6 @@ def expect_questions(kb: KnowledgeBase, questions: Sequence[Question]) -> Iterat
         batch = questions[start : start + TOGETHER]
         kb.expect(batch)
         yield from batch
-
-
-def rows_of(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
-    """Find the rows of ids, ABSENT for an unknown one."""
-    return np.array([ABSENT if row is None else row for row in kb.rows(ids)], dtype=np.int64)
 
 
 def find_faults(kb: KnowledgeBase, subject: NDArray[np.int64], relation: NDArray[np.int64]) -> NDArray[np.int8]:

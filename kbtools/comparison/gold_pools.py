@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.comparison.column_store import Columns
-from kbtools.comparison.gold import ABSENT, Gold, expect_questions, rows_of
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.comparison.gold import Gold, expect_questions
+from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.kb.rows import EntityRows
 from kbtools.pruning.pruners import Pruner, prune
 from kbtools.ranking.pools import COLUMNS, KINDS, Pools, concatenate_pools, gather_pool, order_links
@@ -54,7 +54,7 @@ class GoldPools:
         """Read what `to_columns` gave, for the same knowledge base opened again."""
         ids: list[str] = columns.facts["subject_ids"]
         place = columns["subject"]
-        arrays = {name: columns[name] for name in COLUMNS} | {"subject": rows_of(kb, ids).astype(np.uint32)[place]}
+        arrays = {name: columns[name] for name in COLUMNS} | {"subject": find_rows(kb, ids).astype(np.uint32)[place]}
         pools = Pools({kind: columns[f"{kind}s"].astype(np.int64) for kind in KINDS}, **arrays)
         extra = {name: columns[name] for name in ("namesakes", "gold_subject", "gold_pair", "seconds")}
         return cls(columns.fingerprint, pools, ids, place, **extra)

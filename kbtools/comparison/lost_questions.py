@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.comparison.column_store import Columns, named_failure, write_text
-from kbtools.comparison.gold import ABSENT, Fault, Gold
+from kbtools.comparison.gold import Fault, Gold
 from kbtools.comparison.gold_pools import GoldPools
 from kbtools.comparison.grid import Cell
 from kbtools.errors import RunUnusable
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import ABSENT, KnowledgeBase
 
 EXAMPLES = "errors"
 """The folder of a run that holds examples."""

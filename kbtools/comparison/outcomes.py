@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.comparison.gold import ABSENT, Gold
+from kbtools.comparison.gold import Gold
 from kbtools.comparison.gold_pools import GoldPools
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import ABSENT, KnowledgeBase
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.score import MICRO
 from kbtools.ranking.ties import Ties, find_ties

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kbtools.answering import Answerer
 from kbtools.comparison.column_store import Columns, find_columns, read_columns, write_columns
 from kbtools.comparison.fingerprints import Fingerprints, identify, step_versions, tagger_identity
-from kbtools.comparison.gold import ABSENT, Gold, find_gold, mark_mentions
+from kbtools.comparison.gold import Gold, find_gold, mark_mentions
 from kbtools.comparison.gold_pools import GoldPools, gather_gold_pools
 from kbtools.comparison.grid import Cell, file_name
 from kbtools.comparison.lost_questions import remove_examples, write_examples
@@ -20,6 +20,7 @@ from kbtools.comparison.outcomes import ObjectCheck, find_outcomes
 from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS
 from kbtools.comparison.weighting import Weighting, cell_weights, tune_cell
 from kbtools.errors import RunUnusable
+from kbtools.kb.contract import ABSENT
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.score import Progress, add_parts, as_micro, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import Weights

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from kbtools.kb.vector_index import VectorIndex
 
 HINTED = 1_000
-"""Pairs whose objects are asked for together: what a cluster answers in one request."""
+"""Pairs whose objects are asked for together: as many as a cluster answers in one request."""
+
+ABSENT = -1
+"""The row, in an array of rows, of an id that a knowledge base does not hold."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,6 +156,11 @@ class KnowledgeBase(Protocol):
 def relation_texts(kb: KnowledgeBase) -> list[str]:
     """Give what there is to read of each relation, by row: its name, else its id."""
     return [name or relation for name, relation in zip(kb.relation_names, kb.relations, strict=True)]
+
+
+def find_rows(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
+    """Find the rows of ids as an array, ABSENT for an unknown one: (ids,)."""
+    return np.array([ABSENT if row is None else row for row in kb.rows(ids)], dtype=np.int64)
 
 
 class BackendDefaults:
