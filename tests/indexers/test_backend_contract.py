@@ -66,11 +66,13 @@ def test_a_form_gathers_its_spellings_each_with_the_rewriting_that_led_there(tin
 
 def test_spellings_come_in_one_order_by_kind_then_text(tiny: KnowledgeBase) -> None:
     matches = [(match.form, match.name) for match in tiny.lookup(["paris", "ac dc", "lodz"])["ac dc"]]
+
     assert matches == sorted(matches)
 
 
 def test_the_bearers_of_a_name_ascend_and_stand_once(tiny: KnowledgeBase) -> None:
     (match,) = [match for match in tiny.lookup(["paris"])["paris"] if match.name == "Paris"]
+
     assert match.entities.dtype == np.uint32
     assert tiny.ids(match.entities) == ["m.01paris", "m.02paris"]
 
@@ -86,6 +88,7 @@ def test_a_name_of_punctuation_is_found_by_its_marks(tiny: KnowledgeBase) -> Non
 def test_an_alias_of_ten_thousand_characters_is_found_by_all_of_it(tiny: KnowledgeBase, tiny_world: World) -> None:
     ((_, alias),) = [pair for pair in tiny_world.aliases if len(pair[1]) == 10_000]
     form = normal_form(alias)
+
     assert found(tiny, form) == {form: {(Form.NORMAL, alias): {"m.11titin"}}}
     assert found(tiny, form[:-6], form + " x") == {}
 
@@ -93,6 +96,7 @@ def test_an_alias_of_ten_thousand_characters_is_found_by_all_of_it(tiny: Knowled
 def test_long_forms_that_share_their_first_bytes_stay_apart(tiny: KnowledgeBase, tiny_world: World) -> None:
     long = {entity: text for entity, text in tiny_world.names if len(text.encode()) > 511}
     forms = {normal_form(text): entity for entity, text in long.items()}
+
     assert len(forms) == 2
     assert {form: set().union(*groups.values()) for form, groups in found(tiny, *forms).items()} == {
         form: {entity} for form, entity in forms.items()
@@ -123,6 +127,7 @@ def test_a_form_asked_twice_is_answered_once(tiny: KnowledgeBase) -> None:
 )
 def test_a_misspelt_form_finds_the_name(tiny: KnowledgeBase, asked: str, near: str) -> None:
     first = tiny.similar(asked)[0]
+
     assert (first.form, first.similarity) == (near, pytest.approx(fuzz.ratio(asked, near)))
 
 
@@ -139,6 +144,7 @@ def test_a_name_many_edits_away_is_found_if_it_is_similar(
 ) -> None:
     names = ("The Bedroom Philosopher", "Rock and Roll", "New California", "California Dreaming", "Rock Hall")
     kb = make_kb(backend, new_world(facts=(("a", "r", "b"),), names=tuple(("a", name) for name in names)))
+
     assert [found.form for found in kb.similar(asked)] == [near]
 
 
@@ -155,12 +161,14 @@ def test_rewritings_of_names_are_no_normal_forms_and_so_not_similar(
     backend: str, make_kb: Callable[[str, World], Any], new_world: type[World]
 ) -> None:
     kb = make_kb(backend, new_world(facts=(("a", "r", "b"),), names=(("a", "The Beatlesque"),)))
+
     assert kb.similar("beatlesqu") == []
     assert [near.form for near in kb.similar("the beatlesqu")] == ["the beatlesque"]
 
 
 def test_similar_forms_end_at_the_cutoff_and_the_limit_and_come_closest_first(sample: Answerer) -> None:
     everything = sample.kb.similar("harry poter", limit=100, cutoff=40)
+
     assert everything == sorted(everything, key=lambda near: -near.similarity)
     assert len({near.form for near in everything}) == len(everything) > 3
     assert all(40 <= near.similarity <= 100 for near in everything)
@@ -184,12 +192,14 @@ def test_every_backend_finds_the_same_similar_names(sample: Answerer, sample_mem
 
 def test_the_frequency_of_a_word_counts_distinct_normal_forms(tiny: KnowledgeBase) -> None:
     asked = ["paris", "rock", "who", "the", "dc", "!!!", "texas", "many", "zebra", "", "paris texas"]
+
     assert tiny.name_frequency(asked) == [2, 2, 2, 1, 1, 1, 2, 2, 0, 0, 0]
     assert tiny.name_frequency([]) == []
 
 
 def test_every_backend_counts_the_same_words(sample: Answerer, sample_memory: Answerer) -> None:
     assert isinstance(sample_memory.kb, MemoryKB)
+
     words = sorted({word for form in sample_memory.kb.normal_forms for word in form.split(" ")})
     assert sample.kb.name_frequency(words) == sample_memory.kb.name_frequency(words)
 
@@ -199,6 +209,7 @@ def test_every_backend_counts_the_same_words(sample: Answerer, sample_memory: An
 
 def test_relations_of_unsorted_and_repeated_entities_come_in_the_order_asked(tiny: KnowledgeBase) -> None:
     asked = rows_of(tiny, "m.08acdc", "m.01paris", "m.0grock", "m.08acdc", "m.19atlantis")
+
     assert runs(tiny, tiny.relations_of(asked), tiny.relations) == [
         ["music.artist.genre"],
         ["location.containedby", "location.time_zone"],
@@ -210,6 +221,7 @@ def test_relations_of_unsorted_and_repeated_entities_come_in_the_order_asked(tin
 
 def test_types_of_unsorted_and_repeated_entities_come_in_the_order_asked(tiny: KnowledgeBase) -> None:
     asked = rows_of(tiny, "m.19atlantis", "m.08acdc", "m.01paris", "m.19atlantis")
+
     assert runs(tiny, tiny.types_of(asked), tiny.types) == [
         ["common.topic"],
         [],
@@ -220,6 +232,7 @@ def test_types_of_unsorted_and_repeated_entities_come_in_the_order_asked(tiny: K
 
 def test_fact_counts_count_distinct_facts_of_a_subject(tiny: KnowledgeBase) -> None:
     asked = rows_of(tiny, "m.08acdc", "m.01paris", "m.09unnamed", "m.08acdc", "m.19atlantis")
+
     assert tiny.fact_counts(asked).tolist() == [3, 2, 0, 3, 0]
 
 
@@ -228,6 +241,7 @@ def test_no_entities_have_no_facts_types_names_or_ids(tiny: KnowledgeBase) -> No
     for grouped in (tiny.relations_of(nobody), tiny.types_of(nobody)):
         assert (grouped.starts.tolist(), grouped.values.tolist()) == ([0], [])
         assert (grouped.starts.dtype, grouped.values.dtype) == (np.int64, np.uint32)
+
     assert tiny.fact_counts(nobody).tolist() == []
     assert (tiny.ids(nobody), tiny.names(nobody)) == ([], [])
     assert tiny.rows([]) == []
@@ -252,6 +266,7 @@ def test_relations_and_types_are_listed_by_id(tiny: KnowledgeBase) -> None:
 def test_objects_of_a_pair(tiny: KnowledgeBase, subject: str, relation: str, objects: list[str]) -> None:
     (row,) = tiny.rows([subject])
     found_objects = tiny.objects_of(row, list(tiny.relations).index(relation))
+
     assert sorted(tiny.ids(found_objects)) == objects
     assert found_objects.tolist() == sorted(found_objects.tolist())
 
@@ -260,6 +275,7 @@ def test_a_world_without_types_has_none(
     backend: str, make_kb: Callable[[str, World], Any], new_world: type[World]
 ) -> None:
     kb = make_kb(backend, new_world(facts=(("a", "r", "b"),), names=(("a", "Anne"),)))
+
     assert list(kb.types) == []
     assert kb.types_of(rows_of(kb, "b", "a")).starts.tolist() == [0, 0, 0]
 
@@ -269,6 +285,7 @@ def test_a_world_without_types_has_none(
 
 def test_ids_and_rows_undo_each_other(tiny: KnowledgeBase, tiny_world: World) -> None:
     ids = sorted({s for s, _, _ in tiny_world.facts} | {o for _, _, o in tiny_world.facts}, reverse=True)
+
     assert tiny.ids(rows_of(tiny, *ids)) == ids
 
 
@@ -278,6 +295,7 @@ def test_an_unknown_id_has_no_row(tiny: KnowledgeBase) -> None:
 
 def test_a_name_is_the_first_name_else_the_first_alias_else_nothing(tiny: KnowledgeBase) -> None:
     asked = rows_of(tiny, "m.16orwell", "m.10nameless", "m.06heroes", "m.16orwell", "m.08acdc")
+
     assert tiny.names(asked) == ["George Orwell", None, '"Heroes"', "George Orwell", "AC/DC"]
 
 
@@ -296,6 +314,7 @@ def test_aliases_list_names_first_each_once(tiny: KnowledgeBase, entity: str, al
 
 def test_the_manifest_tells_counts_and_the_lengths_of_names(tiny: KnowledgeBase) -> None:
     manifest = tiny.manifest
+
     assert (manifest.counts["facts"].unique, manifest.counts["names"].unique) == (17, 27)
     assert manifest.statistics["relations"] == len(tiny.relations)
     assert set(manifest.lengths) >= {1, 2, 3, 121}
@@ -307,7 +326,9 @@ def test_gathered_runs_equal_a_plain_loop() -> None:
     values = random.integers(0, 99, starts[-1]).astype("<u4")
     rows = random.integers(0, 30, 50).astype(np.uint32)
     looped = [values[int(starts[row]) : int(starts[row + 1])].tolist() for row in rows]
+
     grouped = gather(starts, values, rows)
+
     assert [grouped.values[a:b].tolist() for a, b in pairwise(grouped.starts)] == looped
 
 
@@ -350,6 +371,7 @@ def test_in_any_world_a_backend_agrees_with_the_reference(
     world = new_world(facts=tuple(facts), names=tuple(names), types=tuple(types), aliases=tuple(aliases))
     kb, reference = make_kb(other, world), make_kb("memory", world)
     assert account(kb) == account(reference)
+
     asked = [" ".join(question) for question in questions]
     assert answers(kb, asked) == answers(reference, asked)
 

@@ -82,6 +82,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_same_sources_are_built_once(make: Make) -> None:
     first, second = make(), make()
+
     assert (first.fresh, second.fresh) == (True, False)
     assert second.manifest == first.manifest
 
@@ -89,6 +90,7 @@ def test_the_same_sources_are_built_once(make: Make) -> None:
 def test_a_touched_file_is_not_built_again(make: Make, sources: list[Source]) -> None:
     make()
     os.utime(sources[0].path, (0, 0))
+
     assert not make().fresh
 
 
@@ -97,6 +99,7 @@ def test_sources_elsewhere_and_in_another_order_are_not_built_again(
 ) -> None:
     make()
     moved = [Source(source.path.rename(tmp_path / f"moved-{source.kind}"), source.kind) for source in sources]
+
     assert not make(*moved[::-1]).fresh
 
 
@@ -104,7 +107,9 @@ def test_a_changed_byte_is_built_again(make: Make, sources: list[Source]) -> Non
     old = make().manifest.digest
     text = sources[1].path.read_text(encoding="utf-8")
     sources[1].path.write_text(text.replace("French Republic", "French Republik"), encoding="utf-8")
+
     built = make()
+
     assert built.fresh
     assert built.manifest.digest != old
 
@@ -112,18 +117,21 @@ def test_a_changed_byte_is_built_again(make: Make, sources: list[Source]) -> Non
 def test_another_kind_of_the_same_file_is_built_again(make: Make, sources: list[Source]) -> None:
     make()
     again = make(sources[0], sources[1], Source(sources[2].path, "any"), max_bad=1.0)
+
     assert again.fresh
 
 
 @pytest.mark.parametrize("options", [{"language": ""}, {"max_bad": 0.5}])
 def test_other_options_are_built_again(make: Make, options: dict[str, float | str]) -> None:
     make()
+
     assert make(**options).fresh
 
 
 def test_a_damaged_knowledge_base_is_built_again(make: Make, out: Path) -> None:
     make()
     (out / "fact.object").write_bytes(b"")
+
     assert make().fresh
 
 
@@ -138,7 +146,9 @@ def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(
     halves = [tmp_path / "one.txt", tmp_path / "two.txt"]
     halves[0].write_text("".join(lines[:200]), encoding="utf-8")
     halves[1].write_text("".join(lines[200:]), encoding="utf-8")
+
     again = make(sources[2], Source(halves[1], "facts"), sources[1], Source(halves[0], "facts"))
+
     assert again.fresh
     assert again.manifest.digest == digest
     assert contents(out) == before
@@ -147,6 +157,7 @@ def test_the_order_of_sources_and_lines_changes_nothing_that_is_written(
 def test_repeated_lines_are_counted_and_change_no_content(make: Make, sources: list[Source]) -> None:
     once = make().manifest
     twice = make(*sources, *sources).manifest
+
     assert twice.digest == once.digest
     assert {kind: count.unique for kind, count in twice.counts.items()} == {
         kind: count.unique for kind, count in once.counts.items()
@@ -157,12 +168,14 @@ def test_repeated_lines_are_counted_and_change_no_content(make: Make, sources: l
 def test_progress_tells_the_bytes_of_each_source(make: Make, sources: list[Source]) -> None:
     told = {}
     make(watch=BuildProgress(progress=told.__setitem__))
+
     assert told == {str(source.path): source.path.stat().st_size for source in sources}
 
 
 def test_every_file_is_readable_to_whoever_may_read_the_folder(make: Make, out: Path) -> None:
     make()
     allowed = out.stat().st_mode & 0o444
+
     assert all(path.stat().st_mode & 0o444 == allowed for path in out.rglob("*"))
 
 
@@ -172,6 +185,7 @@ def test_a_disk_that_fills_up_in_a_phase_leaves_the_old_one(
 ) -> None:
     make()
     full = at(phase, lambda: fail(OSError(errno.ENOSPC, "No space left on device")))
+
     with pytest.raises(DiskFull, match=r"x\.kb: no space left"):
         make(watch=full, force=True)
     assert os.listdir(out.parent) == ["x.kb"]
@@ -216,7 +230,9 @@ def test_a_folder_that_is_being_built_is_said_to_be(make: Make, out: Path) -> No
 def test_the_old_one_answers_until_the_new_one_stands(make: Make, sources: list[Source], out: Path) -> None:
     make()
     seen = []
+
     make(*sources[:2], watch=at("check", lambda: seen.append(winner(out))))
+
     assert seen == ["m.078ffw"]
 
 
@@ -245,6 +261,7 @@ def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]
 def test_a_small_disk_keeps_the_old_one(small_disk: Path, sources: list[Source]) -> None:
     out = small_disk / "x.kb"
     build(sources, out, options=ReadOptions(), watch=BuildProgress())
+
     with pytest.raises(DiskFull, match=r"x\.kb: no space left"):
         build(sources, out, options=ReadOptions(), watch=BuildProgress(), force=True)
     assert os.listdir(small_disk) == ["x.kb"]
@@ -278,12 +295,14 @@ def test_long_forms_and_many_spellings_are_stored_apart(tmp_path: Path) -> None:
         writer.write_forms((form, b"\1\0\0\0" * 3) for form in sorted(["a", *forms, "z"]))
         writer.write_words([])
         writer.close()
+
     assert (writer.forms, writer.lengths) == (5, {1, 121})
     assert len(FormStore(tmp_path / "forms.lmdb")) == 5
 
 
 def test_the_fuzzy_index_needs_no_right_to_write(sample_path: Path) -> None:
     before = sorted(os.listdir(sample_path / "fuzzy"))
+
     assert open_kb(sample_path).kb.similar("hary potter")[0].form == "harry potter"
     assert sorted(os.listdir(sample_path / "fuzzy")) == before
 

@@ -86,7 +86,9 @@ def test_who_has_it_open_is_answered_as_before_when_it_is_replaced(
     put(sample_sources, tmp_path / "x.kb")
     old = open_kb(tmp_path / "x.kb")
     put(other_sources, tmp_path / "x.kb")
+
     new = open_kb(tmp_path / "x.kb")
+
     assert answers(old) == answers(open_kb(sample_path))
     assert new.query("hary patter").candidates[0].subject == "a"
 
@@ -115,6 +117,7 @@ def test_it_can_be_opened_at_any_moment_of_being_replaced(
 def test_opened_twice_it_answers_twice(sample_path: Path) -> None:
     one, two = open_kb(sample_path), open_kb(str(sample_path))
     assert answers(one) == answers(two)
+
     del one
     assert answers(two) == answers(open_kb(sample_path))
 
@@ -124,6 +127,7 @@ def test_threads_are_answered_as_one_is(sample_path: Path, shared: bool) -> None
     kb = open_kb(sample_path)
     with ThreadPoolExecutor(8) as pool:
         given = list(pool.map(lambda _: answers(kb if shared else open_kb(sample_path)), range(40)))
+
     assert given == [answers(kb)] * 40
 
 
@@ -131,7 +135,9 @@ def test_threads_are_answered_as_one_is(sample_path: Path, shared: bool) -> None
 def test_processes_are_answered_as_one_is(sample_path: Path, tmp_path: Path, method: str) -> None:
     (tmp_path / "ask.py").write_text(IN_PROCESSES)
     command: list[str | Path] = [sys.executable, tmp_path / "ask.py", method, sample_path, *QUESTIONS]
+
     result = subprocess.run(command, capture_output=True, text=True, check=False)
+
     assert (result.stdout, result.stderr) == ("True\nTrue\n", "")
 
 
@@ -155,13 +161,16 @@ def test_another_user_may_ask_without_the_right_to_write(
 ) -> None:
     put(sample_sources, open_folder / "x.kb")
     result = as_nobody(sample_path, open_folder / "x.kb")
+
     assert (result.stdout, result.stderr) == ("m.078ffw\n", "")
 
 
 def test_who_may_not_read_it_is_told_so(open_folder: Path, sample_path: Path, sample_sources: list[Source]) -> None:
     put(sample_sources, open_folder / "x.kb")
     os.chmod(open_folder / "x.kb", 0o700)
+
     result = as_nobody(sample_path, open_folder / "x.kb")
+
     assert result.stderr.splitlines()[-1].endswith("x.kb: cannot be opened (Permission denied); check who may read it")
 
 

@@ -37,7 +37,9 @@ def test_a_column_holds_its_values_as_little_endian(tmp_path: Path) -> None:
     writer.write(np.array([], dtype=np.int64))
     writer.write(np.array([2**32 - 1]))
     digest = writer.close()
+
     written = (tmp_path / "c").read_bytes()
+
     assert written == b"\1\0\0\0\2\0\0\0\xff\xff\xff\xff"
     assert digest == hashlib.sha256(written).hexdigest()
     assert read_column(tmp_path / "c", np.uint32).tolist() == [1, 2, 2**32 - 1]
@@ -46,18 +48,22 @@ def test_a_column_holds_its_values_as_little_endian(tmp_path: Path) -> None:
 
 def test_an_empty_column_is_read(tmp_path: Path) -> None:
     ColumnWriter(tmp_path / "c", np.uint64).close()
+
     assert read_column(tmp_path / "c", np.uint64).tolist() == []
 
 
 def test_an_opened_column_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(bytes(8))
+
     assert not read_column(tmp_path / "c", np.uint64).flags.writeable
 
 
 def test_an_opened_column_outlives_its_file(tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(bytes(8))
     column = read_column(tmp_path / "c", np.uint64)
+
     (tmp_path / "c").unlink()
+
     assert column.tolist() == [0]
 
 
@@ -68,6 +74,7 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
 
 def test_strings_come_back_by_row(table: Callable[..., StringTable]) -> None:
     strings = table(AWKWARD[:3], [], AWKWARD[3:])
+
     assert len(strings) == len(AWKWARD)
     assert list(strings) == AWKWARD
 
@@ -81,14 +88,18 @@ def test_batches_do_not_change_the_digest(tmp_path: Path) -> None:
     one, two = StringWriter(tmp_path / "one"), StringWriter(tmp_path / "two")
     one.write(["a", "bc"])
     two.write(["a"])
+
     two.write(["bc"])
+
     assert one.close() == two.close()
 
 
 def test_the_borders_of_strings_change_the_digest(tmp_path: Path) -> None:
     one, two = StringWriter(tmp_path / "one"), StringWriter(tmp_path / "two")
     one.write(["a", "bc"])
+
     two.write(["ab", "c"])
+
     assert one.close() != two.close()
 
 
@@ -102,7 +113,9 @@ def test_find_agrees_with_a_plain_search(
     writer = StringWriter(path)
     writer.write(ordered)
     writer.close()
+
     table = StringTable(path)
+
     assert [table.find(string) for string in ordered] == list(range(len(ordered)))
     assert table.find(wanted) == (ordered.index(wanted) if wanted in strings else None)
 

@@ -25,6 +25,7 @@ def index(tmp_path: Path) -> Index:
 
 def test_rows_become_a_knowledge_base_that_answers(index: Index) -> None:
     kb = index(facts=FACTS, names=NAMES, types=TYPES, aliases=[("Q1", "Land of the Free")])
+
     assert kb.query("what is the capital of freedonia").answers[0].name == "Freetown"
     assert kb.entity("Q1").aliases == ("Land of the Free",)
     assert kb.lookup("Freedonia", type="country").matches[0].id == "Q1"
@@ -41,12 +42,14 @@ def test_rows_of_a_generator_are_taken_once_as_they_come(index: Index) -> None:
 def test_paths_are_read_as_the_command_reads_them(index: Index, examples: Path, sample_path: Path) -> None:
     given = {kind: examples / f"sample.{kind}.txt" for kind in ("facts", "names", "types")}
     kb = index(facts=str(given["facts"]), names=[given["names"]], types=given["types"])
+
     assert kb.kb.manifest.digest == kbtools.open(sample_path).kb.manifest.digest
 
 
 def test_an_arrow_table_and_dictionaries_are_read_by_their_heads(index: Index) -> None:
     facts = pa.table({"o": ["Q2"], "head": ["Q1"], "predicate": ["capital"]})
     kb = index(facts=facts, names=[{"id": "Q1", "label": "Freedonia", "alias": ["Sylvania", "F"]}])
+
     assert kb.facts("Q1").facts[0].object.id == "Q2"
     assert kb.entity("Q1").aliases == ("F", "Sylvania")
 
@@ -55,7 +58,9 @@ def test_a_data_frame_is_read_by_its_heads_and_may_lack_values(index: Index) -> 
     pandas = pytest.importorskip("pandas", reason="pip install pandas")
     facts = pandas.DataFrame({"subject": ["Q1", "Q2"], "relation": ["capital", "size"], "object": ["Q2", "7"]})
     names = pandas.DataFrame({"id": ["Q1", "Q2"], "name": ["Freedonia", "Freetown"], "alias": ["Sylvania", None]})
+
     kb = index(facts=facts, names=names)
+
     assert kb.facts("Q2").facts[0].object.id == "7"
     assert (kb.entity("Q1").aliases, kb.entity("Q2").aliases) == (("Sylvania",), ())
 
@@ -63,6 +68,7 @@ def test_a_data_frame_is_read_by_its_heads_and_may_lack_values(index: Index) -> 
 def test_columns_name_those_of_a_frame(index: Index) -> None:
     facts = pa.table({"a": ["Q1"], "b": ["capital"], "c": ["Q2"]})
     kb = index(facts=facts, names=NAMES, columns={"subject": "a", "relation": "b", "object": "c"})
+
     assert kb.facts("Q1").total == 1
 
 
@@ -74,6 +80,7 @@ def test_counts_redirects_and_names_of_relations_are_taken(index: Index) -> None
         redirects=[("Q9", "Q1")],
         relations=[("capital", "seat of government")],
     )
+
     assert kb.lookup("Freedonia").matches[0].id == "Q2"
     assert kb.entity("Q9").id == "Q1"
     assert kb.facts("Q1").facts[0].relation.name == "seat of government"
@@ -84,12 +91,14 @@ def test_a_second_build_of_the_same_rows_does_nothing(index: Index, tmp_path: Pa
     before = (tmp_path / "x.kb").stat().st_ino
     index(facts=FACTS, names=NAMES)
     assert (tmp_path / "x.kb").stat().st_ino == before
+
     index(facts=FACTS, names=NAMES, force=True)
     assert (tmp_path / "x.kb").stat().st_ino != before
 
 
 def test_sources_are_called_what_they_are(index: Index) -> None:
     kb = index(facts=FACTS, names=NAMES)
+
     assert [source.path for source in kb.kb.manifest.sources] == ["facts given in Python", "names given in Python"]
 
 

@@ -43,7 +43,9 @@ def make(write: Callable[[str], Source], tmp_path: Path) -> Callable[..., Built]
 def test_counts_decide_what_a_name_means(make: Callable[..., Built], tmp_path: Path) -> None:
     make(COUNTS)
     answerer = open_kb(tmp_path / "x.kb")
+
     first, second, *_ = answerer.lookup("Paris").matches
+
     assert (first.id, second.id) == ("m.0kba173", "m.05qtj")
     assert first.reasons[-1].endswith("from 70 of 100 counts of the name")
     assert answerer.lookup("It").matches[0].id == "m.0kba107"
@@ -69,6 +71,7 @@ def test_a_knowledge_base_without_counts_keeps_its_digest_and_one_with_counts_ha
     make: Callable[..., Built],
 ) -> None:
     before, counted, after = make(None), make(COUNTS), make(None)
+
     assert before.manifest.digest == after.manifest.digest != counted.manifest.digest
     assert make(None).fresh is False
 
@@ -79,7 +82,9 @@ def test_counts_of_merged_ids_are_of_what_they_were_merged_into(
     redirects = tmp_path / "redirects.tsv"
     redirects.write_text("old\tnew\nm.0old\tm.05qtj\n", encoding="utf-8")
     sources = [*sample_sources(), Source(redirects, "redirects"), write("Paris\tm.0old\t7\n")]
+
     build(sources, tmp_path / "x.kb", options=ReadOptions(), watch=BuildProgress())
+
     assert open_kb(tmp_path / "x.kb").lookup("Paris").matches[0].reasons[-1].endswith("7 of 7 counts of the name")
 
 
@@ -96,6 +101,7 @@ def test_a_line_that_is_no_count_is_counted_and_named(make: Callable[..., Built]
 
 def test_a_line_of_heads_and_blank_lines_are_left_out(make: Callable[..., Built]) -> None:
     skipped = make(f"name\tid\tcount\n\n{COUNTS}").manifest.sources[-1].skipped
+
     assert [(kind, count) for kind, count, _ in skipped] == [("line of heads", 1), ("blank line", 1)]
 
 
@@ -107,6 +113,8 @@ def test_counts_of_no_entity_there_are_refused(make: Callable[..., Built]) -> No
 def test_the_command_takes_counts(write: Callable[[str], Source], tmp_path: Path) -> None:
     files = [argument for source in sample_sources() for argument in (f"--{source.kind}", str(source.path))]
     counts = str(write(COUNTS).path)
+
     done = CliRunner().invoke(main, ["index", *files, "--counts", counts, "--out", str(tmp_path / "x.kb")])
+
     assert done.exit_code == 0
     assert open_kb(tmp_path / "x.kb").lookup("It").matches[0].id == "m.0kba107"

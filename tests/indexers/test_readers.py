@@ -63,6 +63,7 @@ def test_every_format_is_read_however_it_is_packed(
 ) -> None:
     path = tmp_path / f"{name}{suffix}"
     read = reading(path, PACKERS[suffix](content.encode()), kind)
+
     assert rows_of(read) == [row]
     assert read.digest == file_digest(path)
     assert kinds(read) == {}
@@ -73,12 +74,14 @@ def test_every_format_is_read_however_it_is_packed(
 def test_every_format_says_where_a_truncated_file_ends(tmp_path: Path, suffix: str, name: str) -> None:
     packed = PACKERS[suffix](FACT.encode())
     read = reading(tmp_path / f"{name}{suffix}", packed[: len(packed) // 2])
+
     with pytest.raises(SourceDamaged, match=rf"{name}{suffix}:\d: "):
         rows_of(read)
 
 
 def test_the_suffix_of_a_table_counts_in_capitals_before_a_packed_one(tmp_path: Path) -> None:
     content = gzip.compress(b"subject\trelation\tobject\na\tr\tb\n")
+
     assert rows_of(reading(tmp_path / "FACTS.TSV.GZ", content)) == [("a", "r", "b")]
 
 
@@ -95,6 +98,7 @@ def test_neither_line_ends_nor_their_lack_change_a_row(
     tmp_path: Path, end: str, kind: str, line: str, row: tuple[bool | str, ...]
 ) -> None:
     read = reading(tmp_path / "file.txt", line.replace("\n", end or "\n") + line.rstrip("\n") + end, kind)
+
     assert rows_of(read) == [row, row]
     assert (kinds(read), read.skips.lines) == ({}, 2)
 
@@ -102,7 +106,9 @@ def test_neither_line_ends_nor_their_lack_change_a_row(
 def test_clean_and_unclean_blocks_give_rows_in_the_order_of_the_file(tmp_path: Path) -> None:
     lines = [f"{FB}m/0{number}\t{FB}r\t{FB}m/02{' ' * (number % 7 == 0)}\n" for number in range(100)]
     read = reading(tmp_path / "facts.txt", "".join(lines))
+
     read.block = 64
+
     assert [row[0] for row in rows_of(read)] == [f"m.0{number}" for number in range(100)]
     assert read.skips.lines == 100
 
@@ -111,6 +117,7 @@ def test_clean_and_unclean_blocks_give_rows_in_the_order_of_the_file(tmp_path: P
 def test_no_block_size_changes_what_is_counted(tmp_path: Path, block: int) -> None:
     read = reading(tmp_path / "facts.txt", FACT * 20 + "broken\n\n" + FACT * 20, max_bad=1.0)
     read.block = block
+
     assert len(rows_of(read)) == 40
     assert kinds(read) == {"1 columns where 3 were expected": (1, True), "blank line": (1, False)}
     assert read.skips.kinds["blank line"].example.endswith("facts.txt:22: ''")
@@ -119,6 +126,7 @@ def test_no_block_size_changes_what_is_counted(tmp_path: Path, block: int) -> No
 @pytest.mark.parametrize(("bad", "allowed"), [(0, 0.0), (1, 0.01), (2, 0.02), (99, 1.0)])
 def test_bad_lines_up_to_the_share_allowed_are_counted(tmp_path: Path, bad: int, allowed: float) -> None:
     read = reading(tmp_path / "facts.txt", FACT * (100 - bad) + "a\tb\n" * bad, max_bad=allowed)
+
     assert len(rows_of(read)) == 100 - bad
     assert read.skips.bad == bad
 
@@ -126,6 +134,7 @@ def test_bad_lines_up_to_the_share_allowed_are_counted(tmp_path: Path, bad: int,
 def test_one_bad_line_more_than_allowed_is_refused_with_the_most_frequent_kind(tmp_path: Path) -> None:
     path = tmp_path / "facts.txt"
     read = reading(path, FACT * 97 + "a\nb\tc\nd\te\n", max_bad=0.02)
+
     with pytest.raises(TooManyBadLines) as raised:
         rows_of(read)
     assert str(raised.value) == (
@@ -142,6 +151,7 @@ def test_blank_lines_are_never_too_many(tmp_path: Path) -> None:
 def test_a_broken_first_line_does_not_hide_the_format(tmp_path: Path) -> None:
     read = reading(tmp_path / "names.txt", "<fb:m.01>\tbroken\n" + NAME, "names", max_bad=1.0)
     assert rows_of(read) == [("m.01", False, "Jaws")]
+
     broken = reading(tmp_path / "facts.txt", "broken\n" + FACT, max_bad=1.0)
     assert rows_of(broken) == [RELEASE_FACT]
 
@@ -192,6 +202,7 @@ def test_a_table_is_no_rdf(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["file.txt", "file.nt", "file.tsv", "file.csv", "file.jsonl"])
 def test_what_is_no_data_is_an_error_of_its_file(tmp_path: Path, content: bytes, kind: str, name: str) -> None:
     path = tmp_path / name
+
     with pytest.raises(InputError, match=f"{path}:") as raised:
         assert rows_of(reading(path, content, kind)) == "an error"
     assert raised.value.facts["path"] == str(path)
@@ -199,6 +210,7 @@ def test_what_is_no_data_is_an_error_of_its_file(tmp_path: Path, content: bytes,
 
 def test_rows_of_another_kind_are_counted_with_the_line_of_the_first(tmp_path: Path) -> None:
     read = reading(tmp_path / "names.txt", NAME + TYPE + NAME + TYPE, "names")
+
     assert rows_of(read) == [("m.01", False, "Jaws")] * 2
     assert kinds(read) == {"types in a file of names": (2, False)}
     assert "names.txt:2: " in read.skips.kinds["types in a file of names"].example
@@ -206,11 +218,13 @@ def test_rows_of_another_kind_are_counted_with_the_line_of_the_first(tmp_path: P
 
 def test_rdf_gives_rows_of_every_kind(tmp_path: Path) -> None:
     read = reading(tmp_path / "dump.nt", TRIPLE + NAME.replace("\t", " ") + TYPE, "any")
+
     assert [batch.kind for batch in read.batches()] == ["facts", "names", "types"]
 
 
 def test_the_language_of_names_is_an_option(tmp_path: Path) -> None:
     content = NAME + NAME.replace("Jaws", "Der weiße Hai").replace("@en", "@de")
+
     assert rows_of(reading(tmp_path / "a.txt", content, "names", language="de")) == [("m.01", False, "Der weiße Hai")]
     assert len(rows_of(reading(tmp_path / "b.txt", content, "names", language=""))) == 2
 
@@ -218,11 +232,13 @@ def test_the_language_of_names_is_an_option(tmp_path: Path) -> None:
 def test_a_line_of_many_megabytes_is_read(tmp_path: Path) -> None:
     objects = " ".join(f"{FB}m/0{number:07}" for number in range(500_000))
     read = reading(tmp_path / "facts.txt", f"{FACT}{FB}m/01\t{FB}r\t{objects}\n{FACT}")
+
     assert sum(batch.table.num_rows for batch in read.batches()) == 500_002
 
 
 def test_a_bad_line_of_many_megabytes_is_shown_in_brief(tmp_path: Path) -> None:
     read = reading(tmp_path / "facts.txt", FACT + "é" * 10_000_000 + "\n" + FACT, max_bad=1.0)
+
     assert len(rows_of(read)) == 2
     assert read.skips.kinds["1 columns where 3 were expected"].example.endswith("facts.txt:2: '" + "é" * 120 + "'…")
 
@@ -230,6 +246,7 @@ def test_a_bad_line_of_many_megabytes_is_shown_in_brief(tmp_path: Path) -> None:
 def test_control_characters_of_a_bad_line_are_shown_as_escapes(tmp_path: Path) -> None:
     read = reading(tmp_path / "facts.txt", FACT + "\x1b[2J\n", max_bad=1.0)
     rows_of(read)
+
     assert read.skips.kinds["1 columns where 3 were expected"].example.endswith(r"facts.txt:2: '\x1b[2J'")
 
 
@@ -237,7 +254,9 @@ def test_progress_is_told_in_bytes_of_the_file(tmp_path: Path) -> None:
     told = []
     read = reading(tmp_path / "facts.txt", FACT * 30)
     read.block, read.progress = 600, told.append
+
     rows_of(read)
+
     assert told[-1] == len(FACT) * 30
     assert told == sorted(told)
     assert len(told) > 2

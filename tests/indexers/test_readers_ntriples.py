@@ -38,6 +38,7 @@ def test_freebase_dump_lines_give_facts_names_aliases_and_types() -> None:
         f"<{NS}m.01>\t<{NS}type.object.type>\t<{NS}film.film>\t.",
         f'<{NS}m.01>\t<http://rdf.freebase.com/key/wikipedia.en>\t"Jaws_$0028film$0029"\t.',
     )
+
     assert rows.names == [("m.01", 0, "Jaws"), ("m.01", ALIAS, "The Shark")]
     assert rows.types == [("m.01", "film.film")]
     assert rows.facts == [
@@ -53,6 +54,7 @@ def test_wikidata_truthy_lines_give_types_facts_and_labels() -> None:
         f"<{WD}entity/Q42> <{WD}prop/direct/P19> <{WD}entity/Q350> .",
         f'<{WD}entity/Q42> {LABEL} "Douglas Adams"@en .',
     )
+
     assert rows.types == [(f"{WD}entity/Q42", f"{WD}entity/Q5")]
     assert rows.facts == [
         (f"{WD}entity/Q42", f"{WD}prop/direct/P31", f"{WD}entity/Q5"),
@@ -63,6 +65,7 @@ def test_wikidata_truthy_lines_give_types_facts_and_labels() -> None:
 
 def test_the_release_spelling_of_predicates_is_known_too() -> None:
     rows, _ = read('<fb:m.01> <fb:type.object.name> "Jaws"@en .', "<fb:m.01> <fb:type.object.type> <fb:film.film> .")
+
     assert rows.names == [("m.01", False, "Jaws")]
     assert rows.types == [("m.01", "film.film")]
 
@@ -76,6 +79,7 @@ def test_predicates_are_configurable_in_any_spelling(spelling: str) -> None:
         f'<http://a/s> {LABEL} "a plain fact now" .',
         predicates=mine,
     )
+
     assert rows.names == [("http://a/s", False, "Name"), ("http://a/s", ALIAS, "Nick")]
     assert rows.facts == [("http://a/s", LABEL[1:-1], '"a plain fact now"')]
 
@@ -86,6 +90,7 @@ def test_blank_nodes_typed_literals_and_escapes_are_kept_as_n_triples_spell_them
         '<http://a/s> <http://a/p> "3"^^<http://www.w3.org/2001/XMLSchema#int> .',
         r'<http://a/s> <http://a/p> "say \"\u00e4\"" .',
     )
+
     assert [fact[2] for fact in rows.facts] == [
         "_:b2",
         '"3"^^<http://www.w3.org/2001/XMLSchema#int>',
@@ -111,6 +116,7 @@ def test_blank_nodes_typed_literals_and_escapes_are_kept_as_n_triples_spell_them
 )
 def test_a_label_gives_the_name_it_spells(literal: str, name: str) -> None:
     rows, skips = read(f"<http://a/s> {LABEL} {literal} . # a comment")
+
     assert rows.names == [("http://a/s", False, name)]
     assert skips.kinds == {}
 
@@ -134,6 +140,7 @@ BROKEN = [
 @pytest.mark.parametrize("line", BROKEN)
 def test_a_broken_line_is_counted_at_its_number_and_the_rest_is_read(line: str) -> None:
     rows, skips = read(GOOD, "# comment", "", line, GOOD, f'<http://a/s> {LABEL} "x"@en .', first=11)
+
     assert (rows.facts, len(rows.names)) == ([FACT, FACT], 1)
     assert skips.kinds["no N-Triple"].count == skips.bad == 1
     assert skips.kinds["no N-Triple"].example.startswith("file:14: ")
@@ -142,12 +149,14 @@ def test_a_broken_line_is_counted_at_its_number_and_the_rest_is_read(line: str) 
 
 def test_all_broken_lines_are_one_kind_with_the_reason_of_the_first() -> None:
     _, skips = read(*BROKEN)
+
     assert (list(skips.kinds), skips.bad) == (["no N-Triple"], len(BROKEN))
     assert "The subject of a triple must be" in skips.kinds["no N-Triple"].example
 
 
 def test_two_broken_lines_that_look_like_one_triple_are_two() -> None:
     rows, skips = read(f'<http://a/s> {LABEL} "open .', f'<http://a/s> {LABEL} " .')
+
     assert (len(rows), skips.bad) == (0, 2)
 
 
@@ -160,6 +169,7 @@ def test_two_broken_lines_that_look_like_one_triple_are_two() -> None:
 )
 def test_a_line_that_is_no_text_costs_itself_alone(line: bytes, kind: str) -> None:
     rows, skips = read_block(Block(b"\n".join([GOOD.encode(), line, GOOD.encode(), b""]), 1))
+
     assert rows.facts == [FACT, FACT]
     assert {name: skip.count for name, skip in skips.kinds.items()} == {kind: 1}
     assert skips.kinds[kind].example.startswith("file:2: ")
@@ -177,22 +187,26 @@ def test_a_line_that_is_no_text_costs_itself_alone(line: bytes, kind: str) -> No
 @pytest.mark.parametrize("before", [GOOD, "", "# a comment", "broken"])
 def test_a_triple_that_is_left_out_is_shown_where_it_stands(before: str, line: str, kind: str, bad: bool) -> None:
     _, skips = read(GOOD, before, line, first=5)
+
     assert (skips.kinds[kind].count, skips.kinds[kind].bad) == (1, bad)
     assert skips.kinds[kind].example.startswith("file:7: ")
 
 
 def test_any_language_is_read_where_none_is_asked() -> None:
     rows, _ = read(f'<http://a/s> {LABEL} "Moskau"@de .', f'<http://a/s> {LABEL} "Moscow"@en .', language="")
+
     assert [name[2] for name in rows.names] == ["Moskau", "Moscow"]
 
 
 def test_line_ends_of_windows_change_nothing() -> None:
     rows, skips = read(GOOD + "\r", GOOD + "\r")
+
     assert (rows.facts, skips.kinds) == ([FACT, FACT], {})
 
 
 def test_comments_and_blank_lines_are_counted_and_are_no_fault() -> None:
     _, skips = read("# one", "", "  # two", GOOD)
+
     assert {name: (skip.count, skip.bad) for name, skip in skips.kinds.items()} == {
         "comment": (2, False),
         "blank line": (1, False),
@@ -212,6 +226,7 @@ LINE = st.one_of(
 def test_a_block_gives_what_its_lines_give_one_by_one(lines: str) -> None:
     rows, skips = read(*lines)
     alone = [read(line) for line in lines]
+
     assert rows.facts == [fact for found, _ in alone for fact in found.facts]
     assert rows.names == [name for found, _ in alone for name in found.names]
     assert (skips.bad, skips.lines) == (sum(found.bad for _, found in alone), len(lines))

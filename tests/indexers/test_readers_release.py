@@ -57,6 +57,7 @@ def kinds(skips: Skips) -> dict[str, tuple[int, bool]]:
 
 def test_a_line_of_facts_gives_one_fact_an_object() -> None:
     rows, _ = read_facts(fact_line(objects=("m/02", "m/03")))
+
     assert rows.facts == [("m.01", "film.film.genre", "m.02"), ("m.01", "film.film.genre", "m.03")]
 
 
@@ -92,6 +93,7 @@ def test_a_header_of_facts_is_left_out_at_the_first_line_alone() -> None:
 
 def test_a_line_end_of_windows_is_no_part_of_an_object() -> None:
     rows, skips = read_facts(fact_line() + "\r")
+
     assert rows.facts == [("m.01", "film.film.genre", "m.02")]
     assert skips.kinds == {}
 
@@ -113,6 +115,7 @@ def test_a_line_end_of_windows_is_no_part_of_an_object() -> None:
 )
 def test_a_line_without_a_fact_is_counted_where_it_stands(line: str, kind: str) -> None:
     rows, skips = read_facts(fact_line(), line, fact_line())
+
     assert len(rows.facts) == 2
     assert list(skips.kinds) == [kind]
     assert skips.kinds[kind].example.startswith("file:2: ")
@@ -121,6 +124,7 @@ def test_a_line_without_a_fact_is_counted_where_it_stands(line: str, kind: str) 
 def test_invalid_utf_8_costs_its_own_line_alone() -> None:
     block = Block(b"\xff\xfe\n" + fact_line().encode() + b"\n", 5)
     rows, skips = by_lines(block, fact_reader())
+
     assert rows.facts == [("m.01", "film.film.genre", "m.02")]
     assert skips.kinds["invalid UTF-8"].example == r"file:5: '\\xff\\xfe'"
 
@@ -166,7 +170,9 @@ def test_facts_in_columns_are_the_facts_in_lines(lines: str) -> None:
     block = Block("".join(line + "\n" for line in lines).encode(), 3)
     batch = facts_in_columns(block)
     assume(batch is not None)
+
     rows, skips = by_lines(block, fact_reader())
+
     assert rows_of([batch]) == rows_of(rows.batches())
     assert skips.kinds == {}
 
@@ -190,6 +196,7 @@ def test_an_unclean_line_of_facts_is_left_to_the_line_reader(line: str) -> None:
 
 def test_clean_facts_are_read_in_columns() -> None:
     batch = facts_in_columns(Block((fact_line("m/0é") + "\n" + fact_line(objects=("m/02", "m/03")) + "\n").encode(), 9))
+
     assert rows_of([batch]) == [
         ("facts", "m.0é", "film.film.genre", "m.02"),
         ("facts", "m.01", "film.film.genre", "m.02"),
@@ -209,6 +216,7 @@ def test_names_aliases_and_types_are_told_apart() -> None:
     rows, _ = read_statements(
         statement(NAME, '"Harry Potter"@en'), statement(ALIAS, '"Potter"@en'), statement(TYPE, "<fb:book.character>")
     )
+
     assert rows.names == [("m.01", False, "Harry Potter"), ("m.01", ALIAS_RANK, "Potter")]
     assert rows.types == [("m.01", "book.character")]
 
@@ -242,6 +250,7 @@ def test_names_aliases_and_types_are_told_apart() -> None:
 )
 def test_a_literal_gives_the_name_it_spells(literal: str, text: str) -> None:
     rows, skips = read_statements(statement(NAME, literal))
+
     assert rows.names == [("m.01", False, text)]
     assert skips.kinds == {}
 
@@ -268,6 +277,7 @@ def test_a_literal_gives_the_name_it_spells(literal: str, text: str) -> None:
 def test_a_bad_statement_is_counted_where_it_stands(line: str, kind: str) -> None:
     good = statement(NAME, '"good"@en')
     rows, skips = read_statements(good, line, good)
+
     assert len(rows) == 2
     assert kinds(skips) == {kind: (1, True)}
     assert skips.kinds[kind].example.startswith("file:2: ")
@@ -276,11 +286,13 @@ def test_a_bad_statement_is_counted_where_it_stands(line: str, kind: str) -> Non
 def test_other_predicates_are_one_kind_however_many_there_are() -> None:
     lines = [statement(f"<fb:other.predicate.{number}>", '"x"@en') for number in range(50)]
     _, skips = read_statements(*lines)
+
     assert kinds(skips) == {"a predicate that is no name, alias or type": (50, False)}
 
 
 def test_names_in_other_languages_are_left_out_and_are_no_fault() -> None:
     rows, skips = read_statements(statement(NAME, '"Moskau"@de'), statement(NAME, '"Moscow"@en'))
+
     assert rows.names == [("m.01", False, "Moscow")]
     assert kinds(skips) == {"name in another language than 'en'": (1, False)}
 
@@ -357,7 +369,9 @@ def test_statements_in_columns_are_the_statements_in_lines(lines: str, language:
     block = Block("".join(line + "\n" for line in lines).encode(), 3)
     batches = statements_in_columns(block, language)
     assume(batches is not None)
+
     rows, skips = by_lines(block, statement_reader(language))
+
     assert rows_of(batches) == rows_of(rows.batches())
     assert skips.kinds == {}
 
@@ -382,6 +396,7 @@ def test_an_unclean_statement_is_left_to_the_line_reader(line: str) -> None:
 def test_clean_names_are_read_in_columns() -> None:
     lines = [statement(NAME, '"😀 Ångström"@en'), statement(ALIAS, r'"a"@en \"b\""@en'), ""]
     block = Block("\n".join(lines).encode(), 1)
+
     assert rows_of(statements_in_columns(block, "en")) == [
         ("names", "m.01", False, "😀 Ångström"),
         ("names", "m.01", ALIAS_RANK, 'a"@en "b"'),
@@ -390,11 +405,13 @@ def test_clean_names_are_read_in_columns() -> None:
 
 def test_clean_types_are_read_in_columns() -> None:
     block = Block(f"{statement(TYPE, '<fb:film.film>')}\n".encode(), 1)
+
     assert rows_of(statements_in_columns(block, "en")) == [("types", "m.01", "film.film")]
 
 
 def test_rows_remember_the_first_line_of_each_kind() -> None:
     rows, _ = read_statements(statement(TYPE, "<fb:t>"), statement(TYPE, "<fb:t>"), statement(NAME, '"a"@en'))
+
     assert rows.lines == {"types": 1, "names": 3}
 
 

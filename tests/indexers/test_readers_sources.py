@@ -46,11 +46,13 @@ def text_of(path: Path, **options: Any) -> bytes:
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_lines_are_the_same_however_the_file_is_packed(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b"one\ntwo\n"))
+
     assert text_of(path) == b"one\ntwo\n"
 
 
 def test_a_suffix_in_capitals_unpacks_too(tmp_path: Path) -> None:
     path = write(tmp_path / "FACTS.TXT.GZ", gzip.compress(b"one\n"))
+
     assert text_of(path) == b"one\n"
 
 
@@ -58,6 +60,7 @@ def test_a_suffix_in_capitals_unpacks_too(tmp_path: Path) -> None:
 def test_all_members_of_a_file_are_read(tmp_path: Path, suffix: str) -> None:
     pack = PACKERS[suffix]
     path = write(tmp_path / f"facts.txt{suffix}", pack(b"one\n") + pack(b"two\n"))
+
     assert text_of(path) == b"one\ntwo\n"
 
 
@@ -104,7 +107,9 @@ def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(tmp_path
 def test_the_digest_of_a_reading_is_that_of_the_file(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](numbered(3000)))
     digest = hashlib.sha256()
+
     text_of(path, digest=digest)
+
     assert digest.hexdigest() == file_digest(path)
 
 
@@ -112,7 +117,9 @@ def test_the_digest_of_a_reading_is_that_of_the_file(tmp_path: Path, suffix: str
 def test_a_block_starts_at_the_line_it_says(tmp_path: Path, suffix: str) -> None:
     text = numbered(5000)
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](text))
+
     blocks = list(read_blocks(path, block=10_000))
+
     assert len(blocks) > 10
     assert [pair for block in blocks for pair in lines_of(block)] == list(enumerate(text.split(b"\n")[:-1], 1))
 
@@ -128,7 +135,9 @@ def test_no_block_size_changes_a_line(
 ) -> None:
     text = PADDING + b"".join(body)
     path = write(tmp_path_factory.getbasetemp() / f"blocks.txt{suffix}", PACKERS[suffix](text))
+
     blocks = list(read_blocks(path, block=block))
+
     assert b"".join(found.text for found in blocks) == text + b"\n" * (not text.endswith(b"\n"))
     assert all(found.text.endswith(b"\n") for found in blocks)
 
@@ -136,12 +145,15 @@ def test_no_block_size_changes_a_line(
 def test_a_line_longer_than_a_block_stays_whole(tmp_path: Path) -> None:
     long = b"x" * 5_000
     path = write(tmp_path / "facts.txt", PADDING + long + b"\nlast")
+
     lines = [pair for block in read_blocks(path, block=100) for pair in lines_of(block)]
+
     assert lines[-2:] == [(41, long), (42, b"last")]
 
 
 def test_the_mark_that_a_file_begins_with_is_no_part_of_its_first_line(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.txt", b"\xef\xbb\xbfone\n")
+
     assert text_of(path) == b"one\n"
 
 
@@ -153,7 +165,9 @@ def test_the_mark_that_a_joined_file_began_with_is_no_part_of_its_line() -> None
 def test_a_truncated_file_names_the_line_it_ends_at(tmp_path: Path, suffix: str) -> None:
     whole = PACKERS[suffix](numbered(40_000))
     path = write(tmp_path / f"facts.txt{suffix}", whole[: len(whole) * 3 // 4])
+
     seen = []
+
     with pytest.raises(SourceDamaged, match="cut short or damaged, download it again") as raised:
         seen.extend(read_blocks(path, block=1 << 20))
     assert 25_000 < raised.value.facts["line"] < 35_000
@@ -162,6 +176,7 @@ def test_a_truncated_file_names_the_line_it_ends_at(tmp_path: Path, suffix: str)
 
 def test_a_small_truncated_gzip_names_the_line_it_ends_at(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.txt.gz", gzip.compress(b"one\ntwo\nthree\n")[:-8])
+
     with pytest.raises(SourceDamaged) as raised:
         text_of(path)
     assert raised.value.facts["line"] == 4
@@ -172,6 +187,7 @@ def test_a_small_truncated_gzip_names_the_line_it_ends_at(tmp_path: Path) -> Non
 def test_a_file_cut_anywhere_is_damaged(tmp_path: Path, suffix: str, kept: float) -> None:
     whole = PACKERS[suffix](numbered(5000))
     path = write(tmp_path / f"facts.txt{suffix}", whole[: int(len(whole) * kept) if kept == 0.5 else int(kept)])
+
     with pytest.raises(SourceDamaged, match=r"facts\.txt\.\w+:\d+: "):
         text_of(path)
 
@@ -180,7 +196,9 @@ def test_a_file_cut_anywhere_is_damaged(tmp_path: Path, suffix: str, kept: float
 def test_a_flipped_byte_is_damage(tmp_path: Path, suffix: str) -> None:
     whole = bytearray(PACKERS[suffix](numbered(5000)))
     whole[len(whole) // 2 : len(whole) // 2 + 64] = b"\xa5" * 64
+
     path = write(tmp_path / f"facts.txt{suffix}", bytes(whole))
+
     with pytest.raises(SourceDamaged, match="download it again"):
         text_of(path)
 
@@ -188,6 +206,7 @@ def test_a_flipped_byte_is_damage(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("suffix", COMPRESSED)
 def test_plain_text_under_a_packed_name_is_told_from_damage(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", b"a plain text\n")
+
     with pytest.raises(WrongFormat, match="take the suffix off its name if it is plain text"):
         text_of(path)
 
@@ -195,6 +214,7 @@ def test_plain_text_under_a_packed_name_is_told_from_damage(tmp_path: Path, suff
 @pytest.mark.parametrize("suffix", COMPRESSED)
 def test_packed_data_under_a_plain_name_is_told(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / "facts.txt", PACKERS[suffix](b"one\n"))
+
     with pytest.raises(WrongFormat, match=r"found compressed data, expected text; name it \.gz"):
         text_of(path)
 
@@ -212,6 +232,7 @@ def test_packed_data_under_a_plain_name_is_told(tmp_path: Path, suffix: str) -> 
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_a_web_page_is_refused_packed_or_not(tmp_path: Path, page: bytes, suffix: str) -> None:
     path = write(tmp_path / f"names.txt{suffix}", PACKERS[suffix](page))
+
     with pytest.raises(WrongFormat, match=r":1: found a web page .* the download link is probably dead"):
         text_of(path, block=1)
 
@@ -219,6 +240,7 @@ def test_a_web_page_is_refused_packed_or_not(tmp_path: Path, page: bytes, suffix
 @pytest.mark.parametrize("suffix", COMPRESSED)
 def test_a_web_page_under_a_packed_name_is_refused_as_a_page(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"names.txt{suffix}", b"<!doctype html><title>Not found</title>")
+
     with pytest.raises(WrongFormat, match="the download link is probably dead"):
         text_of(path)
 
@@ -227,6 +249,7 @@ def test_a_web_page_under_a_packed_name_is_refused_as_a_page(tmp_path: Path, suf
 def test_utf_16_with_its_mark_is_refused_with_the_command_that_converts_it(tmp_path: Path, encoding: str) -> None:
     text = "one\n" if encoding == "utf-16" else "\ufeffone\n"
     path = write(tmp_path / "facts.txt", text.encode(encoding))
+
     with pytest.raises(WrongFormat, match=r":1: found UTF-16, expected UTF-8; convert it with: iconv"):
         text_of(path)
 
@@ -244,6 +267,7 @@ def test_a_folder_is_no_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x" * 300, "facts.txt/inner", "nul\0"])
 def test_a_path_that_cannot_be_is_no_crash(tmp_path: Path, name: str) -> None:
     write(tmp_path / "facts.txt", b"one\n")
+
     with pytest.raises(SourceMissing, match="check the path"):
         text_of(tmp_path / name)
 
@@ -256,6 +280,7 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", COMPRESSED)
 def test_a_file_that_unpacks_to_nothing_is_empty(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b""))
+
     with pytest.raises(SourceEmpty, match="holds no line once unpacked"):
         text_of(path)
 
@@ -272,6 +297,7 @@ def test_no_bytes_crash_the_unpacking(
 ) -> None:
     content = PACKERS[suffix](data) if packed else data
     path = write(tmp_path_factory.getbasetemp() / f"any.txt{suffix}", content)
+
     assert outcome(path) in {"read", "refused"}
 
 

@@ -52,17 +52,20 @@ def read_objects(*records: object, kind: Any = "facts") -> tuple[Rows, Skips]:
 )
 def test_facts_are_found_by_their_columns(suffix: str, text: str) -> None:
     rows, skips = read(text, suffix=suffix)
+
     assert rows.facts == [("Q1", "capital of", "Q2")]
     assert skips.kinds == {}
 
 
 def test_ids_of_freebase_are_one_whatever_their_spelling() -> None:
     rows, _ = read("subject,relation,object\n/m/01,www.freebase.com/film/film/genre,<fb:m.02>\n")
+
     assert rows.facts == [("m.01", "film.film.genre", "m.02")]
 
 
 def test_a_slashed_relation_is_freebases_beside_a_topic_alone() -> None:
     rows, _ = read("subject,relation,object\n/m/01,/film/film/genre,/m/02\n/films/one,/r/of/x,ns:1\n")
+
     assert rows.facts == [("m.01", "film.film.genre", "m.02"), ("/films/one", "/r/of/x", "ns:1")]
 
 
@@ -79,16 +82,19 @@ def test_a_slashed_relation_is_freebases_beside_a_topic_alone() -> None:
 )
 def test_a_csv_cell_gives_the_name_it_quotes(cell: str, name: str) -> None:
     rows, _ = read(f"id,name\nQ1,{cell}\n", "names")
+
     assert rows.names == [("Q1", False, name)]
 
 
 def test_a_tsv_cell_is_taken_as_it_is() -> None:
     rows, _ = read('id\tname\nQ1\t"Weird" Al, Yankovic\n', "names", ".tsv")
+
     assert rows.names == [("Q1", False, '"Weird" Al, Yankovic')]
 
 
 def test_columns_may_have_any_name_that_the_caller_gives() -> None:
     rows, _ = read("von,wie,zu\nQ1,r,Q2\n", columns={"subject": "von", "relation": "wie", "object": "zu"})
+
     assert rows.facts == [("Q1", "r", "Q2")]
 
 
@@ -117,6 +123,7 @@ def test_a_header_is_the_first_line_that_is_not_blank() -> None:
 
 def test_a_header_alone_gives_no_rows_and_no_fault() -> None:
     rows, skips = read("subject,relation,object\n")
+
     assert (len(rows), skips.lines, skips.kinds) == (0, 1, {})
 
 
@@ -127,6 +134,7 @@ def test_names_and_aliases_may_be_lists() -> None:
         {"id": "Q2", "alias": "nameless"},
         kind="names",
     )
+
     assert sorted(rows.names) == [
         ("7", 0, "1984"),
         ("Q1", 0, "Marie Curie"),
@@ -138,11 +146,13 @@ def test_names_and_aliases_may_be_lists() -> None:
 
 def test_no_value_of_a_list_is_lost() -> None:
     rows, _ = read_objects({"subject": ["Q1", "Q2"], "relation": "r", "object": ["Q3", "Q4"]})
+
     assert rows.facts == [("Q1", "r", "Q3"), ("Q1", "r", "Q4"), ("Q2", "r", "Q3"), ("Q2", "r", "Q4")]
 
 
 def test_types_may_be_lists() -> None:
     rows, _ = read_objects({"id": "Q1", "types": ["person", "physicist"]}, kind="types")
+
     assert rows.types == [("Q1", "person"), ("Q1", "physicist")]
 
 
@@ -167,6 +177,7 @@ def test_types_may_be_lists() -> None:
 def test_a_record_that_is_no_fact_is_counted_where_it_stands(line: str, kind: str) -> None:
     good = '{"subject": "a", "relation": "r", "object": "b"}'
     rows, skips = read(f"{good}\n{line}\n{good}\n", suffix=".jsonl")
+
     assert len(rows.facts) == 2
     assert {name: (skip.count, skip.bad) for name, skip in skips.kinds.items()} == {kind: (1, True)}
     assert skips.kinds[kind].example.startswith("file:2: ")
@@ -174,6 +185,7 @@ def test_a_record_that_is_no_fact_is_counted_where_it_stands(line: str, kind: st
 
 def test_a_pair_of_surrogates_in_json_is_one_character() -> None:
     rows, _ = read(r'{"id": "a", "name": "\ud83d\ude00"}' + "\n", "names", ".jsonl")
+
     assert rows.names == [("a", False, "😀")]
 
 
@@ -192,6 +204,7 @@ def test_a_pair_of_surrogates_in_json_is_one_character() -> None:
 )
 def test_a_row_that_is_no_fact_is_counted_where_it_stands(line: str, kind: str) -> None:
     rows, skips = read(f"subject,relation,object\nQ1,r,Q2\n{line}\nQ1,r,Q2\n")
+
     assert len(rows.facts) == 2
     assert {name: (skip.count, skip.bad) for name, skip in skips.kinds.items()} == {kind: (1, True)}
     assert skips.kinds[kind].example.startswith("file:3: ")

@@ -38,6 +38,7 @@ def target(tmp_path: Path) -> Path:
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     record = {"a": [1, "Łódź", None], "b": {"c": 1.5}}
     write_record(tmp_path / "r", record, name="f", version=1)
+
     assert read_record(tmp_path / "r", name="f", version=1, cure="index again") == record
     assert os.listdir(tmp_path) == ["r"]
 
@@ -45,6 +46,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "version"), [("f", 2), ("g", 1)])
 def test_a_record_of_another_format_is_refused(tmp_path: Path, name: str, version: int) -> None:
     write_record(tmp_path / "r", {}, name="f", version=1)
+
     with pytest.raises(KBUnusable, match=f"found format 'f' version 1, expected '{name}' version {version}") as caught:
         read_record(tmp_path / "r", name=name, version=version, cure="index again")
     assert caught.value.facts["found"] == ("f", 1)
@@ -56,6 +58,7 @@ def test_a_record_of_another_format_is_refused(tmp_path: Path, name: str, versio
 )
 def test_a_damaged_record_is_named(tmp_path: Path, written: bytes) -> None:
     (tmp_path / "r").write_bytes(written)
+
     with pytest.raises(KBUnusable, match=r"/r: damaged"):
         read_record(tmp_path / "r", name="f", version=1, cure="index again")
 
@@ -83,6 +86,7 @@ def test_a_folder_appears_when_the_block_ends(tmp_path: Path) -> None:
     with built_folder(tmp_path / "x.kb", ours=ours) as building:
         (building / "file").write_text("new")
         assert not (tmp_path / "x.kb").exists()
+
     assert content(tmp_path / "x.kb") == "new"
     assert os.listdir(tmp_path) == ["x.kb"]
 
@@ -91,6 +95,7 @@ def test_a_folder_takes_the_place_of_the_old_one(target: Path) -> None:
     with built_folder(target, ours=ours) as building:
         (building / "file").write_text("new")
         assert content(target) == "old"
+
     assert content(target) == "new"
     assert os.listdir(target.parent) == ["x.kb"]
 
@@ -123,6 +128,7 @@ def test_a_full_disk_is_named_in_whatever_words_it_comes(target: Path, error: Ba
     full = pytest.raises(DiskFull, match=r"x\.kb: no space left on the disk; nothing was changed")
     with full as caught, built_folder(target, ours=ours):
         raise error
+
     assert caught.value.__cause__ is error
     assert content(target) == "old"
     assert os.listdir(target.parent) == ["x.kb"]
@@ -149,6 +155,7 @@ def test_the_second_of_two_builders_is_refused(target: Path) -> None:
             built_folder(target, ours=ours),
         ):
             pytest.fail("both build")
+
     assert content(target) == "first"
 
 
@@ -177,6 +184,7 @@ def test_of_many_builders_at_once_one_wins_each_time(target: Path) -> None:
 
 def test_a_folder_is_said_to_be_built_while_it_is(target: Path) -> None:
     assert not is_being_built(target)
+
     with built_folder(target, ours=ours) as building:
         (building / "file").write_text("new")
         assert is_being_built(target)
@@ -187,6 +195,7 @@ def test_what_a_killed_build_left_is_removed(target: Path) -> None:
     folder(target.with_name(".x.kb.building"), "half")
     target.with_name(".x.kb.lock").touch()
     assert not is_being_built(target)
+
     with built_folder(target, ours=ours) as building:
         assert os.listdir(building) == []
     assert os.listdir(target.parent) == ["x.kb"]
@@ -196,6 +205,7 @@ def test_a_link_is_followed(target: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(target)
     with built_folder(tmp_path / "link", ours=ours) as building:
         (building / "file").write_text("new")
+
     assert (tmp_path / "link").is_symlink()
     assert content(target) == "new"
     assert sorted(os.listdir(tmp_path)) == ["kbs", "link"]
@@ -204,6 +214,7 @@ def test_a_link_is_followed(target: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("parent", ["file", "file/deep"])
 def test_a_parent_that_is_a_file_is_refused(tmp_path: Path, parent: str) -> None:
     (tmp_path / "file").write_text("mine")
+
     with pytest.raises(OutputUnusable, match="cannot be written"), built_folder(tmp_path / parent / "x.kb", ours=ours):
         pytest.fail("built below a file")
 
@@ -218,6 +229,7 @@ def test_a_mount_point_is_refused() -> None:
 
 def test_without_an_exchange_the_folder_is_replaced_in_two_steps(target: Path, tmp_path: Path) -> None:
     swap(folder(tmp_path / "new", "new"), target, ours, exchange=lambda one, other: False)
+
     assert content(target) == "new"
     assert os.listdir(target.parent) == ["x.kb"]
 
@@ -231,6 +243,7 @@ def test_without_an_exchange_a_failure_puts_the_old_folder_back(target: Path, tm
 def test_a_kill_between_the_two_steps_is_undone(target: Path) -> None:
     target.rename(target.with_name(".x.kb.old"))
     restore(target, ours)
+
     assert content(target) == "old"
     assert os.listdir(target.parent) == ["x.kb"]
 

@@ -77,6 +77,7 @@ def test_the_nearest_are_found_with_their_cosines(
     found = index.nearest(asked, limit=10)
     assert (len(index), index.dim, index.origin) == (400, DIM, ORIGIN)
     assert recall(found, exact) >= 0.95
+
     true = np.take_along_axis(normalised(asked) @ normalised(vectors).T, place(rows, found.rows), axis=1)
     assert found.cosines == pytest.approx(true, abs=1e-4)
     assert (np.diff(found.cosines, axis=1) <= 0).all()
@@ -92,6 +93,7 @@ def test_a_vector_is_nearest_to_itself_whatever_its_length(
 ) -> None:
     rows, vectors, _ = world
     index = make_index(given(rows, vectors))
+
     assert index.nearest(vectors[:20] * 7, limit=1).rows[:, 0].tolist() == rows[:20].tolist()
     assert index.vector(int(rows[3])) == pytest.approx(normalised(vectors[3:4])[0], abs=1e-6)
     assert index.vector(next(iter(set(range(ENTITIES)) - set(rows.tolist())))) is None
@@ -102,6 +104,7 @@ def test_no_more_are_given_than_there_are(
 ) -> None:
     rows, vectors, asked = world
     index = make_index(given(rows, vectors))
+
     assert [sorted(found) for found in index.nearest(asked[:2], limit=1_000).rows.tolist()] == [sorted(rows)] * 2
     assert index.nearest(asked[:0]).rows.shape == (0, 10)
 
@@ -109,12 +112,14 @@ def test_no_more_are_given_than_there_are(
 def test_vectors_without_direction_are_never_found(make_index: Callable[[EntityVectors], VectorIndex]) -> None:
     vectors = np.array([[0, 0], [1, 0], [0, -0.0]], dtype=np.float32)
     index = make_index(given([5, 6, 7], vectors))
+
     assert index.nearest(np.array([[-1, 0.1]], dtype=np.float32)).rows.tolist() == [[6]]
     assert (len(index), index.vector(5)) == (1, None)
 
 
 def test_equal_vectors_stand_by_row(make_index: Callable[[EntityVectors], VectorIndex]) -> None:
     index = make_index(given([9, 2, 4], np.ones((3, 4), dtype=np.float32)))
+
     assert index.nearest(np.ones((1, 4), dtype=np.float32)).rows.tolist() == [[2, 4, 9]]
 
 
@@ -123,6 +128,7 @@ def test_vectors_can_be_replaced(
 ) -> None:
     make_index(given(world[0], world[1]))
     again = make_index(given(world[0][:50], world[1][:50, :8]))
+
     assert (len(again), again.dim) == (50, 8)
 
 
@@ -130,6 +136,7 @@ def test_a_question_of_another_dimension_is_refused(
     make_index: Callable[[EntityVectors], VectorIndex], world: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> None:
     index = make_index(given(world[0], world[1]))
+
     with pytest.raises(WrongFormat, match=r"expected \(vectors, 16\)"):
         index.nearest(np.ones((1, 4), dtype=np.float32))
 
@@ -137,6 +144,7 @@ def test_a_question_of_another_dimension_is_refused(
 @pytest.mark.parametrize("home", ["embedded", "new_on_cluster"])
 def test_what_has_no_vectors_says_so_and_what_makes_them(request: pytest.FixtureRequest, home: str) -> None:
     kb = request.getfixturevalue(home)
+
     with pytest.raises(VectorsMissing, match="has no entity vectors; make them with kbtools index vectors"):
         kb.vectors()
 
@@ -166,6 +174,7 @@ def test_vectors_are_found_when_the_kb_is_opened_again(
 ) -> None:
     write_vectors(embedded.path, embedded, given(world[0], world[1]), kind="ivf")
     again = EmbeddedKB(embedded.path).vectors()
+
     assert (len(again), again.kind, again.origin) == (400, "ivf", ORIGIN)
 
 
@@ -173,6 +182,7 @@ def test_older_vectors_stay_where_new_ones_cannot_be_made(
     embedded: EmbeddedKB, world: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> None:
     write_vectors(embedded.path, embedded, given(world[0], world[1]))
+
     with pytest.raises(BadVectors):
         write_vectors(embedded.path, embedded, given([0], np.array([[np.inf]], dtype=np.float32)))
     assert len(EmbeddedKB(embedded.path).vectors()) == 400
@@ -193,7 +203,9 @@ def test_vectors_of_another_kb_are_refused(
 ) -> None:
     write_vectors(embedded.path, embedded, given(world[0], world[1]))
     other = make_kb("embedded", tiny_world)
+
     (embedded.path / FOLDER).rename(other.path / FOLDER)
+
     with pytest.raises(KBUnusable, match="its vectors belong to a knowledge base with digest"):
         other.vectors()
 
@@ -204,7 +216,9 @@ def test_cut_vectors_are_refused(
 ) -> None:
     write_vectors(embedded.path, embedded, given(world[0], world[1]))
     path = embedded.path / FOLDER / name
+
     path.write_bytes(path.read_bytes()[:-3])
+
     with pytest.raises(KBUnusable, match=name):
         embedded.vectors()
 
@@ -217,6 +231,7 @@ def test_a_gpu_that_is_not_there_leaves_the_search_on_the_cpu(
     before = index.nearest(asked).rows.tolist()
     index.use("cpu")
     assert not caplog.records
+
     index.use("cuda:9")
     assert "vectors are searched on the CPU" in caplog.text
     assert index.nearest(asked).rows.tolist() == before
