@@ -153,6 +153,8 @@ def command(
     # Before a build of hours, not after it.
     if elasticsearch and name:
         check_target(name, elasticsearch)
+        if counts:
+            echo("counts stay in the folder of --out: a cluster keeps none", err=True)
     usual = Predicates()
     options = ReadOptions(
         language=lang,

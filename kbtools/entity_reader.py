@@ -1,12 +1,13 @@
 """Entities with their names, types and facts, written out as records."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from kbtools.bearers import link_name, rank_bearers
-from kbtools.errors import UnknownEntity, UnknownType
+from kbtools.errors import BadArgument, UnknownEntity, UnknownType
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, other_spellings
 from kbtools.kb.rows import EntityRows
@@ -24,6 +25,10 @@ class EntityReader:
         self.kb = kb
         self.type_labels: dict[int, Named] = {}
 
+    @cached_property
+    def type_rows(self) -> dict[str, int]:
+        return {type_id: row for row, type_id in enumerate(self.kb.types)}
+
     def row_of(self, entity_id: str) -> int:
         """Find the row of an id in any of its spellings; raise UnknownEntity where there is none."""
         require_text(entity_id, "id")
@@ -38,8 +43,8 @@ class EntityReader:
         require_text(type_id, "type")
         freebase = canonical_property(type_id, beside=ANY_TOPIC)
         for spelling in (canonical_id(type_id), freebase, *other_spellings(type_id)):
-            if spelling in self.kb.types:
-                return self.kb.types.index(spelling)
+            if spelling in self.type_rows:
+                return self.type_rows[spelling]
         raise UnknownType(f"no entity has the type {type_id!r}; kbtools show prints the types of one", type=type_id)
 
     def labels(self, entities: EntityRows) -> list[Named]:
@@ -48,9 +53,6 @@ class EntityReader:
             Named(entity_id, literal_text(entity_id) if name is None and is_literal(entity_id) else name)
             for entity_id, name in zip(self.kb.ids(entities), self.kb.names(entities), strict=True)
         ]
-
-    def relation_label(self, relation: int) -> Named:
-        return Named(self.kb.relations[relation], self.kb.relation_names[relation])
 
     def types_of(self, entities: EntityRows) -> list[tuple[Named, ...]]:
         """List the types of each entity; a type has a name where it is an entity as well."""
@@ -94,7 +96,9 @@ class EntityReader:
     def facts(self, entity_id: str, *, reverse: bool, limit: int | None, offset: int) -> Facts:
         """List facts of an entity in the order of their rows; raise UnknownEntity where there is none."""
         row = self.row_of(entity_id)
-        limit, offset = read_limit(limit, "limit"), read_limit(offset, "offset") or 0
+        limit = read_limit(limit, "limit")
+        if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
+            raise BadArgument(f"offset is a whole number, 0 for the first, found {offset!r}", name="offset")
         (here,) = self.labels(np.array([row], dtype=np.uint32))
         if reverse:
             incoming = self.kb.subjects_of(row)
@@ -102,10 +106,10 @@ class EntityReader:
         else:
             _, relations, others = self.kb.facts_between(row, row + 1).T
         shown = slice(offset, None if limit is None else offset + limit)
-        facts = []
+        relation_ids, names, facts = self.kb.relations, self.kb.relation_names, []
         for relation, there in zip(
             relations[shown].tolist(), self.labels(others[shown].astype(np.uint32)), strict=True
         ):
             subject, target = (there, here) if reverse else (here, there)
-            facts.append(Fact(subject, self.relation_label(relation), target))
+            facts.append(Fact(subject, Named(relation_ids[relation], names[relation]), target))
         return Facts(here.id, reverse, len(relations), offset, tuple(facts))

@@ -26,6 +26,7 @@ GIVEN: Mapping[str, type | tuple[type, ...]] = {
     "fact_counts": np.ndarray,
     "incoming_counts": (np.ndarray, type(None)),
     "subjects_of": IncomingFacts,
+    "name_counts": (np.ndarray, type(None)),
     "ids": Sequence,
     "names": Sequence,
     "aliases": Sequence,
