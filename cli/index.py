@@ -14,10 +14,12 @@ from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import check_target, load_folder
 from kbtools.cli.options import FILE
 from kbtools.cli.progress import shown, stoppable
-from kbtools.indexers.build import build
+from kbtools.indexers.build import WIKIDATA, build
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source
+from kbtools.indexers.readers.lines import lines_of
+from kbtools.indexers.readers.reading import Keep, Predicates, ReadOptions, Source
+from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest_report import counts_report, skipped_report
 from kbtools.kb.table_heads import USUAL
 
@@ -43,6 +45,20 @@ def size(context: click.Context, option: click.Parameter, value: str) -> str:
 def predicates(usual: frozenset[str], named: tuple[str, ...]) -> frozenset[str]:
     """Take the predicates that the command line names, if there are any, in place of the usual ones."""
     return frozenset(named) or usual
+
+
+def listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
+    """Read ids of Wikidata, several with commas between."""
+    listed = frozenset(entity_id.strip() for text in ids for entity_id in text.split(","))
+    if strange := sorted(entity_id for entity_id in listed if not re.fullmatch(r"[QP][1-9]\d*", entity_id)):
+        raise click.BadParameter(f"found {strange[0]!r}, expected ids such as Q5 or P19", param_hint=option)
+    return listed
+
+
+def read_ids(path: Path) -> frozenset[str]:
+    """Read the ids of a file, one a line."""
+    ids = (line.strip() for block in read_blocks(path) for _, line in lines_of(block))
+    return frozenset(entity_id.decode(errors="replace") for entity_id in ids if entity_id)
 
 
 @contextmanager
@@ -79,6 +95,14 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
     help="How often names mean entities: name TAB id TAB count, or id TAB count.",
 )
 @click.option("--rdf", multiple=True, type=FILE, help="N-Triples that hold facts, names and types alike.")
+@click.option("--wikidata", multiple=True, type=FILE, help="Wikidata's dump: all of it in JSON, or truthy N-Triples.")
+@click.option(
+    "--min-sitelinks", type=click.IntRange(min=0), default=0, help="Wikidata: pages that an entity has at least."
+)
+@click.option("--keep-type", multiple=True, metavar="ID", help="Wikidata: type of entities to keep, as Q5; or Q5,Q515.")
+@click.option("--keep-property", multiple=True, metavar="ID", help="Wikidata: property of facts to keep; or P19,P20.")
+@click.option("--keep-ids", type=FILE, help="Wikidata: file of the ids of entities to keep, one a line.")
+@click.option("--closure", is_flag=True, help="Give entities the superclasses of their types: P279, rdfs:subClassOf.")
 @click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
 @click.option(
     "--lang",
@@ -118,6 +142,12 @@ def command(
     redirects: tuple[Path, ...],
     counts: tuple[Path, ...],
     rdf: tuple[Path, ...],
+    wikidata: tuple[Path, ...],
+    min_sitelinks: int,
+    keep_type: tuple[str, ...],
+    keep_property: tuple[str, ...],
+    keep_ids: Path | None,
+    closure: bool,
     out: Path | None,
     lang: str,
     name_predicate: tuple[str, ...],
@@ -147,9 +177,20 @@ def command(
         "counts": counts, "any": rdf,
     }  # fmt: skip
     sources = [Source(path, kind) for kind, paths in by_kind.items() for path in paths]
+    sources += [Source(path, "any", format=WIKIDATA) for path in wikidata]
+    keep = Keep(
+        sitelinks=min_sitelinks,
+        types=listed(keep_type, "--keep-type"),
+        properties=listed(keep_property, "--keep-property"),
+        ids=read_ids(keep_ids) if keep_ids else frozenset(),
+    )
     check_home(out, name, elasticsearch)
-    if not facts and not names and not rdf:
-        raise click.UsageError("give at least one --facts, --names or --rdf file")
+    if not facts and not names and not rdf and not wikidata:
+        raise click.UsageError("give at least one --facts, --names, --rdf or --wikidata file")
+    if keep != Keep() and not wikidata:
+        raise click.UsageError(
+            "--min-sitelinks, --keep-type, --keep-property and --keep-ids choose from a --wikidata file; give one"
+        )
     # Before a build of hours, not after it.
     if elasticsearch and name:
         check_target(name, elasticsearch)
@@ -167,6 +208,8 @@ def command(
         max_bad=max_bad,
         list_separator=list_separator or None,
         format=format,
+        keep=keep,
+        closure=closure,
     )
     files = [source.path for source in sources]
     with stoppable(), folder_for(out) as folder, shown(files, quiet) as watch:

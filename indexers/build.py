@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,10 +20,11 @@ from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vecto
 from kbtools.indexers.kb_folder import MANIFEST, WORK, is_ours, read_manifest
 from kbtools.indexers.name_counts import CountsReading
 from kbtools.indexers.readers.batches import Kind
-from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
+from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.resolving import merge_ids, name_relations
+from kbtools.indexers.settling import lend_labels, name_units, widen_types
 from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.writing import Writer
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
@@ -31,6 +33,9 @@ from kbtools.record_files import file_digest, write_record
 from kbtools.storage import built_folder, find_stranger, locked
 
 logger = logging.getLogger(__name__)
+
+WIKIDATA = "wikidata"
+"""The reader whose redirects work one way: a dump names what was merged, and into what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +150,7 @@ def keep_vectors(old: Path, new: Path, manifest: Manifest, held: ExitStack) -> N
             shutil.copyfile(old / FOLDER / name, new / FOLDER / name)
 
 
-def option_record(options: ReadOptions) -> dict[str, object]:
+def option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, object]:
     """Record the options that change what is read, or whether it is refused."""
     predicates = options.predicates
     return {
@@ -157,6 +162,19 @@ def option_record(options: ReadOptions) -> dict[str, object]:
         "max_bad": options.max_bad,
         "list_separator": options.list_separator,
         "format": options.format,
+        "keep": keep_record(options.keep),
+        "closure": options.closure,
+        "formats": sorted({source.format for source in sources if source.format}),
+    }
+
+
+def keep_record(keep: Keep) -> dict[str, object]:
+    """Record which entities of Wikidata are kept; of their ids, which may be millions, the hash."""
+    return {
+        "sitelinks": keep.sitelinks,
+        "types": sorted(keep.types),
+        "properties": sorted(keep.properties),
+        "ids": sha256("\n".join(sorted(keep.ids)).encode()).hexdigest() if keep.ids else "",
     }
 
 
@@ -170,7 +188,7 @@ def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Man
         EmbeddedKB(out)
     except (KBMissing, KBUnusable):
         return None
-    same = old.options == option_record(options) and old.versions == versions()
+    same = old.options == option_record(options, sources) and old.versions == versions()
     before = Counter((source.kind, source.bytes) for source in old.sources)
     if not same or before != Counter((source.kind, source.path.stat().st_size) for source in sources):
         return None
@@ -197,7 +215,10 @@ def write_knowledge(
     threads = os.cpu_count() or 1
     with Staging(work, threads=threads, memory=memory) as tables, ExitStack() as files:
         read = [stage(tables, source, options, watch) for source in sources]
-        merged, named = merge_ids(tables), name_relations(tables)
+        merged = merge_ids(tables)
+        for settle in (widen_types, name_units, lend_labels):
+            settle(tables)
+        named = name_relations(tables)
         raw = {kind: tables.count(kind) for kind in ("facts", "names", "types")}
         wanted = [source for source in sources if source.kind in ("facts", "any")]
         require(raw["facts"] or not wanted, "no fact was read", sources)
@@ -255,7 +276,7 @@ def write_knowledge(
         statistics=statistics,
         files={name: path.stat().st_size for name, path in written.items()},
         checksums={name: hashed.get(name) or file_digest(path) for name, path in written.items()},
-        options=option_record(options),
+        options=option_record(options, sources),
         versions=versions(),
         built=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -298,7 +319,7 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
 def work_table(source: Source, kind: Kind) -> str:
     """Name the work table of a kind of rows; what a graph says to be the same is no redirect, and works both ways."""
     if kind == "redirects":
-        return "redirects" if source.kind == "redirects" else "same"
+        return "redirects" if source.kind == "redirects" or source.format == WIKIDATA else "same"
     return "relation_names" if kind == "relations" else kind
 
 

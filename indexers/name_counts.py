@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kbtools.indexers.readers.batches import RecordBatch, flaw
+from kbtools.indexers.readers.batches import SCHEMAS, RecordBatch, flaw
 from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import Meter, ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
@@ -20,8 +20,6 @@ from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.rows import EntityRows
 from kbtools.text.normaliser import normal_form
-
-SCHEMA = pa.schema({"entity": pa.string(), "key": pa.uint64(), "count": pa.uint64()})
 
 COUNT = re.compile("[0-9]{1,15}")
 """A count: longer numbers are not exact where they become shares."""
@@ -51,10 +49,11 @@ class CountsReading:
         for block in read_blocks(self.source.path, digest=meter):
             rows = [row for number, line in lines_of(block) if (row := self.read_line(number, line))]
             if rows:
+                schema = SCHEMAS["counts"]
                 columns = [
-                    pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), SCHEMA.types, strict=True)
+                    pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), schema.types, strict=True)
                 ]
-                yield RecordBatch("counts", pa.Table.from_arrays(columns, schema=SCHEMA), block.first_line)
+                yield RecordBatch("counts", pa.Table.from_arrays(columns, schema=schema), block.first_line)
             self.progress(meter.size)
         self.skips.check()
         self.digest = meter.hexdigest()

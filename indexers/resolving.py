@@ -48,6 +48,9 @@ RENAMED = {
     "LEFT JOIN merged a ON a.old = subject LEFT JOIN merged b ON b.old = object",
     "names": "coalesce(a.new, entity) AS entity, rank, text FROM names LEFT JOIN merged a ON a.old = entity",
     "counts": "coalesce(a.new, entity) AS entity, key, count FROM counts LEFT JOIN merged a ON a.old = entity",
+    "labels": "coalesce(a.new, entity) AS entity, rank, text FROM labels LEFT JOIN merged a ON a.old = entity",
+    "subclasses": "coalesce(a.new, type) AS type, coalesce(b.new, parent) AS parent FROM subclasses "
+    "LEFT JOIN merged a ON a.old = type LEFT JOIN merged b ON b.old = parent",
     "types": "coalesce(a.new, entity) AS entity, coalesce(b.new, type) AS type FROM types "
     "LEFT JOIN merged a ON a.old = entity LEFT JOIN merged b ON b.old = type",
 }
@@ -67,7 +70,8 @@ CREATE TABLE relation_labels AS
 SELECT relation, text FROM (
   SELECT relation, text, row_number() OVER (PARTITION BY relation ORDER BY rank, length(text), text) AS place FROM (
     SELECT properties.relation, text, -1 AS rank FROM properties JOIN relation_names r ON r.relation = entity
-    UNION ALL SELECT properties.relation, text, rank FROM properties JOIN names USING (entity)))
+    UNION ALL SELECT properties.relation, text, rank FROM properties JOIN names USING (entity)
+    UNION ALL SELECT properties.relation, text, rank FROM properties JOIN labels USING (entity)))
 WHERE place = 1
 """
 """The name of a relation: what a file of relations says, else its first in the first language, the shortest."""

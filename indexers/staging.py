@@ -22,6 +22,8 @@ CREATE TABLE facts (subject VARCHAR, relation VARCHAR, object VARCHAR);
 CREATE TABLE names (entity VARCHAR, rank UTINYINT, text VARCHAR);
 CREATE TABLE types (entity VARCHAR, type VARCHAR);
 CREATE TABLE relation_names (relation VARCHAR, text VARCHAR);
+CREATE TABLE labels (entity VARCHAR, rank UTINYINT, text VARCHAR);
+CREATE TABLE subclasses (type VARCHAR, parent VARCHAR);
 CREATE TABLE redirects (old VARCHAR, new VARCHAR);
 CREATE TABLE same (old VARCHAR, new VARCHAR);
 CREATE TABLE merged (old VARCHAR, new VARCHAR);

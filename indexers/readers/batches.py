@@ -6,7 +6,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-Kind = Literal["facts", "names", "types", "relations", "redirects", "counts"]
+Kind = Literal["facts", "names", "types", "relations", "redirects", "labels", "subclasses", "counts"]
 
 SourceKind = Kind | Literal["any"]
 """The kind of rows in a file, or `any` for facts, names and types alike."""
@@ -17,7 +17,14 @@ SCHEMAS: dict[Kind, pa.Schema] = {
     "types": pa.schema({"entity": pa.string(), "type": pa.string()}),
     "relations": pa.schema({"relation": pa.string(), "text": pa.string()}),
     "redirects": pa.schema({"old": pa.string(), "new": pa.string()}),
+    "labels": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string()}),
+    "subclasses": pa.schema({"type": pa.string(), "parent": pa.string()}),
+    "counts": pa.schema({"entity": pa.string(), "key": pa.uint64(), "count": pa.uint64()}),
 }
+"""The columns of each kind; labels are names that count only where a fact speaks of what they name.
+
+The key of a count is the hash of a name, 0 for an entity whatever it is called.
+"""
 
 ALIAS = 255
 """The rank of an alias. A name's is the place of its language in `--lang`, from 0: the lowest is the one shown."""
@@ -44,6 +51,9 @@ class Rows:
     types: list[tuple[str, str]] = field(default_factory=list)
     relations: list[tuple[str, str]] = field(default_factory=list)
     redirects: list[tuple[str, str]] = field(default_factory=list)
+    labels: list[tuple[str, int, str]] = field(default_factory=list)
+    subclasses: list[tuple[str, str]] = field(default_factory=list)
+    counts: list[tuple[str, int, int]] = field(default_factory=list)
     lines: dict[Kind, int] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -34,11 +34,12 @@ class NTriplesReader:
         self.oxigraph = parser()
         self.skips = skips
         self.language = options.language
+        self.closure = options.closure
         self.languages = Languages.read(options.language)
         predicates = options.predicates
-        self.names, self.aliases, self.types, self.same = (
+        self.names, self.aliases, self.types, self.same, self.subclass = (
             {canonical_id(predicate) for predicate in kind}
-            for kind in (predicates.name, predicates.alias, predicates.type, predicates.same)
+            for kind in (predicates.name, predicates.alias, predicates.type, predicates.same, predicates.subclass)
         )
         self.blanks = ""
 
@@ -102,6 +103,8 @@ class NTriplesReader:
         else:
             if relation in self.types and not literal:
                 rows.types.append((entity, value))
+            if self.closure and relation in self.subclass and not literal:
+                rows.subclasses.append((entity, value))
             # A type is a fact too, `what is an instance of novel`, but for Freebase's.
             if literal or relation not in self.types or relation != FREEBASE_TYPE:
                 rows.facts.append((entity, relation, value))

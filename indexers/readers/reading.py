@@ -21,17 +21,22 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 
+ALWAYS = ("redirects", "labels", "subclasses")
+"""Kinds that are read from every source: they add no row by themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file and the rows that are wanted from it; kind `any` takes facts, names and types alike.
 
-    `label` is what reports call it, where the file is gone after the build.
+    `label` is what reports call it, where the file is gone after the build; `format` is the reader of this file, where
+    it is not that of all.
     """
 
     path: Path
     kind: SourceKind
     label: str = ""
+    format: str | None = None
 
     @property
     def name(self) -> str:
@@ -53,6 +58,28 @@ class Predicates:
     same: frozenset[str] = frozenset(
         {"http://www.w3.org/2002/07/owl#sameAs", f"{FREEBASE_NAMESPACE}dataworld.gardening_hint.replaced_by"}
     )
+    subclass: frozenset[str] = frozenset({f"{RDFS}subClassOf", "http://www.wikidata.org/prop/direct/P279"})
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Which entities of Wikidata have their facts read; those left out lend their labels to what facts speak of.
+
+    An empty set keeps all. `types` are those that an entity has by itself, not by a superclass.
+    """
+
+    sitelinks: int = 0
+    types: frozenset[str] = frozenset()
+    properties: frozenset[str] = frozenset()
+    ids: frozenset[str] = frozenset()
+
+    def refuses(self, entity_id: str, types: Iterable[str], sitelinks: int) -> str:
+        """Say why an entity is left out; nothing if it is kept."""
+        if sitelinks < self.sitelinks:
+            return f"entity with fewer than {self.sitelinks:,} sitelinks"
+        if self.ids and entity_id not in self.ids:
+            return "entity that --keep-ids does not list"
+        return "entity of another type than --keep-type" if self.types and self.types.isdisjoint(types) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +87,7 @@ class ReadOptions:
     """Options of reading: languages of names, predicates, columns, lists in cells, share of bad lines, format.
 
     `format` is the name of a reader or `module:Class`; without one it is found by suffix, else by the opening lines.
+    `keep` is for Wikidata; `closure` gives an entity the superclasses of its types, too.
     """
 
     language: str = DEFAULT_LANGUAGES
@@ -68,6 +96,8 @@ class ReadOptions:
     max_bad: float = 0.001
     list_separator: str | None = None
     format: str | None = None
+    keep: Keep = field(default_factory=Keep)
+    closure: bool = False
 
 
 class Reader(Protocol):
@@ -124,11 +154,11 @@ class Reading:
         blocks = read_blocks(self.source.path, digest=meter, block=self.block)
         # The first block tells the format; it is read once, and goes to the reader with the rest.
         first = next(blocks)
-        name = self.options.format or find_format(self.source.path, self.source.kind, first)
+        name = self.source.format or self.options.format or find_format(self.source.path, self.source.kind, first)
         make = load_class(READERS, name)
         reader: Reader = construct(name, lambda: make(self.source, self.options, self.skips))
         for batch in ask_reader(reader, self.metered(chain([first], blocks), meter)):
-            if self.source.kind in ("any", batch.kind) or batch.kind == "redirects":
+            if self.source.kind in ("any", batch.kind) or batch.kind in ALWAYS:
                 yield batch
             else:
                 kind = f"{batch.kind} in a file of {self.source.kind}"

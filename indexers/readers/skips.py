@@ -39,6 +39,15 @@ class Skips:
             because = f" ({shorten(str(reason))})" if reason else ""
             self.kinds[kind] = Skip(kind, bad, count, f"{self.path}:{line}: {shorten(text)}{because}")
 
+    def absorb(self, other: "Skips") -> None:
+        """Add the account of lines that follow."""
+        self.lines += other.lines
+        for kind, skip in other.kinds.items():
+            if kind in self.kinds:
+                self.kinds[kind].count += skip.count
+            else:
+                self.kinds[kind] = skip
+
     def note(self, note: str, *, line: int) -> None:
         """Keep a note of what was noticed first at a line."""
         self.notes.append(f"{self.path}:{line}: {note}")

@@ -7,11 +7,12 @@ import re
 import stat
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from kbtools.errors import SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.indexers.readers.lines import BOM, Block
-from kbtools.indexers.readers.unpacking import MAGIC, PACKED, PIECE, Digest, HashingFile, decompressed
+from kbtools.indexers.readers.unpacking import MAGIC, PACKED, PIECE, Digest, HashingFile, ParallelStream, decompressed
 
 BLOCK = 8 << 20
 """Bytes of text in a block; a longer line makes a longer block."""
@@ -55,14 +56,16 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK)
     Raises SourceMissing, SourceEmpty, SourceDamaged, and WrongFormat for a page saved in a file's place.
     """
     check_source(path)
-    with open_source(path) as opened:
+    with open_source(path) as opened, ExitStack() as held:
         raw = HashingFile(opened, digest or hashlib.sha256())
         check_packing(path, opened.peek(HEAD)[:HEAD])
-        stream = decompressed(raw, path.suffix)  # type: ignore[arg-type]
+        stream = decompressed(raw, str(path), path.suffix)
+        if isinstance(stream, ParallelStream):
+            held.callback(stream.close)
         line, parts, fresh, least, opening = 1, [b""], 0, max(block, HEAD), True
         while True:
             try:
-                piece = stream.read1(min(least, PIECE))  # type: ignore[attr-defined]
+                piece = stream.read1(min(least, PIECE))
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 line += sum(part.count(b"\n") for part in parts)
                 raise SourceDamaged(

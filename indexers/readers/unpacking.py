@@ -2,12 +2,17 @@
 
 import bz2
 import gzip
+import importlib.util
 import lzma
+import os
 from collections.abc import Callable
 from typing import IO, Protocol
 
 PIECE = 1 << 16
 """Bytes unpacked at once: what is lost of a damaged file, at most."""
+
+WORTHWHILE = 32 << 20
+"""Bytes of a packed file from which on threads that unpack it ahead save more than they cost."""
 
 MAGIC = {
     ".gz": (b"\x1f\x8b",),
@@ -25,6 +30,12 @@ class Digest(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
     def hexdigest(self) -> str: ...
+
+
+class Unpacked(Protocol):
+    """Text of a file, read piece by piece."""
+
+    def read1(self, size: int = -1, /) -> bytes: ...
 
 
 class HashingFile:
@@ -79,26 +90,26 @@ class PackedStreams:
     `bz2.open` and `lzma.open` take whatever does not begin a stream for the end of the file, damage too.
     """
 
-    def __init__(self, raw: IO[bytes], start: Callable[[], Decompressor], *, padding: bytes = b"") -> None:
+    def __init__(self, raw: Unpacked, start: Callable[[], Decompressor], *, padding: bytes = b"") -> None:
         self.raw = raw
         self.start = start
         self.padding = padding
         self.stream = start()
         self.data = b""
 
-    def read1(self, size: int) -> bytes:
+    def read1(self, size: int = -1) -> bytes:
         """Give at least one byte and at most `size`, nothing at the end of the file; raise OSError or EOFError."""
         while True:
             if self.stream.eof:
-                self.data = (self.stream.unused_data or self.raw.read(PIECE)).lstrip(self.padding)
-                while self.padding and not self.data and (more := self.raw.read(PIECE)):
+                self.data = (self.stream.unused_data or self.raw.read1(PIECE)).lstrip(self.padding)
+                while self.padding and not self.data and (more := self.raw.read1(PIECE)):
                     self.data = more.lstrip(self.padding)
                 if not self.data:
                     return b""
                 # pbzip2 writes many streams one after the other, which are one text.
                 self.stream = self.start()
             elif self.stream.needs_input and not self.data:
-                self.data = self.raw.read(PIECE)
+                self.data = self.raw.read1(PIECE)
                 if not self.data:
                     raise EOFError("the file ends before its last stream does")
             piece = self.stream.decompress(self.data, size)
@@ -107,15 +118,55 @@ class PackedStreams:
                 return piece
 
 
-def decompressed(raw: IO[bytes], suffix: str) -> IO[bytes]:
+class ParallelStream:
+    """The text of a packed file that rapidgzip unpacks on all cores; the file is hashed as far as it has come."""
+
+    def __init__(self, raw: HashingFile, path: str, suffix: str) -> None:
+        import rapidgzip
+
+        start = rapidgzip.open if suffix == ".gz" else rapidgzip.IndexedBzip2File
+        self.raw = raw
+        self.size = os.path.getsize(path)
+        self.hashed = 0
+        self.stream = start(path, parallelization=len(os.sched_getaffinity(0)))
+
+    def read1(self, size: int = -1) -> bytes:
+        """Give at most `size` bytes, nothing at the end of the file; raise OSError where it is damaged."""
+        try:
+            piece: bytes = self.stream.read(size)
+            reached = -(-self.stream.tell_compressed() // 8)
+        except (ValueError, RuntimeError) as error:
+            raise OSError(str(error)) from error
+        if not piece and reached < self.size:
+            raise OSError("bytes after its end")
+        self.hashed += len(self.raw.read(max(reached - self.hashed, 0)))
+        return piece
+
+    def close(self) -> None:
+        """End its threads, which must not outlive the interpreter."""
+        self.stream.close()
+
+
+def is_parallel(path: str, suffix: str) -> bool:
+    """Tell whether a file is worth several cores, and rapidgzip is installed."""
+    return (
+        suffix in (".gz", ".bz2")
+        and os.path.getsize(path) >= WORTHWHILE
+        and importlib.util.find_spec("rapidgzip") is not None
+    )
+
+
+def decompressed(raw: HashingFile, path: str, suffix: str) -> Unpacked:
     """Undo the compression that a suffix announces."""
+    if is_parallel(path, suffix.lower()):
+        return ParallelStream(raw, path, suffix.lower())
     match suffix.lower():
         case ".gz":
-            return gzip.open(raw, "rb")  # type: ignore[return-value]
+            return gzip.open(raw, "rb")  # type: ignore[call-overload, no-any-return]
         case ".bz2":
-            return PackedStreams(raw, bz2.BZ2Decompressor)  # type: ignore[return-value]
+            return PackedStreams(raw, bz2.BZ2Decompressor)
         case ".xz":
-            return PackedStreams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=b"\0")  # type: ignore[return-value]
+            return PackedStreams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=b"\0")
         case ".zst":
             import pyarrow
 

@@ -117,7 +117,7 @@ def test_another_option_builds_again(own: list[str | Path], tmp_path: Path, opti
 def test_facts_or_names_are_needed(own: list[str | Path], tmp_path: Path) -> None:
     result = run("index", "--types", own[3], "--out", tmp_path / "s.kb")
     assert result.exit_code == 2
-    assert "give at least one --facts, --names or --rdf file" in result.stderr
+    assert "give at least one --facts, --names, --rdf or --wikidata file" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--max-bad=2", "--column=subject", "--column==x", "--column=subjekt=head"])

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.errors import KBToolsError, SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
+from kbtools.indexers.readers import unpacking
 from kbtools.indexers.readers.lines import Block, lines_of
 from kbtools.indexers.readers.sources import file_digest, read_blocks
 
@@ -307,3 +308,31 @@ def outcome(path: Path) -> str:
     except KBToolsError:
         return "refused"
     return "read"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_a_large_file_is_unpacked_on_all_cores_and_hashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setattr(unpacking, "WORTHWHILE", 0)
+    path = tmp_path / f"facts.txt.{'gz' if pack is gzip.compress else 'bz2'}"
+    text = b"".join(b"line %d\n" % number for number in range(300_000))
+    path.write_bytes(pack(text[:900_000]) + pack(text[900_000:]))
+    digest = hashlib.sha256()
+    assert b"".join(block.text for block in read_blocks(path, digest=digest, block=100_000)) == text
+    assert digest.hexdigest() == file_digest(path)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: data + b"garbage"])
+def test_a_large_file_that_is_damaged_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pack: Callable[[bytes], bytes],
+    damage: Callable[[bytes], bytes],
+) -> None:
+    monkeypatch.setattr(unpacking, "WORTHWHILE", 0)
+    path = tmp_path / f"facts.txt.{'gz' if pack is gzip.compress else 'bz2'}"
+    path.write_bytes(damage(pack(b"".join(b"line %d\n" % number for number in range(300_000)))))
+    with pytest.raises(SourceDamaged, match=r"cannot be unpacked from here on"):
+        list(read_blocks(path))

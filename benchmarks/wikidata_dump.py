@@ -1,0 +1,171 @@
+"""Write a made-up dump of Wikidata, its lines as long and as deep as those of the real one.
+
+python benchmarks/wikidata_dump.py --entities 100000 --out build/dump.json.gz
+
+What is drawn, after Wikidata's published statistics (Special:Statistics and the Wikidata:Statistics pages, 2024): 14
+statements an item, most with a reference of two or three snaks; labels in 5 languages in the mean and in 200 at most;
+descriptions in 20; an alias for every second item; a sitelink or more for a third of the items.
+"""
+
+import argparse
+import gzip
+import json
+import random
+import subprocess
+from collections.abc import Iterator
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+LANGUAGES = (
+    "en de fr nl es it sv ru pl pt ja zh vi uk ar ca fa he cs fi no hu ko tr da ro id sr bg eo el et sk sl".split()
+)
+MORE = [f"x{number:03d}" for number in range(170)]
+SYLLABLES = (
+    "ba be bi bo da de di do ka ke ki ko la le li lo ma me mi mo na ne ni no ra re ri ro sa se si so ta te ti".split()
+)
+PROPERTIES = 1_200
+SHARES = {"wikibase-item": 45, "external-id": 22, "time": 9, "string": 8, "quantity": 8, "monolingualtext": 4,
+          "globe-coordinate": 2, "url": 2}  # fmt: skip
+"""Statements of each data type, of a hundred."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--entities", type=int, default=100_000)
+    parser.add_argument("--out", type=Path, required=True, help="plain, .gz or .bz2")
+    asked = parser.parse_args()
+    write_dump(asked.out, asked.entities)
+
+
+def write_dump(path: Path, entities: int) -> None:
+    """Write a dump, packed as its suffix says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".bz2":
+        with path.open("wb") as out, subprocess.Popen(["bzip2", "-c"], stdin=subprocess.PIPE, stdout=out) as packer:
+            assert packer.stdin is not None
+            packer.stdin.writelines(lines(entities))
+        return
+    with gzip.open(path, "wb", compresslevel=6) if path.suffix == ".gz" else path.open("wb") as out:
+        out.writelines(lines(entities))
+
+
+def lines(entities: int) -> Iterator[bytes]:
+    """Yield the lines of a dump: an array with an entity a line, properties after the items."""
+    yield b"[\n"
+    draw = random.Random(11)
+    types = list(SHARES)
+    kinds = draw.choices(types, weights=list(SHARES.values()), k=PROPERTIES)
+    numbers = [*range(1, entities + 1)]
+    for number in numbers:
+        yield json.dumps(item(draw, number, kinds, entities), separators=(",", ":")).encode() + b",\n"
+    properties = [{**head(draw, f"P{number}", "property"), "datatype": kind, "claims": {}}
+                  for number, kind in enumerate(kinds, 1)]  # fmt: skip
+    yield b",\n".join(json.dumps(entity, separators=(",", ":")).encode() for entity in properties) + b"\n]\n"
+
+
+def words(draw: random.Random, count: int) -> str:
+    """Make up words."""
+    return " ".join("".join(draw.choices(SYLLABLES, k=draw.randint(2, 4))) for _ in range(count)).title()
+
+
+def head(draw: random.Random, entity_id: str, kind: str) -> dict[str, Any]:
+    """Make an entity without statements."""
+    labels = min(int(draw.lognormvariate(1.1, 1.0)) + 1, 200)
+    languages = (LANGUAGES + MORE)[:labels]
+    name = words(draw, draw.randint(1, 4))
+    described = words(draw, 3).lower()
+    aliases = {language: [{"language": language, "value": words(draw, 2)} for _ in range(draw.randint(1, 3))]
+               for language in languages if draw.random() < 0.12}  # fmt: skip
+    return {
+        "type": kind,
+        "id": entity_id,
+        "labels": {language: {"language": language, "value": name} for language in languages},
+        "descriptions": {
+            language: {"language": language, "value": described}
+            for language in (LANGUAGES + MORE)[: min(int(draw.lognormvariate(2.4, 1.0)), 200)]
+        },
+        "aliases": aliases,
+    }
+
+
+def item(draw: random.Random, number: int, kinds: list[str], entities: int) -> dict[str, Any]:
+    """Make an item with its statements and sitelinks."""
+    record = head(draw, f"Q{number}", "item")
+    claims: dict[str, list[dict[str, Any]]] = {"P31": [statement(draw, number, "P31", "wikibase-item", 2_000)]}
+    for _ in range(min(int(draw.lognormvariate(2.3, 0.8)) + 1, 400)):
+        place = min(int(draw.paretovariate(0.6)), PROPERTIES) - 1
+        name = f"P{place + 1}"
+        claims.setdefault(name, []).append(statement(draw, number, name, kinds[place], entities))
+    record["claims"] = claims
+    count = min(int(draw.paretovariate(0.9)), 250) if draw.random() < 0.33 else 0
+    record["sitelinks"] = {
+        f"{language}wiki": {"site": f"{language}wiki", "title": words(draw, 2), "badges": []}
+        for language in (LANGUAGES + MORE)[:count]
+    }
+    return {**record, "pageid": number + 100, "ns": 0, "title": record["id"], "lastrevid": 2_000_000_000 + number,
+            "modified": "2024-05-01T10:00:00Z"}  # fmt: skip
+
+
+def statement(draw: random.Random, number: int, name: str, kind: str, entities: int) -> dict[str, Any]:
+    """Make a statement with its references."""
+    made: dict[str, Any] = {
+        "mainsnak": snak(draw, name, kind, entities),
+        "type": "statement",
+        "id": f"Q{number}${digest(draw)[:36].upper()}",
+        "rank": draw.choices(["normal", "preferred", "deprecated"], weights=[96, 3, 1])[0],
+    }
+    if draw.random() < 0.2:
+        made["qualifiers"] = {"P580": [snak(draw, "P580", "time", entities)]}
+        made["qualifiers-order"] = ["P580"]
+    if draw.random() < 0.75:
+        snaks = {"P248": [snak(draw, "P248", "wikibase-item", 3_000)], "P813": [snak(draw, "P813", "time", entities)]}
+        if draw.random() < 0.5:
+            snaks["P854"] = [snak(draw, "P854", "url", entities)]
+        made["references"] = [{"hash": digest(draw), "snaks": snaks, "snaks-order": list(snaks)}]
+    return made
+
+
+def snak(draw: random.Random, name: str, kind: str, entities: int) -> dict[str, Any]:
+    """Make a property with a value."""
+    number = draw.randint(1, entities)
+    value: Any
+    match kind:
+        case "wikibase-item":
+            value = {"entity-type": "item", "numeric-id": number, "id": f"Q{number}"}
+        case "time":
+            day = f"{draw.randint(1500, 2024)}-{draw.randint(1, 12):02d}-{draw.randint(1, 28):02d}"
+            value = {"time": f"+{day}T00:00:00Z", "precision": draw.choice([9, 11, 11]), "timezone": 0, "before": 0,
+                     "after": 0, "calendarmodel": "http://www.wikidata.org/entity/Q1985727"}  # fmt: skip
+        case "quantity":
+            value = {
+                "amount": f"+{draw.randint(1, 99_999)}",
+                "unit": draw.choice(["1", "http://www.wikidata.org/entity/Q573"]),
+            }
+        case "monolingualtext":
+            value = {"text": words(draw, 3), "language": draw.choice(LANGUAGES)}
+        case "globe-coordinate":
+            value = {"latitude": round(draw.uniform(-90, 90), 6), "longitude": round(draw.uniform(-180, 180), 6),
+                     "altitude": None, "precision": 1e-06, "globe": "http://www.wikidata.org/entity/Q2"}  # fmt: skip
+        case "url":
+            value = f"https://{words(draw, 1).lower()}.example/{draw.randint(1, 10**9)}"
+        case _:
+            value = digest(draw)[:10]
+    value_kinds = {"wikibase-item": "wikibase-entityid", "monolingualtext": "monolingualtext", "time": "time",
+                   "quantity": "quantity", "globe-coordinate": "globecoordinate"}  # fmt: skip
+    return {
+        "snaktype": "value",
+        "property": name,
+        "hash": digest(draw),
+        "datavalue": {"value": value, "type": value_kinds.get(kind, "string")},
+        "datatype": kind,
+    }
+
+
+def digest(draw: random.Random) -> str:
+    """Make up a hash."""
+    return sha1(draw.randbytes(8), usedforsecurity=False).hexdigest()
+
+
+if __name__ == "__main__":
+    main()

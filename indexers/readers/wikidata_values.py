@@ -1,0 +1,122 @@
+"""Values of Wikidata as objects of facts: ids of entities as they are, all else as literals that print well."""
+
+import re
+from typing import Any
+from urllib.parse import unquote
+
+ENTITY = "http://www.wikidata.org/entity/"
+EARTH = "Q2"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+ESCAPED = re.compile(r'[\\"\n\r]')
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+TIME = re.compile(r"([+-]?)(\d+)-(\d\d)-(\d\d)T.*")
+POINT = re.compile(r"(?:<(\S+)> )?Point\((\S+) (\S+)\)", re.IGNORECASE)
+COMMONS = ("http://commons.wikimedia.org/wiki/Special:FilePath/", "http://commons.wikimedia.org/data/main/")
+
+DECADE, CENTURY, YEAR, MONTH, DAY = 8, 7, 9, 10, 11
+"""Wikibase's precision of times."""
+
+
+def spell(kind: str, value: Any) -> str | None:
+    """Write a value of the dump as an object; nothing for a kind that is unknown.
+
+    Raises KeyError, TypeError or ValueError for a value without its parts.
+    """
+    match kind:
+        case "wikibase-entityid":
+            entity_id = value["id"] if "id" in value else f"Q{value['numeric-id']:d}"
+            if not entity_id or not isinstance(entity_id, str):
+                raise ValueError("no id")
+            return entity_id
+        case "string":
+            return literal(value)
+        case "time":
+            return spell_time(value["time"], value["precision"])
+        case "quantity":
+            return spell_quantity(value["amount"], value["unit"])
+        case "monolingualtext":
+            return f"{literal(value['text'])}@{value['language']}"
+        case "globecoordinate":
+            return spell_place(value["latitude"], value["longitude"], value["globe"])
+    return None
+
+
+def literal(text: str) -> str:
+    """Write text as a literal of N-Triples."""
+    if not text.strip():
+        raise ValueError("an empty text")
+    return f'"{text.translate(ESCAPES) if ESCAPED.search(text) else text}"'
+
+
+def spell_time(time: str, precision: int) -> str:
+    """Write a time as exactly as it is known: a day, a month, a year, or `1950s`, `20th century` as text."""
+    parts = TIME.fullmatch(time)
+    if parts is None:
+        raise ValueError("no time")
+    sign, year, month, day = ("-" if parts[1] == "-" else ""), int(parts[2]), parts[3], parts[4]
+    if precision >= DAY and day != "00":
+        return f'"{sign}{year:04d}-{month}-{day}"^^<{XSD}date>'
+    if precision >= MONTH and month != "00":
+        return f'"{sign}{year:04d}-{month}"^^<{XSD}gYearMonth>'
+    if precision >= YEAR:
+        return f'"{sign}{year:04d}"^^<{XSD}gYear>'
+    era = " BCE" if sign else ""
+    if precision == DECADE:
+        return f'"{year // 10 * 10}s{era}"'
+    if precision == CENTURY:
+        return f'"{ordinal((year + 99) // 100)} century{era}"'
+    return (
+        f'"about {year:,} years{era}"'
+        if precision < CENTURY - 1
+        else f'"{ordinal((year + 999) // 1000)} millennium{era}"'
+    )
+
+
+def ordinal(number: int) -> str:
+    """Write 1st, 2nd, 3rd, 4th, 11th."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def spell_quantity(amount: str, unit: str) -> str:
+    """Write an amount; its unit is the datatype until the build knows the unit's name."""
+    float(amount)
+    datatype = f"{XSD}decimal" if unit == "1" else f"{ENTITY}{unit.rpartition('/')[2]}"
+    return f'"{amount.removeprefix("+")}"^^<{datatype}>'
+
+
+def spell_place(latitude: float, longitude: float, globe: str) -> str:
+    """Write coordinates as latitude, longitude; a globe other than the Earth stands behind them as a unit does."""
+    text = f'"{spell_number(latitude)}, {spell_number(longitude)}"'
+    world = globe.rpartition("/")[2]
+    return text if world in (EARTH, "") else f"{text}^^<{ENTITY}{world}>"
+
+
+def spell_number(number: float) -> str:
+    """Write a number without an empty fraction."""
+    return repr(float(number)).removesuffix(".0")
+
+
+def spell_typed(text: str, datatype: str) -> str:
+    """Write a literal of the RDF dump as the JSON dump's value is written, as far as RDF says as much.
+
+    RDF gives every time to the day, and counts a year 0 before Christ where the dump does not.
+    """
+    if datatype == f"{XSD}dateTime" and (time := TIME.fullmatch(text)):
+        sign, year = time[1], int(time[2])
+        if sign == "-" or not year:
+            sign, year = "-", year + 1
+        return spell_time(f"{sign}{year:04d}-{time[3]}-{time[4]}T", DAY)
+    if datatype == f"{XSD}decimal":
+        return spell_quantity(text, "1")
+    if datatype.endswith("#wktLiteral") and (point := POINT.fullmatch(text)):
+        return spell_place(float(point[3]), float(point[2]), point[1] or "")
+    return literal(text)
+
+
+def spell_address(iri: str) -> str:
+    """Write an IRI that is no entity as the JSON dump has it: the name of a file on Commons, or an address as text."""
+    for prefix in COMMONS:
+        if iri.startswith(prefix):
+            return literal(unquote(iri.removeprefix(prefix)).replace("_", " "))
+    return literal(iri)
