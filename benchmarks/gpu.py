@@ -17,10 +17,9 @@ import numpy as np
 import torch
 from torch.optim import Optimizer
 
-from kbtools.scorers.losses import cross_entropy
 from kbtools.scorers.ltg_cnn import LetterTrigramScorer
 from kbtools.scorers.optimisers import make_optimisers
-from kbtools.scorers.relation import RelationNetwork
+from kbtools.scorers.relation import RelationNetwork, cross_entropy
 from kbtools.scorers.training_settings import EncoderConfig
 from kbtools.scorers.transe import TransE, TranslatingTask
 from kbtools.scorers.word_encoders import BiGRUScorer, EmbedAverageScorer

@@ -22,6 +22,7 @@ from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.linking.similarity import LONGEST_NAME, rescore
+from kbtools.storage import folder_identity
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,15 +33,6 @@ PREFIXED = 50
 USUAL, CLOSE, MANY = 80.0, 90.0, 1_000_000
 """At the usual cutoff and among many names, those within two edits are enough where one is so close; else names that
 share trigrams are recalled as well, which finds no more of 1,500 variants among 5.9 million names and takes 3 ms."""
-
-
-def folder_identity(path: Path) -> tuple[int, int] | None:
-    """Tell one folder from the one that takes its place."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def within(grouped: Grouped, count: int) -> Grouped:

@@ -90,6 +90,15 @@ def is_same_file(descriptor: int, path: Path) -> bool:
         return False
 
 
+def folder_identity(path: Path) -> tuple[int, int] | None:
+    """Tell one folder from the one that takes its place; nothing while there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 Ours = Callable[[Path], bool]
 """Tells of a path inside a folder, relative to it, whether kbtools writes such a file or folder there."""
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.scorers.losses import cross_entropy, hinge, sample_negatives
 from kbtools.scorers.measures import measure_relations, relation_marks
 from kbtools.scorers.network import TrainedNetwork
 from kbtools.scorers.splits import Splits
@@ -99,3 +99,28 @@ class RelationTask:
         """Give the share of validation questions whose relation is first: of those that the subject has, and of all."""
         scores = self.scorer.score_texts([self.scorer.text(question) for question in self.valid.questions])
         return measure_relations(scores, self.valid, self.relations_of(self.valid.subjects))
+
+
+def hinge(scores: Tensor, *, gold: Tensor, negatives: Tensor, margin: float) -> Tensor:
+    """Sum max(0, margin - v(gold) + v(negative)) over the negatives of a question (paper, section Approximation).
+
+    scores (batch, rows), gold (batch,), negatives (batch, negatives) -> (batch,)
+    """
+    right = scores.gather(1, gold[:, None])
+    return torch.relu(margin - right + scores.gather(1, negatives)).sum(dim=1)
+
+
+def cross_entropy(scores: Tensor, *, gold: Tensor) -> Tensor:
+    """Give -log p(gold|q), p as in Eq. 9 of the paper: scores (batch, rows), gold (batch,) -> (batch,)."""
+    return F.cross_entropy(scores, gold, reduction="none")
+
+
+def sample_negatives(forbidden: Tensor, *, count: int) -> Tensor:
+    """Draw rows uniformly, with repetition, from those that are not forbidden: relations that the subject lacks.
+
+    forbidden (batch, rows) of booleans -> (batch, count). A question whose every row is forbidden draws from all.
+    """
+    # Equal weights for those allowed, none for the others.
+    allowed = (~forbidden).float()
+    allowed[allowed.sum(dim=1) == 0] = 1.0
+    return torch.multinomial(allowed, count, replacement=True)

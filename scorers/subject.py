@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -13,7 +14,6 @@ from kbtools.errors import NothingToLearn
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.scorers.base import Encoder
-from kbtools.scorers.losses import type_wise_cross_entropy
 from kbtools.scorers.measures import Namesakes
 from kbtools.scorers.network import DotScorer, TrainedNetwork
 from kbtools.scorers.relation import name_words
@@ -159,3 +159,11 @@ class TypeTask:
 
     def measure(self) -> dict[str, float]:
         return {"of namesakes told apart": self.namesakes.share_told_apart(self.scorer)}
+
+
+def type_wise_cross_entropy(scores: Tensor, *, types: Tensor) -> Tensor:
+    """Sum the binary cross entropy of every type (paper, section Approximation), scores before the sigmoid.
+
+    scores (batch, types), types (batch, types) of zeros and ones -> (batch,)
+    """
+    return F.binary_cross_entropy_with_logits(scores, types, reduction="none").sum(dim=1)

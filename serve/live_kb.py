@@ -11,6 +11,7 @@ from kbtools.entry_points import BACKENDS, load_class
 from kbtools.errors import KBToolsError
 from kbtools.serve.settings import ServeSettings
 from kbtools.serve.vocabulary import Vocabulary
+from kbtools.storage import folder_identity
 
 logger = logging.getLogger(__name__)
 
@@ -89,12 +90,3 @@ def open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
     knowledge_base = load_class(BACKENDS, "elasticsearch")(kb, cluster)
     folder = models_folder(settings.models)
     return Answerer(knowledge_base, models=folder, tagger=settings.tagger, device=settings.device)
-
-
-def folder_identity(path: Path) -> tuple[int, int] | None:
-    """Tell one folder from the one that takes its place; nothing while there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

@@ -27,9 +27,9 @@ from torch import Tensor
 
 from kbtools.ranking.model_store import RECORD
 from kbtools.scorers.checkpoint import WEIGHTS
-from kbtools.scorers.losses import sample_negatives
 from kbtools.scorers.measures import SILENT, Callbacks
 from kbtools.scorers.profiles import profile_settings
+from kbtools.scorers.relation import sample_negatives
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training import train
 from kbtools.scorers.training_settings import TrainingSettings, change_settings
