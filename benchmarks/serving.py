@@ -1,0 +1,139 @@
+"""The server on FBSQ, both layers: what HTTP adds to the library, questions a second, and batches of names.
+
+python benchmarks/serving.py [--kb build/fbsq.kb] [--requests 4000] [--soak 0]      (about two minutes on two cores)
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+from fbsq import questions, sources
+
+import kbtools
+from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.readers.reading import ReadOptions
+from kbtools.questions import read_annotated
+
+CLIENTS = 8
+NAMES = 10
+"""Names of a batch: what OpenRefine sends."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
+    parser.add_argument("--requests", type=int, default=4_000)
+    parser.add_argument("--soak", type=int, default=0, help="requests over which memory is watched, 200000 for an hour")
+    arguments = parser.parse_args()
+    build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
+    texts = [question.text for question in read_annotated(questions("test"))][: arguments.requests]
+    line = "GET /api/query?scorer=lexical&question={} HTTP/1.1\r\nHost: a\r\n\r\n"
+    asked = [line.format(quote(text)).encode() for text in texts]
+
+    with kbtools.open(arguments.kb) as answerer:
+        for text in texts[:200]:
+            answerer.query(text, scorer="lexical")
+        alone = [seconds_alone(answerer, text) for text in texts]
+        batches = list(name_batches(answerer, texts))
+    report("the library alone", alone)
+
+    with served(arguments.kb, workers=1) as (port, pid):
+        asyncio.run(ask(port, asked[:200], clients=1))
+        over_http = asyncio.run(ask(port, asked, clients=1))
+        report("one client, one worker", over_http)
+        print(f"added by HTTP, p50: {1000 * float(np.median(np.array(over_http) - np.array(alone))):.2f} ms")
+        report(f"reconciliation of {NAMES} names", asyncio.run(ask(port, batches, clients=1)))
+        if arguments.soak:
+            before = resident(pid)
+            for _ in range(arguments.soak // len(asked)):
+                asyncio.run(ask(port, asked, clients=CLIENTS))
+            print(f"memory before and after {arguments.soak:,} requests: {before:.0f} MB, {resident(pid):.0f} MB")
+
+    with served(arguments.kb, workers=2) as (port, _):
+        asyncio.run(ask(port, asked[:400], clients=CLIENTS))
+        begun = time.perf_counter()
+        seconds = asyncio.run(ask(port, asked, clients=CLIENTS))
+        report(f"{CLIENTS} clients, 2 workers", seconds)
+        print(f"questions a second: {len(asked) / (time.perf_counter() - begun):.0f}")
+
+
+def seconds_alone(answerer: kbtools.Answerer, text: str) -> float:
+    """Time a question and its JSON, as the server gives it."""
+    begun = time.perf_counter()
+    json.dumps(answerer.query(text, scorer="lexical").to_json())
+    return time.perf_counter() - begun
+
+
+def name_batches(answerer: kbtools.Answerer, texts: Sequence[str]) -> Iterator[bytes]:
+    """Write batches of the names that the first candidates of questions bear."""
+    results = answerer.query_many(texts[:2_000], scorer="lexical", top=1)
+    names = [result.candidates[0].matched_name for result in results if result.candidates]
+    for first in range(0, len(names) - NAMES, NAMES):
+        batch = {str(key): {"query": name} for key, name in enumerate(names[first : first + NAMES])}
+        body = b"queries=" + quote(json.dumps(batch)).encode()
+        head = f"POST /reconcile HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
+        yield head.encode() + body
+
+
+@contextmanager
+def served(kb: Path, *, workers: int) -> Iterator[tuple[int, int]]:
+    """Run the command, its log thrown away; give its port and process."""
+    program = [sys.executable, "-c", "from kbtools.cli.main import main; main()"]
+    command = [*program, "serve", "--kb", str(kb), "--port", "0", "--workers", str(workers)]
+    with Path("build/serving.log").open("w+") as log:
+        process = subprocess.Popen(command, stderr=log)
+        try:
+            while not (where := re.search(r":(\d+)/", Path(log.name).read_text())):
+                time.sleep(0.1)
+            yield int(where[1]), process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+async def ask(port: int, requests: Sequence[bytes], *, clients: int) -> list[float]:
+    """Send requests over as many connections at once; give the seconds of each, in order."""
+    seconds = [0.0] * len(requests)
+    places = iter(range(len(requests)))
+
+    async def client() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for place in places:
+            begun = time.perf_counter()
+            writer.write(requests[place])
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", head)
+            assert length is not None
+            assert head.startswith(b"HTTP/1.1 200"), head
+            await reader.readexactly(int(length[1]))
+            seconds[place] = time.perf_counter() - begun
+        writer.close()
+
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return seconds
+
+
+def resident(pid: int) -> float:
+    """Read the resident memory of a process, files that it maps left out, in megabytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (kilobytes,) = re.findall(r"RssAnon:\s+(\d+)", status)
+    return int(kilobytes) / 1000
+
+
+def report(what: str, seconds: Sequence[float]) -> None:
+    p50, p99 = np.percentile(seconds, [50, 99]) * 1000
+    print(f"{what}: p50 {p50:.2f} ms, p99 {p99:.2f} ms")
+
+
+if __name__ == "__main__":
+    main()
