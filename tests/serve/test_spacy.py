@@ -1,0 +1,135 @@
+"""kbtools in pipelines of the real spaCy: the component, and the knowledge base of spaCy's own linker."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kbtools
+from kbtools.kb.vector_index import ExactVectors
+
+spacy = pytest.importorskip("spacy", reason="needs spaCy: pip install 'kbtools[spacy]'")
+
+TEXT = "Stephen King wrote It, but J. K. Rowling did not."
+
+
+@pytest.fixture
+def nlp(sample_path: Path) -> Any:
+    """Make a blank English pipeline with the component."""
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("kbtools_linker", config={"kb": str(sample_path)})
+    return pipeline
+
+
+@pytest.fixture
+def ruled(sample_path: Path) -> Any:
+    """Make a pipeline whose entities a ruler finds before the component links them."""
+    pipeline = spacy.blank("en")
+    ruler = pipeline.add_pipe("entity_ruler")
+    ruler.add_patterns(
+        [
+            {"label": "PERSON", "pattern": "Stephen King"},
+            {"label": "PERSON", "pattern": "Nobody Known"},
+            {"label": "WORK", "pattern": "Harry Potter"},
+        ]
+    )
+    pipeline.add_pipe("kbtools_linker", config={"kb": str(sample_path)})
+    return pipeline
+
+
+def test_spans_are_found_where_no_entities_are(nlp: Any) -> None:
+    doc = nlp(TEXT)
+
+    linked = {ent.text: ent.kb_id_ for ent in doc.ents}
+    assert linked["Stephen King"] == "m.0jt90f5"
+    assert linked["J. K. Rowling"] == "m.042xh"
+    assert {ent.label_ for ent in doc.ents} == {"ENTITY"}
+    assert doc.ents[0]._.kbtools[0]["id"] == doc.ents[0].kb_id_
+
+
+def test_entities_of_another_component_are_linked_where_certain(ruled: Any) -> None:
+    doc = ruled("Stephen King met Nobody Known.")
+
+    assert [(ent.text, ent.label_, ent.kb_id_) for ent in doc.ents] == [
+        ("Stephen King", "PERSON", "m.0jt90f5"),
+        ("Nobody Known", "PERSON", ""),
+    ]
+
+
+def test_namesakes_are_candidates_best_first(ruled: Any) -> None:
+    (ent,) = ruled("She reads Harry Potter .").ents
+
+    assert [candidate["id"] for candidate in ent._.kbtools] == ["m.078ffw", "m.0kba084"]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+def test_nothing_is_found_in_nothing(nlp: Any, text: str) -> None:
+    assert nlp(text).ents == ()
+
+
+def test_a_saved_pipeline_links_as_before(ruled: Any, tmp_path: Path) -> None:
+    ruled.to_disk(tmp_path / "pipeline")
+
+    loaded = spacy.load(tmp_path / "pipeline")
+
+    assert [ent.kb_id_ for ent in loaded("Stephen King").ents] == ["m.0jt90f5"]
+
+
+def test_a_document_that_is_saved_keeps_its_candidates(nlp: Any) -> None:
+    doc = nlp(TEXT)
+
+    copy = spacy.tokens.Doc(nlp.vocab).from_bytes(doc.to_bytes())
+
+    assert copy.ents[0]._.kbtools[0]["id"] == "m.0jt90f5"
+
+
+def test_a_pipeline_without_a_knowledge_base_is_refused() -> None:
+    with pytest.raises(kbtools.BadArgument, match="name the knowledge base"):
+        spacy.blank("en").add_pipe("kbtools_linker")
+
+
+def test_the_own_linker_of_spacy_gets_candidates_with_priors(sample_path: Path) -> None:
+    pipeline = spacy.blank("en")
+    kb = spacy.registry.misc.get("kbtools.knowledge_base.v1")(kb=str(sample_path))(pipeline.vocab)
+    doc = pipeline("Harry Potter")
+
+    (batch,) = kb.get_candidates_batch([doc[0:2]])
+
+    assert [candidate.entity_ for candidate in batch] == ["m.078ffw", "m.0kba084"]
+    assert sum(candidate.prior_prob for candidate in batch) == pytest.approx(1)
+    assert batch[0].alias_ == "Harry Potter"
+    assert list(batch[0].entity_vector) == [0.0] * 64
+
+
+def test_vectors_are_those_of_the_entities(sample_path: Path) -> None:
+    from kbtools.serve.spacy_kb import SpacyKnowledgeBase
+
+    kb = SpacyKnowledgeBase(spacy.blank("en").vocab, str(sample_path))
+    (row,) = kb.answerer.kb.rows(["m.042xh"])
+    kb.vectors = ExactVectors(np.array([row], dtype=np.uint32), np.array([[3.0, 4.0]], dtype=np.float32))
+
+    assert kb.get_vector("m.042xh") == pytest.approx([0.6, 0.8])
+
+
+def test_the_own_linker_of_spacy_runs_and_is_saved(sample_path: Path, tmp_path: Path) -> None:
+    from kbtools.serve.spacy_kb import SpacyKnowledgeBase
+
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("sentencizer")
+    pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Stephen King"}])
+    linker = pipeline.add_pipe("entity_linker", config={"incl_context": False})
+    loader = spacy.registry.misc.get("kbtools.knowledge_base.v1")(kb=str(sample_path))
+    linker.set_kb(loader)
+    doc = pipeline("Stephen King writes.")
+    example = spacy.training.Example.from_dict(
+        doc.copy(),
+        {"entities": [(0, 12, "PERSON")], "links": {(0, 12): {"m.0jt90f5": 1.0}}, "sent_starts": [1, 0, 0, 0]},
+    )
+    linker.initialize(lambda: [example], nlp=pipeline, kb_loader=loader)
+
+    linked = pipeline("Stephen King writes.")
+    kb = SpacyKnowledgeBase(pipeline.vocab, str(sample_path)).from_bytes(linker.kb.to_bytes())
+
+    assert [ent.kb_id_ for ent in linked.ents] == ["m.0jt90f5"]
+    assert next(iter(kb.get_candidates(linked[0:2]))).entity_ == "m.0jt90f5"
