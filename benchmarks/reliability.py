@@ -1,13 +1,12 @@
-"""Break knowledge bases on purpose and count what came of it: kills, damaged pages, full disks.
+"""Break knowledge bases on purpose and count what came of it: kills, damaged pages, full disks, floods, junk.
 
     python benchmarks/reliability.py
 
-It needs neither data nor a network, takes some five minutes, and prints the tables of docs/reliability.md.
-`--damages 40` and `--kills 5` make it shorter.
+It needs neither data nor a network, takes at most ten minutes, and prints the tables of docs/reliability.md.
+`--damages 40`, `--kills 5`, `--lines 2000` and `--questions 20000` make it shorter.
 """
 
 import argparse
-import io
 import os
 import random
 import resource
@@ -15,19 +14,14 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from children import in_a_child, run_all, verdict
+from endurance import agreement, command_lines, junk_lines, malformed_lines, many_questions, sample
 
-import kbtools.cli.check
-import kbtools.cli.info
-import kbtools.cli.query
-import kbtools.cli.similar
-import kbtools.scorers.similar
 from kbtools import storage
 from kbtools.cli.main import main as kbtools
 from kbtools.errors import KBMissing
@@ -39,7 +33,6 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.vector_index import EntityVectors
 
 PAGE = 4_096
-END = "the command ended with "
 LARGE = 30_000
 """Entities of the larger knowledge base, whose files are mapped and not read."""
 
@@ -72,31 +65,6 @@ def make(sources: list[Source], out: Path, *, vectors: bool = False) -> Path:
         rows = np.arange(len(table), dtype=np.uint32)
         write_vectors(out, kb, EntityVectors(rows, 16, lambda some: table[some]), kind="hnsw")
     return out
-
-
-def in_a_child(act: Callable[[], object], *, kill_after: float | None = None) -> tuple[int, str]:
-    """Act in a forked process, which may be killed after some seconds; give its exit code and what it printed."""
-    with tempfile.TemporaryFile() as printed:
-        pid = os.fork()
-        if not pid:
-            os.dup2(printed.fileno(), 1)
-            os.dup2(printed.fileno(), 2)
-            sys.stdout = sys.stderr = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False), write_through=True)
-            code = 0
-            try:
-                act()
-            except SystemExit as stopped:
-                code = stopped.code if isinstance(stopped.code, int) else 1
-            except BaseException:
-                traceback.print_exc()
-                code = 1
-            os._exit(code)
-        if kill_after is not None:
-            time.sleep(kill_after)
-            os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-        printed.seek(0)
-        return os.waitstatus_to_exitcode(status), printed.read().decode(errors="replace")
 
 
 def kill_at(number: int) -> None:
@@ -185,16 +153,6 @@ def commands(kb: Path, questions: Path) -> list[tuple[str, list[str]]]:
     ]
 
 
-def verdict(code: int, printed: str, expected: str) -> str:
-    if "Traceback (most recent" in printed:
-        return "a traceback"
-    if code < 0:
-        return "ended by the system"
-    if code:
-        return "named" if "Error: " in printed else "a traceback"
-    return "as before" if printed == expected else "another answer"
-
-
 def damages(work: Path, kb: Path, number: int, rng: random.Random, *, until: float) -> dict[str, Counter[str]]:
     """Damage one page at a time and run every command in one process, until the time is over."""
     questions = work / "questions.txt"
@@ -213,35 +171,6 @@ def damages(work: Path, kb: Path, number: int, rng: random.Random, *, until: flo
             table[name][verdict(code, printed, expected[name][1])] += 1
         path.write_bytes(whole)
     return table
-
-
-def run_all(lines: list[tuple[str, list[str]]]) -> dict[str, tuple[int, str]]:
-    """Run commands one after the other in a child, and those that it did not live to see in another."""
-    outcomes: dict[str, tuple[int, str]] = {}
-    while len(outcomes) < len(lines):
-        waiting = [line for line in lines if line[0] not in outcomes]
-
-        def act(waiting: list[tuple[str, list[str]]] = waiting) -> None:
-            for _, line in waiting:
-                code: object = 0
-                try:
-                    kbtools(line)
-                except SystemExit as stopped:
-                    code = stopped.code
-                except BaseException:
-                    traceback.print_exc()
-                    code = 1
-                print(f"{END}{code}", flush=True)
-
-        code, printed = in_a_child(act)
-        first, *later = printed.split(END)
-        pairs = [piece.partition("\n")[::2] for piece in later]
-        outputs = [first, *(output for _, output in pairs)]
-        for at, (ended, _) in enumerate(pairs):
-            outcomes[waiting[at][0]] = (int(ended), outputs[at])
-        if code < 0:
-            outcomes[waiting[len(pairs)][0]] = (code, outputs[-1])
-    return outcomes
 
 
 def full_disks(work: Path, number: int) -> Counter[str]:
@@ -267,8 +196,10 @@ def full_disks(work: Path, number: int) -> Counter[str]:
     return table
 
 
-def show(title: str, table: Counter[str]) -> None:
-    print(f"| {title} | " + ", ".join(f"{count} {what}" for what, count in sorted(table.items())) + " |", flush=True)
+def show(title: str, outcome: Counter[str] | str) -> None:
+    if isinstance(outcome, Counter):
+        outcome = ", ".join(f"{count} {what}" for what, count in sorted(outcome.items()))
+    print(f"| {title} | {outcome} |", flush=True)
 
 
 def main() -> None:
@@ -276,24 +207,34 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--damages", type=int, default=500)
     parser.add_argument("--disks", type=int, default=30)
-    parser.add_argument("--minutes", type=float, default=5, help="When to stop damaging pages.")
-    arguments = parser.parse_args()
+    parser.add_argument("--lines", type=int, default=100_000, help="Malformed lines for each reader, junk for a query.")
+    parser.add_argument("--questions", type=int, default=1_000_000, help="As many as fit into two minutes.")
+    parser.add_argument("--minutes", type=float, default=9.5, help="When to stop damaging pages.")
+    options = parser.parse_args()
     rng = random.Random(16)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kbtools-reliability-") as folder:
         work = Path(folder)
         print("| broken | what is there afterwards |\n| --- | --- |", flush=True)
-        show(f"{arguments.kills} kills at random", kills(work, arguments.kills, "random", rng))
-        swaps = min(20, arguments.kills)
+        show(f"{options.kills} kills at random", kills(work, options.kills, "random", rng))
+        swaps = min(20, options.kills)
         show(f"{swaps} kills at the swap", kills(work, swaps, "swap", rng))
         show(f"{swaps} the same without `renameat2`", kills(work, swaps, "swap without", rng))
-        show(f"disk full at {arguments.disks} sizes", full_disks(work, arguments.disks))
+        show(f"disk full at {options.disks} sizes", full_disks(work, options.disks))
+        print("\n| much of it | what came of it |\n| --- | --- |")
+        for reader, outcome in malformed_lines(work, options.lines, rng):
+            show(f"malformed lines for `{reader}`", outcome)
+        kb = sample(work)
+        show("junk on standard input", junk_lines(kb, work, options.lines, rng))
+        show("1,000 random command lines", command_lines(kb, 1_000, rng))
+        show("threads, forks, processes", agreement(kb, 8))
+        show("one process", many_questions(kb, options.questions, rng, until=time.monotonic() + 120))
         print("\n| a page damaged, then | outcome |\n| --- | --- |")
-        left = 60 * arguments.minutes - (time.monotonic() - begun)
+        left = 60 * options.minutes - (time.monotonic() - begun)
         for at, entities in enumerate((300, LARGE), 1):
             kb = make(write_sources(work / f"of {entities}", entities), work / f"{entities}.kb", vectors=True)
-            until = begun + 60 * arguments.minutes - left * (2 - at) / 2
-            for name, table in damages(work, kb, arguments.damages // 2, rng, until=until).items():
+            until = begun + 60 * options.minutes - left * (2 - at) / 2
+            for name, table in damages(work, kb, options.damages // 2, rng, until=until).items():
                 show(f"`{name}`, {entities:,} entities, {table.total()} times", table)
     print(f"\n{time.monotonic() - begun:.0f} s")
 

@@ -11,6 +11,7 @@ import click
 from kbtools.cli.display import echo, visible
 from kbtools.entry_points import EXTRAS, install_command
 from kbtools.errors import KBToolsError
+from kbtools.storage import is_out_of_memory
 from kbtools.version import __version__
 
 COMMANDS = {
@@ -77,11 +78,16 @@ class LazyGroup(click.Group):
                 raise
             echo(f"Error: {error}", err=True)
             sys.exit(1)
-        except ModuleNotFoundError as error:
-            if ctx.params["debug"] or error.name not in EXTRAS:
+        except (ImportError, MemoryError) as error:
+            if ctx.params["debug"]:
                 raise
-            extra = EXTRAS[error.name]
-            echo(f"Error: this needs {error.name}; install it with {install_command(extra)}", err=True)
+            if is_out_of_memory(error):
+                echo("Error: the system gives no more memory; allow more (ulimit -v) or close programs", err=True)
+            elif isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+                extra = EXTRAS[error.name]
+                echo(f"Error: this needs {error.name}; install it with {install_command(extra)}", err=True)
+            else:
+                raise
             sys.exit(1)
 
 

@@ -95,7 +95,7 @@ class StringTable:
 
     def find(self, string: str) -> int | None:
         """Find the row of a string in a sorted table."""
-        encoded = string.encode()
+        encoded = string.encode(errors="surrogatepass")  # half a surrogate pair is in no table
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from kbtools.errors import BrokenPlugin, KBToolsError, MissingDependency, UnknownPlugin
+from kbtools.storage import is_out_of_memory
 
 SCORERS = "kbtools.scorers"
 SUBJECT_SCORERS = "kbtools.subject_scorers"
@@ -175,4 +176,6 @@ def import_object(path: str) -> Any:
             ) from error
         raise BrokenPlugin(f"plugin {path!r} cannot be loaded: {error!r}", path=path) from error
     except Exception as error:
+        if is_out_of_memory(error):
+            raise MemoryError(str(error)) from error
         raise BrokenPlugin(f"plugin {path!r} cannot be loaded: {error!r}", path=path) from error

@@ -20,6 +20,7 @@ NO_MEMORY = (
     "can't start new thread",
     "worker thread",
     "allocation failure",
+    "failed to map segment",
 )
 """The words of libraries for a system that gives no memory, or no thread, which needs some."""
 

@@ -91,3 +91,16 @@ def test_ctrl_c_while_modules_are_imported_is_silent() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize("error", ["MemoryError()", "ImportError('libarrow.so: failed to map segment')"])
+def test_a_library_that_gets_no_memory_is_not_called_broken(
+    run: Callable[..., Invocation], sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str
+) -> None:
+    (tmp_path / "hungry.py").write_text(f"raise {error}", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    done = run("query", "--kb", str(sample_path), "--pruning", "hungry:Pruner", "who wrote it")
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == "Error: the system gives no more memory; allow more (ulimit -v) or close programs\n"

@@ -241,3 +241,16 @@ def test_a_folder_for_temporary_files_without_room_is_named(sample_path: Path, t
 
     assert "set TMPDIR to a folder that has room" in result.stderr
     assert "index again" not in result.stderr
+
+
+def test_a_build_without_address_space_is_refused_before_a_library_ends_it(examples: Path, tmp_path: Path) -> None:
+    limit = "resource.setrlimit(resource.RLIMIT_AS, (1_900_000_000, 1_900_000_000))"
+    code = f"import resource; {limit}; from kbtools.cli.main import main; main()"
+    sources = ["--facts", examples / "sample.facts.txt", "--names", examples / "sample.names.txt"]
+    command = [sys.executable, "-c", code, "index", *map(str, sources), f"--out={tmp_path / 'x.kb'}"]
+
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: a build needs 2,000,000,000 bytes of address space")
+    assert not list(tmp_path.iterdir())

@@ -150,3 +150,7 @@ def test_pages_that_were_read_are_given_back(tmp_path: Path) -> None:
     release_pages(tmp_path)
 
     assert before - resident() > 20_000  # kilobytes of the 32 MB
+
+
+def test_what_is_no_text_is_in_no_table(table: Callable[..., StringTable]) -> None:
+    assert table(["a", "b"]).find("\udcff") is None
