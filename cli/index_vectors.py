@@ -49,6 +49,7 @@ def command(
         raise click.UsageError("give --subject, or vectors made elsewhere, not both")
     kb = open_home(path, elasticsearch).kb
     vectors = read_vectors(kb).entity_vectors() if read_vectors else trained_vectors(kb, models, subject, device)
+    # The clients of a cluster and of FAISS are loaded by whoever needs one of them.
     index: VectorIndex
     if elasticsearch:
         from kbtools.indexers.elastic.knowledge import ElasticKB

@@ -129,6 +129,7 @@ def load_folder(
     if not loaded.current:
         part = f"part {options.part} of {options.parts} of version {loaded.version}"
         return f"{where}: {part} is loaded; readers see it when all are"
+    # Readers have it already; copies only guard against the loss of a node.
     copies = f"; {loaded.copies_missing} copies of shards are still to be made" if loaded.copies_missing else ""
     content = f"{loaded.documents:,} documents, content {loaded.manifest.digest[:16]}"
     return f"{where}: version {loaded.version}, {content}{copies}"

@@ -111,6 +111,7 @@ def command(
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject)
     fitted = read_calibration(calibration, answerer, system) if calibration else None
     lines = texts(question, questions)
+    # On a cluster the lines at hand are answered together, in one request; on a disk one after the other, at once.
     for batch in lines_at_hand(lines) if elasticsearch else ([text] for text in lines):
         for result in answerer.query_many(
             batch,

@@ -97,6 +97,7 @@ def merge_ids(tables: Staging) -> int:
         return 0
     for statement in (LINKS, RANKS, PAIRS):
         tables.run(statement)
+    # Each step lets every id point to the best that is known of it, until none points on.
     while tables.count(OPEN):
         tables.run(STEP)
     tables.run(MERGED)
@@ -111,5 +112,6 @@ def name_relations(tables: Staging) -> int:
     """Take the names of properties from the entities and give them to the relations; give the number that have one."""
     for statement in (PROPERTIES, LABELS, NOT_ENTITIES):
         tables.run(statement)
+    # Else `place of birth` would be linked as an entity in every question about one.
     tables.run("DELETE FROM names WHERE entity IN (SELECT entity FROM not_entities)")
     return tables.count("relation_labels")

@@ -15,7 +15,10 @@ from kbtools.indexers.readers.batches import ALIAS, Kind
 from kbtools.storage import is_disk_full
 
 MEMORY = "1GB"
+"""Memory of the work tables unless told otherwise: beyond it DuckDB writes to the disk."""
+
 BATCH = 250_000
+"""Rows that are handed over at once."""
 
 TABLES = """
 CREATE TABLE facts (subject VARCHAR, relation VARCHAR, object VARCHAR);
@@ -73,6 +76,7 @@ SELECT key, row AS entity, sum(count)::UBIGINT AS count FROM counts JOIN entitie
 GROUP BY ALL ORDER BY ALL
 """
 
+# Ordered as `group_forms` takes them: all rows of a form, in it those of a kind, in those the ones of a spelling.
 FORMS = "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, text, entity"
 
 WORDS = """
@@ -93,7 +97,7 @@ class Staging:
                 "memory_limit": memory,
                 "threads": threads,
                 "temp_directory": str(folder / "spill"),
-                "preserve_insertion_order": False,
+                "preserve_insertion_order": False,  # every query says its order, so that none need be kept
             },
         )
         self.cursors: list[duckdb.DuckDBPyConnection] = []

@@ -109,15 +109,18 @@ class Writer:
         last = (-1, -1)
         for batch in self.tables.stream(staging.FACTS):
             subject, relation, target = (batch.column(column).to_numpy() for column in range(3))
+            # A pair begins where subject or relation are others than in the row before, across batches too.
             new = np.ones(len(subject), dtype=bool)
             new[1:] = (subject[1:] != subject[:-1]) | (relation[1:] != relation[:-1])
             new[0] = last != (int(subject[0]), int(relation[0]))
             relations.write(relation[new])
             firsts.write(np.flatnonzero(new) + objects.count)
             objects.write(target)
+            # For every pair: pairs_of[subject] += 1.
             pairs_of += np.bincount(subject[new], minlength=entities)
             is_object[target] = True
             last = (int(subject[-1]), int(relation[-1]))
+        # One more than pairs: where the objects of the last one end.
         firsts.write(np.array([objects.count]))
         for name, writer in (("relation", relations), ("first_object", firsts), ("object", objects)):
             self.hashes[f"fact.{name}"] = writer.close()
@@ -187,6 +190,7 @@ class Writer:
                     edits.add(form, alias)
                 yield form, value
 
+        # One pass over the sorted forms fills all three indexes.
         exact.write_forms(groups())
         fuzzy.close()
         self.write_edits(edits, names)

@@ -123,6 +123,7 @@ def mcnemar(won: int, lost: int) -> float:
         math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) - total * math.log(2)
         for k in range(min(won, lost) + 1)
     ]
+    # Taken out of the sum, since the exponential of the terms themselves may be zero to a float.
     peak = max(logs)
     tail = math.exp(peak) * math.fsum(math.exp(term - peak) for term in logs)
     return round(min(1.0, 2 * tail), 12)

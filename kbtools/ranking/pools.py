@@ -122,9 +122,11 @@ def gather_pool(kb: KnowledgeBase, links: Sequence[Link]) -> Pools:
     mention = np.array([spans[span] for span in zip(starts, ends, strict=True)])
     mention_start, mention_end = np.array(list(spans)).T
     linked = np.repeat(np.arange(len(links)), [len(rows) for rows in entities])
+    # Links come better first, so that the first place of an entity is its best link.
     subjects, first = np.unique(np.concatenate(entities), return_index=True)
     subject_link = linked[first]
     relations_of = kb.relations_of(subjects)
+    # For every subject, for every relation it has: one pair.
     relations, pair_relation = np.unique(relations_of.values, return_inverse=True)
     pair_subject = np.repeat(np.arange(len(subjects)), np.diff(relations_of.starts))
     sizes = np.array([[len(links)], [len(spans)], [len(subjects)], [len(relations)], [len(pair_subject)]])
@@ -153,6 +155,7 @@ def concatenate_pools(pools: Sequence[Pools]) -> Pools:
     columns: dict[str, NDArray[Any]] = {}
     for name, (kind, dtype) in COLUMNS.items():
         column = np.concatenate([getattr(EMPTY, name), *(getattr(pool, name) for pool in pools)])
+        # Positions within one pool move by the rows of all pools before it.
         if name in POINTERS:
             before = np.cumsum(counts[POINTERS[name]]) - counts[POINTERS[name]]
             column = column + np.repeat(before, counts[kind])

@@ -80,6 +80,7 @@ def mark_questions(pools: Pools, questions: Sequence[Question]) -> Iterator[tupl
     begins, ends = pools.mention_start.tolist(), pools.mention_end.tolist()
     first = 0
     while first < len(pools):
+        # As many whole questions as have AT_ONCE mentions; one that has more alone is a batch of its own.
         last = max(first + 1, bisect_right(starts, starts[first] + AT_ONCE) - 1)
         yield (
             first,
@@ -133,6 +134,7 @@ def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> ND
     filled = sizes > 0
     firsts, lengths = starts[filled], sizes[filled]
     scaled = np.multiply(weights.relation, v, dtype=np.float64)
+    # For every mention: v - max(v) - log(sum(exp(v - max(v)))), its softmax in logarithms.
     scaled -= np.maximum.reduceat(scaled, firsts).repeat(lengths)
     scaled -= np.log(np.add.reduceat(np.exp(scaled), firsts)).repeat(lengths)
     column = pools.pair_relation - np.repeat(np.cumsum(width) - width, pools.counts["pair"])
@@ -151,7 +153,9 @@ def subject_part(pools: Pools, u: NDArray[np.floating], weights: Weights) -> NDA
     scaled = scaled - np.repeat(np.maximum.reduceat(scaled, starts), sizes) if len(filled) else scaled
     total = np.zeros(len(pools))
     total[filled] = np.add.reduceat(np.exp(scaled), starts) if len(filled) else 0.0
+    # For every relation of a pool: the sum of exp(u) over the subjects that have it, and over the others.
     able = np.bincount(pools.pair_relation, weights=np.exp(scaled)[pools.pair_subject], minlength=len(pools.relation))
+    # A difference of sums, which rounding may leave just below zero.
     others = np.maximum(np.repeat(total, pools.counts["relation"]) - able, 0.0)
     normaliser = np.log(np.exp(weights.alpha) * able + others)
     log_probability: NDArray[np.float64] = scaled[pools.pair_subject] + weights.alpha - normaliser[pools.pair_relation]

@@ -56,6 +56,7 @@ def markdown_table(section: Section) -> Iterator[str]:
     """Lay out a table, words to the left and numbers to the right; without rows there is none."""
     if not section.rows:
         return
+    # Markdown's line below the head, whose colons set numbers to the right.
     rule = ["---"] * section.words + ["---:"] * (len(section.head) - section.words)
     texts = [[markdown_text(text) for text in row] for row in [section.head, *section.rows]]
     for row in [texts[0], rule, *texts[1:]]:

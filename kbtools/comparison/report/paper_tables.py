@@ -161,16 +161,19 @@ def reversals(report: Report) -> Iterator[list[str]]:
     paper, run = table_1_cells(), report.run
     present = [cell for cell in paper if cell in run.cells]
     pairs = [
-        (one, other)
-        for one in present
-        for other in present
-        if paper[one] < paper[other] and differ_in_one(one, other) and run.strict(one).mean() > run.strict(other).mean()
+        (higher, lower)
+        for higher in present
+        for lower in present
+        if paper[higher] < paper[lower]
+        and differ_in_one(higher, lower)
+        and run.strict(higher).mean() > run.strict(lower).mean()
     ]
     if not pairs:
         return
     lost = {cell.cell: cell.causes for cell in report.cells}
     for pair in compare_cells({cell: run.strict(cell) for cell in present}, Resamples(len(run)), pairs):
         costs = {cause: lost[pair.other][cause][1] - lost[pair.one][cause][1] for cause in lost[pair.one]}
+        # The cause by which the lower cell loses most beyond the higher one.
         worst: Cause = max(costs, key=lambda cause: costs[cause])
         yield [
             pair.one.label,

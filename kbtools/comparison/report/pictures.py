@@ -76,12 +76,14 @@ def draw_heat_map(report: Report, axes: "Axes") -> None:
         grid[rows.index(cell.cell[1:]), columns.index(cell.cell.pruning)] = 100 * cell.figures["accuracy"].value
     axes.get_figure(root=True).set_figheight(max(5.0, 1.5 + 0.25 * len(rows)))  # type: ignore[union-attr]
     image = axes.imshow(grid, aspect="auto", cmap="viridis")
+    # Names of pruners that would run into each other stand upright.
     upright = max(map(len, columns)) * len(columns) > ROOM
     axes.set_xticks(range(len(columns)), columns, fontsize=8, rotation=90 if upright else 0)
     axes.set_yticks(range(len(rows)), [" / ".join(row) for row in rows], fontsize=8)
     middle = (np.nanmin(grid) + np.nanmax(grid)) / 2
     for (row, column), value in np.ndenumerate(grid):
         if not np.isnan(value):
+            # Viridis is dark where values are low.
             colour = "white" if value < middle else "black"
             axes.text(column, row, f"{value:.1f}", ha="center", va="center", fontsize=7, color=colour)
     axes.set_title("Subject and relation right, per cent")

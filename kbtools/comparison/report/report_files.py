@@ -18,6 +18,8 @@ from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Resamples, compare_cells
 
 JSON_VERSION = 1
+"""Of figures.json, which has a life of its own beside the records of a query."""
+
 PICTURES, PAGE = "pictures", "report.html"
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -21,6 +21,7 @@ PER_CENT = {
     "ties_first_by_id": "id first",
     "ties_last_by_id": "id last",
 }
+
 PLAIN = {"pool_mean": "pool", "pool_median": "median", "pool_p95": "p95", "milliseconds": "ms"}
 COLUMNS = PER_CENT | PLAIN
 """The figures by the heads of their columns; those of PER_CENT are shares."""
