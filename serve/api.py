@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -11,6 +11,8 @@ from starlette.routing import Route
 
 from kbtools.answering import Answerer
 from kbtools.errors import BadArgument, KBToolsError
+from kbtools.records import LookupResult
+from kbtools.results import Result
 from kbtools.serve.choices import check_choice
 from kbtools.serve.endpoints import BY_NAME
 from kbtools.serve.kb_description import kb_info
@@ -54,9 +56,7 @@ class KBAPI:
         check_choice(arguments)
         if "questions" in arguments:
             texts = one_of(arguments, "questions", "question")
-            return await self.stream(
-                texts, lambda answerer, batch: (result.to_json() for result in answerer.query_many(batch, **arguments))
-            )
+            return await self.stream(texts, lambda answerer, batch: answerer.query_many(batch, **arguments))
         text = one_of(arguments, "question", "questions")
         return json_response(await self.run(lambda edition: edition.answerer.query(text, **arguments).to_json()))
 
@@ -64,9 +64,7 @@ class KBAPI:
         arguments = await parameters_of("lookup", request)
         if "names" in arguments:
             names = one_of(arguments, "names", "name")
-            return await self.stream(
-                names, lambda answerer, batch: (result.to_json() for result in answerer.lookup_many(batch, **arguments))
-            )
+            return await self.stream(names, lambda answerer, batch: answerer.lookup_many(batch, **arguments))
         name = one_of(arguments, "name", "names")
         return json_response(await self.run(lambda edition: edition.answerer.lookup(name, **arguments).to_json()))
 
@@ -100,16 +98,17 @@ class KBAPI:
         )
 
     async def stream(
-        self, texts: Sequence[str], ask: Callable[[Answerer, Sequence[str]], Iterable[dict[str, Any]]]
+        self, texts: Sequence[str], ask: Callable[[Answerer, Sequence[str]], Iterable[Result | LookupResult]]
     ) -> Response:
         """Answer many with one edition, a line each; what fails before the first line is an error of the request."""
         stack = ExitStack()
-        edition = stack.enter_context(self.kb.newest())
         remaining = iter(texts)
+        edition = await self.workers.run(lambda: stack.enter_context(self.kb.newest()))
 
         def batch() -> bytes:
-            records = ask(edition.answerer, list(islice(remaining, AT_ONCE)))
-            return b"".join(json_bytes(record) + b"\n" for record in records)
+            with self.kb.held(edition):  # the stream itself ends before its last batch where its client goes away
+                records = ask(edition.answerer, list(islice(remaining, AT_ONCE)))
+                return b"".join(json_bytes(record.to_json()) + b"\n" for record in records)
 
         try:
             first = await self.workers.run(batch)
@@ -133,7 +132,7 @@ class KBAPI:
 
 async def parameters_of(name: str, request: Request) -> dict[str, Any]:
     """Read the parameters of an endpoint by the table."""
-    return await read_parameters(request, BY_NAME[name].parameters[cast(Any, request.method)])
+    return await read_parameters(request, BY_NAME[name].parameters["POST" if request.method == "POST" else "GET"])
 
 
 def one_of(arguments: dict[str, Any], name: str, other: str) -> Any:

@@ -31,19 +31,27 @@ class LiveKB:
     def __init__(self, name: str, *, open_answerer: Callable[[], Answerer], identity: Callable[[], Hashable]) -> None:
         self.name = name
         self.open_answerer, self.identity = open_answerer, identity
-        self.lock = Lock()
+        self.lock, self.opening = Lock(), Lock()
         self.opened_as = identity()
         self.edition = Edition(open_answerer())
 
     @contextmanager
     def newest(self) -> Iterator[Edition]:
         """Lend the newest edition; a former one is closed when its last user is done."""
+        self.reopen_if_rebuilt()
         with self.lock:
-            self.reopen_if_rebuilt()
             edition = self.edition
             edition.users += 1
-        try:
+        with self.held(edition, users=0):
             yield edition
+
+    @contextmanager
+    def held(self, edition: Edition, *, users: int = 1) -> Iterator[None]:
+        """Keep an edition open that is open, by one user more unless that one is counted already."""
+        with self.lock:
+            edition.users += users
+        try:
+            yield
         finally:
             with self.lock:
                 edition.users -= 1
@@ -51,19 +59,28 @@ class LiveKB:
                     edition.answerer.close()
 
     def reopen_if_rebuilt(self) -> None:
-        """Open the build that took the place of this one; where it cannot be opened, go on with the former."""
+        """Open the build that took the place of this one, in one thread: the others go on with the former.
+
+        Where it cannot be opened, all go on with the former.
+        """
         identity = self.identity()
-        if identity is None or identity == self.opened_as:
+        if identity is None or identity == self.opened_as or not self.opening.acquire(blocking=False):
             return
-        self.opened_as = identity
         try:
-            newest = Edition(self.open_answerer())
+            if identity != self.opened_as:
+                self.opened_as = identity
+                self.replace(Edition(self.open_answerer()))
         except (KBToolsError, OSError) as error:
             logger.error("%s was rebuilt and cannot be opened, the former edition answers: %s", self.name, ascii(error))
-            return
-        former, self.edition = self.edition, newest
-        if not former.users:
-            former.answerer.close()
+        finally:
+            self.opening.release()
+
+    def replace(self, newest: Edition) -> None:
+        """Put an edition in the place of the former, which is closed if nobody uses it."""
+        with self.lock:
+            former, self.edition = self.edition, newest
+            if not former.users:
+                former.answerer.close()
         logger.info("%s was rebuilt and is open again", self.name)
 
 

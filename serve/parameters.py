@@ -43,7 +43,8 @@ async def read_parameters(request: Request, parameters: Sequence[Parameter]) -> 
 
     Raises BadArgument that names what is missing, unknown or of another kind.
     """
-    given: Mapping[str, Any] = request.query_params if request.method == "GET" else await read_object(request)
+    posted = request.method == "POST"
+    given: Mapping[str, Any] = await read_object(request) if posted else request.query_params
     known = {parameter.name: parameter for parameter in parameters}
     values = {}
     for name, value in given.items():
@@ -51,7 +52,7 @@ async def read_parameters(request: Request, parameters: Sequence[Parameter]) -> 
             expected = ", ".join(known)
             raise BadArgument(f"no parameter {name!r}; known: {expected}", name=name)
         if value is not None:
-            values[name] = checked(known[name], spoken(known[name], value) if request.method == "GET" else value)
+            values[name] = checked(known[name], value if posted else spoken(known[name], value))
     for parameter in parameters:
         if parameter.required and parameter.name not in values:
             raise BadArgument(f"{parameter.name} is missing: {parameter.help}", name=parameter.name)

@@ -164,7 +164,7 @@ def service_url(request: Request) -> str:
 
 async def read_form(request: Request) -> Mapping[str, Any]:
     """Read the parameters of a GET, the form of a POST, or its JSON: `{"queries": …}`, `{"extend": …}` or a batch."""
-    if request.method == "GET":
+    if request.method != "POST":
         return request.query_params
     body = await read_body(request)
     if "json" in request.headers.get("content-type", ""):

@@ -33,12 +33,17 @@ class Vocabulary:
         entities = self.kb.manifest.counts["entities"].unique
         rows = np.unique(np.linspace(0, max(0, entities - 1), min(entities, SAMPLED)).astype(np.uint32))
         types, relations = self.kb.types_of(rows), self.kb.relations_of(rows)
-        pairs: dict[tuple[int, int], int] = {}
-        for entity in range(len(rows)):
-            for type_row in types.values[types.starts[entity] : types.starts[entity + 1]].tolist():
-                for relation_row in relations.values[relations.starts[entity] : relations.starts[entity + 1]].tolist():
-                    pairs[type_row, relation_row] = pairs.get((type_row, relation_row), 0) + 1
-        return np.array([(*pair, count) for pair, count in sorted(pairs.items())], dtype=np.int64).reshape(-1, 3)
+        # For each entity, for each of its types, for each of its relations: the pair.
+        relation_counts = np.diff(relations.starts)
+        entity_of_type = np.repeat(np.arange(len(rows)), np.diff(types.starts))
+        pairs_of_type = relation_counts[entity_of_type]
+        ends = np.cumsum(pairs_of_type)
+        within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - pairs_of_type, pairs_of_type)
+        relation_of_pair = relations.values[np.repeat(relations.starts[entity_of_type], pairs_of_type) + within]
+        type_of_pair = np.repeat(types.values, pairs_of_type)
+        pairs = np.stack([type_of_pair, relation_of_pair], axis=1).astype(np.int64)
+        distinct, counts = np.unique(pairs, axis=0, return_counts=True)
+        return np.column_stack([distinct, counts]).reshape(-1, 3)
 
     @cached_property
     def type_counts(self) -> NDArray[np.int64]:

@@ -402,3 +402,14 @@ def answers(kb: KnowledgeBase, questions: list[str]) -> list[dict[str, Any]]:
     answerer = Answerer(kb)
     results = [answerer.query(text, pruning=pruner, top=None) for text in questions for pruner in UNGUIDED]
     return [result.to_json() | {"milliseconds": None} for result in results]
+
+
+@pytest.mark.parametrize("backend", ["memory", "embedded"])
+def test_forms_are_listed_by_their_beginning(
+    make_kb: Callable[[str, World], Any], tiny_world: World, backend: str
+) -> None:
+    kb = make_kb(backend, tiny_world)
+
+    assert kb.forms_with_prefix("par", limit=5) == ["paris", "paris texas"]
+    assert kb.forms_with_prefix("par", limit=1) == ["paris"]
+    assert kb.forms_with_prefix("zzz", limit=5) == []

@@ -80,6 +80,13 @@ def test_another_method_is_named(client: TestClient) -> None:
     assert (answer.status_code, answer.json()["error"]["message"]) == (405, "method not allowed")
 
 
+@pytest.mark.parametrize("path", ["/api/query?question=a", "/api/info", "/reconcile", "/", "/api/entity/m.042xh"])
+def test_the_head_of_an_answer_can_be_asked(client: TestClient, path: str) -> None:
+    answer = client.head(path)
+
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
 def test_ten_megabytes_are_too_many(client: TestClient) -> None:
     answer = client.post("/api/query", content=b'{"question": "' + b"a" * 10_000_000 + b'"}')
 
@@ -160,12 +167,12 @@ def test_a_full_queue_says_when_to_come_again(sample_path: Path) -> None:
 def test_an_error_in_the_midst_of_a_stream_is_its_last_line(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ServeSettings(kbs=(str(sample_path),))
     workers = Workers()
-    run, calls = workers.run, iter([True, False])
+    run, calls = workers.run, iter([True, True, False])
 
-    async def run_once(job: object) -> object:
+    async def run_twice(job: object) -> object:
         return await run(job) if next(calls) else await Workers(waiting=0).run(job)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(workers, "run", run_once)
+    monkeypatch.setattr(workers, "run", run_twice)
     with TestClient(create_app(settings, workers=workers)) as client:
         lines = client.post("/api/query", json={"questions": ["who wrote it"] * 40, "top": 1}).text.splitlines()
 

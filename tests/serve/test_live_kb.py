@@ -64,6 +64,16 @@ def test_an_idle_former_edition_is_closed_at_once(folder: Path, live: LiveKB, mo
     assert closed == ["former"]
 
 
+def test_while_one_thread_opens_a_rebuild_others_go_on_with_the_former(folder: Path, live: LiveKB) -> None:
+    former = live.edition
+    rebuild(folder, "Low")
+
+    with live.opening, live.newest() as meanwhile:
+        assert meanwhile is former
+    with live.newest() as afterwards:
+        assert afterwards.answerer.entity("m.0one").name == "Low"
+
+
 def test_a_damaged_rebuild_leaves_the_former_edition_answering(
     folder: Path, live: LiveKB, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,17 +1,21 @@
 """The reconciliation service: what it gives fits the schemas of version 0.2, and OpenRefine's requests are answered."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from referencing import Registry, Resource
 from starlette.testclient import TestClient
 
+import kbtools
 from kbtools.serve.app import create_app
 from kbtools.serve.settings import ServeSettings
+from kbtools.serve.vocabulary import Vocabulary
 
 QUERIES = {
     "q0": {"query": "harry potter", "type": "book.literary_series", "limit": 3, "type_strict": "any"},
@@ -353,3 +357,19 @@ def test_every_path_of_the_manifest_answers(client: TestClient) -> None:
     paths.append(proposals["service_url"] + proposals["service_path"] + "?type=book.book")
 
     assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
+
+
+def test_types_and_relations_are_counted_as_a_loop_does(sample_path: Path) -> None:
+    kb = kbtools.open(sample_path).kb
+    rows = np.arange(kb.manifest.counts["entities"].unique, dtype=np.uint32)
+    types, relations = kb.types_of(rows), kb.relations_of(rows)
+    pairs = Counter(
+        (int(kind), int(relation))
+        for row in rows
+        for kind in types.values[types.starts[row] : types.starts[row + 1]]
+        for relation in relations.values[relations.starts[row] : relations.starts[row + 1]]
+    )
+
+    counted = Vocabulary(kb).borne_together
+
+    assert {(kind, relation): count for kind, relation, count in counted.tolist()} == pairs
