@@ -1,4 +1,4 @@
-"""What the rows of all sources say only together: superclasses, names of units, labels of what facts speak of."""
+"""Rows of all sources taken together: superclasses, names of units, labels of what facts speak of."""
 
 from kbtools.indexers.staging import Staging
 

@@ -1,4 +1,4 @@
-"""What surrounds every request: a line of the log, the metrics, the headers that browsers heed."""
+"""The surroundings of every request: a line of the log, the metrics, the headers that browsers heed."""
 
 import logging
 import os
@@ -51,7 +51,7 @@ async def metrics(request: Request) -> Response:
 
 
 class PathPrefix:
-    """Let a server answer under a prefix, whether or not the proxy before it takes the prefix away."""
+    """A layer that lets a server answer under a prefix, whether or not the proxy before it takes the prefix away."""
 
     def __init__(self, app: ASGIApp, *, prefix: str) -> None:
         self.app, self.prefix = app, prefix
@@ -66,7 +66,7 @@ class PathPrefix:
 
 
 class Access:
-    """Log and count each request, add the headers, and turn what went wrong into an answer."""
+    """A layer that logs and counts each request, adds the headers, and turns what went wrong into an answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

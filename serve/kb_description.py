@@ -1,4 +1,4 @@
-"""What a knowledge base holds and what can be asked of it, for programs and for the page."""
+"""A description of a knowledge base and of what can be asked of it, for programs and for the page."""
 
 from dataclasses import asdict
 from pathlib import PurePath

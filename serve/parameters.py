@@ -1,4 +1,4 @@
-"""What a request asks, read from its address or its body: bounded in size and time, and checked by one table."""
+"""Parameters of a request, from its address or its body: bounded in size and time, and checked by one table."""
 
 import asyncio
 import json

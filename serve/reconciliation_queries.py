@@ -1,4 +1,4 @@
-"""What reconciliation clients send, read from JSON: every fault is named with the query that has it."""
+"""Queries of reconciliation clients, read from JSON: every fault is named with the query that has it."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a server is started with; worker processes read it from the environment."""
+"""Settings that a server is started with; worker processes read it from the environment."""
 
 import json
 import os

@@ -21,7 +21,7 @@ VECTOR_LENGTH = 64
 
 
 class SpacyKnowledgeBase(KnowledgeBase):  # type: ignore[misc]
-    """What spaCy's EntityLinker asks, answered by a knowledge base of kbtools.
+    """A knowledge base of kbtools as spaCy's EntityLinker asks one.
 
     Its vectors are those that `kbtools index vectors` made; without any, every vector is zero, and priors decide.
     """

@@ -43,7 +43,7 @@ def make_linker(
 
 
 class SpacyLinker:
-    """Links the entities that a document has or, where it has none, those that running text mentions."""
+    """A linker of the entities that a document has or, where it has none, those that running text mentions."""
 
     def __init__(self, answerer: Answerer, *, threshold: float, limit: int, label: str) -> None:
         self.answerer = answerer

@@ -42,6 +42,8 @@ LEVELS = (
 The first are single modules of kbtools; the others of its own folder, such as `answering`, make the room `kbtools`.
 """
 
+QUESTION_WORDS = {"How", "What", "When", "Where", "Whether", "Which", "Who", "Why"}
+
 SHORT = 40
 """Lines below which a module had better be part of another."""
 
@@ -69,6 +71,18 @@ def test_arrows_point_down() -> None:
 
 def test_readers_know_neither_the_build_nor_a_cluster() -> None:
     assert {room(name) for name in imports_of_room("indexers.readers")} & {"indexers", "indexers.elastic"} == set()
+
+
+def test_docstrings_of_modules_and_classes_are_no_questions() -> None:
+    asking = [
+        f"{module}: {docstring}"
+        for module, path in FILES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef) and (docstring := ast.get_docstring(node))
+        if docstring.split()[0] in QUESTION_WORDS
+    ]
+
+    assert asking == []
 
 
 def room(module: str) -> str:
@@ -110,19 +124,28 @@ def find_circle() -> list[str]:
     return []
 
 
-def lines_and_comments(path: Path) -> tuple[int, int]:
+def measure(path: Path) -> tuple[int, int, int]:
+    """Count the lines of a file, its comments, and its strings under constants, which say what those are from."""
+    text = path.read_text(encoding="utf-8")
     with path.open("rb") as file:
         comments = sum(token.type == tokenize.COMMENT for token in tokenize.tokenize(file.readline))
-    return len(path.read_text(encoding="utf-8").splitlines()), comments
+    bodies = [node.body for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Module | ast.ClassDef)]
+    notes = [node for body in bodies for node in body[1:] if is_text(node)]
+    return len(text.splitlines()), comments, len(notes)
+
+
+def is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def describe() -> Iterator[str]:
     """Yield lines on the tree: its size, what breaks a rule, and the rooms with their arrows."""
-    counts = {module: lines_and_comments(path) for module, path in FILES.items()}
-    lines, comments = (sum(column) for column in zip(*counts.values(), strict=True))
-    short = [module for module, (size, _) in counts.items() if size < SHORT and FILES[module].name != "__init__.py"]
+    counts = {module: measure(path) for module, path in FILES.items()}
+    lines, comments, notes = (sum(column) for column in zip(*counts.values(), strict=True))
+    short = [module for module, (size, *_) in counts.items() if size < SHORT and FILES[module].name != "__init__.py"]
     names = Counter(path.name for path in FILES.values() if path.name != "__init__.py")
-    yield f"modules {len(FILES)}, lines {lines:,}, comments {100 * comments / lines:.1f} a hundred lines"
+    share = 100 * (comments + notes) / lines
+    yield f"modules {len(FILES)}, lines {lines:,}, comments {comments} and notes under constants {notes}: {share:.1f} %"
     yield f"modules under {SHORT} lines {len(short)}: {', '.join(short)}"
     yield f"names that occur twice: {[name for name, count in names.items() if count > 1]}, circle: {find_circle()}"
     arrows = 0

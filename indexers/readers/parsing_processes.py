@@ -27,7 +27,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class BlockParser(Protocol[T_co]):
-    """Whatever parses a block by itself, and can be pickled."""
+    """A parser of a block by itself, which can be pickled."""
 
     def parse(self, block: Block) -> T_co: ...
 

@@ -63,7 +63,7 @@ class Predicates:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Which entities of Wikidata have their facts read; those left out lend their labels to what facts speak of.
+    """The entities of Wikidata whose facts are read; those left out lend their labels to what facts speak of.
 
     An empty set keeps all. `types` are those that an entity has by itself, not by a superclass.
     """

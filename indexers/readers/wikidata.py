@@ -20,7 +20,7 @@ CHUNK = 16
 
 
 class WikidataReader:
-    """Read a dump of Wikidata: its JSON, each entity as names, best statements and types; or truthy N-Triples."""
+    """A reader of dumps of Wikidata: JSON, each entity as names, best statements and types; or truthy N-Triples."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     sample: ClassVar[bytes] = (

@@ -19,20 +19,28 @@ TYPE, SUBCLASS = "P31", "P279"
 
 
 class Term(TypedDict):
+    """A label or an alias."""
+
     value: str
 
 
 class DataValue(TypedDict, total=False):
+    """A value, of whatever type."""
+
     type: str
     value: Any
 
 
 class Snak(TypedDict, total=False):
+    """A property with its value, or without one."""
+
     snaktype: str
     datavalue: DataValue
 
 
 class Statement(TypedDict, total=False):
+    """A snak with its rank and qualifiers."""
+
     rank: str
     mainsnak: Snak
 
@@ -42,7 +50,7 @@ class Sitelink(TypedDict):
 
 
 class Entity(TypedDict, total=False):
-    """What is read of a line; the dump writes an empty object as an empty array."""
+    """An entity as it is read of a line; the dump writes an empty object as an empty array."""
 
     id: str
     type: str
@@ -65,7 +73,7 @@ def make_decoder() -> Callable[[bytes], Any]:
 
 @dataclass(slots=True)
 class ParsedBlock:
-    """What a block holds: tables, the account of its lines, and the numbers of its entities with their lines.
+    """The content of a block: tables, the account of its lines, and the numbers of its entities with their lines.
 
     `opened` and `closed` count the ends of arrays. A property's number is negative.
     """
@@ -117,7 +125,7 @@ class EntityRows:
 
 
 class EntityParser:
-    """Read blocks of the dump, each by itself, so that several processes may."""
+    """A reader of blocks of the dump, each by itself, so that several processes may."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         self.path = path

@@ -13,7 +13,7 @@ SITELINKS = "http://wikiba.se/ontology#sitelinks"
 
 
 class TruthyReader(NTriplesReader):
-    """Read truthy statements of items, the labels of items and properties, and merged items."""
+    """A reader of truthy statements of items, the labels of items and properties, and merged items."""
 
     def keep(self, number: int, triple: Any, rows: Rows) -> None:
         """Turn a triple into the rows that the JSON dump would give, or count why not."""
