@@ -26,6 +26,7 @@ from kbtools.kb.table_heads import USUAL
 
 def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
     """Read `--column subject=head` options."""
+    # A header may hold an equals sign itself: only the first one divides.
     columns = dict(pair.partition("=")[::2] for pair in pairs)
     if not all(columns.values()):
         raise click.BadParameter("expected NAME=HEADER, such as subject=head", param_hint="--column")

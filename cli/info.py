@@ -41,6 +41,7 @@ def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: E
     size = size_text(sum(manifest.files.values()))
     echo(f"{folder}: built {manifest.built}, {size}, content {manifest.digest}")
     show_manifest(manifest)
+    # The eight largest; the others are small columns.
     for file, length in sorted(manifest.files.items(), key=lambda entry: -entry[1])[:8]:
         echo(f"file {file}: {size_text(length)}")
     if vectors:

@@ -99,6 +99,7 @@ def build(
     if not force and (old := unchanged(sources, out, options)):
         return Built(old, fresh=False)
     with ExitStack() as held, built_folder(out, ours=is_ours) as folder:
+        # The manifest comes last, when all that it names is there.
         manifest = write_knowledge(sources, folder, options=options, watch=watch, memory=memory)
         check(folder, manifest)
         write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
@@ -205,6 +206,7 @@ def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Man
         EmbeddedKB(out)
     except (KBMissing, KBUnusable):
         return None
+    # Sizes before checksums: most changed sources are told without reading one.
     same = old.options == option_record(options, sources) and old.versions == versions()
     before = Counter((source.kind, source.bytes) for source in old.sources)
     if not same or before != Counter((source.kind, source.path.stat().st_size) for source in sources):

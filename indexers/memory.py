@@ -43,6 +43,7 @@ class MemoryKB(BackendDefaults):
     ) -> None:
         triples = {(canonical_id(s), canonical_id(r), canonical_id(o)) for s, r, o in facts}
         texts: dict[str, dict[str, int]] = defaultdict(dict)
+        # A text that is both a name and an alias is a name: the first order stays.
         for order, pairs in enumerate((names, aliases)):
             for entity, text in pairs:
                 texts[canonical_id(entity)].setdefault(text, order)

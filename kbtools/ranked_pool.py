@@ -39,6 +39,7 @@ class RankedPool:
         if self.pool.pairs:
             return ()
         links = link_strictly(kb, self.question)
+        # By identity: two links of one span and name may differ in their entities alone.
         factual = {id(link) for link in with_facts(kb, links)}
         named = {row: link.name for link in links if id(link) not in factual for row in link.entities.tolist()}
         rows = np.array(list(named)[:limit], dtype=np.uint32)

@@ -17,6 +17,7 @@ from kbtools.scorers.devices import resolve_device
 Network = TypeVar("Network", bound=nn.Module)
 
 WEIGHTS = FILES[0]
+"""The file that every network keeps its weights in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, stamp: Stamp) -> None
         "vocabulary": list(checkpoint.vocabulary),
         "rows": list(checkpoint.rows),
     }
+    # From the CPU, so that a model that a GPU trained is read where there is none.
     weights = {name: tensor.detach().cpu() for name, tensor in checkpoint.weights.items()}
     write_model(folder, stamp, contents, file=WEIGHTS, write=lambda path: torch.save(weights, path))
 
@@ -56,6 +58,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, stamp: Stamp) -> None
 def read_checkpoint(folder: Path) -> Checkpoint:
     """Read a network; raise ModelMissing or ModelUnusable."""
     stored = read_model(folder)
+    # Weights alone: a pickle could run code, and a model may come from anybody.
     weights = torch.load(stored.weights, map_location="cpu", weights_only=True)
     contents = stored.contents
     return Checkpoint(contents["config"], tuple(contents["vocabulary"]), tuple(contents["rows"]), weights)
@@ -77,6 +80,7 @@ def match_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], 
 
     Refuse a model whose relations or types are others than those of the knowledge base; both are named.
     """
+    # The same names in another order are the same model: its rows are put in the order of this knowledge base.
     place = {name: row for row, name in enumerate(trained)}
     if place.keys() == set(present):
         return [place[name] for name in present]
@@ -95,4 +99,5 @@ def sample(names: Sequence[str]) -> str:
 
 def digest_rows(rows: Sequence[str]) -> str:
     """Tell one table from another by a few letters."""
+    # Twelve of its digits tell some thousand tables apart, and fit into a sentence.
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:12]

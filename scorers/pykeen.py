@@ -81,6 +81,7 @@ class TensorsAlone(pickle.Unpickler):
         self.archive, self.folder = archive, pickled.removesuffix("data.pkl") + "data/"
 
     def find_class(self, module: str, name: str) -> Any:
+        # Four names of torch make a tensor; whatever else the file asks for becomes an `Empty`.
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
             return rebuild
         if (module, name) == ("torch._utils", "_rebuild_parameter"):
@@ -110,6 +111,7 @@ def rebuild(
     storage: NDArray[Any], offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any
 ) -> NDArray[Any]:
     """Cut a tensor out of its storage."""
+    # Torch counts the steps between values in values, NumPy in bytes.
     strides = [step * storage.itemsize for step in stride]
     needed = offset + sum((length - 1) * step for length, step in zip(size, stride, strict=True)) + 1
     if min(size, default=1) and needed > len(storage):

@@ -60,6 +60,7 @@ def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
         None if subject == ABSENT else label_mention(kb, text, subject=int(subject))
         for text, subject in zip(texts, subjects, strict=True)
     ]
+    # Without a name of its subject a question has no mention: all of its words are context.
     questions = [
         MarkedQuestion(text, mention.start, mention.end) if mention else MarkedQuestion(text, 0, 0)
         for text, mention in zip(texts, mentions, strict=True)

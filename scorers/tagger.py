@@ -24,6 +24,7 @@ from kbtools.scorers.words import WordEmbedding, WordVectors, collect_words, ini
 from kbtools.text.question import Question
 
 TAGS = 2
+"""O and SUB."""
 
 
 class TaggerNetwork(nn.Module):

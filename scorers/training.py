@@ -110,6 +110,7 @@ def load_trainable(part: str, name: str) -> Trainable:
 
 def check_optimiser_memory(task: Task, optimiser: str, device: torch.device) -> None:
     """Raise DeviceFull where a device has no room for the optimiser, and for a network that comes from the CPU."""
+    # What the optimiser keeps, and on another device than the CPU the network itself once more.
     copies = NUMBERS[optimiser] + (device.type != "cpu")
     instead = "lower --dim, --hidden or --words-dim, or use --optimiser row-adagrad, which keeps nothing a weight"
     check_memory(NUMBER * copies * count_numbers(task.network), device, instead=instead)
@@ -118,6 +119,7 @@ def check_optimiser_memory(task: Task, optimiser: str, device: torch.device) -> 
 def fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: str) -> str:
     """Tell one training from another: by its model, its settings, its questions, and the content of the KB."""
     digests = [splits.train.digest, splits.valid.digest] if splits else []
+    # The order of relations counts too, which the digest of the content does not tell.
     tables = [digest_rows(kb.relations), digest_rows(kb.types), kb.manifest.digest]
     parts = [model, json.dumps(settings.to_record(), sort_keys=True), *digests, *tables]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -151,6 +151,7 @@ def change_settings(settings: Changed, changes: Mapping[str, Any]) -> Changed:
             raise BadSetting(f"no setting {spelt!r}; known: {', '.join(known)}", name=spelt)
         part = getattr(settings, known[name])
         kind = type(getattr(part, name))
+        # A whole number will do for a decimal one; True is an int to Python, and no number of epochs.
         if not isinstance(value, int | float if kind is float else kind) or (kind is not bool and value is True):
             raise BadSetting(f"setting {spelt!r} is {value!r}, expected a value of type {kind.__name__}", name=spelt)
         settings = replace(settings, **{known[name]: replace(part, **{name: kind(value)})})

@@ -24,6 +24,7 @@ from kbtools.scorers.transe import NAME, entity_count
 logger = logging.getLogger(__name__)
 
 NUMBERED = re.compile(r"(.*\S)\s+(\d+)\s*")
+"""A line of OpenKE: an id, which may hold spaces, and its number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +59,7 @@ def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
         if not path.is_file():
             raise SourceMissing(f"{path}: no such file", path=str(path))
     try:
+        # Mapped, since vectors of millions of entities need not be read to count them.
         table = np.load(vectors, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise BadVectors(f"{vectors}: found no NumPy array ({error}), expected a .npy file") from error
@@ -113,6 +115,7 @@ def match_vectors(
             *(ids, len(names) - len(known), len(names), strange),
         )
     own, places = np.array(known, dtype=np.int64).T
+    # Rows ascend, so that an entity that stands twice stands next to itself.
     twice = np.flatnonzero(own[1:] == own[:-1])
     if len(twice):
         raise BadVectors(f"{ids}: {names[places[twice[0]]]!r} stands twice, expected each id once")

@@ -67,6 +67,7 @@ class ElasticKB(BackendDefaults):
 
     def expect(self, questions: Sequence[Question]) -> None:
         """Fetch what many questions ask for first, in one request."""
+        # Only n-grams as long as some name has words.
         lengths = self.manifest.lengths
         forms = dict.fromkeys(ngram.form for question in questions for ngram in ngrams(question, lengths=lengths))
         self.named.fetch(list(forms))

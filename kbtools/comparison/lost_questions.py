@@ -71,6 +71,7 @@ def find_causes(
     """Find the cause of each question that is not answered in full: (questions,)."""
     strict = outcomes["strict"]
     recalled = outcomes["recalled"].astype(bool)
+    # The first that holds names the cause: faults of the data, then of linking, pruning and ranking.
     tests = [
         (strict == 1, Cause.NONE),
         *((fault == kind, Cause[kind.name]) for kind in Fault if kind is not Fault.NONE),

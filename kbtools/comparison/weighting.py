@@ -12,6 +12,7 @@ from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights, ranki
 from kbtools.tuning import GoldScores, choose_weights
 
 DEFAULTS, CHOSEN, TUNED = "default", "chosen", "tuned"
+"""The weights of a run are all of one kind, or its table would set tuned systems beside some that are not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,7 @@ def abstention_section(report: Report) -> Section:
     cell = report.best.cell
     outcomes, fitted = report.run.cells[cell], run_calibration(report.run, cell)
     confidence, outside = outcomes["confidence"], outcomes["confidence_without"]
+    # The thresholds are meant for confidence as it is shown: calibrated where it can be.
     if fitted is not None:
         confidence, outside = fitted.apply(confidence), fitted.apply(outside)
     rows = []
