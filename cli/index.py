@@ -95,7 +95,9 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
     type=FILE,
     help="How often names mean entities: name TAB id TAB count, or id TAB count.",
 )
-@click.option("--rdf", multiple=True, type=FILE, help="N-Triples that hold facts, names and types alike.")
+@click.option(
+    "--rdf", multiple=True, type=FILE, help="RDF of facts, names and types alike: .nt .nq .ttl .trig .rdf .owl .jsonld."
+)
 @click.option("--wikidata", multiple=True, type=FILE, help="Wikidata's dump: all of it in JSON, or truthy N-Triples.")
 @click.option(
     "--min-sitelinks", type=click.IntRange(min=0), default=0, help="Wikidata: pages that an entity has at least."

@@ -71,7 +71,7 @@ class Contract:
             ("read again, the rows are the same", lambda: rows(self.read()[0]) == rows(self.read()[0])),
             ("the size of blocks changes no row", self.ignores_blocks),
             ("lines are counted", lambda: self.read()[1].lines > 0),
-            ("a damaged line is counted, and costs no other row", self.survives),
+            ("a damaged line is counted, and costs no other row; a document is refused", self.survives),
         ]
 
     def read(self, path: Path | None = None) -> tuple[list[RecordBatch], Skips]:
@@ -95,9 +95,19 @@ class Contract:
         copy = self.folder / f"damaged-{self.sample.name}"
         whole = self.sample.read_bytes()
         copy.write_bytes(whole + (b"" if whole.endswith(b"\n") else b"\n") + DAMAGED)
+        if getattr(load_class(READERS, self.reader), "whole", False):
+            return self.refuses(copy)
         batches, skips = self.read(copy)
         before, skipped = self.read()
         return rows(batches) == rows(before) and skips.bad == skipped.bad + 1
+
+    def refuses(self, copy: Path) -> bool:
+        """Tell whether a damaged document is refused."""
+        try:
+            self.read(copy)
+        except InputError:
+            return True
+        return False
 
     def ignores_blocks(self) -> bool:
         """Compare the rows of the kind that is wanted, since `kbtools index` leaves out the others."""

@@ -12,6 +12,7 @@ from kbtools.errors import BrokenPlugin, MissingDependency, WrongFormat
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.lines import Block, lines_of
 from kbtools.indexers.readers.skips import shorten
+from kbtools.indexers.readers.sources import PAGE
 
 logger = logging.getLogger(__name__)
 
@@ -19,33 +20,40 @@ COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 OPENING = 100
 """Lines that are looked at to find a format."""
 
-CONVERT = "convert it with: rdfpipe -o nt FILE > FILE.nt (pip install rdflib)"
 TERM = rb"(?:<[^>]*>|_:\S+)"
-FOREIGN = {
-    "Turtle": (re.compile(rb"@?(?:prefix|base) +[^\t]*<", re.IGNORECASE), CONVERT),
-    "N-Quads": (
+SYNTAXES = {
+    "turtle": (re.compile(rb"@?(?:prefix|base) +[^\t]*<.*", re.IGNORECASE), ("turtle", "trig")),
+    "n-quads": (
         re.compile(rb"%b\s+<[^>]*>\s+(?:%b|\".*\"\S*)\s+%b\s*\.\s*" % (TERM, TERM, TERM)),
-        "leave the fourth term out, with: riot --output=ntriples FILE > FILE.nt (Apache Jena)",
+        ("n-quads", "trig"),
     ),
-    "a JSON array": (re.compile(rb"\s*\[\s*(?:\{.*)?"), "write one object a line: jq -c '.[]' FILE > FILE.jsonl"),
 }
-"""Formats that are none of ours: how a line of them begins, and what to do."""
+"""Syntaxes of RDF that their first line tells, and the readers that take such a line."""
+
+SHOWN = {"turtle": "Turtle", "n-quads": "N-Quads", "rdf-xml": "RDF/XML"}
+RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
+JSON_ARRAY = re.compile(rb"\s*\[\s*(?:\{.*)?")
 
 
 def find_format(path: Path, kind: SourceKind, first: Block) -> str:
     """Name the reader of a file, from its suffix or from the first of its opening lines that tells."""
     content = ((number, line) for number, line in lines_of(first) if line.strip() and not line.startswith(b"#"))
     opening = list(islice(content, OPENING))
-    # Before any suffix is believed: Turtle named .nt is still Turtle.
-    if opening:
-        refuse_foreign(path, *opening[0])
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
-    sniffers = []
+    sniffers, named = [], ""
     for name, reader in readers():
         if suffixes and suffixes[-1] in reader.suffixes:
-            return name
+            named = named or name
         if hasattr(reader, "sniff"):
             sniffers.append((name, reader))
+    # Before any suffix is believed: Turtle named .nt is still Turtle.
+    if opening:
+        if syntax := find_syntax(path, first, *opening[0], named):
+            return syntax
+        if named != "json-ld":
+            refuse_array(path, *opening[0])
+    if named:
+        return named
     for number, line in opening:
         for name, reader in sniffers:
             if not reader.sniff(line, kind):
@@ -81,16 +89,35 @@ def plugins() -> list[tuple[str, list[Any]]]:
     return list(list_plugins(READERS).items())
 
 
-def refuse_foreign(path: Path, number: int, line: bytes) -> None:
-    """Refuse what is in a format that no reader takes, with the way to convert it."""
-    for name, (pattern, advice) in FOREIGN.items():
-        if pattern.match(line) and (name == "Turtle" or pattern.fullmatch(line)):
-            raise WrongFormat(
-                f"{path}:{number}: found {name} ({shorten(line.decode(errors='replace'))}), which kbtools does not "
-                f"read; {advice}",
-                path=str(path),
-                line=number,
-            )
+def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) -> str:
+    """Name the reader of a document of RDF by how it begins, none if it is no such; refuse one of another suffix."""
+    found = [(name, takers) for name, (pattern, takers) in SYNTAXES.items() if pattern.fullmatch(line)]
+    if RDF_XML.search(first.text[:PAGE]) and line.lstrip().startswith(b"<"):
+        found = [("rdf-xml", ("rdf-xml",))]
+    if not found:
+        return ""
+    name, takers = found[0]
+    if named in takers:
+        return named
+    if not named:
+        return name
+    raise WrongFormat(
+        f"{path}:{number}: found {SHOWN[name]} ({shorten(line.decode(errors='replace'))}), which its suffix does not "
+        f"say; give --format {name}, or name it {load_plugin(READERS, name).suffixes[0]}",
+        path=str(path),
+        line=number,
+    )
+
+
+def refuse_array(path: Path, number: int, line: bytes) -> None:
+    """Refuse a JSON array, which no reader of tables takes, with the way to convert it."""
+    if JSON_ARRAY.fullmatch(line):
+        raise WrongFormat(
+            f"{path}:{number}: found a JSON array ({shorten(line.decode(errors='replace'))}), which kbtools does not "
+            "read; write one object a line: jq -c '.[]' FILE > FILE.jsonl; Wikidata's dump goes to --wikidata",
+            path=str(path),
+            line=number,
+        )
 
 
 def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:
@@ -99,7 +126,7 @@ def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> Wr
     tables = "a table named .tsv, .csv or .jsonl"
     expected = {
         "facts": f"subject TAB relation TAB objects, N-Triples, or {tables}",
-        "any": "N-Triples",
+        "any": "RDF (N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD)",
         "relations": tables,
         "redirects": f"N-Triples or {tables}",
     }.get(kind, f"<fb:m.id> TAB <fb:predicate> TAB value TAB ., N-Triples, or {tables}")

@@ -25,6 +25,7 @@ class NTriplesReader:
     """The reader `n-triples`: facts, names, types and merged entities, each by its predicate."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".nt", ".ntriples")
+    syntax: ClassVar[str] = "N_TRIPLES"
     sample: ClassVar[bytes] = (
         b"<http://a/s> <http://a/p> <http://a/o> .\nbroken\n"
         b'<http://a/s> <http://www.w3.org/2000/01/rdf-schema#label> "Name"@en .\n'
@@ -78,9 +79,9 @@ class NTriplesReader:
         try:
             (triple,) = self.parse(line.encode())
         except (SyntaxError, ValueError) as error:
-            skips.add("no N-Triple", line=number, text=line, reason=PLACE.sub("", str(error)))
+            skips.add(f"no {self.statement}", line=number, text=line, reason=PLACE.sub("", str(error)))
         except MemoryError:
-            skips.add("no N-Triple", line=number, text=line, reason="a term of over 16 MiB")
+            skips.add(f"no {self.statement}", line=number, text=line, reason="a term of over 16 MiB")
         else:
             self.keep(number, triple, rows)
 
@@ -118,9 +119,14 @@ class NTriplesReader:
             return f"_:{self.blanks}.{term.value}"
         return str(term)
 
+    @property
+    def statement(self) -> str:
+        """Name a line of the syntax: N-Triple, N-Quad."""
+        return self.syntax.replace("N_", "N-").title().removesuffix("s")
+
     def parse(self, text: bytes) -> Iterator[Any]:
         """Parse N-Triples, real-world IRIs included."""
-        return self.oxigraph.parse(text, format=self.oxigraph.RdfFormat.N_TRIPLES, lenient=True)  # type: ignore[no-any-return]
+        return self.oxigraph.parse(text, format=getattr(self.oxigraph.RdfFormat, self.syntax), lenient=True)  # type: ignore[no-any-return]
 
     def parse_clean(self, text: bytes) -> list[Any] | None:
         """Parse a block at once; nothing unless every line of it is a triple.

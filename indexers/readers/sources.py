@@ -28,7 +28,8 @@ LONGEST_LINE = 64 << 20
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 HTML = (b"<!", b"<html", b"<head", b"<?xml", b"<rss")
-RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF|<Ontology\b")
+RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
+OWL_XML = re.compile(rb"<Ontology\b")
 
 
 def check_source(path: Path) -> None:
@@ -134,14 +135,16 @@ def refuse_page(path: Path, start: bytes) -> None:
             path=str(path),
             line=1,
         )
-    if start.removeprefix(BOM).lstrip().startswith(b"<") and RDF_XML.search(start):
+    page = start.removeprefix(BOM).lstrip()
+    if page.startswith(b"<") and RDF_XML.search(page):
+        return
+    if page.startswith(b"<") and OWL_XML.search(page):
         raise WrongFormat(
-            f"{path}:1: found RDF/XML (OWL), expected N-Triples or tables; "
-            "convert it with: rdfpipe -o nt FILE > FILE.nt (pip install rdflib)",
+            f"{path}:1: found OWL/XML, expected RDF; convert it with: robot convert --input FILE --output FILE.ttl",
             path=str(path),
             line=1,
         )
-    if start.removeprefix(BOM).lstrip().lower().startswith(HTML):
+    if page.lower().startswith(HTML):
         raise WrongFormat(
             f"{path}:1: found a web page ({start[:40].decode(errors='replace')!r}), expected data; "
             "the download link is probably dead",

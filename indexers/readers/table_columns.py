@@ -34,7 +34,7 @@ class TableColumns:
     def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
         if source.kind == "any":
             suffix = source.path.suffix.lower().strip(".")
-            raise WrongFormat(f"{source.path}: --rdf takes N-Triples, found {suffix}", path=str(source.path))
+            raise WrongFormat(f"{source.path}: --rdf takes RDF, found {suffix}", path=str(source.path))
         self.path = str(source.path)
         self.kind: Kind = source.kind
         self.options = options

@@ -1,0 +1,135 @@
+"""Measure the reading of a dump of Wikidata beside a plain orjson loop and qwikidata: CPU seconds, MB/s, peak memory.
+
+python benchmarks/wikidata.py [--entities 100000] [--dump FILE] [--shares orjson,kbtools,both,qwikidata]
+
+Each reads the same file in a process of its own: `kbtools` on one core and `both` on all, every row included; `orjson`
+unpacks and parses; `qwikidata` makes its items and asks them for label, aliases and claims, on a tenth of the file.
+pip install orjson qwikidata
+"""
+
+import argparse
+import gzip
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from wikidata_dump import write_dump
+
+from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
+
+TENTH = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--entities", type=int, default=100_000)
+    parser.add_argument("--dump", type=Path, default=Path("build/wikidata-dump.json.gz"), help="written if not there")
+    parser.add_argument("--shares", default="orjson,kbtools,both,qwikidata", help="what is measured")
+    parser.add_argument("--alone", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.alone:
+        print(json.dumps(alone(asked.alone, asked.dump)))
+        return
+    if not asked.dump.exists():
+        write_dump(asked.dump, asked.entities)
+    for name in asked.shares.split(","):
+        command = [sys.executable, __file__, "--dump", str(asked.dump), "--alone", name]
+        report(name, json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def report(name: str, figures: dict[str, float]) -> None:
+    """Print a line of figures."""
+    rate = figures["bytes"] / 1e6 / figures["cpu"]
+    print(
+        f"{name}: {figures['lines']:,} lines, {figures['bytes'] / 1e6:,.0f} MB, {figures['cpu']:.1f} CPU s, "
+        f"{figures['wall']:.1f} s wall, {rate:.0f} MB/s a core, {figures['bytes'] / 1e6 / figures['wall']:.0f} MB/s, "
+        f"peak memory {figures['memory'] / 1e6:.0f} MB"
+    )
+
+
+def alone(name: str, dump: Path) -> dict[str, float]:
+    """Read the dump in one way; give bytes of JSON, lines, CPU and wall seconds, and bytes of memory at the peak."""
+    if name != "both":
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    begun = time.perf_counter()
+    size, lines = WAYS[name](dump)
+    cores = len(os.sched_getaffinity(0)) if name == "both" else 0
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return {
+        "bytes": size,
+        "lines": lines,
+        "wall": time.perf_counter() - begun,
+        "cpu": sum(usage.ru_utime + usage.ru_stime for usage in used),
+        "memory": 1024 * (used[0].ru_maxrss + used[1].ru_maxrss * cores),
+    }  # fmt: skip
+
+
+def lines_of(dump: Path) -> Iterator[bytes]:
+    with gzip.open(dump) if dump.suffix == ".gz" else dump.open("rb") as opened:
+        yield from opened
+
+
+def read_with_kbtools(dump: Path) -> tuple[int, int]:
+    """Read every row, as a build does."""
+    reading = Reading(Source(dump, "any", format="wikidata"), ReadOptions())
+    for _ in reading.batches():
+        pass
+    return unpacked_size(dump), reading.skips.lines
+
+
+def unpacked_size(dump: Path) -> int:
+    """Read how large a file is unpacked, below 4 GiB from the end of it."""
+    if dump.suffix != ".gz":
+        return dump.stat().st_size
+    with dump.open("rb") as opened:
+        opened.seek(-4, os.SEEK_END)
+        return int.from_bytes(opened.read(4), "little") + (dump.stat().st_size * 5 >> 32 << 32)
+
+
+def read_with_orjson(dump: Path) -> tuple[int, int]:
+    """Unpack and parse."""
+    import orjson
+
+    size = lines = 0
+    for line in lines_of(dump):
+        size, lines = size + len(line), lines + 1
+        if len(line) > 3:
+            orjson.loads(line.rstrip(b",\n"))
+    return size, lines
+
+
+def read_with_qwikidata(dump: Path) -> tuple[int, int]:
+    """Make an item of each line of a tenth of the file, and ask it for what kbtools reads."""
+    from qwikidata.entity import WikidataItem
+
+    size = lines = 0
+    for line in islice(lines_of(dump), count_lines(dump) // TENTH):
+        size, lines = size + len(line), lines + 1
+        if line.startswith(b'{"type":"item"'):
+            item = WikidataItem(json.loads(line.rstrip(b",\n")))
+            item.get_label(), item.get_aliases()
+            for claims in item.get_truthy_claim_groups().values():
+                [claim.mainsnak.datavalue for claim in claims]
+    return size, lines
+
+
+def count_lines(dump: Path) -> int:
+    return dump.stat().st_size // 3_000
+
+
+WAYS: dict[str, Callable[[Path], tuple[int, int]]] = {
+    "orjson": read_with_orjson,
+    "kbtools": read_with_kbtools,
+    "both": read_with_kbtools,
+    "qwikidata": read_with_qwikidata,
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""RDF that is no triple a line: Turtle, TriG, RDF/XML, JSON-LD, and N-Quads, through Oxigraph's parser."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kbtools.errors import WrongFormat
+from kbtools.indexers.readers.batches import RecordBatch, Rows, SourceKind
+from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.ntriples import PLACE, NTriplesReader
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.sources import file_digest
+
+TRIPLES = 50_000
+"""Triples in a batch of rows: some 10 MB."""
+
+REMOTE = "No LoadDocumentCallback"
+"""How the parser says that a context of JSON-LD lies on the web."""
+
+
+class NQuadsReader(NTriplesReader):
+    """Read N-Quads, a statement a line; the graph that one belongs to is not kept."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".nq", ".nquads")
+    syntax: ClassVar[str] = "N_QUADS"
+    sample: ClassVar[bytes] = (
+        b"<http://a/s> <http://a/p> <http://a/o> <http://a/g> .\nbroken\n<http://a/s> <http://a/p> <http://a/q> .\n"
+    )
+
+    @classmethod
+    def sniff(cls, line: bytes, kind: SourceKind) -> bool:
+        """Leave files without a suffix to the look at their first line that all syntaxes get."""
+        return False
+
+
+class DocumentReader(NTriplesReader):
+    """Read a document as a whole, streamed: after its first error nothing of it can be told."""
+
+    whole: ClassVar[bool] = True
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
+        super().__init__(source, options, skips)
+        self.path = str(source.path)
+        self.numbers: dict[str, int] = {}
+
+    @classmethod
+    def sniff(cls, line: bytes, kind: SourceKind) -> bool:
+        """Leave files without a suffix to the look at their first line that all syntaxes get."""
+        return False
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        """Read triples as they come; raise WrongFormat at the first place that is no such document."""
+        self.blanks = file_digest(Path(self.path))[:12]
+        stream, rows = BlockStream(iter(blocks), self.skips), Rows()
+        try:
+            for number, triple in enumerate(self.parse_document(stream)):
+                self.keep(max(self.skips.lines, 1), triple, rows)
+                if number % TRIPLES == TRIPLES - 1:
+                    yield from rows.batches()
+                    rows = Rows()
+        except SyntaxError as error:
+            raise self.unfit(error) from error
+        yield from rows.batches()
+
+    def parse_document(self, stream: "BlockStream") -> Iterator[Any]:
+        syntax = getattr(self.oxigraph.RdfFormat, self.syntax)
+        return self.oxigraph.parse(stream, format=syntax, base_iri="file:///", lenient=True)  # type: ignore[no-any-return]
+
+    def spell(self, term: Any) -> str:
+        """Number blank nodes as they come, since the parser names those without a label at random."""
+        if isinstance(term, self.oxigraph.BlankNode):
+            return f"_:{self.blanks}.{self.numbers.setdefault(term.value, len(self.numbers))}"
+        return super().spell(term)
+
+    def unfit(self, error: SyntaxError) -> WrongFormat:
+        """Say where a document cannot be read on, and why."""
+        line = error.lineno or max(self.skips.lines, 1)
+        advice = "mend it, or give the syntax that it is in with --format"
+        if REMOTE in str(error):
+            advice = "contexts on the web are not loaded; write the context into the file"
+        reason = PLACE.sub("", str(error))
+        return WrongFormat(
+            f"{self.path}:{line}: no {self.syntax.replace('_', '-')} from here on ({reason}); {advice}",
+            path=self.path,
+            line=line,
+        )
+
+
+class TurtleReader(DocumentReader):
+    """Read Turtle."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".ttl", ".turtle")
+    syntax: ClassVar[str] = "TURTLE"
+    sample: ClassVar[bytes] = b'@prefix a: <http://a/> .\na:s a:p a:o, [ a:q "1" ] ;\n  a:r "x"@en .\n'
+
+
+class TriGReader(DocumentReader):
+    """Read TriG; the graph that a statement belongs to is not kept."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".trig",)
+    syntax: ClassVar[str] = "TRIG"
+    sample: ClassVar[bytes] = b"@prefix a: <http://a/> .\na:g { a:s a:p a:o . }\n"
+
+
+class RDFXMLReader(DocumentReader):
+    """Read RDF/XML, in which most ontologies come."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".rdf", ".owl", ".rdfs")
+    syntax: ClassVar[str] = "RDF_XML"
+    sample: ClassVar[bytes] = (
+        b'<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:a="http://a/">\n'
+        b'<rdf:Description rdf:about="http://a/s"><a:p rdf:resource="http://a/o"/></rdf:Description>\n</rdf:RDF>\n'
+    )
+
+
+class JSONLDReader(DocumentReader):
+    """Read JSON-LD whose context is in the file."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonld",)
+    syntax: ClassVar[str] = "JSON_LD"
+    sample: ClassVar[bytes] = b'{"@context": {"p": "http://a/p"}, "@id": "http://a/s",\n "p": {"@id": "http://a/o"}}\n'
+
+
+class BlockStream:
+    """Blocks as a stream that a parser reads; the lines that have come so far are counted."""
+
+    def __init__(self, blocks: Iterator[Block], skips: Skips) -> None:
+        self.blocks = blocks
+        self.skips = skips
+        self.text = b""
+        self.place = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Give at most `size` bytes, nothing at the end."""
+        if self.place == len(self.text):
+            block = next(self.blocks, None)
+            if block is None:
+                return b""
+            self.text, self.place = block.text, 0
+        piece = self.text[self.place : self.place + size] if size >= 0 else self.text[self.place :]
+        self.place += len(piece)
+        self.skips.lines += piece.count(b"\n")
+        return piece

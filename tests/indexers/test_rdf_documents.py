@@ -1,0 +1,111 @@
+"""RDF in every syntax: the same triples give the same rows, blank nodes stay apart, and errors say where they are."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kbtools.errors import WrongFormat
+from kbtools.indexers.readers.batches import ALIAS
+from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
+
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+
+SAME: dict[str, str] = {
+    "k.nt": f"""<http://a/s> <{RDF}type> <http://a/T> .
+<http://a/s> <{SKOS}prefLabel> "Name"@en .
+<http://a/s> <{SKOS}altLabel> "Nick"@en .
+<http://a/s> <{LABEL}> "Nom"@fr .
+<http://a/s> <http://a/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .
+""",
+    "k.nq": f"""<http://a/s> <{RDF}type> <http://a/T> <http://a/g> .
+<http://a/s> <{SKOS}prefLabel> "Name"@en .
+<http://a/s> <{SKOS}altLabel> "Nick"@en <http://a/g> .
+<http://a/s> <{LABEL}> "Nom"@fr <http://a/g> .
+<http://a/s> <http://a/p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> <http://a/h> .
+""",
+    "k.ttl": f"""@prefix a: <http://a/> . @prefix s: <{SKOS}> .
+a:s a a:T ; s:prefLabel "Name"@en ; s:altLabel "Nick"@en ;
+  <{LABEL}> "Nom"@fr ; a:p 1 .
+""",
+    "k.trig": f"""@prefix a: <http://a/> . @prefix s: <{SKOS}> .
+a:g {{ a:s a a:T ; s:prefLabel "Name"@en ; s:altLabel "Nick"@en . }}
+a:h {{ a:s <{LABEL}> "Nom"@fr ; a:p 1 . }}
+""",
+    "k.owl": f"""<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="{RDF}" xmlns:a="http://a/" xmlns:s="{SKOS}" xmlns:r="http://www.w3.org/2000/01/rdf-schema#">
+<a:T rdf:about="http://a/s"><s:prefLabel xml:lang="en">Name</s:prefLabel><s:altLabel xml:lang="en">Nick</s:altLabel>
+<r:label xml:lang="fr">Nom</r:label>
+<a:p rdf:datatype="http://www.w3.org/2001/XMLSchema#integer">1</a:p></a:T>
+</rdf:RDF>
+""",
+    "k.jsonld": f"""{{"@id": "http://a/s", "@type": "http://a/T",
+"{SKOS}prefLabel": {{"@value": "Name", "@language": "en"}}, "{SKOS}altLabel": {{"@value": "Nick", "@language": "en"}}, "{LABEL}": {{"@value": "Nom", "@language": "fr"}},
+"http://a/p": 1}}
+""",
+}
+
+
+def read(path: Path, content: str, **options: Any) -> tuple[dict[str, set[tuple[Any, ...]]], Reading]:
+    path.write_text(content, encoding="utf-8")
+    reading = Reading(Source(path, "any"), ReadOptions(**options))
+    rows: dict[str, set[tuple[Any, ...]]] = {}
+    for batch in reading.batches():
+        rows.setdefault(batch.kind, set()).update(tuple(row.values()) for row in batch.table.to_pylist())
+    return rows, reading
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_every_syntax_gives_the_same_rows(tmp_path: Path, name: str) -> None:
+    rows, reading = read(tmp_path / name, SAME[name])
+    assert rows == {
+        "names": {("http://a/s", 0, "Name"), ("http://a/s", ALIAS, "Nick")},
+        "types": {("http://a/s", "http://a/T")},
+        "facts": {
+            ("http://a/s", f"{RDF}type", "http://a/T"),
+            ("http://a/s", "http://a/p", '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'),
+        },
+    }
+    assert {kind: skip.count for kind, skip in reading.skips.kinds.items()} == {
+        "literal in another language than 'en,mul'": 1
+    }
+    assert reading.skips.lines == SAME[name].count("\n")
+
+
+@pytest.mark.parametrize(("name", "format"), [("k.ttl", "turtle"), ("k.owl", "rdf-xml"), ("k.nq", "n-quads")])
+def test_a_file_without_a_suffix_is_known_by_its_first_line(tmp_path: Path, name: str, format: str) -> None:
+    assert read(tmp_path / "dump", SAME[name])[0] == read(tmp_path / "x.nt", SAME[name], format=format)[0]
+
+
+def test_languages_fall_back_in_the_order_asked_for(tmp_path: Path) -> None:
+    rows, _ = read(tmp_path / "k.ttl", SAME["k.ttl"], language="fr,en")
+    assert ("http://a/s", 0, "Nom") in rows["names"]
+    assert ("http://a/s", 1, "Name") in rows["names"]
+
+
+def test_blank_nodes_of_two_files_are_never_one_and_read_again_the_same(tmp_path: Path) -> None:
+    text = "@prefix a: <http://a/> .\na:s a:p [ a:q a:o ] .\n"
+    first, _ = read(tmp_path / "a.ttl", text)
+    again, _ = read(tmp_path / "b.ttl", text)
+    other, _ = read(tmp_path / "c.ttl", text + "a:x a:y a:z .\n")
+    assert first == again
+    assert {row for row in first["facts"] if "_:" in str(row)}.isdisjoint(other["facts"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("k.ttl", "@prefix a: <http://a/> .\na:s a:p a:o .\na:s ; .\n", r"k\.ttl:3: no TURTLE from here on"),
+        ("k.owl", SAME["k.owl"].replace("</a:T>", ""), r"k\.owl:\d: no RDF-XML from here on"),
+        ("k.jsonld", '{"@context": "http://schema.org/", "name": "x"}\n', "contexts on the web are not loaded"),
+        ("k.nt", SAME["k.ttl"], "found Turtle .* give --format turtle, or name it .ttl"),
+        ("k.ttl", SAME["k.owl"], "found RDF/XML .* give --format rdf-xml, or name it .rdf"),
+    ],
+)
+def test_what_is_no_such_document_says_where_and_what_to_do(
+    tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    with pytest.raises(WrongFormat, match=message):
+        read(tmp_path / name, content)
