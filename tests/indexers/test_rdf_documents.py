@@ -42,7 +42,8 @@ a:h {{ a:s <{LABEL}> "Nom"@fr ; a:p 1 . }}
 </rdf:RDF>
 """,
     "k.jsonld": f"""{{"@id": "http://a/s", "@type": "http://a/T",
-"{SKOS}prefLabel": {{"@value": "Name", "@language": "en"}}, "{SKOS}altLabel": {{"@value": "Nick", "@language": "en"}}, "{LABEL}": {{"@value": "Nom", "@language": "fr"}},
+"{SKOS}prefLabel": {{"@value": "Name", "@language": "en"}}, "{SKOS}altLabel": {{"@value": "Nick", "@language": "en"}},
+"{LABEL}": {{"@value": "Nom", "@language": "fr"}},
 "http://a/p": 1}}
 """,
 }
