@@ -21,7 +21,7 @@ OPENING = 100
 """Lines that are looked at to find a format."""
 
 TERM = rb"(?:<[^>]*>|_:\S+)"
-SYNTAXES = {
+SYNTAXES: dict[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
     "turtle": (re.compile(rb"@?(?:prefix|base) +[^\t]*<.*", re.IGNORECASE), ("turtle", "trig")),
     "n-quads": (
         re.compile(rb"%b\s+<[^>]*>\s+(?:%b|\".*\"\S*)\s+%b\s*\.\s*" % (TERM, TERM, TERM)),
@@ -101,9 +101,10 @@ def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) 
         return named
     if not named:
         return name
+    reader: Any = load_plugin(READERS, name)
     raise WrongFormat(
         f"{path}:{number}: found {SHOWN[name]} ({shorten(line.decode(errors='replace'))}), which its suffix does not "
-        f"say; give --format {name}, or name it {load_plugin(READERS, name).suffixes[0]}",
+        f"say; give --format {name}, or name it {reader.suffixes[0]}",
         path=str(path),
         line=number,
     )
