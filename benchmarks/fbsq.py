@@ -1,6 +1,7 @@
 """Find the working set of SimpleQuestions over Freebase that the benchmarks and some tests read."""
 
 import os
+from itertools import islice
 from pathlib import Path
 
 from kbtools.indexers.readers.reading import Source
@@ -28,3 +29,13 @@ def sources() -> list[Source]:
 def questions(split: str) -> Path:
     """Give the annotated questions of a split."""
     return data_folder() / f"annotated_fb_data_{split}.txt"
+
+
+def first_lines(path: Path, count: int | None, folder: Path) -> Path:
+    """Copy the first lines of a file to a folder; give the file itself where none are left out."""
+    if count is None:
+        return path
+    copy = folder / path.name
+    with path.open(encoding="utf-8") as lines:
+        copy.write_text("".join(islice(lines, count)), encoding="utf-8")
+    return copy

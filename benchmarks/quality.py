@@ -21,6 +21,7 @@ from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
+from kbtools.ranking.system import keep_system
 from kbtools.ranking.weights import ranking_key
 from kbtools.scorers.measures import first_share, relation_marks
 from kbtools.scorers.profiles import PLANS, profile_settings
@@ -141,13 +142,13 @@ def train_missing(at: Measured) -> None:
 
 
 def train_paper(at: Measured) -> None:
-    """Train the profile `paper`, and choose its weights."""
+    """Train the profile `paper`, whose weights are Eq. 4, and choose those of its baseline."""
     own, plan = at.beside(PAPER), PLANS["paper"]
     splits = Splits.read(at.kb, train=questions("train"), valid=questions("valid"))
     for _ in train_profile(at.kb, splits, profile="paper", models=own.models):
         pass
-    for pruning in (plan.pruning, "n-gram-idf"):
-        choose(own, plan.tagger, pruning, ",".join(plan.relations), plan.ranked_by)
+    keep_system(own.models, plan.system(typed=True))
+    choose(own, plan.tagger, "n-gram-idf", ",".join(plan.relations), plan.ranked_by)
 
 
 def choose(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> None:

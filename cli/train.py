@@ -39,13 +39,14 @@ def command(
     """Train the models of a knowledge base: all of a profile, or one part.
 
     Without the name of a part, the tagger, the relation scorers and the subject scorer of the profile are trained,
-    and the weights of the joint score chosen. A training that was stopped goes on where it was.
+    and the weights of the joint score chosen, but for the profile paper, whose score is its Eq. 4. A training that was
+    stopped goes on where it was.
     """
     if context.invoked_subcommand:
         return
     if path is None or train is None or valid is None or models is None:
         raise click.UsageError("give --kb, --train, --valid and --out, or the name of a part")
-    from kbtools.ranking.system import System, keep_system
+    from kbtools.ranking.system import keep_system
     from kbtools.scorers.distributed import rank
     from kbtools.scorers.splits import Splits
     from kbtools.scorers.training import train_profile
@@ -60,13 +61,14 @@ def command(
         show_trained(model)
     if rank() > 0:  # the first process of a launcher chooses for all
         return
-    plan = PLANS[profile]
-    ranked_by = plan.ranked_by if kb.types else None
-    system = System(plan.pruning, ",".join(plan.relations), ranked_by, plan.tagger)
+    system = PLANS[profile].system(typed=bool(kb.types))
     keep_system(models, system)
-    answerer = open_home(path, elasticsearch, models=models, device=device)
-    names: dict[str, Any] = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
-    show_chosen(tune_weights(answerer, valid, models=models, **names))
+    if system.weights:
+        say(f"weights: {system.weights}, the profile's own")
+    else:
+        answerer = open_home(path, elasticsearch, models=models, device=device)
+        names: dict[str, Any] = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
+        show_chosen(tune_weights(answerer, valid, models=models, **names))
     say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
 
 

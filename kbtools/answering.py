@@ -158,9 +158,9 @@ class Answerer:
         return self.subject_scorers[name]
 
     def weights(self, *, pruning: str, scorer: str, subject: str | None) -> Weights:
-        """Give what each part of a score counts: as chosen for just these if it was, else the defaults."""
+        """Give what each part of a score counts: as chosen for just these if it was, else as for all of the models."""
         key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
-        return self.weights_by_key.get(key, default_weights(subject))
+        return self.weights_by_key.get(key, default_weights(subject, self.trained_system.weights))
 
     def pruning_key(self, pruning: str) -> str:
         """Name a pruner, and the tagger or the subject scorer that guides it."""

@@ -29,6 +29,11 @@ class Encoder(nn.Module, ABC):
         """List the vocabulary of an encoder for such texts: words, or parts of words, by row."""
         ...
 
+    @property
+    def dim(self) -> int:
+        """Give the dimensions of the vectors."""
+        return self.config.dim
+
     @classmethod
     def build(cls, config: EncoderConfig, vocabulary: Sequence[str]) -> Self:
         return cls(config, vocabulary)

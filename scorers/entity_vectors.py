@@ -34,7 +34,7 @@ class EntityNetwork(nn.Module):
     def __init__(self, encoder: BiGRU, entities: int) -> None:
         super().__init__()
         self.encoder = encoder
-        self.table = nn.Embedding(entities, encoder.config.dim)
+        self.table = nn.Embedding(entities, encoder.dim)
 
     @property
     def device(self) -> torch.device:
@@ -92,7 +92,7 @@ class RandomVectorScorer(SavedNetwork):
         words, config, vectors = load_words(settings.source.words), settings.encoder, None
         if cls.starts_from:
             vectors = load_vectors(model_folder(models, ENTITIES, cls.starts_from), kb)
-            config = replace(config, dim=vectors.shape[1])
+            config = replace(config, dim=vectors.shape[1], direct=False)
         texts = [cls.text(question) for question in splits.train.questions]
         scorer = cls.new(config, kb=kb, texts=texts, words=words, seed=settings.fit.seed, vectors=vectors)
         return SubjectTask(scorer, settings.objective, kb=kb, splits=splits)

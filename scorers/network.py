@@ -35,7 +35,7 @@ class DotScorer(nn.Module):
         self.known: Tensor | None = None
         self.collated: tuple[tuple[int, ...], Inputs] | None = None
         if not encoder.names:
-            self.table = nn.Parameter(torch.empty(len(self.names), encoder.config.dim))
+            self.table = nn.Parameter(torch.empty(len(self.names), encoder.dim))
         if biased:
             self.bias = nn.Parameter(torch.empty(len(self.names)))
         self.biased = biased

@@ -12,14 +12,15 @@ EPSILON = 1e-6
 
 
 class AdaGradMomentum(Optimizer):
-    """AdaGrad (Duchi et al. 2011) whose steps are averaged by momentum (Pham et al. 2015).
+    """AdaGrad (Duchi et al. 2011) with momentum (Pham et al. 2015).
 
-    G += g², step = lr·g / sqrt(G + 1e-6), velocity = momentum·velocity + (1 - momentum)·step, parameter -= velocity.
-    Steps that add up instead, ten of them at momentum 0.9, make the paper's learning rates diverge under the hinge.
+    G += g², step = lr·g / sqrt(G + 1e-6), velocity = momentum·velocity + share·step, parameter -= velocity. Steps add
+    up with a share of 1, which is classic momentum, and are averaged with one of 1 - momentum.
     """
 
-    def __init__(self, parameters: Iterable[Tensor], *, lr: float, momentum: float) -> None:
+    def __init__(self, parameters: Iterable[Tensor], *, lr: float, momentum: float, share: float = 1.0) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum})
+        self.share = share
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -33,7 +34,7 @@ class AdaGradMomentum(Optimizer):
                     state["squares"] = torch.zeros_like(parameter)
                     state["velocity"] = torch.zeros_like(parameter)
                 gradient, squares = parameter.grad, state["squares"]
-                alpha = group["lr"] * (1 - group["momentum"])
+                alpha = group["lr"] * self.share
                 velocity = state["velocity"]
                 if gradient.is_sparse:
                     # A word that a batch holds twice has two gradients, which count as their sum.
@@ -82,19 +83,20 @@ class RowAdaGrad(Optimizer):
                 parameter.index_add_(0, rows, values * scale, alpha=-group["lr"])
 
 
-NUMBERS = {"adam": 2, "adagrad": 2, "row-adagrad": 0}
+NUMBERS = {"adam": 2, "adagrad": 2, "adagrad-averaged": 2, "row-adagrad": 0}
 """Numbers that an optimiser keeps for each weight; those of row-adagrad, one a row, do not count."""
 
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:
-    """Make the optimisers of a network: `adam` (word embeddings sparsely), `adagrad`, or `row-adagrad`."""
+    """Make the optimisers of a network: `adam` (word embeddings sparsely), or AdaGrad: with momentum, or by rows."""
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
     for table in tables:  # of 400,000 words a batch moves a few hundred
         table.sparse = True
     if name == "row-adagrad":
         return [RowAdaGrad(network.parameters(), lr=lr)]
-    if name == "adagrad":
-        return [AdaGradMomentum(network.parameters(), lr=lr, momentum=momentum)]
+    if name in ("adagrad", "adagrad-averaged"):
+        share = 1.0 if name == "adagrad" else 1 - momentum
+        return [AdaGradMomentum(network.parameters(), lr=lr, momentum=momentum, share=share)]
     sparse = {table.weight for table in tables}
     dense = [parameter for parameter in network.parameters() if parameter not in sparse]
     betas = (momentum, 0.999)  # the second as Kingma and Ba 2015 have it

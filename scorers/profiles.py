@@ -5,6 +5,8 @@ from typing import Any
 
 from kbtools.errors import BadSetting
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER
+from kbtools.ranking.system import System
+from kbtools.ranking.weights import EQUATION_4
 from kbtools.scorers.training_settings import (
     EncoderConfig,
     FitConfig,
@@ -55,8 +57,15 @@ BEST_TAGGERS = {
 }
 """Without names of the knowledge base, all words of GloVe are worth knowing; with them, few epochs do."""
 
-PAPER_TYPES = replace(PAPER, fit=replace(PAPER.fit, learning_rate=0.001))
-"""Learning rate for the question embedding with type vectors (paper, section Experiment Setting)."""
+PAPER_TYPES = replace(
+    PAPER,
+    encoder=replace(PAPER.encoder, direct=True),
+    fit=replace(PAPER.fit, learning_rate=0.001, optimiser="adagrad"),
+)
+"""The learning rate of question embeddings with type vectors is slow enough for steps that add up, as
+benchmarks/momentum.py shows; under their sigmoid stands one linear map."""
+
+PAPER_SUBJECTS = {"type-vector": PAPER_TYPES, "type-vector-avg": replace(PAPER_TYPES, encoder=PAPER_EMBED.encoder)}
 
 BEST_SUBJECT = replace(BEST, fit=replace(ADAM, epochs=6), objective=ObjectiveConfig())
 
@@ -72,14 +81,23 @@ class Plan:
     ranked_by: str
     """The subject scorer of the query; `type-cosine` reads the model of `type-vector`."""
 
+    weights: str | None = None
+    """The preset of the weights; without one they are chosen on the validation questions."""
+
     def models(self) -> list[tuple[str, str]]:
         """List the models to train, by part and name, in the order in which they are trained."""
         relations = [(RELATION, name) for name in self.relations]
         return [(TAGGER, self.tagger), *relations, (SUBJECT, self.subject)]
 
+    def system(self, *, typed: bool) -> System:
+        """Give the query; over a knowledge base without types no scorer tells subjects apart."""
+        return System(
+            self.pruning, ",".join(self.relations), self.ranked_by if typed else None, self.tagger, self.weights
+        )
+
 
 PLANS = {
-    "paper": Plan("bigru-crf", ("bigru",), "type-vector", "focused", "type-vector"),
+    "paper": Plan("bigru-crf", ("bigru",), "type-vector", "focused", "type-vector", EQUATION_4),
     "best": Plan("bigru-crf+", ("bigru", "ltg-cnn+"), "type-vector", "focused-k", "type-cosine"),
 }
 
@@ -97,6 +115,5 @@ def profile_settings(profile: str, part: str, name: str) -> Any:
     if part == TAGGER:
         return PAPER_TAGGER if paper else BEST_TAGGERS.get(name, BEST_TAGGER)
     if part == SUBJECT:
-        by_paper = PAPER_TYPES if name.startswith("type-") else PAPER
-        return by_paper if paper else BEST_SUBJECT
+        return PAPER_SUBJECTS.get(name, PAPER) if paper else BEST_SUBJECT
     return TransESettings()

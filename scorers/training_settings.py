@@ -13,7 +13,7 @@ OBJECTIVES = ("cross-entropy", "hinge")
 MOST_SEED = 2**32
 """Seeds end here so that those of epochs and processes, which are made of them, stay within what torch takes."""
 
-OPTIMISERS = ("adam", "adagrad", "row-adagrad")
+OPTIMISERS = ("adam", "adagrad", "adagrad-averaged", "row-adagrad")
 
 
 def setting(default: Any, help: str) -> Any:
@@ -29,6 +29,7 @@ class EncoderConfig:
     words_dim: int = setting(300, "Dimensions of a word's vector (paper, Experiment Setting: 300).")
     hidden: int = setting(256, "Hidden units of each direction of a BiGRU (paper: 256), or filters of a CNN.")
     layers: int = setting(2, "Layers of a BiGRU (paper, Model Parameterization: two).")
+    direct: bool = setting(False, "The states of a BiGRU are its vector as they are: --dim says nothing.")
     dropout: float = setting(0.3, "What is dropped between layers, never across time (paper: vertical dropout).")
     word_dropout: float = setting(0.05, "How often a word is read as unknown in training.")
     spare: float = setting(0.08, "Where dimensions beyond those of a given vector start: within this of zero.")
@@ -50,7 +51,11 @@ class FitConfig:
     epochs: int = setting(15, "Times that every question is seen.")
     batch: int = setting(256, "Questions in a batch (paper, Experiment Setting: 256).")
     learning_rate: float = setting(0.02, "Step size at the start; it falls to zero (paper: 0.001, 0.02 or 0.03).")
-    optimiser: str = setting("adagrad", "adam, adagrad with momentum (paper, Experiment Setting), or row-adagrad.")
+    optimiser: str = setting(
+        "adagrad-averaged",
+        "adam, adagrad (with classic momentum; paper, Experiment Setting), adagrad-averaged (momentum averages steps: "
+        "a tenth of the rate), or row-adagrad.",
+    )
     momentum: float = setting(0.9, "Momentum (paper, Experiment Setting: 0.9).")
     clip: float = setting(5.0, "The greatest norm of a gradient.")
     seed: int = setting(1, "What decides every random draw.")

@@ -22,7 +22,8 @@ class EmbedAverage(WordEncoder):
 class BiGRU(WordEncoder):
     """Gated recurrent units in both directions, whose final hidden states are projected (paper, Parameterization).
 
-    Dropout is vertical, between layers only.
+    A direct one leaves the projection to the table that comes after: of type vectors, that is the linear layer under
+    the paper's sigmoid. Dropout is vertical, between layers only.
     """
 
     def __init__(self, config: EncoderConfig, vocabulary: Sequence[str]) -> None:
@@ -31,7 +32,11 @@ class BiGRU(WordEncoder):
         between = config.dropout if config.layers > 1 else 0.0
         self.gru = nn.GRU(config.words_dim, config.hidden, config.layers, bidirectional=True, dropout=between)
         self.dropout = nn.Dropout(config.dropout)
-        self.projection = nn.Linear(2 * config.hidden, config.dim)
+        self.projection = nn.Identity() if config.direct else nn.Linear(2 * config.hidden, config.dim)
+
+    @property
+    def dim(self) -> int:
+        return 2 * self.config.hidden if self.config.direct else self.config.dim
 
     def forward(self, tokens: Tensor) -> Tensor:  # type: ignore[override]
         """Tokens (batch, length) -> (batch, dim)."""

@@ -17,17 +17,18 @@ DEFAULTS, CHOSEN, TUNED = "default", "chosen", "tuned"
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """Weights of every cell, and where all of them come from: DEFAULTS, CHOSEN or TUNED."""
+    """Weights of every cell, and where all of them come from: DEFAULTS, CHOSEN, TUNED or the name of a preset."""
 
     kind: str
     weights: Mapping[Cell, Weights]
 
 
 def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
-    """Take the weights that training chose if it did so for every cell, else the defaults for all of them."""
+    """Take the weights that training chose if it did so for every cell, else one kind for all: preset or default."""
     if all(weights_key(answerer, cell) in answerer.weights_by_key for cell in cells):
         return Weighting(CHOSEN, {cell: query_weights(answerer, cell) for cell in cells})
-    return Weighting(DEFAULTS, {cell: usual_weights(cell) for cell in cells})
+    preset = answerer.trained_system.weights
+    return Weighting(preset or DEFAULTS, {cell: usual_weights(cell, preset) for cell in cells})
 
 
 def query_weights(answerer: Answerer, cell: Cell) -> Weights:
@@ -41,9 +42,9 @@ def weights_key(answerer: Answerer, cell: Cell) -> str:
     return ranking_key(pruning=answerer.pruning_key(cell.pruning), scorer=cell.scorer, subject=cell.subject_scorer)
 
 
-def usual_weights(cell: Cell) -> Weights:
-    """Give the default weights of a cell."""
-    return without_subject(cell, default_weights(cell.subject_scorer))
+def usual_weights(cell: Cell, preset: str | None = None) -> Weights:
+    """Give the weights of a cell for which none were chosen."""
+    return without_subject(cell, default_weights(cell.subject_scorer, preset))
 
 
 def without_subject(cell: Cell, weights: Weights) -> Weights:

@@ -23,6 +23,9 @@ As many mentions as `n-gram-idf` keeps; e^-8 is one in 3,000, where the tagger m
 SIMILAR = 5
 """Names that `focused-k` keeps of those that a misspelt mention may mean: by judgement, not measured."""
 
+MOST_SIMILAR = 20
+"""Entities that `focused` keeps of those whose names are like its mention (paper, section Focused Pruning)."""
+
 TRIED = 4
 """Mentions that are looked up fuzzily where none links strictly, each at the price of a fuzzy look-up (6 ms)."""
 
@@ -30,10 +33,13 @@ NOBODY = np.empty(0, dtype=np.uint32)
 
 
 class Focused:
-    """The pruner `focused`: the most probable n-gram, strictly, else fuzzily: at most twenty names like it."""
+    """The pruner `focused`: the most probable n-gram, strictly, else fuzzily: at most twenty entities.
+
+    Of the bearers of one name those with the most facts are kept.
+    """
 
     guide: ClassVar[Guide] = "tagger"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
         self.kb = kb
@@ -41,8 +47,23 @@ class Focused:
 
     def links(self, question: Question) -> list[Link]:
         for mention, weight in self.mentions(question):
-            return weigh(self.strictly(question, mention) or self.fuzzily(mention), weight)
+            return weigh(self.strictly(question, mention) or self.nearest(self.fuzzily(mention)), weight)
         return []
+
+    def nearest(self, links: list[Link]) -> list[Link]:
+        """Cut links, the most similar first, to the first MOST_SIMILAR entities."""
+        kept: list[Link] = []
+        seen = NOBODY
+        for link in links:
+            entities = np.setdiff1d(link.entities, seen)
+            room = MOST_SIMILAR - len(seen)
+            if len(entities) > room:
+                popular = np.argsort(-self.kb.fact_counts(entities).astype(np.int64), kind="stable")
+                entities = np.sort(entities[popular[:room]])
+            if len(entities):
+                kept.append(link._replace(entities=entities))
+                seen = np.concatenate([seen, entities])
+        return kept
 
     def mentions(self, question: Question) -> Iterator[tuple[list[Ngram], float]]:
         """Yield the n-grams of words, the most probable first: the forms that each has, and log p(w|q)."""

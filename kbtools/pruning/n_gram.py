@@ -10,7 +10,7 @@ from kbtools.text.question import Question
 
 
 class NGram:
-    """Keep every n-gram that links strictly; where none does, those that link fuzzily."""
+    """Keep every n-gram that links strictly; where none does, those that link fuzzily, which is beyond the paper."""
 
     version: ClassVar[int] = 1
 

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kbtools.errors import KBUnusable, ModelUnusable
+from kbtools.ranking.weights import PRESETS
 from kbtools.record_files import read_record, write_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-query", 1
@@ -12,12 +13,16 @@ FILE = "query.msgpack"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A pruner with the tagger that may guide it, relation scorers and a subject scorer; without one, popularity."""
+    """A pruner with the tagger that may guide it, relation scorers and a subject scorer; without one, popularity.
+
+    `weights` names the preset of weights where none were chosen.
+    """
 
     pruning: str
     scorer: str
     subject: str | None
     tagger: str
+    weights: str | None = None
 
 
 def read_system(models: Path | None) -> System | None:
@@ -26,11 +31,14 @@ def read_system(models: Path | None) -> System | None:
         return None
     cure = "choose again with kbtools train"
     try:
-        return System(**read_record(models / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure=cure))
+        system = System(**read_record(models / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure=cure))
     except (KBUnusable, TypeError) as error:
         raise ModelUnusable(
             f"{models / FILE}: damaged, or of another version; {cure}", path=str(models / FILE)
         ) from error
+    if system.weights not in (None, *PRESETS):
+        raise ModelUnusable(f"{models / FILE}: no weights {system.weights!r}; {cure}", path=str(models / FILE))
+    return system
 
 
 def keep_system(models: Path, system: System) -> None:

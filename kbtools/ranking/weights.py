@@ -13,7 +13,7 @@ RUNG = 0.2
 """The cost of each rung of the ladder, in log-probability; on FBSQ's validation split 0.1 to 0.4 are level."""
 
 POPULARITY = 0.15
-"""The gain of the most popular subject; less than a rung, so that a stricter link outranks a namesake's facts."""
+"""The gain of the most popular subject; less than a rung, so that facts alone never lift a namesake over a rung."""
 
 
 OF_SUBJECTS = ("subject", "sharpness", "alpha")
@@ -51,8 +51,15 @@ WITH_SUBJECT = Weights(popularity=0.0)
 """With a subject scorer, its score takes the place of popularity."""
 
 
-def default_weights(subject: str | None) -> Weights:
-    """Give the weights where none were chosen, with a subject scorer or without."""
+EQUATION_4 = "equation-4"
+PRESETS = {EQUATION_4: Weights(mention=0.0, rung=0.0, similarity=0.0, popularity=0.0)}
+"""Weights by a name that a folder of models may hold: log p(r|q) + log p(s|q, r) alone is Eq. 4 of the paper."""
+
+
+def default_weights(subject: str | None, preset: str | None = None) -> Weights:
+    """Give the weights where none were chosen: those of a preset, else with a subject scorer or without."""
+    if preset is not None:
+        return PRESETS[preset]
     return WITH_SUBJECT if subject else DEFAULT
 
 

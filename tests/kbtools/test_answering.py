@@ -25,6 +25,7 @@ from kbtools.errors import (
 from kbtools.explaining import explain
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.system import System, keep_system
+from kbtools.ranking.weights import EQUATION_4, PRESETS, Weights, keep_weights, ranking_key
 from kbtools.text.question import MarkedQuestion, Question
 from tests.conftest import World
 
@@ -250,3 +251,23 @@ def test_a_closed_answerer_holds_no_file_and_refuses_questions(sample_path: Path
     assert len(os.listdir("/proc/self/fd")) == before
     with pytest.raises(KBUnusable, match="the knowledge base is closed; open it again"):
         answerer.query("who wrote it")
+
+
+def test_models_may_hold_weights_for_every_query(sample_memory: Answerer, tmp_path: Path) -> None:
+    keep_system(tmp_path, System("n-gram", "lexical", "type-count", "crf", EQUATION_4))
+    chosen = Weights(mention=0.5)
+    keep_weights(tmp_path, ranking_key(pruning="n-gram+", scorer="lexical", subject=None), chosen)
+
+    answerer = Answerer(sample_memory.kb, models=tmp_path)
+    first = answerer.query("who wrote it").candidates[0]
+
+    assert answerer.weights(pruning="n-gram", scorer="lexical", subject=None) == PRESETS[EQUATION_4]
+    assert answerer.weights(pruning="n-gram+", scorer="lexical", subject=None) == chosen
+    assert first.score == pytest.approx(first.parts["relation"] + first.parts["subject"], abs=1e-6)
+
+
+def test_weights_of_an_unknown_name_are_refused(sample_memory: Answerer, tmp_path: Path) -> None:
+    keep_system(tmp_path, System("n-gram", "lexical", None, "crf", "equation-5"))
+
+    with pytest.raises(ModelUnusable, match="no weights 'equation-5'; choose again with kbtools train"):
+        Answerer(sample_memory.kb, models=tmp_path)

@@ -58,7 +58,7 @@ def test_a_training_lowers_the_loss() -> None:
     assert epochs[-1].loss < epochs[0].loss / 2
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "adagrad", "row-adagrad"])
+@pytest.mark.parametrize("optimiser", ["adam", "adagrad", "adagrad-averaged", "row-adagrad"])
 def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, optimiser: str) -> None:
     config = change_settings(TrainingSettings(fit=CONFIG), {"optimiser": optimiser}).fit
     whole, killed, resumed = Line(), Line(), Line()

@@ -53,17 +53,18 @@ def test_a_subject_with_every_relation_draws_from_all() -> None:
     assert set(drawn[0].tolist()) == {0, 1, 2}
 
 
-def test_adagrad_gathers_squares_and_averages_steps() -> None:
+@pytest.mark.parametrize(("name", "share"), [("adagrad", 1.0), ("adagrad-averaged", 0.5)])
+def test_adagrad_gathers_squares_and_adds_steps_up_or_averages_them(name: str, share: float) -> None:
     network = torch.nn.Linear(1, 1, bias=False)
     torch.nn.init.zeros_(network.weight)
-    (optimiser,) = make_optimisers(network, name="adagrad", lr=0.1, momentum=0.5)
+    (optimiser,) = make_optimisers(network, name=name, lr=0.1, momentum=0.5)
 
     for gradient in (3.0, 4.0):
         network.weight.grad = torch.tensor([[gradient]])
         optimiser.step()
 
-    first = 0.5 * 0.1 * 3 / 3
-    second = 0.5 * first + 0.5 * 0.1 * 4 / 5
+    first = share * 0.1 * 3 / 3
+    second = 0.5 * first + share * 0.1 * 4 / 5
     assert network.weight.item() == pytest.approx(-first - second, abs=1e-6)
 
 

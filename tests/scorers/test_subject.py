@@ -1,6 +1,7 @@
 """Subject scorers over type vectors compute what the paper says, and tell namesakes apart."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,11 @@ from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
+import torch
+
 from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.splits import Splits
+from kbtools.scorers.subject import TypeVectorScorer
 from kbtools.scorers.training import train
 from kbtools.scorers.training_settings import change_settings
 
@@ -55,6 +59,30 @@ def test_u_sums_the_probabilities_of_the_types(
     types = sample_kb.types_of(subjects)
     expected = [sum(g[types.values[types.starts[k] : types.starts[k + 1]]]) for k in range(len(subjects))]
     assert scores == pytest.approx(expected, abs=1e-5)
+
+
+def test_one_linear_map_stands_under_the_sigmoid_of_the_paper(sample_kb: KnowledgeBase, splits: Splits) -> None:
+    changes = {"words": "random", "words_dim": 16, "hidden": 8, "known_words": 0}
+    settings = change_settings(profile_settings("paper", SUBJECT, "type-vector"), changes)
+
+    network = TypeVectorScorer.task(sample_kb, splits, settings, models=Path()).network.eval()
+
+    encoder: Any = network.encoder
+    _, last = encoder.gru(encoder.embedding(encoder.embedding.look_up([["who", "wrote", "it"]]).T))
+    states = torch.cat([last[-2], last[-1]], dim=1)
+    expected = states @ network.table.T + network.bias
+    assert network.table.shape == (len(sample_kb.types), 16)
+    assert torch.allclose(network.scores([["who", "wrote", "it"]]), expected, atol=1e-6)
+
+
+def test_a_network_without_projection_is_rebuilt(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
+    settings = change_settings(profile_settings("paper", SUBJECT, "type-vector"), SMALL | {"epochs": 1})
+    train(sample_kb, splits, part=SUBJECT, name="type-vector", settings=settings, models=tmp_path)
+    which = np.zeros(60, dtype=np.int64)
+
+    scorer = make_subject_scorer("type-vector", sample_kb, models=tmp_path)
+
+    assert np.isfinite(scorer.score(ASKED, which=which, subjects=np.arange(60, dtype=np.uint32))).all()
 
 
 def test_the_cosine_divides_by_the_length_of_the_type_vector(

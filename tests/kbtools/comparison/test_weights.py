@@ -33,7 +33,8 @@ from kbtools.comparison.weighting import (
 )
 from kbtools.errors import SourceMissing
 from kbtools.questions import read_annotated
-from kbtools.ranking.weights import DEFAULT, WITH_SUBJECT, Weights
+from kbtools.ranking.system import System, keep_system
+from kbtools.ranking.weights import DEFAULT, EQUATION_4, PRESETS, WITH_SUBJECT, Weights
 from kbtools.tuning import choose_weights, score_gold
 
 WEIGHTS = {
@@ -289,3 +290,13 @@ def test_tuning_tries_popularity_only_where_it_may_count(subject: str, tried: in
     tune_cell(Cell("n-gram", "lexical", subject), scores)  # type: ignore[arg-type]
 
     assert len(scores.popularities) == tried
+
+
+def test_models_with_weights_of_their_own_have_them_in_every_cell(
+    sample_memory: Answerer, request_for: Callable[..., Request], tmp_path: Path
+) -> None:
+    keep_system(tmp_path, System("n-gram", "lexical", None, "crf", EQUATION_4))
+
+    run = compare(Answerer(sample_memory.kb, models=tmp_path), request_for(grid=Grid(("n-gram",))))
+
+    assert set(weightings(run).values()) == {(EQUATION_4, PRESETS[EQUATION_4])}

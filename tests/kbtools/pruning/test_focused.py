@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.linking.links import Link
 from kbtools.pruning.focused import MARGIN, Focused, FocusedK, FocusedKB
 from kbtools.pruning.tagging import words_of
 from kbtools.scorers.gazetteer import BITS, Gazetteer
 from kbtools.text.question import Question
-from kbtools.text.rungs import Rung
+from kbtools.text.rungs import Form, Rung
 
 
 class Oracle:
@@ -51,6 +51,32 @@ def test_focused_is_fuzzy_only_where_nothing_links_strictly(tiny_memory: Knowled
 
     assert {link.rung for link in links} == {Rung.FUZZY}
     assert {link.name for link in links} == {"Atlantis"}
+
+
+class Crowd:
+    """A knowledge base where the fuzzy names of a mention have many bearers, the later the more facts."""
+
+    def __init__(self, *bearers: list[int]) -> None:
+        self.names = {f"name {place}": np.array(rows, dtype=np.uint32) for place, rows in enumerate(bearers)}
+
+    def similar(self, form: str) -> list[SimilarName]:
+        return [SimilarName(name, 99.0 - place) for place, name in enumerate(self.names)]
+
+    def lookup(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:
+        return {form: [NameMatch(form, Form.NORMAL, self.names[form])] for form in forms if form in self.names}
+
+    def fact_counts(self, entities: np.ndarray) -> np.ndarray:
+        return entities.copy()
+
+
+def test_focused_keeps_twenty_entities_of_the_nearest_names() -> None:
+    kb = Crowd([7], [7, *range(100, 112)], list(range(200, 230)), [300])
+
+    links = Focused(kb, Oracle(atlantiss=-0.1)).links(Question.read("where is atlantiss"))  # type: ignore[arg-type]
+
+    entities = [link.entities.tolist() for link in links]
+    assert entities == [[7], list(range(100, 112)), list(range(223, 230))]
+    assert {link.weight for link in links} == {-0.1}
 
 
 def test_focused_has_no_second_choice(tiny_memory: KnowledgeBase) -> None:

@@ -1,0 +1,69 @@
+"""The learning rates at which AdaGrad with the paper's momentum learns, of steps that add up and of averaged ones.
+
+python benchmarks/momentum.py [--part relation --name bigru] [--questions 3000] [--epochs 3] [--rate 0.02 ...]
+
+It trains a model of the profile `paper`, over FBSQ where no other knowledge base is named (--kb, --train, --valid). A
+rate diverges whose losses rise above that of a network which scores all alike, 102.4 for the hinge of 1,024 negatives.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from fbsq import first_lines, questions
+
+import kbtools
+from kbtools.errors import NonFiniteLoss
+from kbtools.ranking.models import GROUPS
+from kbtools.scorers.fitting import fit
+from kbtools.scorers.profiles import profile_settings
+from kbtools.scorers.splits import Splits
+from kbtools.scorers.training import load_trainable
+from kbtools.scorers.training_settings import change_settings
+
+MEASURED = 1_000
+"""Validation questions."""
+
+SHARES = (1.0, 0.5, 0.25, 0.1)
+"""Shares of the paper's rate that are tried; averaged steps are a tenth of those that add up."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
+    parser.add_argument("--train", type=Path, default=questions("train"))
+    parser.add_argument("--valid", type=Path, default=questions("valid"))
+    parser.add_argument("--part", default="relation", choices=list(GROUPS))
+    parser.add_argument("--name", default="bigru")
+    parser.add_argument("--questions", type=int, default=3_000)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--rate", type=float, action="append", help="a learning rate; may be repeated")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    kb = kbtools.open(arguments.kb).kb
+    with TemporaryDirectory() as name:
+        train = first_lines(arguments.train, arguments.questions, Path(name))
+        splits = Splits.read(kb, train=train, valid=first_lines(arguments.valid, MEASURED, Path(name)))
+    print(f"{'optimiser':<18}{'rate':>8}{'first loss':>12}{'last loss':>12}{'% right':>9}{'s':>7}")
+    for optimiser in ("adagrad", "adagrad-averaged"):
+        paper = profile_settings("paper", arguments.part, arguments.name)
+        for rate in arguments.rate or [share * paper.fit.learning_rate for share in SHARES]:
+            changes = {"optimiser": optimiser, "learning_rate": rate, "epochs": arguments.epochs, "known_words": 0}
+            settings = change_settings(paper, changes)
+            task = load_trainable(arguments.part, arguments.name).task(kb, splits, settings, models=Path())
+            begun = time.process_time()
+            try:
+                epochs = fit(task, settings.fit)
+            except NonFiniteLoss as error:
+                print(f"{optimiser:<18}{rate:>8g}  {error}", flush=True)
+                continue
+            share = 100 * next(iter(epochs[-1].figures.values()))
+            seconds = time.process_time() - begun
+            losses = f"{epochs[0].loss:>12.2f}{epochs[-1].loss:>12.2f}"
+            print(f"{optimiser:<18}{rate:>8g}{losses}{share:>9.2f}{seconds:>7.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
