@@ -13,6 +13,7 @@ from kbtools.questions import AnnotatedQuestion
 from kbtools.results import Result
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
+from kbtools.text.rungs import Rung
 
 NOBODY = np.empty(0, dtype=np.uint32)
 
@@ -101,3 +102,9 @@ def expected_accuracy(results: Sequence[Result], questions: Sequence[AnnotatedQu
         hits = sum((found.subject, found.relation) == (gold.subject, gold.relation) for found in first)
         correct += hits / result.tied if result.tied else 0.0
     return correct / len(questions)
+
+
+def looser_share(results: Sequence[Result]) -> float:
+    """Give the share of first places that stand on a looser rung than another candidate; query with `top=None`."""
+    rungs = [[Rung[found.rung.upper()] for found in result.candidates] for result in results if result.candidates]
+    return sum(first > min(first, *others) for first, *others in rungs if others) / len(rungs) if rungs else 0.0

@@ -1,7 +1,9 @@
 """Evaluation: full denominators, ties as expected values, figures made by hand."""
 
+from dataclasses import replace
+
 import pytest
-from evaluation import expected_accuracy, is_named, mention_coverage, pruning_figures
+from evaluation import expected_accuracy, is_named, looser_share, mention_coverage, pruning_figures
 
 from kbtools.answering import Answerer
 from kbtools.kb.contract import KnowledgeBase
@@ -82,3 +84,13 @@ def test_pruning_figures_count_gold_pairs_of_named_subjects_and_every_pool(tiny:
 def test_a_gold_pair_that_no_fact_states_is_not_recalled(tiny: KnowledgeBase) -> None:
     figures = pruning_figures(Answerer(tiny), [asked("m.01paris", "paris", "music.artist.genre")], pruning="n-gram")
     assert (figures.named, figures.recalled) == (1, 0)
+
+
+def test_first_places_on_a_looser_rung_are_counted() -> None:
+    def on(*rungs: str) -> Result:
+        one = result("a", tied=1)
+        return replace(one, candidates=tuple(replace(one.candidates[0], rung=rung) for rung in rungs))
+
+    results = [on("case", "exact"), on("exact", "fuzzy"), on("case"), on("fuzzy", "near", "variant"), result(tied=0)]
+
+    assert looser_share(results) == pytest.approx(2 / 4)
