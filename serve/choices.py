@@ -4,7 +4,7 @@ from typing import Any
 
 from kbtools.answering import Answerer
 from kbtools.entry_points import PRUNERS, list_offers, load_class
-from kbtools.errors import BadArgument, VectorsMissing
+from kbtools.errors import BadArgument, KBToolsError, VectorsMissing
 from kbtools.pruning.pruners import guide_of
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, model_folder
 
@@ -31,12 +31,13 @@ def choices(answerer: Answerer) -> dict[str, list[str]]:
         return models is not None and model_folder(models, part, name).is_dir()
 
     def usable(pruner: str) -> bool:
-        match guide_of(load_class(PRUNERS, pruner)):
-            case "tagger":
-                return trained(TAGGER, answerer.tagger)
-            case "vectors":
-                return models is not None and has_vectors(answerer)
-        return True
+        try:
+            guide = guide_of(load_class(PRUNERS, pruner))
+        except KBToolsError:  # one that cannot be loaded takes nothing from the others
+            return False
+        if guide == "tagger":
+            return trained(TAGGER, answerer.tagger)
+        return guide is None or (models is not None and has_vectors(answerer))
 
     def scorers(kind: str, part: str) -> list[str]:
         return [offer.name for offer in offers if offer.kind == kind and (not offer.needs or trained(part, offer.name))]

@@ -1,14 +1,20 @@
 """The JSON API: the records of the library, described by OpenAPI, streamed where there are many."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
 import kbtools
+from kbtools.kb.vector_index import ExactVectors
 from kbtools.serve.app import create_app
+from kbtools.serve.choices import choices
+from kbtools.serve.nearest import nearest_entities
 from kbtools.serve.settings import ServeSettings
 
 QUESTION = "who created the character harry potter"
@@ -179,3 +185,30 @@ def test_it_answers_behind_a_path_prefix(sample_path: Path, path: str) -> None:
 
     assert info["root"] == "/tools/kb"
     assert manifest["preview"]["url"] == "http://testserver/tools/kb/reconcile/preview?id={{id}}"
+
+
+def test_the_nearest_entities_have_names_and_cosines(make_kb: Callable[..., Any], tiny_world: Any) -> None:
+    kb = make_kb("memory", tiny_world)
+    rows = np.array(kb.rows(["m.01paris", "m.02paris", "m.02texas"]), dtype=np.uint32)
+    kb.vector_index = ExactVectors(rows, np.array([[1, 0], [1, 1], [0, 1]], dtype=np.float32))
+
+    near = nearest_entities(kb, "m.01paris", limit=5)
+
+    assert near["id"] == "m.01paris"
+    assert [(one["id"], one["name"]) for one in near["neighbours"]] == [("m.02paris", "Paris"), ("m.02texas", "Texas")]
+    assert [one["cosine"] for one in near["neighbours"]] == pytest.approx([0.707107, 0], abs=1e-6)
+    assert nearest_entities(kb, "texas", limit=1)["neighbours"][0]["id"] == "m.02paris"
+    with pytest.raises(kbtools.VectorsMissing, match=r"m\.03france"):
+        nearest_entities(kb, "m.03france", limit=1)
+
+
+def test_models_bring_their_parts_into_the_choice(sample_path: Path, tmp_path: Path) -> None:
+    for folder in ("relation/bigru", "subject/type-vector", "tagger/bigru-crf+"):
+        (tmp_path / folder).mkdir(parents=True)
+
+    with kbtools.open(sample_path, models=tmp_path) as answerer:
+        offered = choices(answerer)
+
+    assert set(offered["pruners"]) == {"focused", "focused-k", "focused-kb", "n-gram", "n-gram+", "n-gram-idf"}
+    assert offered["scorers"] == ["bigru", "lexical"]
+    assert "type-vector" in offered["subjects"]

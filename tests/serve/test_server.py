@@ -185,3 +185,15 @@ def test_a_missing_knowledge_base_is_one_sentence(tmp_path: Path, workers: str) 
     assert done.stderr.startswith("Error: ")
     assert "no.kb" in done.stderr
     assert "serving at" not in done.stderr
+
+
+def test_a_missing_package_is_named_with_its_command(sample_path: Path) -> None:
+    program = "import sys; sys.modules['uvicorn'] = None; from kbtools.cli.main import main; main()"
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, "serve", "--kb", str(sample_path)], capture_output=True, text=True, timeout=60
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: this needs uvicorn; install it with pip install ")
+    assert "[serve]" in done.stderr

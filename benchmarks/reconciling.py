@@ -1,0 +1,110 @@
+"""Misspelt names reconciled over HTTP, by kbtools and by csv-reconcile over the same titles: accuracy and speed.
+
+python benchmarks/reconciling.py --titles titles.txt.xz --variants variants.tsv.gz [--names 5000] [--peer csv-reconcile]
+
+`--peer` names the program of an environment that has csv-reconcile: it compares each name with every title, a third
+of a second a name, so 5,000 names take it half an hour.
+"""
+
+import argparse
+import gzip
+import json
+import lzma
+import random
+import re
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+import numpy as np
+from serving import NAMES, report, served
+
+import kbtools
+
+SEED = 0
+TITLES = 50_000
+SPACE = "http://titles/"
+PEER_SETTINGS = """
+CSVENCODING = "utf-8"
+CSVKWARGS = {"delimiter": "\\t", "quoting": 3}
+MANIFEST = {"identifierSpace": "http://titles/", "schemaSpace": "http://titles/"}
+LIMIT = 10
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--titles", type=Path, required=True)
+    parser.add_argument("--variants", type=Path, required=True)
+    parser.add_argument("--names", type=int, default=5_000)
+    parser.add_argument("--peer")
+    arguments = parser.parse_args()
+    rng = random.Random(SEED)
+    with gzip.open(arguments.variants, "rt", encoding="utf-8") as file:
+        pairs = [line.rstrip("\n").replace("_", " ").split("\t")[1:] for line in file]
+    sample = rng.sample(pairs, 5_000)
+    others = rng.sample(read_titles(arguments.titles), TITLES)
+    titles = list(dict.fromkeys([title for _, title in sample] + others))[:TITLES]
+    ids = {title: f"title{place}" for place, title in enumerate(titles)}
+    asked = [(variant, ids[title]) for variant, title in sample[: arguments.names]]
+    print(f"{len(asked):,} names over {len(titles):,} titles")
+
+    folder = Path("build/titles")
+    folder.mkdir(parents=True, exist_ok=True)
+    kbtools.index(out=folder / "titles.kb", names=[(entity, title) for title, entity in ids.items()]).close()
+    with served(folder / "titles.kb", workers=1) as (port, _):
+        measure("kbtools", f"http://127.0.0.1:{port}/reconcile", asked)
+    if arguments.peer:
+        with served_by_peer(arguments.peer, folder, ids) as url:
+            measure("csv-reconcile", url, asked)
+
+
+def read_titles(path: Path) -> list[str]:
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        return [line.strip().replace("_", " ") for line in file]
+
+
+def measure(what: str, url: str, asked: Sequence[tuple[str, str]]) -> None:
+    """Reconcile in batches over one client; count the names whose first candidate is the right one."""
+    right, seconds = 0, []
+    for first in range(0, len(asked), NAMES):
+        batch = dict(enumerate(asked[first : first + NAMES]))
+        queries = json.dumps({str(key): {"query": variant} for key, (variant, _) in batch.items()})
+        begun = time.perf_counter()
+        with urllib.request.urlopen(url, urlencode({"queries": queries}).encode()) as answer:
+            results = json.load(answer)
+        seconds.append(time.perf_counter() - begun)
+        firsts = {key: results[str(key)]["result"][:1] for key in batch}
+        right += sum(
+            bool(firsts[key]) and firsts[key][0]["id"].removeprefix(SPACE) == entity
+            for key, (_, entity) in batch.items()
+        )
+    print(f"{what}: first {right / len(asked):.2%}, {len(asked) / float(np.sum(seconds)):.0f} names/s")
+    report(f"{what}, a batch of {NAMES}", seconds)
+
+
+@contextmanager
+def served_by_peer(program: str, folder: Path, ids: dict[str, str]) -> Iterator[str]:
+    """Run csv-reconcile over the same titles; it listens on port 5000 alone."""
+    rows = [f"{SPACE}{entity}\t{title}\n" for title, entity in ids.items()]
+    (folder / "titles.tsv").write_text("item\tlabel\n" + "".join(rows), encoding="utf-8")
+    (folder / "peer.py").write_text(PEER_SETTINGS, encoding="utf-8")
+    initialise = [program, "init", "--config", "peer.py", "titles.tsv", "item", "label"]
+    subprocess.run(initialise, cwd=folder, check=True, capture_output=True)
+    with (folder / "peer.log").open("w") as log:
+        process = subprocess.Popen([program, "serve"], cwd=folder, stdout=log, stderr=log)
+        try:
+            while not re.search(r"Running on", (folder / "peer.log").read_text()):
+                time.sleep(0.1)
+            yield "http://127.0.0.1:5000/reconcile"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+if __name__ == "__main__":
+    main()
