@@ -14,11 +14,11 @@ from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import check_target, load_folder
 from kbtools.cli.options import FILE
 from kbtools.cli.progress import shown, stoppable
-from kbtools.indexers.build import WIKIDATA, build
+from kbtools.indexers.build import WIDE, WIKIDATA, build
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.lines import lines_of
-from kbtools.indexers.readers.reading import Keep, Predicates, ReadOptions, Source
+from kbtools.indexers.readers.reading import Keep, Predicates, ReadOptions, Source, Wide
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest_report import counts_report, skipped_report
 from kbtools.kb.table_heads import USUAL
@@ -54,6 +54,11 @@ def listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
     if strange := sorted(entity_id for entity_id in listed if not re.fullmatch(r"[QP][1-9]\d*", entity_id)):
         raise click.BadParameter(f"found {strange[0]!r}, expected ids such as Q5 or P19", param_hint=option)
     return listed
+
+
+def columns_in(text: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:
+    """Read names of columns with commas between; the usual ones where none are named."""
+    return usual if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def read_ids(path: Path) -> frozenset[str]:
@@ -97,6 +102,18 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
 )
 @click.option(
     "--rdf", multiple=True, type=FILE, help="RDF of facts, names and types alike: .nt .nq .ttl .trig .rdf .owl .jsonld."
+)
+@click.option(
+    "--table", multiple=True, type=FILE, help="Table of an entity a row: Parquet, Arrow, CSV, SQLite, DuckDB."
+)
+@click.option("--subject", default="id", show_default=True, help="Column of --table with the ids of entities.")
+@click.option(
+    "--name", "name_column", help="Columns of --table with names, commas between; name and label if not given."
+)
+@click.option("--alias", help="Columns of --table with aliases; alias and aliases if not given.")
+@click.option("--type", "type_column", help="Columns of --table with types; type and types if not given.")
+@click.option(
+    "--query", default="", metavar="SQL", help="What to take from a --table that is an SQLite or DuckDB file."
 )
 @click.option("--wikidata", multiple=True, type=FILE, help="Wikidata's dump: all of it in JSON, or truthy N-Triples.")
 @click.option(
@@ -145,6 +162,12 @@ def command(
     redirects: tuple[Path, ...],
     counts: tuple[Path, ...],
     rdf: tuple[Path, ...],
+    table: tuple[Path, ...],
+    subject: str,
+    name_column: str | None,
+    alias: str | None,
+    type_column: str | None,
+    query: str,
     wikidata: tuple[Path, ...],
     min_sitelinks: int,
     keep_type: tuple[str, ...],
@@ -180,6 +203,7 @@ def command(
         "counts": counts, "any": rdf,
     }  # fmt: skip
     sources = [Source(path, kind) for kind, paths in by_kind.items() for path in paths]
+    sources += [Source(path, "any", format=WIDE) for path in table]
     sources += [Source(path, "any", format=WIKIDATA) for path in wikidata]
     keep = Keep(
         sitelinks=min_sitelinks,
@@ -188,8 +212,8 @@ def command(
         ids=read_ids(keep_ids) if keep_ids else frozenset(),
     )
     check_home(out, name, elasticsearch)
-    if not facts and not names and not rdf and not wikidata:
-        raise click.UsageError("give at least one --facts, --names, --rdf or --wikidata file")
+    if not facts and not names and not rdf and not table and not wikidata:
+        raise click.UsageError("give at least one --facts, --names, --rdf, --table or --wikidata file")
     if keep != Keep() and not wikidata:
         raise click.UsageError(
             "--min-sitelinks, --keep-type, --keep-property and --keep-ids choose from a --wikidata file; give one"
@@ -199,7 +223,7 @@ def command(
         check_target(name, elasticsearch)
         if counts:
             echo("counts stay in the folder of --out: a cluster keeps none", err=True)
-    usual = Predicates()
+    usual, usual_columns = Predicates(), Wide()
     options = ReadOptions(
         language=lang,
         predicates=Predicates(
@@ -212,6 +236,13 @@ def command(
         list_separator=list_separator or None,
         format=format,
         keep=keep,
+        wide=Wide(
+            subject=subject,
+            name=columns_in(name_column, usual_columns.name),
+            alias=columns_in(alias, usual_columns.alias),
+            type=columns_in(type_column, usual_columns.type),
+            query=query,
+        ),
         closure=closure,
     )
     files = [source.path for source in sources]

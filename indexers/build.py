@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -24,6 +24,7 @@ from kbtools.indexers.readers.batches import Kind
 from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
+from kbtools.indexers.readers.wide_tables import WideReading
 from kbtools.indexers.resolving import merge_ids, name_relations
 from kbtools.indexers.settling import lend_labels, name_units, widen_types
 from kbtools.indexers.staging import MEMORY, Staging
@@ -37,6 +38,9 @@ logger = logging.getLogger(__name__)
 
 WIKIDATA = "wikidata"
 """The reader whose redirects work one way: a dump names what was merged, and into what."""
+
+WIDE = "wide"
+"""Tables of an entity a row, which are read by columns rather than by blocks of lines."""
 
 
 ADDRESS_SPACE = 2_000_000_000
@@ -180,6 +184,7 @@ def option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, 
         "max_bad": options.max_bad,
         "list_separator": options.list_separator,
         "format": options.format,
+        "wide": asdict(options.wide) if any(source.format == WIDE for source in sources) else {},
         "keep": keep_record(options.keep),
         "closure": options.closure,
         "formats": sorted({source.format for source in sources if source.format}),
@@ -318,7 +323,7 @@ def require(count: int, problem: str, sources: Sequence[Source]) -> None:
 def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
     """Read one source into the work tables."""
     name = source.label or source.path.name
-    make = CountsReading if source.kind == "counts" else Reading
+    make = CountsReading if source.kind == "counts" else WideReading if source.format == WIDE else Reading
     reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
     rows: Counter[str] = Counter()
     for batch in read_ahead(reading.batches()):

@@ -83,11 +83,23 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
+class Wide:
+    """Which columns of a table of an entity a row hold what; every other one is a relation."""
+
+    subject: str = "id"
+    name: tuple[str, ...] = ("name", "label")
+    alias: tuple[str, ...] = ("alias", "aliases")
+    type: tuple[str, ...] = ("type", "types")
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReadOptions:
     """Options of reading: languages of names, predicates, columns, lists in cells, share of bad lines, format.
 
     `format` is the name of a reader or `module:Class`; without one it is found by suffix, else by the opening lines.
-    `keep` is for Wikidata; `closure` gives an entity the superclasses of its types, too.
+    `keep` is for Wikidata, `wide` for tables of an entity a row; `closure` gives an entity the superclasses of its
+    types, too.
     """
 
     language: str = DEFAULT_LANGUAGES
@@ -97,6 +109,7 @@ class ReadOptions:
     list_separator: str | None = None
     format: str | None = None
     keep: Keep = field(default_factory=Keep)
+    wide: Wide = field(default_factory=Wide)
     closure: bool = False
 
 

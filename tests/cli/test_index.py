@@ -114,10 +114,52 @@ def test_another_option_builds_again(own: list[str | Path], tmp_path: Path, opti
     assert "check: " in run("index", *own, option, "--out", tmp_path / "s.kb").stdout
 
 
+def test_a_table_of_an_entity_a_row_is_indexed(write: Callable[[str, str], Path], tmp_path: Path) -> None:
+    table = write("p.csv", "key,label,gene\nP1,Titin,G1;G2\n")
+    result = run(
+        "index", "--table", table, "--subject", "key", "--name", "label", "--list-separator", ";", "--quiet",
+        "--out", tmp_path / "p.kb",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert list(EmbeddedKB(tmp_path / "p.kb").entity_ids) == ["G1", "G2", "P1"]
+
+
+def test_wikidata_is_filtered_by_ids_of_a_file(
+    examples: Path, write: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    ids = write("ids.txt", "Q903011\n")
+    result = run(
+        "index",
+        "--wikidata",
+        examples / "sample.wikidata.json",
+        "--keep-ids",
+        ids,
+        "--closure",
+        "--out",
+        tmp_path / "p.kb",
+    )
+    kb = EmbeddedKB(tmp_path / "p.kb")
+    assert result.exit_code == 0, result.output
+    assert list(kb.entity_ids) == ["Q5", "Q900103", "Q901001", "Q901002", "Q903011"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--keep-type", "human"], "found 'human', expected ids such as Q5 or P19"),
+        (["--facts", "f.txt", "--min-sitelinks", "1"], "choose from a --wikidata file"),
+    ],
+)
+def test_filters_of_wikidata_are_checked(arguments: list[str], message: str, tmp_path: Path) -> None:
+    result = run("index", *arguments, "--out", tmp_path / "p.kb")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
 def test_facts_or_names_are_needed(own: list[str | Path], tmp_path: Path) -> None:
     result = run("index", "--types", own[3], "--out", tmp_path / "s.kb")
     assert result.exit_code == 2
-    assert "give at least one --facts, --names, --rdf or --wikidata file" in result.stderr
+    assert "give at least one --facts, --names, --rdf, --table or --wikidata file" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--max-bad=2", "--column=subject", "--column==x", "--column=subjekt=head"])

@@ -1,0 +1,189 @@
+"""Tables of an entity a row, as `--table` gives them: names, aliases and types in columns, and relations in all others.
+
+Parquet, Arrow and Feather files, CSV, TSV and JSON Lines, and what a query takes from an SQLite or DuckDB file.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kbtools.errors import WrongFormat
+from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch
+from kbtools.indexers.readers.column_batches import canonical_column
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.sources import check_source, file_digest
+
+ROWS = 50_000
+"""Rows that are laid out at once: some 10 MB of text."""
+
+UNPACKED = (".gz", ".bz2", ".zst")
+DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
+SUFFIXES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson", *DATABASES)
+
+
+@dataclass(slots=True)
+class WideReading:
+    """One pass over a table of an entity a row, with the account that a `Reading` keeps."""
+
+    source: Source
+    options: ReadOptions
+    progress: Callable[[int], None] = lambda size: None
+    digest: str = ""
+    skips: Skips = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.skips = Skips(self.source.name, self.options.max_bad)
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """Yield the rows of a file by columns; raise TooManyBadLines at its end where too many have no subject."""
+        check_source(self.source.path)
+        self.digest = file_digest(self.source.path)
+        names: list[str] = []
+        try:
+            for batch in open_table(self.source.path, self.options.wide.query):
+                if not names:
+                    names = batch.schema.names
+                    self.check(names)
+                for start in range(0, batch.num_rows, ROWS):
+                    yield from self.lay_out(batch.slice(start, ROWS))
+        except (pa.ArrowException, OSError, sqlite3.Error) as error:
+            raise self.unfit(f"cannot be read ({error})") from error
+        self.progress(self.source.path.stat().st_size)
+        self.skips.check()
+
+    def check(self, names: list[str]) -> None:
+        """Refuse a table without its subjects or with two columns of one name."""
+        if self.options.wide.subject not in names:
+            subject = self.options.wide.subject
+            raise self.unfit(f"found the columns {names[:20]!r}, none of them {subject!r}; name it with --subject")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise self.unfit(f"found two columns {twice[0]!r}; rename one")
+
+    def unfit(self, reason: str) -> WrongFormat:
+        return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
+
+    def lay_out(self, batch: pa.RecordBatch) -> Iterator[RecordBatch]:
+        """Turn rows into tables of names, types and facts."""
+        line = self.skips.lines + 1
+        self.skips.lines += batch.num_rows
+        subjects = canonical_column(pc.utf8_trim_whitespace(as_text(batch.column(self.options.wide.subject))), None)
+        for row in pc.indices_nonzero(pc.equal(pc.fill_null(subjects, ""), "")).to_pylist():
+            text = str(batch.slice(row, 1).to_pylist())
+            self.skips.add(f"nothing under {self.options.wide.subject}", line=line + row, text=text)
+        for name in batch.schema.names:
+            if name == self.options.wide.subject:
+                continue
+            entities, values = self.values(batch.column(name), subjects)
+            if not len(values):
+                continue
+            if name in self.options.wide.name or name in self.options.wide.alias:
+                rank = pa.array([0 if name in self.options.wide.name else ALIAS], pa.uint8())
+                ranks = rank.take(pa.array([0] * len(values), pa.int64()))
+                yield table("names", [entities, ranks, values], line)
+            elif name in self.options.wide.type:
+                yield table("types", [entities, canonical_column(values, None)], line)
+            else:
+                relation = pa.array([name]).take(pa.array([0] * len(values), pa.int64()))
+                yield table("facts", [entities, relation, canonical_column(values, None)], line)
+
+    def values(self, column: pa.Array, subjects: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """Give the values of a column and the subject of each; lists are taken apart, empty values left out."""
+        if not pa.types.is_list(column.type) and not pa.types.is_large_list(column.type):
+            column = as_text(column)
+            if self.options.list_separator is not None:
+                column = pc.split_pattern(column, self.options.list_separator)
+        if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            subjects = subjects.take(pc.list_parent_indices(column))
+            column = as_text(pc.list_flatten(column))
+        values = pc.utf8_trim_whitespace(column)
+        present = pc.and_(pc.not_equal(pc.fill_null(values, ""), ""), pc.not_equal(pc.fill_null(subjects, ""), ""))
+        present = pc.and_(present, pc.invert(pc.match_substring(pc.fill_null(values, ""), "\0")))
+        return subjects.filter(present), values.filter(present)
+
+
+def table(kind: Kind, columns: list[pa.Array], line: int) -> RecordBatch:
+    schema = SCHEMAS[kind]
+    return RecordBatch(kind, pa.Table.from_arrays(columns, schema=schema), line)
+
+
+def as_text(column: pa.Array) -> pa.Array:
+    """Write numbers, dates and categories as text."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column if pa.types.is_string(column.type) else pc.cast(column, pa.string())
+
+
+def open_table(path: Path, query: str) -> Iterable[pa.RecordBatch]:
+    """Open a file as record batches, by its suffix."""
+    suffix = next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() not in UNPACKED), "")
+    if suffix not in SUFFIXES:
+        raise WrongFormat(f"{path}: --table takes {', '.join(SUFFIXES)}; rename the file", path=str(path))
+    if (suffix in DATABASES) != bool(query):
+        advice = "give --query 'SELECT ...' with it" if suffix in DATABASES else "--query is for .sqlite and .duckdb"
+        raise WrongFormat(f"{path}: {advice}", path=str(path))
+    match suffix:
+        case ".parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.ParquetFile(path).iter_batches(ROWS)  # type: ignore[no-any-return]
+        case ".arrow" | ".feather":
+            import pyarrow.feather
+
+            return pyarrow.feather.read_table(path, memory_map=True).to_batches(ROWS)  # type: ignore[no-any-return]
+        case ".csv" | ".tsv":
+            return open_delimited(path, "," if suffix == ".csv" else "\t")
+        case ".jsonl" | ".ndjson":
+            import pyarrow.json
+
+            with pa.input_stream(str(path)) as stream:
+                return pyarrow.json.read_json(stream).to_batches(ROWS)  # type: ignore[no-any-return]
+        case ".duckdb":
+            return query_duckdb(path, query)
+    return query_sqlite(path, query)
+
+
+def open_delimited(path: Path, delimiter: str) -> Iterable[pa.RecordBatch]:
+    """Read a table of text, its cells as they are, quoted ones over several lines too."""
+    import pyarrow.csv
+
+    with pa.input_stream(str(path)) as stream:
+        header = pyarrow.csv.open_csv(
+            stream,
+            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        ).schema.names
+    return pyarrow.csv.open_csv(  # type: ignore[no-any-return]
+        pa.input_stream(str(path)),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False
+        ),
+    )
+
+
+def query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
+    """Ask a DuckDB file, which is only read."""
+    import duckdb
+
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            relation: Any = connection.sql(query)
+            yield from relation.to_arrow_reader(ROWS)
+    except duckdb.Error as error:
+        raise WrongFormat(f"{path}: {error}", path=str(path)) from error
+
+
+def query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
+    """Ask an SQLite file, which is only read; each value comes as text."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        cursor = connection.execute(query)
+        names = [column[0] for column in cursor.description or ()]
+        while rows := cursor.fetchmany(ROWS):
+            texts = [[None if value is None else str(value) for value in column] for column in zip(*rows, strict=True)]
+            yield pa.record_batch([pa.array(column, pa.string()) for column in texts], names=names)

@@ -1,0 +1,142 @@
+"""Tables of an entity a row: every kind of file gives the same rows, lists are taken apart, gaps are counted."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from kbtools.errors import TooManyBadLines, WrongFormat
+from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.readers.batches import ALIAS
+from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
+from kbtools.indexers.readers.wide_tables import WideReading
+
+CELLS = {
+    "id": ["P1", "P2"],
+    "label": ["Titin", "Actin"],
+    "synonyms": ["connectin|TTN", ""],
+    "kind": ["protein", "protein"],
+    "gene": ["G1|G2", "G3"],
+    "length": ["34350", ""],
+}
+OPTIONS = ReadOptions(
+    list_separator="|", wide=Wide(name=("label",), alias=("synonyms",), type=("kind",), query="SELECT * FROM proteins")
+)
+ROWS = {
+    "names": {("P1", 0, "Titin"), ("P2", 0, "Actin"), ("P1", ALIAS, "connectin"), ("P1", ALIAS, "TTN")},
+    "types": {("P1", "protein"), ("P2", "protein")},
+    "facts": {("P1", "gene", "G1"), ("P1", "gene", "G2"), ("P2", "gene", "G3"), ("P1", "length", "34350")},
+}
+
+
+def write(path: Path, cells: dict[str, list[Any]]) -> Path:
+    table = pa.table(cells)
+    rows = list(zip(*cells.values(), strict=True))
+    match path.suffix:
+        case ".parquet":
+            pyarrow.parquet.write_table(table, path)
+        case ".feather":
+            pyarrow.feather.write_feather(table, path)
+        case ".csv":
+            path.write_text("".join(",".join(map(str, row)) + "\n" for row in [tuple(cells), *rows]))
+        case ".sqlite":
+            with sqlite3.connect(path) as connection:
+                connection.execute(f"CREATE TABLE proteins ({', '.join(cells)})")
+                connection.executemany(f"INSERT INTO proteins VALUES ({', '.join('?' * len(cells))})", rows)
+            connection.close()
+        case ".duckdb":
+            with duckdb.connect(str(path)) as database:
+                database.register("incoming", table)
+                database.execute("CREATE TABLE proteins AS SELECT * FROM incoming")
+    return path
+
+
+def read(path: Path, options: ReadOptions) -> tuple[dict[str, set[tuple[Any, ...]]], WideReading]:
+    reading = WideReading(Source(path, "any", format="wide"), options)
+    rows: dict[str, set[tuple[Any, ...]]] = {}
+    for batch in reading.batches():
+        rows.setdefault(batch.kind, set()).update(tuple(row.values()) for row in batch.table.to_pylist())
+    return rows, reading
+
+
+def options_for(path: Path, **changed: Any) -> ReadOptions:
+    query = OPTIONS.wide.query if path.suffix in (".sqlite", ".duckdb") else ""
+    wide = Wide(name=("label",), alias=("synonyms",), type=("kind",), query=query)
+    return ReadOptions(**{"list_separator": "|", "wide": wide, **changed})
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv", ".sqlite", ".duckdb"])
+def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path / f"proteins{suffix}", CELLS)
+    rows, reading = read(path, options_for(path))
+    assert rows == ROWS
+    assert (reading.skips.lines, reading.skips.kinds) == (2, {})
+
+
+def test_nested_lists_and_numbers_need_no_separator(tmp_path: Path) -> None:
+    nested: dict[str, list[Any]] = {
+        "id": ["P1", "P2"], "label": ["Titin", "Actin"], "synonyms": [["connectin", "TTN"], []],
+        "kind": ["protein", "protein"], "gene": [["G1", "G2"], ["G3"]], "length": [34350, None],
+    }  # fmt: skip
+    path = write(tmp_path / "p.parquet", nested)
+    assert read(path, options_for(path, list_separator=None))[0] == ROWS
+
+
+def test_a_csv_cell_may_go_on_for_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text('id,label\nP1,"two\nlines, ""quoted"""\n')
+    rows, _ = read(tmp_path / "p.csv", ReadOptions())
+    assert rows == {"names": {("P1", 0, 'two\nlines, "quoted"')}}
+
+
+def test_a_row_without_a_subject_is_counted_and_too_many_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.parquet", {"id": ["P1", None, " "], "label": ["a", "b", "c"]})
+    rows, reading = read(path, ReadOptions(max_bad=1.0))
+    assert rows == {"names": {("P1", 0, "a")}}
+    assert (
+        reading.skips.kinds["nothing under id"].count,
+        f"{path}:2: " in reading.skips.kinds["nothing under id"].example,
+    ) == (2, True)
+    with pytest.raises(TooManyBadLines):
+        read(path, ReadOptions())
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "query", "message"),
+    [
+        ("p.parquet", {"key": ["a"]}, "", "none of them 'id'; name it with --subject"),
+        ("p.parquet", CELLS, "SELECT 1", "--query is for .sqlite and .duckdb"),
+        ("p.sqlite", CELLS, "", "give --query"),
+        ("p.sqlite", CELLS, "SELECT * FROM nowhere", "no such table: nowhere"),
+        ("p.duckdb", CELLS, "SELECT * FROM nowhere", "nowhere"),
+        ("p.xlsx", CELLS, "", "--table takes .parquet"),
+    ],
+)
+def test_what_cannot_be_read_says_what_to_do(
+    tmp_path: Path, name: str, cells: dict[str, list[Any]], query: str, message: str
+) -> None:
+    path = write(tmp_path / name, cells)
+    path.touch()
+    path.write_bytes(path.read_bytes() or b"x")
+    with pytest.raises(WrongFormat, match=message):
+        read(path, ReadOptions(wide=Wide(query=query)))
+
+
+def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.parquet").write_text("no parquet")
+    with pytest.raises(WrongFormat, match="cannot be read"):
+        read(tmp_path / "p.parquet", ReadOptions())
+
+
+def test_a_table_becomes_a_knowledge_base(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.parquet", CELLS)
+    source = Source(path, "any", format="wide")
+    build([source], tmp_path / "p.kb", options=options_for(path), watch=BuildProgress())
+    kb = EmbeddedKB(tmp_path / "p.kb")
+    assert list(kb.relations) == ["gene", "length"]
+    assert kb.lookup(["titin"])
