@@ -84,7 +84,7 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """Which columns of a table of an entity a row hold what; every other one is a relation."""
+    """Columns of a table of an entity a row; every one that is not named here is a relation."""
 
     subject: str = "id"
     name: tuple[str, ...] = ("name", "label")
