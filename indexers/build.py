@@ -102,12 +102,12 @@ def build(
     check_target(out)
     if not force and (old := unchanged(sources, out, options)):
         return Built(old, fresh=False)
-    with ExitStack() as held, built_folder(out, ours=is_ours) as folder:
+    with ExitStack() as locks, built_folder(out, ours=is_ours) as folder:
         # The manifest comes last, when all that it names is there.
         manifest = write_knowledge(sources, folder, options=options, watch=watch, memory=memory)
         check(folder, manifest)
         write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
-        keep_vectors(out, folder, manifest, held)
+        keep_vectors(out, folder, manifest, locks)
         watch.done("check", "every file and count as written")
     return Built(manifest, fresh=True)
 
@@ -149,14 +149,14 @@ def check_target(out: Path) -> None:
         )
 
 
-def keep_vectors(old: Path, new: Path, manifest: Manifest, held: ExitStack) -> None:
+def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> None:
     """Link the vectors of the old folder into the new one where both have the same content; else say that they go.
 
-    Nobody writes other vectors into the old folder from here on until `held` ends, when the new one is in its place.
+    Nobody writes other vectors into the old folder until the `locks` end, when the new one is in its place.
     """
     if not (old / FOLDER).is_dir():
         return
-    held.enter_context(locked(old.resolve() / FOLDER))
+    locks.enter_context(locked(old.resolve() / FOLDER))
     try:
         read_vectors_record(old, manifest)
     except VectorsMissing:
@@ -285,7 +285,7 @@ def write_knowledge(
             "types_of_unknown_entities": strangers,
         }
     shutil.rmtree(work)
-    written = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    paths = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
     hashed = writer.checksums()
     return Manifest(
         digest=writer.digest(),
@@ -298,8 +298,8 @@ def write_knowledge(
         sources=tuple(read),
         lengths=tuple(sorted(lengths)),
         statistics=statistics,
-        files={name: path.stat().st_size for name, path in written.items()},
-        checksums={name: hashed.get(name) or file_digest(path) for name, path in written.items()},
+        files={name: path.stat().st_size for name, path in paths.items()},
+        checksums={name: hashed.get(name) or file_digest(path) for name, path in paths.items()},
         options=option_record(options, sources),
         versions=versions(),
         built=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -41,7 +41,7 @@ CALLED = {"id": "entity"}
 
 
 def index_given(
-    given: Mapping[str, Any],
+    sources_by_kind: Mapping[str, Any],
     out: Path,
     *,
     language: str | None,
@@ -61,7 +61,7 @@ def index_given(
     with tempfile.TemporaryDirectory(prefix="kbtools-") as folder:
         sources = [
             source
-            for kind, rows in given.items()
+            for kind, rows in sources_by_kind.items()
             for source in sources_of(kind, rows, Path(folder) / f"{kind}.jsonl", columns)
         ]
         if not any(source.kind in ("facts", "names", "any") for source in sources):

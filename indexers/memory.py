@@ -61,14 +61,14 @@ class MemoryKB(BackendDefaults):
         for entity, kind in typed:
             self.kinds[entity].add(kind)
         self.texts = {
-            entity: sorted(found, key=lambda text, found=found: (found[text], text))  # type: ignore[misc]
-            for entity, found in texts.items()
+            entity: sorted(orders, key=lambda text, orders=orders: (orders[text], text))  # type: ignore[misc]
+            for entity, orders in texts.items()
         }
         self.forms: dict[str, dict[tuple[Form, str], set[int]]] = defaultdict(lambda: defaultdict(set))
-        for entity, found in self.texts.items():
-            for text in found:
-                for form, written in name_forms(text).items():
-                    self.forms[form][written, text].add(self.row[entity])
+        for entity, own_texts in self.texts.items():
+            for text in own_texts:
+                for form, form_kind in name_forms(text).items():
+                    self.forms[form][form_kind, text].add(self.row[entity])
         self.counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         for name, entity, count in counts:
             if canonical_id(entity) in self.row:

@@ -24,10 +24,10 @@ def link_name(kb: KnowledgeBase, name: str) -> list[Link]:
     forms = name_forms(name)
     matches = kb.lookup(list(forms))
     links = []
-    for form, written in forms.items():
+    for form, form_kind in forms.items():
         for match in matches.get(form, ()):
-            same = written is Form.NORMAL and match.form is Form.NORMAL
-            rung = compare(name, match.name) if same else max(written.rung, match.form.rung)
+            same = form_kind is Form.NORMAL and match.form is Form.NORMAL
+            rung = compare(name, match.name) if same else max(form_kind.rung, match.form.rung)
             links.append(Link(whole(name, form), 0, len(name), match.name, rung, match.entities))
     return links
 

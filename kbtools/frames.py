@@ -120,14 +120,14 @@ def gather_columns(
 ) -> tuple[dict[str, list[Any]], dict[str, str]]:
     """Write results out in the columns of their kind; give the kind of each column too."""
     several = [results] if isinstance(results, Result | Record) else list(results)
-    found = {type(result) for result in several}
-    if len(found) > 1 or not found <= TABLES.keys():
-        names = ", ".join(sorted(kind.__name__ for kind in found))
+    result_kinds = {type(result) for result in several}
+    if len(result_kinds) > 1 or not result_kinds <= TABLES.keys():
+        names = ", ".join(sorted(kind.__name__ for kind in result_kinds))
         expected = ", ".join(kind.__name__ for kind in TABLES)
         raise BadArgument(f"a table is of results of one kind ({expected}), found {names}", name="results")
     if not several:
         return {}, {}
-    rows_of, kinds = TABLES[found.pop()]
+    rows_of, kinds = TABLES[result_kinds.pop()]
     rows = [row for result in several for row in rows_of(result)]
     return {column: [row.get(column) for row in rows] for column in kinds}, kinds
 

@@ -98,13 +98,13 @@ class TextLinker:
         """Link the mentions of a sentence, the most certain first, of equally certain ones the longest."""
         question = Question.read(sentence)
         mentions: dict[int, LinkedMention] = {}
-        taken: set[int] = set()
+        covered: set[int] = set()
         for certainty, links in self.weigh(question, cased=cased, threshold=threshold):
             ngram = links[0].ngram
             tokens = range(ngram.first, ngram.last + 1)
-            if not taken.isdisjoint(tokens):
+            if not covered.isdisjoint(tokens):
                 continue
-            taken.update(tokens)  # an ambiguous name is left out, but none inside it takes its place
+            covered.update(tokens)  # an ambiguous name is left out, but none inside it takes its place
             bearers = rank_bearers(self.kb, links)
             score = certainty * float(bearers.prior.values[0])
             if score >= threshold:

@@ -153,8 +153,8 @@ def matches_by_value(edition: Edition, properties: Sequence[PropertyValue]) -> l
                 objects = [match.id for match in answerer.lookup(value.text, limit=RERANKED).matches]
             for object_id in objects:
                 subjects |= dict.fromkeys(subjects_of(edition, object_id, asked.relation))
-    found = matches_by_id(answerer, list(subjects)[:SUBJECTS])
-    return [replace(match, rung="value", score=0.0, similarity=0.0) for match in found]
+    matches = matches_by_id(answerer, list(subjects)[:SUBJECTS])
+    return [replace(match, rung="value", score=0.0, similarity=0.0) for match in matches]
 
 
 def subjects_of(edition: Edition, object_id: str, relation: str) -> list[str]:

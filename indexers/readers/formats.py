@@ -91,12 +91,12 @@ def plugins() -> list[tuple[str, list[Any]]]:
 
 def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) -> str:
     """Name the reader of a document of RDF by how it begins, none if it is no such; refuse one of another suffix."""
-    found = [(name, takers) for name, (pattern, takers) in SYNTAXES.items() if pattern.fullmatch(line)]
+    syntaxes = [(name, takers) for name, (pattern, takers) in SYNTAXES.items() if pattern.fullmatch(line)]
     if RDF_XML.search(first.text[:PAGE]) and line.lstrip().startswith(b"<"):
-        found = [("rdf-xml", ("rdf-xml",))]
-    if not found:
+        syntaxes = [("rdf-xml", ("rdf-xml",))]
+    if not syntaxes:
         return ""
-    name, takers = found[0]
+    name, takers = syntaxes[0]
     if named in takers:
         return named
     if not named:

@@ -195,6 +195,8 @@ def ask_reader(reader: Reader, blocks: Iterable[Block]) -> Iterator[RecordBatch]
     while (batch := ask_plugin("reader", reader, lambda: next(batches, end))) is not end:
         if not isinstance(batch, RecordBatch) or not batch.table.schema.equals(SCHEMAS.get(batch.kind)):
             name, columns = type(reader).__name__, getattr(batch, "table", None)
-            found = repr(batch)[:80] if columns is None else f"columns {columns.column_names}"
-            raise BrokenPlugin(f"reader {name} gave {found}, expected a RecordBatch with those of its kind", name=name)
+            content = repr(batch)[:80] if columns is None else f"columns {columns.column_names}"
+            raise BrokenPlugin(
+                f"reader {name} gave {content}, expected a RecordBatch with those of its kind", name=name
+            )
         yield batch

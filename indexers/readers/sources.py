@@ -57,12 +57,12 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK)
     Raises SourceMissing, SourceEmpty, SourceDamaged, and WrongFormat for a page saved in a file's place.
     """
     check_source(path)
-    with open_source(path) as opened, ExitStack() as held:
+    with open_source(path) as opened, ExitStack() as stack:
         raw = HashingFile(opened, digest or hashlib.sha256())
         check_packing(path, opened.peek(HEAD)[:HEAD])
         stream = decompressed(raw, str(path), path.suffix)
         if isinstance(stream, ParallelStream):
-            held.callback(stream.close)
+            stack.callback(stream.close)
         line, parts, fresh, least, opening = 1, [b""], 0, max(block, HEAD), True
         while True:
             try:
