@@ -179,9 +179,10 @@ def runs(grouped: Grouped) -> list[list[int]]:
     return [grouped.values[first:last].tolist() for first, last in pairwise(grouped.starts.tolist())]
 
 
-def look_up(kb: KnowledgeBase, forms: list[str]) -> dict[str, set[tuple[int, str, frozenset[str]]]]:
-    """Write a look-up as sets: by form, the rewritings, the spellings and the ids of the entities."""
-    return {
-        form: {(match.form, match.name, frozenset(kb.ids(match.entities))) for match in matches}
-        for form, matches in kb.lookup(forms).items()
-    }
+def look_up(kb: KnowledgeBase, forms: list[str]) -> dict[str, dict[tuple[int, str], set[str]]]:
+    """Write a look-up as sets: by form, rewriting and spelling the ids of the entities, as name or alias alike."""
+    bearers: dict[str, dict[tuple[int, str], set[str]]] = {}
+    for form, matches in kb.lookup(forms).items():
+        for match in matches:
+            bearers.setdefault(form, {}).setdefault((match.form, match.name), set()).update(kb.ids(match.entities))
+    return bearers

@@ -23,7 +23,7 @@ import pyarrow as pa
 from kbtools.errors import KBUnusable
 from kbtools.indexers.checksums import INDEX_AGAIN, cannot_open
 from kbtools.indexers.column_files import StringTable
-from kbtools.kb.contract import NameMatch
+from kbtools.kb.contract import NameMatch, match_kind
 from kbtools.text.rungs import Form
 
 LONGEST_KEY, KEPT = 480, 400
@@ -32,7 +32,6 @@ LONGEST_KEY, KEPT = 480, 400
 KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
 """The kind of a group in the upper four bits of its header, and the number of its entities in the others."""
 
-FORMS = tuple(Form)
 MAP_SIZE = 1 << 26
 """Bytes of address space that writing begins with: the map is doubled when it is full, since `ulimit -v` counts it."""
 
@@ -244,7 +243,7 @@ class FormStore:
 
 def is_normal(value: bytes | memoryview) -> bool:
     """Tell whether a value's first group is of names in their normal form."""
-    return int.from_bytes(value[:4], "little") >> KIND_SHIFT == Form.NORMAL
+    return int.from_bytes(value[:4], "little") >> KIND_SHIFT <= match_kind(Form.NORMAL, is_alias=True)
 
 
 def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:
@@ -260,17 +259,17 @@ def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch
         name = texts[int(numbers[position + 1])]
         if not name:
             raise IndexError(f"name {int(numbers[position + 1])} is empty")
-        groups.append(NameMatch(name, FORMS[header >> KIND_SHIFT], numbers[position + 2 : last]))
+        groups.append(NameMatch.of_kind(header >> KIND_SHIFT, name, numbers[position + 2 : last]))
         position = last
     return groups
 
 
-def read_group_lists(value: bytes | memoryview, texts: StringTable) -> list[tuple[str, Form, list[int]]]:
-    """Unpack the groups of a value as plain lists, where many are read in a row: name, form, rows of entities."""
+def read_group_lists(value: bytes | memoryview, texts: StringTable) -> list[tuple[str, int, list[int]]]:
+    """Unpack the groups of a value as plain lists, where many are read in a row: name, kind, rows of entities."""
     numbers, position = np.frombuffer(value, dtype="<u4").tolist(), 0
     groups = []
     while position < len(numbers):
         header, name = numbers[position : position + 2]
         first, position = position + 2, position + 2 + (header & ENTITIES)
-        groups.append((texts[name], FORMS[header >> KIND_SHIFT], numbers[first:position]))
+        groups.append((texts[name], header >> KIND_SHIFT, numbers[first:position]))
     return groups

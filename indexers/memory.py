@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from kbtools.errors import VectorsMissing
-from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
+from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName, match_kind
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.manifest import Count, Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
@@ -64,16 +64,18 @@ class MemoryKB(BackendDefaults):
             entity: sorted(orders, key=lambda text, orders=orders: (orders[text], text))  # type: ignore[misc]
             for entity, orders in texts.items()
         }
-        self.forms: dict[str, dict[tuple[Form, str], set[int]]] = defaultdict(lambda: defaultdict(set))
+        self.forms: dict[str, dict[tuple[int, str], set[int]]] = defaultdict(lambda: defaultdict(set))
         for entity, own_texts in self.texts.items():
             for text in own_texts:
-                for form, form_kind in name_forms(text).items():
-                    self.forms[form][form_kind, text].add(self.row[entity])
+                for form, rewriting in name_forms(text).items():
+                    number = match_kind(rewriting, is_alias=texts[entity][text] > 0)
+                    self.forms[form][number, text].add(self.row[entity])
         self.counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         for name, entity, count in counts:
             if canonical_id(entity) in self.row:
                 self.counts[normal_form(name)][self.row[canonical_id(entity)]] += count
-        self.normal_forms = {form for form, groups in self.forms.items() if any(k is Form.NORMAL for k, _ in groups)}
+        normal = match_kind(Form.NORMAL, is_alias=True)
+        self.normal_forms = {form for form, groups in self.forms.items() if any(kind <= normal for kind, _ in groups)}
         named = sum(map(len, self.texts.values()))
         content = (sorted(triples), sorted(self.texts.items()), sorted(typed))
         self.manifest = Manifest(
@@ -93,7 +95,7 @@ class MemoryKB(BackendDefaults):
         for form in forms:
             if form in self.forms:
                 groups = sorted(self.forms[form].items())
-                matches[form] = [NameMatch(text, kind, as_rows(entities)) for (kind, text), entities in groups]
+                matches[form] = [NameMatch.of_kind(kind, text, as_rows(entities)) for (kind, text), entities in groups]
         return matches
 
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:

@@ -81,7 +81,7 @@ FORMS = "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, 
 
 WORDS = """
 SELECT word, count(*)::UINTEGER AS names FROM
-(SELECT DISTINCT form, unnest(string_split(form, ' ')) AS word FROM (SELECT DISTINCT form FROM forms WHERE kind = 0))
+(SELECT DISTINCT form, unnest(string_split(form, ' ')) AS word FROM (SELECT DISTINCT form FROM forms WHERE kind < 2))
 GROUP BY word ORDER BY word
 """
 

@@ -11,12 +11,12 @@ import pyarrow as pa
 from kbtools.indexers import staging
 from kbtools.indexers.column_files import ColumnWriter, StringWriter
 from kbtools.indexers.edit_index import EditKeys
-from kbtools.indexers.form_store import KIND_SHIFT, FormWriter, group_forms
+from kbtools.indexers.form_store import FormWriter, group_forms, is_normal
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY
 from kbtools.indexers.staging import Staging
+from kbtools.kb.contract import match_kind
 from kbtools.text.name_forms import name_forms
-from kbtools.text.rungs import Form
 
 HEX = 64
 """Hexadecimal digits of a SHA-256."""
@@ -153,7 +153,7 @@ class Writer:
             texts.write(text)
             is_alias.write(alias.to_numpy(zero_copy_only=False))
             names_of += np.bincount(entity.to_numpy(), minlength=entities)
-            self.tables.add("forms", form_rows(text, entity, first=row))
+            self.tables.add("forms", form_rows(text, alias.to_pylist(), entity, first=row))
             row += len(text)
         self.hashes["alias.text"] = texts.close()
         self.hashes["alias.is_alias"] = is_alias.close()
@@ -184,8 +184,8 @@ class Writer:
 
         def groups() -> Iterator[tuple[str, bytes]]:
             for form, value in group_forms(self.tables.stream(staging.FORMS)):
-                header, alias = np.frombuffer(value, dtype="<u4", count=2).tolist()
-                if header >> KIND_SHIFT == Form.NORMAL:
+                if is_normal(value):
+                    alias = int.from_bytes(value[4:8], "little")
                     fuzzy.add(form, alias)
                     edits.add(form, alias)
                 yield form, value
@@ -208,13 +208,13 @@ class Writer:
         self.derived |= {"edit.key": keys.close(), "edit.row": rows.close(), "edit.signature": signature.close()}
 
 
-def form_rows(texts: list[str], entities: pa.Array, *, first: int) -> pa.Table:
-    """List the forms of names whose rows begin at `first`."""
+def form_rows(texts: list[str], aliases: list[bool], entities: pa.Array, *, first: int) -> pa.Table:
+    """List the forms of names and aliases whose rows begin at `first`."""
     forms, kinds, positions = [], [], []
-    for position, text in enumerate(texts):
-        for form, kind in name_forms(text).items():
+    for position, (text, is_alias) in enumerate(zip(texts, aliases, strict=True)):
+        for form, rewriting in name_forms(text).items():
             forms.append(form)
-            kinds.append(int(kind))
+            kinds.append(match_kind(rewriting, is_alias=is_alias))
             positions.append(position)
     at = pa.array(positions, pa.int64())
     return pa.table(

@@ -16,6 +16,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.foreign import guarded
 from kbtools.limits import ANSWERS, TOP, Calibration, Limits
 from kbtools.linking.links import Link, keep_type
+from kbtools.linking.trust import LinkTrust
 from kbtools.name_lookup import NameLookup
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
@@ -94,6 +95,7 @@ class Answerer:
         self.trained_system = read_system(models) or System(DEFAULT, SCORER, None, TAGGER)
         self.tagger = tagger or self.trained_system.tagger
         self.device = device
+        self.trust = LinkTrust(kb)
         self.pruners: dict[str, Pruner] = {}
         self.scorers: dict[str, RelationScorer] = {}
         self.subject_scorers: dict[str, SubjectScorer] = {}
@@ -287,7 +289,7 @@ class Answerer:
         """Prune: link a question, to subjects of a type alone if one is given, and open the links up."""
         links = order_links(prune(self.pruner(pruning), question))
         links = links if type_row is None else keep_type(self.kb, links, type_row)
-        return LinkedPool(links, gather_pool(self.kb, links))
+        return LinkedPool(links, gather_pool(self.kb, links, trust=self.trust.of(question, links)))
 
     def ranked(
         self,
@@ -319,7 +321,7 @@ class Answerer:
         begun = time.perf_counter()
         system, ranking = ranked.system, ranked.ranking
         weights = self.weights(pruning=system.pruning, scorer=system.scorer, subject=system.subject)
-        confidence = limits.confidence(ranking.winner_share())
+        confidence = limits.confidence(ranking.confidence())
         answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
         answers, total = ((), 0) if answered is False else ranked.answers(self.kb, limit=limits.answers)
         return Result(

@@ -26,6 +26,8 @@ def link_name(kb: KnowledgeBase, name: str) -> list[Link]:
     links = []
     for form, form_kind in forms.items():
         for match in matches.get(form, ()):
+            if {form_kind, match.form} == {Form.SHORTENED}:  # each without an initial of its own
+                continue
             same = form_kind is Form.NORMAL and match.form is Form.NORMAL
             rung = compare(name, match.name) if same else max(form_kind.rung, match.form.rung)
             links.append(Link(whole(name, form), 0, len(name), match.name, rung, match.entities))

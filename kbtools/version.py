@@ -7,11 +7,11 @@ depends on it. Plugins carry an attribute `version` of their own, and the normal
 
 __version__ = "0.1.0"
 
-LINKING_VERSION = 1
+LINKING_VERSION = 2
 """The version of linking: entities of a mention, their rung and similarity (kbtools.linking)."""
 
-POOLS_VERSION = 1
+POOLS_VERSION = 2
 """The version of pools: candidates of the links of a pruner, and the mentions that scorers read."""
 
-SCORE_VERSION = 1
+SCORE_VERSION = 2
 """The version of the score: the sum of its parts, and the figures of a question that come of it."""

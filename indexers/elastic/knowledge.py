@@ -27,8 +27,8 @@ from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.kb.vector_index import EntityVectors
-from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
+from kbtools.text.readings import every_ngram
 
 REPLACED = 10.0
 """Seconds in which a copy takes the place of a shard whose node is lost."""
@@ -69,7 +69,7 @@ class ElasticKB(BackendDefaults):
         """Fetch what many questions ask for first, in one request."""
         # Only n-grams as long as some name has words.
         lengths = self.manifest.lengths
-        forms = dict.fromkeys(ngram.form for question in questions for ngram in ngrams(question, lengths=lengths))
+        forms = dict.fromkeys(ngram.form for question in questions for ngram in every_ngram(question, lengths=lengths))
         self.named.fetch(list(forms))
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:

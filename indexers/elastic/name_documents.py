@@ -15,13 +15,14 @@ from kbtools.indexers.column_files import release_pages
 from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, encode, word_term
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.form_store import form_key, is_normal, read_group_lists
+from kbtools.kb.contract import match_kind
 from kbtools.kb.rows import Grouped
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.name_forms import name_forms
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
 
-Match = tuple[str, Form, list[int]]
+Match = tuple[str, int, list[int]]
 """A name, the form that it is found by, and the rows of those who bear it."""
 
 MOST_BEARING = 500
@@ -71,7 +72,7 @@ def form_document(form: str) -> dict[str, Any]:
 
 def words_of(form: str, matches: Sequence[Match]) -> set[str]:
     """Gather the words of the names under a form."""
-    spelt = {form if kind is Form.NORMAL else normal_form(name) for name, kind, _ in matches}
+    spelt = {form if kind <= match_kind(Form.NORMAL, is_alias=True) else normal_form(name) for name, kind, _ in matches}
     return {word for name in spelt for word in name.split(" ")}
 
 
@@ -80,7 +81,7 @@ def linked(matches: Sequence[Match], bearers: Mapping[int, tuple[Any, ...]], cou
     listed = [bearers[row] for row in dict.fromkeys(row for _, _, rows in matches for row in rows)]
     if sum([1 + len(bearer[3]) + len(bearer[4]) for bearer in listed]) > MOST_BEARING:
         return {}
-    groups = [[int(kind), name, rows] for name, kind, rows in matches]
+    groups = [[kind, name, rows] for name, kind, rows in matches]
     return {"linked": pack([groups, listed, counts])}
 
 

@@ -10,9 +10,8 @@ from kbtools.indexers.elastic.documents import is_counted, term_of
 from kbtools.indexers.elastic.entity_cache import Entities, Entity
 from kbtools.indexers.elastic.name_documents import unpack
 from kbtools.indexers.elastic.searches import TERMS_AT_ONCE, Cache, count_search, cut, terms_search
-from kbtools.kb.contract import NameMatch
+from kbtools.kb.contract import NameMatch, match_kind
 from kbtools.text.name_forms import name_forms
-from kbtools.text.rungs import Form
 
 FORMS_REMEMBERED = 50_000
 WORDS_REMEMBERED = 100_000
@@ -63,20 +62,22 @@ class Names:
     def note_matches(self, forms: list[str], hits: list[dict[str, Any]]) -> dict[str, Sequence[NameMatch]]:
         """Group hits by form, kind and spelling, as the embedded index keeps them; remember them and the entities."""
         form_set = set(forms)
-        groups: dict[str, dict[tuple[Form, str], list[int]]] = {}
+        groups: dict[str, dict[tuple[int, str], list[int]]] = {}
         for hit in hits:
             source = hit["_source"]
             row = source["row"]
             if source["part"] == 0:
                 self.entities.remember(source)
-            for text in source.get("names", []) + source.get("aliases", []):
-                for form, kind in forms_of(text).items():
-                    if form in form_set:
-                        groups.setdefault(form, {}).setdefault((kind, text), []).append(row)
+            for field in ("names", "aliases"):
+                for text in source.get(field, ()):
+                    for form, rewriting in forms_of(text).items():
+                        if form in form_set:
+                            kind = match_kind(rewriting, is_alias=field == "aliases")
+                            groups.setdefault(form, {}).setdefault((kind, text), []).append(row)
         matches: dict[str, Sequence[NameMatch]] = {}
         for form in forms:
             matches[form] = tuple(
-                NameMatch(text, kind, np.array(sorted(set(rows)), dtype=np.uint32))
+                NameMatch.of_kind(kind, text, np.array(sorted(set(rows)), dtype=np.uint32))
                 for (kind, text), rows in sorted(groups.get(form, {}).items())
             )
             self.matches.put(form, matches[form])
@@ -113,5 +114,5 @@ class Names:
             self.frequencies.put(word, count)
         self.matches.put(
             source["form"],
-            tuple(NameMatch(text, Form(kind), np.array(rows, dtype=np.uint32)) for kind, text, rows in matches),
+            tuple(NameMatch.of_kind(kind, text, np.array(rows, dtype=np.uint32)) for kind, text, rows in matches),
         )

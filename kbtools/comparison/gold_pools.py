@@ -12,6 +12,7 @@ from kbtools.comparison.column_store import Columns
 from kbtools.comparison.gold import Gold, expect_questions
 from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.kb.rows import EntityRows
+from kbtools.linking.trust import LinkTrust
 from kbtools.pruning.pruners import Pruner, prune
 from kbtools.ranking.pools import COLUMNS, KINDS, Pools, concatenate_pools, gather_pool, order_links
 
@@ -64,11 +65,13 @@ def gather_gold_pools(
     kb: KnowledgeBase, pruner: Pruner, gold: Gold, *, fingerprint: str, progress: Callable[[int], None]
 ) -> GoldPools:
     """Prune every question, find its gold in what is left, and count the namesakes."""
+    trust = LinkTrust(kb)
     gathered: list[Pools] = []
     seconds: list[float] = []
     for number, question in enumerate(expect_questions(kb, gold.texts), 1):
         begun = time.perf_counter()
-        gathered.append(gather_pool(kb, order_links(prune(pruner, question))))
+        links = order_links(prune(pruner, question))
+        gathered.append(gather_pool(kb, links, trust=trust.of(question, links)))
         seconds.append(time.perf_counter() - begun)
         if number % REPORTED == 0:
             progress(number)
@@ -103,7 +106,10 @@ def count_namesakes(pools: Pools) -> NDArray[np.int32]:
     """Count, for each pair, the pairs that no question could tell from it: linked alike, of the same relation."""
     if not pools.pairs:
         return np.empty(0, dtype=np.int32)
-    how: Sequence[NDArray[Any]] = (pools.link_start, pools.link_end, pools.link_rung, pools.link_similarity)
+    how: Sequence[NDArray[Any]] = (
+        *(pools.link_start, pools.link_end),
+        *(pools.link_rung, pools.link_similarity, pools.link_weight),
+    )
     alike = np.stack([pools.question_of("link").astype(np.float64), *how])
     # Links of one question with the same span, rung and similarity get the same number.
     group = np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1)[pools.link_of_pair]

@@ -56,7 +56,7 @@ def find_outcomes(
         "object": ties.expected(objects.check(np.flatnonzero(ties.tied))),
         "bound": ties.expected(1 / gold_pools.namesakes),
         "right_relations": np.add.reduceat(ties.tied & gold_relation, ties.starts, dtype=np.int64),
-        "confidence": confidence(ties, score),
+        "confidence": confidence(pools, ties, score),
         "confidence_without": confidence_without(gold_pools, filled, ties, score),
     }
     for name, values in of_filled.items():
@@ -100,10 +100,10 @@ def by_id(
     return first == key[gold_pair], last == key[gold_pair], winner
 
 
-def confidence(ties: Ties, score: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the probability of a winning pair: scores as log-probabilities, normalised over the pool."""
+def confidence(pools: Pools, ties: Ties, score: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give the probability of a winning pair: scores as log-probabilities, normalised over the pool, times trust."""
     weights = np.exp((score - ties.spread(ties.best)) / MICRO)
-    return np.asarray(1 / np.add.reduceat(weights, ties.starts))
+    return ties.expected(pools.link_trust[pools.link_of_pair]) / np.add.reduceat(weights, ties.starts)
 
 
 def confidence_without(
@@ -115,7 +115,11 @@ def confidence_without(
     best = np.maximum.reduceat(np.where(others, score, np.iinfo(np.int64).min // 2), ties.starts)
     weights = np.where(others, np.exp(np.minimum((score - ties.spread(best)) / MICRO, 0.0)), 0.0)
     total = np.add.reduceat(weights, ties.starts)
-    return np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)
+    trust = gold_pools.pools.link_trust[gold_pools.pools.link_of_pair]
+    first = others & (score == ties.spread(best))
+    count = np.add.reduceat(first, ties.starts, dtype=np.int64)
+    mean = np.add.reduceat(np.where(first, trust, 0.0), ties.starts) / np.maximum(count, 1)
+    return np.divide(mean, total, out=np.zeros(len(total)), where=total > 0)
 
 
 def given_subject(gold_pools: GoldPools, relation: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -23,13 +23,30 @@ ABSENT = -1
 """The row, in an array of rows, of an id that a knowledge base does not hold."""
 
 
+FORMS = tuple(Form)
+
+
+def match_kind(form: Form, *, is_alias: bool) -> int:
+    """Number the kinds of matches in four bits: by form, names before aliases."""
+    return 2 * form + is_alias
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NameMatch:
-    """A name as it is spelt in the knowledge base, the form that it was found by, and the entities that bear it."""
+    """A name as it is spelt in the knowledge base, the form that it was found by, and the entities that bear it.
+
+    Those that bear it as an alias, beside a name of their own, have a match of their own.
+    """
 
     name: str
     form: Form
     entities: EntityRows
+    is_alias: bool = False
+
+    @classmethod
+    def of_kind(cls, kind: int, name: str, entities: EntityRows) -> "NameMatch":
+        """Make a match of a kind, as `match_kind` numbers them."""
+        return cls(name, FORMS[kind >> 1], entities, is_alias=bool(kind & 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +149,7 @@ class KnowledgeBase(Protocol):
         """Hint that these questions come next, so that a remote backend can fetch what they need in few requests."""
         ...
 
-    def expect_similar(self, forms: Sequence[str]) -> None:
+    def expect_similar(self, forms: Sequence[str], *, cutoff: float = 80.0) -> None:
         """Hint that `similar` is asked for these forms next."""
         ...
 
@@ -179,7 +196,7 @@ class BackendDefaults:
     def expect(self, questions: Sequence[Question]) -> None:
         """Do nothing: all is at hand."""
 
-    def expect_similar(self, forms: Sequence[str]) -> None:
+    def expect_similar(self, forms: Sequence[str], *, cutoff: float = 80.0) -> None:
         """Do nothing: all is at hand."""
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:

@@ -7,19 +7,28 @@ import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.linking.links import Link
-from kbtools.text.ngrams import Ngram, ngrams
+from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
-from kbtools.text.rungs import Form, Rung, compare
+from kbtools.text.readings import every_ngram
+from kbtools.text.rungs import Form, compare
 
 SYMBOLS = "+#*$%@^="
+ALIAS = -0.1
+"""Log-probability of an alias where another entity has it as its name: more than popularity may gain."""
+
 PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
 
 def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[Link]:
     """Link some n-grams, by default all of a question, to every name stored under their form."""
-    candidates = ngrams(question, lengths=kb.manifest.lengths) if among is None else list(among)
+    candidates = every_ngram(question, lengths=kb.manifest.lengths) if among is None else list(among)
     matches = kb.lookup([ngram.form for ngram in candidates])
-    return [strict_link(question, ngram, match) for ngram in candidates for match in matches.get(ngram.form, ())]
+    return [
+        strict_link(question, ngram, match, weight=ALIAS if is_outranked(match, matches[ngram.form]) else 0.0)
+        for ngram in candidates
+        for match in matches.get(ngram.form, ())
+        if {ngram.reading, match.form} != {Form.SHORTENED}  # each without an initial of its own
+    ]
 
 
 def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
@@ -32,7 +41,15 @@ def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
     return [link for link, facts in zip(links, np.add.reduceat(counts, starts), strict=True) if facts]
 
 
-def strict_link(question: Question, ngram: Ngram, match: NameMatch) -> Link:
+def is_outranked(alias: NameMatch, matches: Sequence[NameMatch]) -> bool:
+    """Tell whether a match is of an alias that is the name of another entity."""
+    if not alias.is_alias:
+        return False
+    named = [match.entities for match in matches if match.form is Form.NORMAL and not match.is_alias]
+    return bool(named) and not np.isin(alias.entities, np.concatenate(named)).all()
+
+
+def strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: float) -> Link:
     """Say how an n-gram matched a name, and which of the question's characters it covers."""
     start, end = ngram.start, ngram.end
     name = match.name
@@ -42,9 +59,7 @@ def strict_link(question: Question, ngram: Ngram, match: NameMatch) -> Link:
         rung = compare(question.text[start : end_of_symbols(question.text, end)], name)
     else:
         rung = match.form.rung
-    if ngram.joined:
-        rung = max(rung, Rung.APOSTROPHE)
-    return Link(ngram, start, end, name, rung, match.entities)
+    return Link(ngram, start, end, name, max(rung, ngram.reading.rung), match.entities, weight)
 
 
 def cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:

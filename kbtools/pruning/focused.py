@@ -8,11 +8,12 @@ import numpy as np
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling, link_fuzzily
 from kbtools.linking.links import Link
-from kbtools.linking.strict import link_strictly
+from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.pruning.pruners import Guide
 from kbtools.pruning.tagging import Tagger, opening, tag, word_places
-from kbtools.text.ngrams import Ngram, ngrams
+from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
+from kbtools.text.readings import every_ngram
 
 KEPT, MARGIN = 3, 8.0
 """Mentions that `focused-k` keeps, and how far below the best their log-probability may be.
@@ -70,7 +71,7 @@ class Focused:
         (spans,) = tag(self.tagger, [question])
         places = word_places(question)
         forms: dict[tuple[int, int], list[Ngram]] = {}
-        for ngram in ngrams(opening(question), lengths=range(1, len(places) + 1)):
+        for ngram in every_ngram(opening(question), lengths=range(1, len(places) + 1)):
             forms.setdefault((ngram.first, ngram.last), []).append(ngram)
         # The same order as sorting (first, last) by falling probability, ties by place, without a list of pairs.
         for entry in np.argsort(-spans, axis=None, kind="stable"):
@@ -125,9 +126,10 @@ class FocusedK(Focused):
                 mentions, best = mentions + 1, max(best, weight)
                 links += weigh(mention_links, weight)
         weights = {(mention[0].first, mention[0].last): weight for mention, weight in ranked}
-        for link in self.misspelling.links(question, strict=links)[:SIMILAR]:
+        strict = with_facts(self.kb, link_strictly(self.kb, question))
+        for link in self.misspelling.links(question, strict=strict)[:SIMILAR]:
             probable = weights.get((link.ngram.first, link.ngram.last), -np.inf)
-            links.append(link._replace(weight=max(probable, best - MARGIN) if links else 0.0))
+            links.append(link._replace(weight=link.weight + max(probable, best - MARGIN) if links else link.weight))
         return links
 
 

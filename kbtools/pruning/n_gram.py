@@ -5,18 +5,38 @@ from typing import ClassVar
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
-from kbtools.linking.strict import link_strictly
+from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.text.question import Question
+from kbtools.text.rungs import Rung
+
+PART = -2.0
+"""Log-probability of a mention that is part of a longer one, written otherwise or misspelt: less than such rungs cost.
+
+`iron kite 2` is the second film, not the first, though the rung of `Iron Kite` is stricter.
+"""
 
 
 class NGram:
-    """Keep every n-gram that links strictly; where none does, those that link fuzzily, which is beyond the paper."""
+    """Keep every n-gram that links strictly and, where these leave words unexplained, those that link fuzzily.
 
-    version: ClassVar[int] = 1
+    Fuzzy links are beyond the paper.
+    """
+
+    version: ClassVar[int] = 2
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
         self.misspelling = Misspelling(kb)
 
     def links(self, question: Question) -> list[Link]:
-        return link_strictly(self.kb, question) or self.misspelling.links(question)
+        strict = link_strictly(self.kb, question)
+        links = strict + self.misspelling.links(question, strict=with_facts(self.kb, strict))
+        whole = {(link.start, link.end) for link in links if link.rung in (Rung.VARIANT, Rung.FUZZY)}
+        return [link._replace(weight=link.weight + PART) if is_part(link, whole) else link for link in links]
+
+
+def is_part(link: Link, spans: set[tuple[int, int]]) -> bool:
+    """Tell whether a mention is part of a longer one."""
+    return any(
+        start <= link.start and link.end <= end and (start, end) != (link.start, link.end) for start, end in spans
+    )

@@ -3,15 +3,17 @@
 import math
 from typing import ClassVar
 
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
+from kbtools.linking.resemblance import resemblance
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.text.function_words import FUNCTION_WORDS, has_content, is_spoken
+from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
 from kbtools.text.relation_words import words_of_all
-from kbtools.text.rungs import Rung
+from kbtools.text.rungs import Form, Rung
 
 # The next four: 2,000 validation questions of FBSQ, whose gold pair is kept for 97.6 % of those with a named subject.
 KEPT = 3
@@ -37,26 +39,27 @@ class NGramIdf:
     words that no name holds, what they may be misspellings of weighs as the names that they resemble.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
         self.forms = kb.manifest.statistics["forms"]
         self.misspelling = Misspelling(kb)
-        self.relation_words = words_of_all(kb.relations)
+        self.relation_words = words_of_all(relation_texts(kb))
         self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
 
     def links(self, question: Question) -> list[Link]:
         strict = with_facts(self.kb, link_strictly(self.kb, question))
-        links = strict + self.misspelling.links(question, strict=strict)
-        forms = [normal_form(link.name) if link.rung is Rung.FUZZY else link.ngram.form for link in links]
+        fuzzy = self.misspelling.links(question, strict=strict)
+        # Fuzzy links weigh as their mention does, spelt as in the nearest name; their own weights say how near each is.
+        forms = [words_in(question, link.ngram) for link in strict] + [spelt(fuzzy[0]) for _ in fuzzy]
         self.learn({word for form in forms for word in form.split(" ")})
         weights = [self.weigh(form) for form in forms]
         best = sorted(set(weights), reverse=True)[:KEPT]
         return [
-            link._replace(weight=TEMPERATURE * (weight - best[0]))
-            for link, weight in zip(links, weights, strict=True)
-            if weight >= best[-1]
+            link._replace(weight=TEMPERATURE * (weight - best[0]) + link.weight)
+            for link, weight in zip(strict + fuzzy, weights, strict=True)
+            if weight >= best[-1] or link.rung is Rung.FUZZY
         ]
 
     def weigh(self, form: str) -> float:
@@ -69,8 +72,23 @@ class NGramIdf:
         """Find the inverse document frequencies of words among the names of the knowledge base."""
         if len(self.rarities) > REMEMBERED:
             self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
-        new = sorted(words - self.rarities.keys())
+        # No difference of sets: that with the keys of a dictionary takes time for all that is remembered.
+        new = sorted(word for word in words if word not in self.rarities)
         for word, names in zip(new, self.kb.name_frequency(new), strict=True):
             rarity = math.log((self.forms + 1) / (names + 1))
             spoken_of = word in self.relation_words or word.removesuffix("s") in self.relation_words
             self.rarities[word] = rarity * (RELATION_WORD if spoken_of else 1.0)
+
+
+def words_in(question: Question, ngram: Ngram) -> str:
+    """Give the words of a mention as the question has them, also where its form is written otherwise."""
+    if ngram.reading in (Form.OTHERWISE, Form.SHORTENED):
+        return " ".join(token.text for token in question.tokens[ngram.first : ngram.last + 1] if token.is_word)
+    return ngram.form
+
+
+def spelt(link: Link) -> str:
+    """Give the words of a mention as the name that it resembles spells them."""
+    name = normal_form(link.name)
+    alike = resemblance(link.ngram.form, name)
+    return " ".join(alike.words) if alike else name

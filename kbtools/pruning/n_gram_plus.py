@@ -18,7 +18,7 @@ class NGramPlus:
     links, and question words (`Who`) where nothing else is left.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -27,8 +27,7 @@ class NGramPlus:
     def links(self, question: Question) -> list[Link]:
         strict = with_facts(self.kb, link_strictly(self.kb, question))
         content = [link for link in strict if has_content(link.ngram.form)]
-        if not content:
-            content = self.misspelling.links(question)
+        content += self.misspelling.links(question, strict=strict)
         titles = [link for link in strict if " " in link.ngram.form and not has_content(link.ngram.form)]
         if content or titles:
             return longest(content) + longest(titles)
@@ -38,10 +37,10 @@ class NGramPlus:
 
 def longest(links: Sequence[Link]) -> list[Link]:
     """Drop the links inside a longer one."""
-    spans = {(link.ngram.first, link.ngram.last) for link in links}
+    spans = {(link.ngram.start, link.ngram.end) for link in links}
     outermost = {
         (first, last)
         for first, last in spans
         if not any(a <= first and last <= b and (a, b) != (first, last) for a, b in spans)
     }
-    return [link for link in links if (link.ngram.first, link.ngram.last) in outermost]
+    return [link for link in links if (link.ngram.start, link.ngram.end) in outermost]

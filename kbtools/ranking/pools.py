@@ -21,6 +21,7 @@ COLUMNS: dict[str, tuple[str, type[np.generic]]] = {
     "link_rung": ("link", np.int8),
     "link_similarity": ("link", np.float64),
     "link_weight": ("link", np.float64),
+    "link_trust": ("link", np.float64),
     "mention_start": ("mention", np.int32),
     "mention_end": ("mention", np.int32),
     "subject": ("subject", np.uint32),
@@ -47,7 +48,7 @@ class Pools:
     """The pools C of the paper (Eq. 3) of some questions, end to end, in columns.
 
     counts      (questions,) for each of KINDS
-    links       start and end in characters, rung, similarity 0 to 100, weight: (links,)
+    links       start and end in characters, rung, similarity 0 to 100, weight, trust 0 to 1: (links,)
     mentions    the spans of links that scorers are asked about, once each: (mentions,)
     subjects    each entity of a pool once, with the best of its links, its mention and its number of facts: (subjects,)
     relations   those of a pool, once each, ascending, as rows of the knowledge base: (relations,)
@@ -60,6 +61,7 @@ class Pools:
     link_rung: NDArray[np.int64]
     link_similarity: NDArray[np.float64]
     link_weight: NDArray[np.float64]
+    link_trust: NDArray[np.float64]
     mention_start: NDArray[np.int64]
     mention_end: NDArray[np.int64]
     subject: EntityRows
@@ -111,8 +113,11 @@ def order_links(links: Sequence[Link]) -> list[Link]:
     return sorted(links, key=lambda link: link.order)
 
 
-def gather_pool(kb: KnowledgeBase, links: Sequence[Link]) -> Pools:
-    """Open the ordered links of a question up into pairs: C = {(s, r) : M(s, w), s -> r} (paper, Focused Pruning)."""
+def gather_pool(kb: KnowledgeBase, links: Sequence[Link], *, trust: NDArray[np.float64] | None = None) -> Pools:
+    """Open the ordered links of a question up into pairs: C = {(s, r) : M(s, w), s -> r} (paper, Focused Pruning).
+
+    Links are trusted wholly unless it is said how far, (links,).
+    """
     if not links:
         return EMPTY
     # The fields of all links at once stand for a loop over links for each of them.
@@ -137,6 +142,7 @@ def gather_pool(kb: KnowledgeBase, links: Sequence[Link]) -> Pools:
         link_rung=np.array(rungs),
         link_similarity=np.array(similarities),
         link_weight=np.array(weights),
+        link_trust=np.ones(len(links)) if trust is None else trust,
         mention_start=mention_start,
         mention_end=mention_end,
         subject=subjects,

@@ -3,8 +3,9 @@
 import html
 import re
 
-from kbtools.text.normaliser import normal_form
+from kbtools.text.normaliser import fold, normal_form, split_words
 from kbtools.text.rungs import Form
+from kbtools.text.variants import is_special, variant_forms
 
 APOSTROPHES = r"'\u2018\u2019\u02bb\u02bc\u02be\u02bf\u00b4`"
 APOSTROPHE = re.compile(rf"(?<=\w)\s?[{APOSTROPHES}](?=\w)")
@@ -28,16 +29,28 @@ def name_forms(name: str) -> dict[str, Form]:
     if not normal:
         return {}
     forms = {normal: Form.NORMAL}
-    if REWRITABLE.search(name):
-        for rewritten, form in rewritings(name):
-            key = normal_form(rewritten)
-            if key:
+    rewritten = rewritings(name) if REWRITABLE.search(name) else []
+    for text, form in rewritten:
+        key = normal_form(text)
+        if key:
+            forms.setdefault(key, form)
+    if any(map(is_special, normal.split(" "))) or " the " in normal or "-" in name:
+        for text in (name, *(text for text, _ in rewritten)):
+            if ENTITY.search(text):
+                continue
+            for key, form in variant_forms(*words_of(text), articles=True):
                 forms.setdefault(key, form)
-    for key in tuple(forms):
+    for key, form in tuple(forms.items()):
         article = ARTICLE.match(key)
         if article:
-            forms.setdefault(key[article.end() :], Form.ARTICLE)
+            forms.setdefault(key[article.end() :], form if form in (Form.OTHERWISE, Form.SHORTENED) else Form.ARTICLE)
     return forms
+
+
+def words_of(text: str) -> tuple[list[str], list[bool]]:
+    """List the words of a text, and whether each follows the one before it without a space."""
+    chunks = [split_words(chunk) for chunk in fold(text).split()]
+    return [word for chunk in chunks for word in chunk], [place > 0 for chunk in chunks for place in range(len(chunk))]
 
 
 def rewritings(name: str) -> list[tuple[str, Form]]:

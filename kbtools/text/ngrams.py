@@ -6,6 +6,7 @@ from typing import NamedTuple
 from kbtools.text.name_forms import APOSTROPHE, join_apostrophes
 from kbtools.text.normaliser import fold_character, normal_form
 from kbtools.text.question import Question
+from kbtools.text.rungs import Form
 from kbtools.text.tokens import Token
 
 LONGEST_PUNCTUATION = 16
@@ -21,7 +22,7 @@ MOST_APOSTROPHES = 2
 class Ngram(NamedTuple):
     """Tokens `first` to `last` of a question; `form` is what a name must be stored under to match.
 
-    `joined` says that the form was made by leaving out an apostrophe of the question.
+    `reading` says how the form was made: as the words stand, by leaving out an apostrophe, or written otherwise.
     """
 
     form: str
@@ -29,7 +30,12 @@ class Ngram(NamedTuple):
     last: int
     start: int
     end: int
-    joined: bool = False
+    reading: Form = Form.NORMAL
+
+    @property
+    def joined(self) -> bool:
+        """Tell whether an apostrophe of the question was left out."""
+        return self.reading is Form.APOSTROPHE
 
 
 def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
@@ -49,7 +55,7 @@ def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
         for first in range(most - length + 1):
             last = first + length - 1
             form = " ".join(spoken[first : last + 1])
-            every.append(make((form, positions[first], positions[last], starts[first], ends[last], False)))
+            every.append(make((form, positions[first], positions[last], starts[first], ends[last], Form.NORMAL)))
     if most < len(question.tokens):
         if APOSTROPHE.search(question.text):
             every += joined_ngrams(question, words, wanted)
@@ -69,7 +75,7 @@ def joined_ngrams(question: Question, words: list[tuple[int, Token]], wanted: li
             if APOSTROPHE.search(text, begin.start, finish.end):
                 joined = normal_form(join_apostrophes(text[begin.start : finish.end]))
                 if joined.count(" ") + 1 in wanted:
-                    yield Ngram(joined, first, last, begin.start, finish.end, joined=True)
+                    yield Ngram(joined, first, last, begin.start, finish.end, Form.APOSTROPHE)
 
 
 def punctuation_ngrams(question: Question) -> Iterator[Ngram]:

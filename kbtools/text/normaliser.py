@@ -7,16 +7,41 @@ import functools
 import re
 import unicodedata
 
-NORMALISER_VERSION = 1
+NORMALISER_VERSION = 2
 """Goes into every manifest: a knowledge base refuses a normaliser that it was not built with."""
 
 ASCII_WORDS = re.compile(r"[a-z0-9]+|&")
-STROKED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"})
+
+LATIN = re.compile(
+    r"LATIN (?:SMALL )?LETTER (?:SMALL CAPITAL |TURNED |REVERSED |OPEN |INSULAR )*([A-Z]{1,2})(?: WITH .+)?"
+)
+"""Names of the letters that Lucene's ASCIIFoldingFilter folds too: `ø` is O WITH STROKE, `ɛ` is OPEN E, `æ` is AE."""
+
+OTHER_LATIN = {"ð": "d", "þ": "th", "ŋ": "n", "ə": "a", "ĸ": "q", "ƿ": "w", "ȝ": "z", "ı": "i", "ȷ": "j"}
+SEMITIC = dict(zip("ىیکةەٱ", "ييكهها", strict=True)) | {"\u0640": "", "װ": "וו", "ױ": "וי", "ײ": "יי"}
+"""Letters of Arabic and Hebrew that stand for each other; tatweel only stretches a word."""
+
+MARKS = frozenset("\u2122\u2120\u00ae")
+"""Signs of a trademark or service mark, which are no letters though compatibility makes letters of them."""
+
+FRACTION = "\u2044"
+"""The slash that compatibility makes of `½`, 1 and 2, which are no part of the number before them."""
+
+LOOK_ALIKES = dict(zip("аеорсухкіјѕһԁ", "aeopcyxkijshd", strict=True)) | dict(
+    zip("αεικορτχβζ", "aeikoptxbz", strict=True)
+)
+"""Letters of Cyrillic and Greek that look like Latin ones, in both cases."""
+
+MIXED = LOOK_ALIKES | dict(zip("мтвн", "mtbh", strict=True)) | dict(zip("μνυη", "mvun", strict=True))
+"""The same and those that look alike in one case, which a word that has Latin letters too is written with."""
+
+TO_CYRILLIC = {latin: letter for letter, latin in MIXED.items() if letter >= "\u0400"}
+OTHER_SCRIPT = re.compile(r"[^\W\d_]*[\u0370-\u04ff\u0500-\u052f][^\W\d_]*")
 APOSTROPHE_LETTERS = str.maketrans(dict.fromkeys("\u02bb\u02bc\u02be\u02bf", "'"))
 """Letters that are typed for an apostrophe, and an apostrophe for them: `Hawaiʻi`, `Qurʾan`."""
 
-LETTER_MARKS = frozenset({0, 7, 8, 9})
-"""Combining classes of marks that are no accents: vowel signs, nukta, kana voicing, virama."""
+LETTER_MARKS = frozenset({0, 7, 8, 9, 103, 118, 129, 130, 132})
+"""Combining classes of marks that are no accents: vowel signs, those of Thai, Lao and Tibetan too, nukta, virama."""
 
 UNSEEN = ("Cf", "Cs", "Me")
 """Categories of what is no part of a spelling: joiners and directions, broken surrogates, enclosing marks."""
@@ -30,9 +55,34 @@ def fold_character(character: str) -> str:
     """Fold one character: compatibility form, case, accents; a letter may become several, what is unseen none."""
     if unicodedata.category(character) in UNSEEN or character in SELECTORS:
         return ""
+    if character in MARKS:
+        return character
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", character).casefold())
     parts = unicodedata.normalize("NFKD", folded.translate(APOSTROPHE_LETTERS))
-    return "".join(part for part in parts if unicodedata.combining(part) in LETTER_MARKS).translate(STROKED)
+    letters = "".join(map(fold_letter, (part for part in parts if unicodedata.combining(part) in LETTER_MARKS)))
+    return f" {letters}" if FRACTION in letters and letters != FRACTION else letters
+
+
+def fold_letter(letter: str) -> str:
+    """Fold a letter that no decomposition folds: strokes, hooks and ligatures, letters that stand for each other."""
+    if letter.isascii():
+        return letter
+    if letter in SEMITIC:
+        return SEMITIC[letter]
+    latin = LATIN.fullmatch(unicodedata.name(letter, ""))
+    return OTHER_LATIN.get(letter) or (latin.group(1).lower() if latin else letter)
+
+
+def fold_look_alikes(match: re.Match[str]) -> str:
+    """Write a word in one script, the one that most of its letters are of, if the others look like letters of it."""
+    word = match.group()
+    latin = "".join(LOOK_ALIKES.get(letter, letter) for letter in word)
+    if latin.isascii():
+        return latin
+    own = sum(letter.isascii() for letter in word)
+    table = MIXED if 2 * own > len(word) else TO_CYRILLIC
+    spelt = "".join(table.get(letter, letter) for letter in word)
+    return spelt if own and len({letter.isascii() for letter in spelt}) == 1 else word
 
 
 @functools.cache
@@ -45,7 +95,8 @@ def fold(text: str) -> str:
     """Fold a text character by character; punctuation and spaces stay."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFC", "".join(map(fold_character, text)))
+    folded = unicodedata.normalize("NFC", "".join(map(fold_character, text)))
+    return OTHER_SCRIPT.sub(fold_look_alikes, folded)
 
 
 def split_words(folded: str) -> list[str]:

@@ -32,3 +32,19 @@ def relation_words(name: str) -> list[str]:
 def words_of_all(names: Iterable[str]) -> frozenset[str]:
     """Gather the words of several names."""
     return frozenset(word for name in names for word in relation_words(name))
+
+
+SUFFIXES = (
+    *("", "s", "es", "e", "ed", "d", "er", "r", "ers", "or", "ors", "ing", "ings", "ion", "ions", "ation", "ations"),
+    *("ition", "ment", "ly", "y", "ies", "al", "ity", "n", "en", "ian", "ist", "ists", "ness", "ship"),
+)
+"""Endings of English words: `published`, `publisher` and `publishing` are forms of one."""
+
+SHORTEST_STEM = 4
+"""Letters of a stem: of fewer, words that mean other things share one."""
+
+
+def stems_of(word: str) -> set[str]:
+    """List what a word may be a form of: it, and it without each ending that it has."""
+    cut = (word[: len(word) - len(suffix)] for suffix in SUFFIXES if word.endswith(suffix))
+    return {word} | {stem for stem in cut if len(stem) >= SHORTEST_STEM}

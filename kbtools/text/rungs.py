@@ -34,6 +34,11 @@ class Form(IntEnum):
     BRACKET = 3
     COMMA = 4
     ESCAPE = 5
+    OTHERWISE = 6
+    """Numbers, abbreviations, initials and codes written in another way (`kbtools.text.variants`)."""
+
+    SHORTENED = 7
+    """The same, with inner initials and articles left out."""
 
     @property
     def rung(self) -> Rung:

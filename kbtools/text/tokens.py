@@ -1,10 +1,13 @@
 """The tokens of a question: its words and runs of punctuation, with offsets into the text as it was given."""
 
+import html
 import re
 from dataclasses import dataclass
 
 from kbtools.text.normaliser import fold, fold_character, is_word_character, split_words
 
+ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);")
+ENTITY_OR_CHARACTER = re.compile(rf"{ENTITY.pattern}|.", re.DOTALL)
 ASCII_TOKENS = re.compile(r"[A-Za-z0-9]+|&|[^A-Za-z0-9&\s]+")
 
 
@@ -23,6 +26,11 @@ def tokenise(text: str) -> list[Token]:
 
     The words, joined by spaces, are the normal form of the text.
     """
+    return unescaped_tokens(text) if "&" in text and ENTITY.search(text) else plain_tokens(text)
+
+
+def plain_tokens(text: str) -> list[Token]:
+    """Split a text into words and runs of punctuation by its characters."""
     spans = ascii_spans(text) if text.isascii() else character_spans(text)
     tokens = []
     for start, end in spans:
@@ -32,6 +40,20 @@ def tokenise(text: str) -> list[Token]:
             tokens.append(Token(folded, start, end, is_word=False))
         tokens.extend(Token(word, start, end, is_word=True) for word in words)
     return tokens
+
+
+def unescaped_tokens(text: str) -> list[Token]:
+    """Split a text in which HTML entities stand for characters (`&amp;`), each of which is one with all its letters."""
+    decoded = ""
+    places: list[tuple[int, int]] = []
+    for match in ENTITY_OR_CHARACTER.finditer(text):
+        characters = html.unescape(match.group())
+        decoded += characters
+        places += [match.span()] * len(characters)
+    return [
+        Token(token.text, places[token.start][0], places[token.end - 1][1], token.is_word)
+        for token in plain_tokens(decoded)
+    ]
 
 
 def ascii_spans(text: str) -> list[tuple[int, int]]:

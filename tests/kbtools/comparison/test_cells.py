@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,17 @@ from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import Run
 from kbtools.indexers.memory import MemoryKB
+from kbtools.linking.links import Link
 from kbtools.questions import AnnotatedQuestion, read_annotated
 from kbtools.results import Candidate, Result
+from kbtools.text.ngrams import Ngram
+from kbtools.text.question import Question
+from kbtools.text.rungs import Rung
 
 SAME = ("strict", "object", "tied", "recalled", "subject_kept", "pool", "bound", "given_subject", "first", "last")
 """Outcomes that do not hang on the order of fuzzy links, which is a backend's own."""
+
+NOBODY = np.empty(0, dtype=np.uint32)
 
 PRUNERS = ["n-gram", "n-gram+", "n-gram-idf"]
 
@@ -95,11 +102,22 @@ def test_ties_are_broken_by_id_at_both_ends(
     assert outcomes["last"].tolist() == [int(is_gold(tied(result)[-1], one)) for result, one in pairs]
 
 
-def test_confidence_is_the_share_of_the_winner_in_the_pool(
-    outcomes: dict[str, np.ndarray], results: list[Result]
+def trust_in(answerer: Answerer, result: Result, candidates: Sequence[Candidate]) -> float:
+    """The mean trust in the links of some candidates, one by one."""
+    question = Question.read(result.question)
+    places = [
+        Link(Ngram("", 0, 0, 0, 0), one.mention.start, one.mention.end, "", Rung[one.rung.upper()], NOBODY)
+        for one in candidates
+    ]
+    return float(np.mean([answerer.trust.of(question, [place])[0] for place in places]))
+
+
+def test_confidence_is_the_share_of_the_winner_in_the_pool_times_the_trust_in_its_link(
+    outcomes: dict[str, np.ndarray], results: list[Result], sample_memory: Answerer
 ) -> None:
     expected = [
-        1 / math.fsum(math.exp(found.score - result.candidates[0].score) for found in result.candidates)
+        trust_in(sample_memory, result, tied(result))
+        / math.fsum(math.exp(found.score - result.candidates[0].score) for found in result.candidates)
         for result in results
     ]
 
@@ -107,13 +125,15 @@ def test_confidence_is_the_share_of_the_winner_in_the_pool(
 
 
 def test_confidence_without_the_subject_is_that_of_the_others(
-    outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion]
+    outcomes: dict[str, np.ndarray], results: list[Result], gold: list[AnnotatedQuestion], sample_memory: Answerer
 ) -> None:
-    others = [
-        [found.score for found in result.candidates if found.subject != one.subject]
-        for result, one in zip(results, gold, strict=True)
-    ]
-    expected = [1 / math.fsum(math.exp(score - max(scores)) for score in scores) if scores else 0 for scores in others]
+    expected = []
+    for result, one in zip(results, gold, strict=True):
+        others = [found for found in result.candidates if found.subject != one.subject]
+        best = max((found.score for found in others), default=0.0)
+        total = math.fsum(math.exp(found.score - best) for found in others)
+        first = [found for found in others if found.score == best]
+        expected.append(trust_in(sample_memory, result, first) / total if others else 0.0)
 
     assert outcomes["confidence_without"] == pytest.approx(expected, abs=1e-4)
 

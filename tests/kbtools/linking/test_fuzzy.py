@@ -10,6 +10,7 @@ from kbtools.answering import Answerer
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling, link_fuzzily
 from kbtools.linking.strict import link_strictly
+from kbtools.pruning.pruners import make_pruner
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
@@ -48,11 +49,16 @@ def test_words_that_relations_or_questions_are_made_of_are_not_misspelt(sample: 
     assert spans(sample.kb, text) == []
 
 
-def test_the_longest_span_comes_first_and_ends_before_function_words(sample: Answerer) -> None:
-    found = spans(sample.kb, "who is the autor of the old carribean")
-    assert found[-1] in ("carribean", "autor")
-    assert [form.count(" ") for form in found] == sorted((form.count(" ") for form in found), reverse=True)
-    assert not any(form.startswith(("the ", "of ", "who ")) or form.endswith((" the", " of")) for form in found)
+def test_spans_that_begin_and_end_well_come_first_the_longest_of_them_first(sample: Answerer) -> None:
+    strict = link_strictly(sample.kb, Question.read("old"))
+    found = [
+        ngram.form
+        for ngram in Misspelling(sample.kb).spans(Question.read("who is the autor of the old carribean"), strict=strict)
+    ]
+    assert found[:2] == ["the autor of the old carribean", "autor of the old carribean"]
+    assert found.index("the old carribean") < found.index("old carribean") < found.index("carribean")
+    assert found.index("carribean") < found.index("of the old carribean")
+    assert not any(form.startswith("who ") for form in found)
 
 
 def test_a_span_names_its_characters(sample: Answerer) -> None:
@@ -83,3 +89,50 @@ def test_at_most_twenty_forms_are_linked(
     named = tuple((f"m.{letter}{other}", f"solaris{letter}{other}") for letter in "abcdef" for other in "abcdef")
     kb = make_kb(backend, new_world(facts=(("m.aa", "r", "o"),), names=named))
     assert len(link_fuzzily(kb, Ngram("solaris", 0, 0, 0, 7), but=NOBODY)) == 20
+
+
+NAMES = (
+    ("a", "Mississippi River"),
+    ("b", "Upper Mississippi River"),
+    ("c", "Mississippi River Delta"),
+    ("d", "Mississippi River Museum"),
+    ("e", "Jon Tarr"),
+    ("f", "John Lennox"),
+    ("g", "The Keeper of the Seven Lamps"),
+    ("h", "Keeper"),
+    ("i", "Country Roads"),
+)
+
+
+@pytest.fixture
+def rivers(make_kb: Any, backend: str, new_world: Any) -> KnowledgeBase:
+    """Give a knowledge base with names inside each other, and with a relation whose words begin as `country` does."""
+    facts = tuple((entity, "place.county.maker", "m") for entity, _ in NAMES)
+    kb: KnowledgeBase = make_kb(backend, new_world(facts=facts, names=NAMES))
+    return kb
+
+
+@pytest.mark.parametrize(
+    ("text", "entity"),
+    [
+        pytest.param("maker of missisippi river", "a", id="nearest, not longest"),
+        pytest.param("maker of jon lennox", "f", id="a slip that is a word of another name"),
+        pytest.param("who is the maker of keeper of seven lamp", "g", id="words left out, beside a strict link"),
+        pytest.param("maker of countyr roads", "i", id="letters of a relation's word"),
+        pytest.param("maker of the keepr of the seven lamps", "g", id="begins and ends with function words"),
+    ],
+)
+def test_the_name_that_a_mention_resembles_most_comes_first(rivers: KnowledgeBase, text: str, entity: str) -> None:
+    question = Question.read(text)
+    first, *others = Misspelling(rivers).links(question, strict=link_strictly(rivers, question))
+
+    assert rivers.ids(first.entities) == [entity]
+    assert first.weight == 0.0
+    assert all(link.weight < 0.0 for link in others)
+
+
+@pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
+def test_no_pruner_drops_the_nearest_name(rivers: KnowledgeBase, pruning: str) -> None:
+    links = make_pruner(pruning, rivers).links(Question.read("maker of missisippi river"))
+
+    assert min(links, key=lambda link: link.order).name == "Mississippi River"

@@ -37,7 +37,7 @@ def mentions(kb: KnowledgeBase, text: str, pruning: str) -> set[str]:
         ("who", {"n-gram": {"who"}, "n-gram+": {"who"}, "n-gram-idf": {"who"}}),
         ("where is paris texas", {"n-gram": {"paris texas", "paris", "texas"}, "n-gram+": {"paris texas"}}),
         ("is hamlet by queen?", {"n-gram": {"hamlet", "queen", "?"}, "n-gram+": {"hamlet", "queen"}}),
-        ("who wrote frankenstien", {"n-gram": {"who"}, "n-gram+": {"frankenstien"}}),
+        ("who wrote frankenstien", {"n-gram": {"who", "frankenstien"}, "n-gram+": {"frankenstien"}}),
         ("frankenstien", {"n-gram": {"frankenstien"}, "n-gram+": {"frankenstien"}, "n-gram-idf": {"frankenstien"}}),
         ("zebra crossing", {"n-gram": set(), "n-gram+": set(), "n-gram-idf": set()}),
         ("", {"n-gram": set(), "n-gram+": set(), "n-gram-idf": set()}),

@@ -69,6 +69,23 @@ ANY_TEXT = st.text(
         ("שָׁלוֹם", "שלום"),
         ("١٩٨٤", "١٩٨٤"),
         ("𝔄𝔟𝔠", "abc"),
+        ("8½", "8 1 2"),
+        ("2¾ Days", "2 3 4 days"),
+        ("Ronma ½", "ronma 1 2"),
+        ("Scrumble™", "scrumble"),
+        ("Scrumble℠ Legno®", "scrumble legno"),
+        ("Ɓøłđə ƀǥŋ", "bolda bgn"),
+        ("ᴀʙᴄ ǣ Ǆ ŀ", "abc ae dz l"),
+        ("طنجة", "طنجه"),
+        ("الدورى", "الدوري"),
+        ("شـابوص", "شابوص"),
+        ("کیف", "كيف"),
+        ("װאָס", "וואס"),
+        ("Саrаvel", "caravel"),
+        ("Оре", "ope"),
+        ("Αtlas", "atlas"),
+        ("Москвa", "москва"),
+        ("ТЕСТ тест", "тест тест"),
     ],
 )
 def test_a_name_has_its_normal_form(text: str, normal: str) -> None:
@@ -124,7 +141,13 @@ def test_a_normal_form_can_be_stored(text: str) -> None:
 
 @given(ANY_TEXT, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
 def test_no_composition_changes_a_normal_form(text: str, form: Any) -> None:
+    text = "".join(character for character in text if "K" not in form or not loses_its_meaning(character))
     assert normal_form(unicodedata.normalize(form, text)) == normal_form(text)
+
+
+def loses_its_meaning(character: str) -> bool:
+    """Compatibility runs a fraction into the number before it, and makes letters of a trademark."""
+    return "\u2044" in unicodedata.normalize("NFKC", character) or character in "\u2122\u2120"
 
 
 @given(st.text(st.characters(max_codepoint=127)))

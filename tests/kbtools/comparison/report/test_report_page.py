@@ -134,7 +134,7 @@ def test_lost_questions_are_shown_with_what_won(sample_run: Run) -> None:
     page = html_page(make_report(sample_run), make_sections(make_report(sample_run)), {})
 
     assert "<h2>Lost questions</h2><p>n-gram+ / lexical / none: some of each cause" in page
-    assert page.count("<td>namesake tie</td>") == 1
+    assert page.count("<td>relation tie</td>") == 3
 
 
 def test_without_examples_no_lost_questions_are_shown(report: Report) -> None:

@@ -1,0 +1,116 @@
+"""Repair of misspelt names on FBSQ's validation questions: one slip in the mention of each, clean questions beside.
+
+python benchmarks/slips.py [--kb build/fbsq.kb] [--questions 800] [--seed 1]      (about a minute on one core)
+"""
+
+import argparse
+import random
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from fbsq import questions, sources
+
+import kbtools
+from kbtools.answering import Answerer
+from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.readers.reading import ReadOptions
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.mentions import label_mention
+from kbtools.questions import AnnotatedQuestion, read_annotated
+from kbtools.text.name_forms import name_forms
+from kbtools.text.question import Question
+
+SHORTEST = 4
+"""Letters of a word that takes a slip: of three letters every slip makes another word."""
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+
+
+def slip(name: str, dice: random.Random) -> str | None:
+    """Swap, drop, double, exchange or insert a letter of a name; nothing where no word is long enough."""
+    letters = [
+        start + at
+        for start, word in word_starts(name)
+        if len(word) >= SHORTEST and word.isalpha() and word.isascii()
+        for at in range(len(word) - 1)
+    ]
+    for _ in range(20 if letters else 0):
+        at = dice.choice(letters)
+        before, letter, following, after = name[:at], name[at], name[at + 1], name[at + 2 :]
+        other = dice.choice(ALPHABET)
+        spelt = dice.choice(
+            [
+                before + following + letter + after,
+                before + following + after,
+                before + letter + letter + following + after,
+                before + other + following + after,
+                before + letter + other + following + after,
+            ]
+        )
+        if spelt.casefold() != name.casefold():
+            return spelt
+    return None
+
+
+def word_starts(name: str) -> Iterator[tuple[int, str]]:
+    """Yield the words of a name and where each begins."""
+    at = 0
+    for word in name.split(" "):
+        yield at, word
+        at += len(word) + 1
+
+
+def misspell(
+    kb: KnowledgeBase, gold: Sequence[AnnotatedQuestion], dice: random.Random
+) -> Iterator[tuple[AnnotatedQuestion, str]]:
+    """Yield the questions whose gold subject is named in them, each with a slip that makes no other name."""
+    for question in gold:
+        (row,) = kb.rows([question.subject])
+        mention = None if row is None else label_mention(kb, Question.read(question.text), subject=row)
+        if mention is None:
+            continue
+        spelt = slip(question.text[mention.start : mention.end], dice)
+        if spelt and not kb.lookup(list(name_forms(spelt))):
+            yield question, question.text[: mention.start] + spelt + question.text[mention.end :]
+
+
+def share(answerer: Answerer, texts: Sequence[str], gold: Sequence[AnnotatedQuestion], pruning: str) -> str:
+    """Format the shares whose subject is in the pool, and whose first candidate was linked by a name of the subject."""
+    pooled = named = 0
+    times = []
+    for text, question in zip(texts, gold, strict=True):
+        result = answerer.query(text, pruning=pruning, top=None)
+        times.append(result.milliseconds or 0.0)
+        pooled += any(candidate.subject == question.subject for candidate in result.candidates)
+        (row,) = answerer.kb.rows([question.subject])
+        assert row is not None
+        named += bool(result.candidates) and result.candidates[0].matched_name in answerer.kb.aliases(row)
+    p50, p99 = np.percentile(times, [50, 99])
+    return f"{pooled / len(gold):>9.1%}{named / len(gold):>9.1%}{p50:>9.2f}{p99:>9.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
+    parser.add_argument("--questions", type=int, default=800)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pruning", default="n-gram,n-gram+,n-gram-idf", help="pruners, with commas between")
+    arguments = parser.parse_args()
+    build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
+    answerer = kbtools.open(arguments.kb)
+    dice = random.Random(arguments.seed)
+    gold = list(read_annotated(questions("valid")))
+    dice.shuffle(gold)
+    pairs = list(islice(misspell(answerer.kb, gold, dice), arguments.questions))
+    wanted = [question for question, _ in pairs]
+    print(f"{len(pairs)} validation questions of FBSQ, one slip in the name of each, seed {arguments.seed}")
+    print(f"{'pruner':<12}{'':<8}{'in pool':>9}{'first':>9}{'p50 ms':>9}{'p99 ms':>9}")
+    for pruning in arguments.pruning.split(","):
+        print(f"{pruning:<12}{'clean':<8}" + share(answerer, [question.text for question in wanted], wanted, pruning))
+        print(f"{'':<12}{'slip':<8}" + share(answerer, [text for _, text in pairs], wanted, pruning))
+
+
+if __name__ == "__main__":
+    main()

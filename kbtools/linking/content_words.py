@@ -1,0 +1,42 @@
+"""Content words of questions: those that could be part of a name, since neither questions nor relations use them."""
+
+from functools import lru_cache
+
+from kbtools.kb.contract import KnowledgeBase, relation_texts
+from kbtools.text.function_words import AUXILIARIES, COMMON_WORDS, CONTEXT_WORDS, FUNCTION_WORDS, QUESTION_WORDS
+from kbtools.text.relation_words import stems_of, words_of_all
+
+OUTSIDE = QUESTION_WORDS | CONTEXT_WORDS | frozenset("are did does has have is was were would".split())
+"""Words between which names stand, rather than in them."""
+
+WEAK = FUNCTION_WORDS | AUXILIARIES | COMMON_WORDS | OUTSIDE
+"""Words that say nothing of what a question is about."""
+
+SHORTEST_WORD = 3
+"""Letters of a content word: a name of four letters may have lost one."""
+
+REMEMBERED = 100_000
+"""Words of which it is remembered whether the relations speak of them."""
+
+
+class ContentWords:
+    """The content words of questions to a knowledge base, whose relations have words of their own.
+
+    `published` is a form of a relation's word, hence none.
+    """
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.stems = frozenset(stem for word in words_of_all(relation_texts(kb)) for stem in stems_of(word))
+        self.is_spoken_of = lru_cache(REMEMBERED)(self.shares_stem)  # most of what clean questions pay here
+
+    def has(self, word: str) -> bool:
+        """Tell whether a word is a content word: long enough, no number, no word of questions or relations."""
+        return len(word) >= SHORTEST_WORD and word.isalpha() and word not in WEAK and not self.is_spoken_of(word)
+
+    def may_end_before(self, word: str) -> bool:
+        """Tell whether a word is likely to stand beside a name."""
+        return word in WEAK or self.is_spoken_of(word)
+
+    def shares_stem(self, word: str) -> bool:
+        """Tell whether a word is a form of one of the relations' words."""
+        return not self.stems.isdisjoint(stems_of(word))

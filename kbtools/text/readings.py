@@ -1,0 +1,54 @@
+"""Every way to read the words of a question as a name: as they stand, written otherwise, inside unspaced words."""
+
+from collections.abc import Iterable, Iterator
+
+from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS
+from kbtools.text.ngrams import Ngram, ngrams
+from kbtools.text.question import Question
+from kbtools.text.tokens import Token
+from kbtools.text.unspaced import inner_ngrams
+from kbtools.text.variants import is_special, variant_forms
+
+OUTER = QUESTION_WORDS | AUXILIARIES
+"""Words that an n-gram neither begins nor ends with if it is written otherwise."""
+
+MOST_WRITTEN = 8
+"""Words of an n-gram that may be written otherwise: each adds some ten forms to look up."""
+
+
+def every_ngram(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
+    """List the n-grams of a question, those that may be written otherwise, and those inside words without spaces."""
+    wanted = frozenset(lengths)
+    every = ngrams(question, lengths=wanted)
+    every += variant_ngrams(question, wanted)
+    if not question.text.isascii():
+        every += inner_ngrams(question, wanted)
+    return every
+
+
+def variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]:
+    """Yield n-grams as names are stored that are written otherwise: `iron kite ii` as `iron kite 2`."""
+    words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
+    special = [position for position, (_, token) in enumerate(words) if is_special(token.text)]
+    if not special:
+        return
+    texts = [token.text for _, token in words]
+    joins = [follows(question.text, words[position - 1 : position + 1]) for position in range(len(words))]
+    windows = {
+        (first, last)
+        for at in special
+        for first in range(max(0, at - MOST_WRITTEN + 1), at + 1)
+        for last in range(max(at, first + 1), min(first + MOST_WRITTEN, len(words)))
+    }
+    for first, last in sorted(windows):
+        if OUTER.intersection((texts[first], texts[last])):
+            continue
+        (begin, opening), (end, closing) = words[first], words[last]
+        for form, reading in variant_forms(texts[first : last + 1], joins[first : last + 1]):
+            if form.count(" ") + 1 in lengths:
+                yield Ngram(form, begin, end, opening.start, closing.end, reading)
+
+
+def follows(text: str, pair: list[tuple[int, Token]]) -> bool:
+    """Tell whether the second of two words follows the first without a space."""
+    return len(pair) == 2 and not any(map(str.isspace, text[pair[0][1].end : pair[1][1].start]))

@@ -1,0 +1,167 @@
+"""Names written otherwise: one key for `Iron Kite II`, `iron kite 2` and `iron kite two`, whoever writes which."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from kbtools.text.function_words import STOP_WORDS
+from kbtools.text.normaliser import normal_form
+from kbtools.text.rungs import Form
+
+SHORT = {
+    "avenue": "ave", "boulevard": "blvd", "doctor": "dr", "fort": "ft", "junior": "jr", "mister": "mr", "mount": "mt",
+    "number": "no", "part": "pt", "road": "rd", "saint": "st", "senior": "sr", "street": "st", "versus": "vs",
+    "volume": "vol",
+}  # fmt: skip
+"""Words and their abbreviations; the owner of a knowledge base adds others with `kbtools index --variants`."""
+
+CONJUNCTIONS = frozenset({"and", "n"})
+"""Words left out between others; `&` is read as `and`, and `+` is no word."""
+
+UNITS = dict(zip("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+                 "sixteen seventeen eighteen nineteen".split(), range(20), strict=True))  # fmt: skip
+TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+IRREGULAR = {
+    "first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12,
+}  # fmt: skip
+ORDINALS = (
+    IRREGULAR
+    | {f"{word}th": value for word, value in UNITS.items() if value not in IRREGULAR.values()}
+    | {f"{word[:-1]}ieth": value for word, value in TENS.items()}
+)
+ROMAN = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})")
+COUNTED = re.compile(r"(\d+)(?:st|nd|rd|th)")
+
+MOST_LETTERS = 3
+"""Letters of a word that is part of a code, as in `GDC-0941`, `IL-2` and `AT&T`."""
+
+LONG_NUMBER = 8
+"""Digits of a number that may be divided anyhow, such as an ISBN; `8 1 2` is no 812."""
+
+YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
+"""Numbers that stand beside words without being part of a code with them."""
+
+SPECIAL = frozenset(SHORT) | CONJUNCTIONS | UNITS.keys() | TENS.keys() | ORDINALS.keys() | {"hundred", "v"}
+
+
+@cache
+def roman_value(word: str) -> int:
+    """Read a Roman numeral up to 39; 0 for any other word."""
+    match = ROMAN.fullmatch(word)
+    if not match or not word:
+        return 0
+    ones = {"ix": 9, "iv": 4}.get(match.group(2), match.group(2).count("i") + 5 * match.group(2).count("v"))
+    return 10 * len(match.group(1)) + ones
+
+
+def is_special(word: str) -> bool:
+    """Tell whether some rule may rewrite a word."""
+    return word in SPECIAL or len(word) == 1 or not word.isalpha() or roman_value(word) > 0
+
+
+def variant_forms(words: Sequence[str], joins: Sequence[bool], *, articles: bool = False) -> Iterator[tuple[str, Form]]:
+    """Yield what words are stored under and looked up by if they are written otherwise, beside their normal form.
+
+    `joins` tells of each word whether it follows the one before it without a space. Inner initials are left out of a
+    shortened form, inner articles too where that is wished.
+    """
+    spelt, joined = abbreviated(words, joins)
+    whole = normal_form(" ".join(as_codes(spelt, joined)))
+    normal = " ".join(words)
+    if whole != normal:
+        yield whole, Form.OTHERWISE
+    if len(spelt) > 2 and len(spelt[0]) > 1 and len(spelt[-1]) > 1:
+        light = {"the", "an"} if articles else set()
+        kept = [
+            word
+            for place, word in enumerate(spelt)
+            if not 0 < place < len(spelt) - 1
+            or joined[place]
+            or not (word in light or (len(word) == 1 and word.isalpha() and (articles or word not in "ai")))
+        ]
+        fewer = " ".join(kept)
+        if len(kept) < len(spelt) and fewer != whole:
+            yield fewer, Form.SHORTENED
+
+
+def abbreviated(words: Sequence[str], joins: Sequence[bool]) -> tuple[list[str], list[bool]]:
+    """Write numbers as digits and words by their abbreviations, conjunctions left out; a single word stays."""
+    spelt: list[str] = []
+    joined: list[bool] = []
+    place, last = 0, len(words) - 1
+    while place <= last:
+        word, length = words[place], 1
+        inner = 0 < place < last
+        if inner and word in CONJUNCTIONS:
+            place += 1
+            continue
+        if inner and word == "the" and words[place + 1] in ORDINALS:
+            place += 1
+            continue
+        if last > 0 and not (joins[place] and len(word) == 1):
+            number, length = number_at(words, place)
+            if number is not None:
+                word = str(number)
+            elif inner and word == "v":
+                word = "vs"
+            else:
+                word = SHORT.get(word, word)
+        spelt.append(word)
+        joined.append(joins[place])
+        place += length
+    return spelt, joined
+
+
+def number_at(words: Sequence[str], place: int) -> tuple[int | None, int]:
+    """Read the number that begins at a place, spelt, ordinal or Roman, and the words that it takes."""
+    word = words[place]
+    following = words[place + 1] if place + 1 < len(words) else ""
+    if word in TENS:
+        units = UNITS.get(following) or ORDINALS.get(following) or 0
+        return (TENS[word] + units, 2) if 0 < units < 10 else (TENS[word], 1)
+    if word in UNITS and following == "hundred":
+        rest = place + 2 + (words[place + 2 : place + 3] == ["and"])
+        more, length = number_at(words, rest) if rest < len(words) and words[rest] in UNITS | TENS else (None, 0)
+        return 100 * UNITS[word] + (more or 0), rest - place + length if more else 2
+    if word in UNITS or word in ORDINALS:
+        return UNITS.get(word, ORDINALS.get(word)), 1
+    counted = COUNTED.fullmatch(word)
+    if counted:
+        return int(counted.group(1)), 1
+    if len(word) > 1 or (place == len(words) - 1 and place > 0 and words[place - 1].isalpha()):
+        return roman_value(word) or None, 1
+    return None, 1
+
+
+def as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
+    """Join initials, and the parts of codes: `d k harrow` is `dk harrow`, `gdc 0941` is `gdc0941`."""
+    runs: list[list[str]] = []
+    for word, join in zip(words, joins, strict=True):
+        if runs and are_one_code(runs[-1][-1], word, join=join):
+            runs[-1].append(word)
+        else:
+            runs.append([word])
+    parts: list[str] = []
+    for run in runs:
+        code = "".join(run)
+        is_number = all(word.isdigit() for word in run)
+        parts += [code] if not is_number or len(code) >= LONG_NUMBER else run
+    return parts
+
+
+def are_one_code(before: str, word: str, *, join: bool) -> bool:
+    """Tell whether two words that follow each other are parts of one code: initials, numbers, or short and joined."""
+    if len(before) == len(word) == 1 and before.isalpha() and word.isalpha():
+        return True
+    if before[-1].isdigit() and word[0].isdigit():
+        return True
+    if not (is_short(before) and is_short(word)):
+        return False
+    if join:
+        return True
+    numbered = before[-1].isdigit() or word[0].isdigit()
+    return numbered and not any(YEAR.fullmatch(part) or part in STOP_WORDS for part in (before, word))
+
+
+def is_short(word: str) -> bool:
+    return len(word) <= MOST_LETTERS or any(character.isdigit() for character in word)

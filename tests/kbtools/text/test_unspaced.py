@@ -1,0 +1,45 @@
+"""Names inside words: in scripts without spaces and before Korean particles."""
+
+import time
+
+import pytest
+
+from kbtools.text.question import Question
+from kbtools.text.readings import every_ngram
+
+LENGTHS = range(1, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("成都的人口是多少？", "成都"),
+        ("東京の人口は？", "東京"),
+        ("서울의 인구는?", "서울"),
+        ("서울에서는", "서울"),
+        ("ประชากรของกรุงเทพเท่าไร", "กรุงเทพ"),
+        ("ประเทศភ្នំពេញនៅ", "ភ្នំពេញ"),
+        ("ရန်ကုန်မြို့သည်", "ရန်ကုန်"),
+        ("iPhoneの値段", "iphone"),
+        ("ジョン・レノンの妻", "ジョン レノン"),
+    ],
+)
+def test_a_name_is_found_inside_a_run_of_letters(text: str, name: str) -> None:
+    ngrams = [ngram for ngram in every_ngram(Question.read(text), lengths=LENGTHS) if ngram.form == name]
+
+    assert {text[ngram.start : ngram.end].casefold().replace("・", " ") for ngram in ngrams} == {name}
+
+
+@pytest.mark.parametrize("text", ["what is iphone", "où est łódź", "кто такой пушкин", "서울"])
+def test_spaced_scripts_have_no_names_inside_words(text: str) -> None:
+    question = Question.read(text)
+    edges = {token.start for token in question.tokens} | {token.end for token in question.tokens}
+
+    assert {edge for ngram in every_ngram(question, lengths=LENGTHS) for edge in (ngram.start, ngram.end)} <= edges
+
+
+def test_a_long_run_costs_no_more_than_its_length() -> None:
+    begun = time.process_time()
+    every_ngram(Question.read("成都的人口" * 400), lengths=LENGTHS)
+
+    assert time.process_time() - begun < 5

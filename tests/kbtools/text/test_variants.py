@@ -1,0 +1,84 @@
+"""Names written otherwise: what is stored and what is asked meet under one form."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtools.text.name_forms import name_forms, words_of
+from kbtools.text.normaliser import normal_form
+from kbtools.text.question import Question
+from kbtools.text.readings import every_ngram
+from kbtools.text.rungs import Form
+from kbtools.text.variants import roman_value, variant_forms
+
+LENGTHS = frozenset(range(1, 12))
+
+
+def asked(text: str) -> set[str]:
+    return {ngram.form for ngram in every_ngram(Question.read(text), lengths=LENGTHS)}
+
+
+@pytest.mark.parametrize(
+    ("name", "spelt"),
+    [
+        ("Iron Kite II", ["iron kite 2", "iron kite two", "Iron Kite II"]),
+        ("Iron Kite 2", ["iron kite ii", "iron kite two"]),
+        ("Henry VIII", ["henry the eighth", "henry 8th", "henry 8"]),
+        ("One Hundred and One Dalmatians", ["101 dalmatians"]),
+        ("21 Grams", ["twenty-one grams", "twenty one grams"]),
+        ("Rocky V", ["rocky 5", "rocky five"]),
+        ("D. K. Harrow", ["dk harrow", "d.k. harrow", "DK Harrow"]),
+        ("J.R.R. Tolleson", ["jrr tolleson", "j r r tolleson"]),
+        ("N.W.A", ["nwa", "n w a"]),
+        ("NOAA", ["n.o.a.a."]),
+        ("AT&T", ["att", "at&t"]),
+        ("GDC-0941", ["gdc0941", "gdc 0941"]),
+        ("IL2", ["il-2", "il 2"]),
+        ("978-0-7356-1967-8", ["9780735619678", "978 0735619678"]),
+        ("Husk & Thorn", ["husk + thorn", "husk thorn", "husk and thorn"]),
+        ("Rhythm + Dirt", ["rhythm and dirt"]),
+        ("St. Corvin", ["saint corvin"]),
+        ("Saint-Mallow", ["st mallow", "st. mallow"]),
+        ("Mount Ellery", ["mt. ellery"]),
+        ("Fort Dunmore", ["ft dunmore"]),
+        ("Dr. Alban", ["doctor alban"]),
+        ("Roe v. Wade", ["roe vs wade", "roe versus wade"]),
+        ("Joan P. Strelow", ["joan strelow"]),
+        ("Brenna Clinnock", ["brenna k. clinnock"]),
+        ("The Keeper of the Seven Lamps", ["keeper of seven lamps", "the keeper of 7 lamps"]),
+    ],
+)
+def test_a_name_is_found_however_it_is_written(name: str, spelt: list[str]) -> None:
+    stored = set(name_forms(name))
+
+    assert [text for text in spelt if not stored & asked(f"who made {text} there")] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("8½", "who directed 81 2"),
+        ("Iron Kite", "who directed kite iron"),
+        ("Malcolm X", "who is malcolm"),
+        ("One", "who sang 1"),
+        ("1984", "who wrote nineteen"),
+        ("War", "war 1958"[:3] + "s"),
+    ],
+)
+def test_what_is_written_otherwise_is_no_other_name(name: str, text: str) -> None:
+    assert not set(name_forms(name)) & asked(text)
+
+
+@given(
+    st.lists(st.sampled_from("iron kite ii 2 two first and the d k st saint 0941 x a the hundred".split()), max_size=6)
+)
+def test_forms_written_otherwise_are_normal_and_their_own(words: list[str]) -> None:
+    text = " ".join(words)
+    for form, rewriting in variant_forms(*words_of(text), articles=True):
+        assert form == normal_form(form) != normal_form(text)
+        assert rewriting in (Form.OTHERWISE, Form.SHORTENED)
+
+
+@pytest.mark.parametrize(("word", "value"), [("ii", 2), ("iv", 4), ("xix", 19), ("xxxix", 39), ("", 0), ("mix", 0)])
+def test_roman_numerals_are_read(word: str, value: int) -> None:
+    assert roman_value(word) == value
