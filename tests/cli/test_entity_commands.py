@@ -100,6 +100,13 @@ def test_show_refuses_an_unknown_id_with_what_to_do(run: Run) -> None:
     assert done.stderr == "Error: no entity has the id 'm.0none'; kbtools lookup finds ids by names\n"
 
 
+@pytest.mark.parametrize("command", ["lookup", "link", "show"])
+def test_bytes_that_are_no_text_are_no_surprise(run: Run, command: str) -> None:
+    done = run(command, "\udcff")
+    assert done.exit_code == (1 if command == "show" else 0)
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
 @pytest.mark.parametrize("command", ["lookup", "link"])
 def test_an_empty_text_is_a_usage_error(run: Run, command: str) -> None:
     assert run(command, " ").exit_code == 2
