@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from kbtools.bearers import rank_bearers
 from kbtools.errors import BadArgument
@@ -27,6 +28,9 @@ CANDIDATES = 5
 
 LONGEST_MENTION = 12
 """Words of a mention in running text: longer names are whole sentences, and each length costs a look-up a word."""
+
+TOGETHER = 16
+"""Sentences that are announced together: on a cluster their n-grams are asked for in one request."""
 
 LONGEST_SENTENCE = 2_000
 """Characters after which a sentence is cut at the next space."""
@@ -88,28 +92,30 @@ class TextLinker:
             raise BadArgument(f"threshold is a score from 0 to 1, found {threshold!r}", name="threshold")
         cased = text not in (text.lower(), text.upper())
         mentions: list[LinkedMention] = []
-        for start, end in split_sentences(text):
-            mentions += self.link_sentence(text[start:end], start, cased=cased, threshold=threshold, limit=limit)
+        spans = split_sentences(text)
+        while some := list(islice(spans, TOGETHER)):
+            sentences = [Question.read(text[start:end]) for start, end in some]
+            self.kb.expect(sentences)
+            for (offset, _), sentence in zip(some, sentences, strict=True):
+                mentions += self.link_sentence(sentence, offset, cased=cased, threshold=threshold, limit=limit)
         return LinkedText(text, tuple(mentions))
 
     def link_sentence(
-        self, sentence: str, offset: int, *, cased: bool, threshold: float, limit: int | None
+        self, sentence: Question, offset: int, *, cased: bool, threshold: float, limit: int | None
     ) -> list[LinkedMention]:
         """Link the mentions of a sentence, the most certain first, of equally certain ones the longest."""
-        question = Question.read(sentence)
         mentions: dict[int, LinkedMention] = {}
         covered: set[int] = set()
-        for certainty, links in self.weigh(question, cased=cased, threshold=threshold):
-            ngram = links[0].ngram
-            tokens = range(ngram.first, ngram.last + 1)
-            if not covered.isdisjoint(tokens):
+        for certainty, links in self.weigh(sentence, cased=cased, threshold=threshold):
+            characters = range(min(link.start for link in links), max(link.end for link in links))
+            if not covered.isdisjoint(characters):
                 continue
-            covered.update(tokens)  # an ambiguous name is left out, but none inside it takes its place
+            covered.update(characters)  # an ambiguous name is left out, but none inside it takes its place
             bearers = rank_bearers(self.kb, links)
             score = certainty * float(bearers.prior.values[0])
             if score >= threshold:
                 first = bearers.links[0]
-                words = sentence[first.start : first.end]
+                words = sentence.text[first.start : first.end]
                 candidates = self.names.matches(words, bearers, limit=limit)
                 mentions[first.start] = LinkedMention(
                     words, offset + first.start, offset + first.end, round(score, 6), candidates
@@ -143,7 +149,8 @@ def spelling_likelihood(question: Question, link: Link, *, cased: bool) -> float
     if link.rung is Rung.CASE or (not capitals and link.name != link.name.lower()):
         return OTHER_CASE * looser
     if capitals:
-        inside = link.ngram.first > 0 or words[1:] != words[1:].lower()
+        after = any(token.is_word for token in question.tokens[: link.ngram.first])
+        inside = after or words[1:] != words[1:].lower()
         return (PROPER if inside else INITIAL) * looser
     if words == words.upper():  # no letter that has a case
         return (WORD if words.isdigit() else PROPER) * looser

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,21 @@ def test_mentions_of_thirty_sentences_are_found_and_little_else(sample_memory: A
 def test_the_longest_name_wins_over_those_inside_it(sample: Answerer) -> None:
     assert texts(sample, "He works for the Los Angeles Lakers.") == ["Los Angeles Lakers"]
     assert texts(sample, "A symphony from New York City, heard in York") == ["New York City"]
+
+
+def test_mentions_never_share_a_character(make_kb: Callable[[str, World], Any], new_world: type[World]) -> None:
+    names = (("a", "Wham!!!"), ("b", "!!!"), ("c", "Wham"), ("d", "Oh Wham"))
+    answerer = Answerer(make_kb("memory", new_world((), names)))
+
+    mentions = answerer.link("Then Wham!!! and !!! again, Oh Wham!!!", threshold=0.0).mentions
+
+    assert [(before.end <= after.start) for before, after in pairwise(mentions)] == [True] * (len(mentions) - 1)
+
+
+def test_a_quotation_mark_before_the_first_word_makes_it_no_name(sample: Answerer) -> None:
+    plain, quoted = (sample.link(f"{mark}Yesterday we came", threshold=0.1).mentions for mark in ("", '"'))
+
+    assert [mention.score for mention in plain] == [mention.score for mention in quoted]
 
 
 def test_titles_of_function_words_do_not_flood(sample: Answerer) -> None:
