@@ -49,6 +49,10 @@ PROPER, UNCASED, INITIAL, PHRASE, WORD, OTHER_CASE = 1.0, 0.7, 0.6, 0.6, 0.3, 0.
 """The likelihood of words as a name: with a capital inside a sentence, in a text without any capital, with one only
 at the start of a sentence, several in lower case as the name is, a single one, and in another case than the name."""
 
+RARE_CAPITALS = 30
+"""Words that have one capital among them and are read as if they had none: the 30 sentences have one among 3 words, and
+a text in lower case with a stray `I` is no text whose names have capitals."""
+
 LOOSER = 0.05
 """The loss of that by each rung below an equal case."""
 
@@ -75,6 +79,13 @@ def sentence_ends(text: str) -> Iterator[int]:
     yield len(text)
 
 
+def has_case(text: str) -> bool:
+    """Tell whether capitals distinguish the words of a text: some words have one, and not all letters are."""
+    words = re.findall(r"\w+", text)
+    capitals = sum(word[0].isupper() for word in words)
+    return capitals * RARE_CAPITALS > len(words) and text != text.upper()
+
+
 class TextLinker:
     """A finder of the mentions of running text, by the n-grams, strict links and rarities of the pruners."""
 
@@ -90,7 +101,7 @@ class TextLinker:
         limit = read_limit(limit, "limit")
         if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise BadArgument(f"threshold is a score from 0 to 1, found {threshold!r}", name="threshold")
-        cased = text not in (text.lower(), text.upper())
+        cased = has_case(text)
         mentions: list[LinkedMention] = []
         spans = split_sentences(text)
         while some := list(islice(spans, TOGETHER)):

@@ -88,6 +88,11 @@ def test_a_text_without_capitals_is_linked_by_rarity(sample: Answerer) -> None:
     assert texts(sample, "i think j. k. rowling lives in edinburgh") == ["j. k. rowling", "edinburgh"]
 
 
+def test_a_stray_capital_tells_nothing_of_the_case_of_names(sample: Answerer) -> None:
+    words = "and so we went on and on and none of us could say what it was or would be in the end then "
+    assert texts(sample, f"I saw stephen king in edinburgh {words * 2}") == ["stephen king", "edinburgh"]
+
+
 def test_a_text_in_capitals_is_linked(sample: Answerer) -> None:
     assert texts(sample, "STEPHEN KING SEEN IN EDINBURGH") == ["STEPHEN KING", "EDINBURGH"]
 
