@@ -104,10 +104,10 @@ class TextLinker:
         cased = has_case(text)
         mentions: list[LinkedMention] = []
         spans = split_sentences(text)
-        while some := list(islice(spans, TOGETHER)):
-            sentences = [Question.read(text[start:end]) for start, end in some]
+        while batch := list(islice(spans, TOGETHER)):
+            sentences = [Question.read(text[start:end]) for start, end in batch]
             self.kb.expect(sentences)
-            for (offset, _), sentence in zip(some, sentences, strict=True):
+            for (offset, _), sentence in zip(batch, sentences, strict=True):
                 mentions += self.link_sentence(sentence, offset, cased=cased, threshold=threshold, limit=limit)
         return LinkedText(text, tuple(mentions))
 
