@@ -7,7 +7,7 @@ import pytest
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.linking.links import Link
-from kbtools.pruning.focused import MARGIN, Focused, FocusedK, FocusedKB
+from kbtools.pruning.focused import Focused, FocusedK, FocusedKB
 from kbtools.pruning.tagging import words_of
 from kbtools.scorers.gazetteer import BITS, Gazetteer
 from kbtools.text.question import Question
@@ -54,13 +54,24 @@ def test_focused_is_fuzzy_only_where_nothing_links_strictly(tiny_memory: Knowled
 
 
 class Crowd:
-    """A knowledge base where the fuzzy names of a mention have many bearers, the later the more facts."""
+    """A knowledge base where the fuzzy names of a mention have many bearers, the later the more facts.
 
-    def __init__(self, *bearers: list[int]) -> None:
+    `unlike` are mentions that no name resembles.
+    """
+
+    relations = ()
+
+    def __init__(self, *bearers: list[int], unlike: Sequence[str] = ()) -> None:
         self.names = {f"name {place}": np.array(rows, dtype=np.uint32) for place, rows in enumerate(bearers)}
+        self.unlike = unlike
 
     def similar(self, form: str) -> list[SimilarName]:
-        return [SimilarName(name, 99.0 - place) for place, name in enumerate(self.names)]
+        return [] if form in self.unlike else [SimilarName(name, 99.0 - at) for at, name in enumerate(self.names)]
+
+    def expect_similar(self, forms: Sequence[str]) -> None: ...
+
+    def name_frequency(self, words: Sequence[str]) -> list[int]:
+        return [1] * len(words)
 
     def lookup(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:
         return {form: [NameMatch(form, Form.NORMAL, self.names[form])] for form in forms if form in self.names}
@@ -79,6 +90,40 @@ def test_focused_keeps_twenty_entities_of_the_nearest_names() -> None:
     assert {link.weight for link in links} == {-0.1}
 
 
+def test_focused_k_keeps_five_of_the_names_like_its_first_choice() -> None:
+    kb = Crowd(*[[row] for row in range(9)])
+
+    links = FocusedK(kb, Oracle(atlantiss=-0.1, where=-0.2)).links(Question.read("where is atlantiss"))  # type: ignore[arg-type]
+
+    assert [link.entities.tolist() for link in links] == [[0], [1], [2], [3], [4]]
+    assert mentions(links) == {"atlantiss"}
+
+
+def test_focused_k_looks_no_second_choice_up_fuzzily() -> None:
+    kb = Crowd([1], unlike=["atlantiss"])
+
+    links = FocusedK(kb, Oracle(atlantiss=-0.1, where=-0.2)).links(Question.read("where is atlantiss"))  # type: ignore[arg-type]
+
+    assert links == []
+
+
+@pytest.mark.parametrize(("unlike", "kept"), [("ab", {"c"}), ("abc", {"d"}), ("abcd", set())])
+def test_focused_kb_looks_four_choices_up_fuzzily(unlike: str, kept: set[str]) -> None:
+    kb, oracle = Crowd([1], unlike=list(unlike)), Oracle(a=-0.1, b=-0.2, c=-0.3, d=-0.4, e=-0.5)
+
+    links = FocusedKB(kb, oracle).links(Question.read("a b c d e"))  # type: ignore[arg-type]
+
+    assert mentions(links) == kept
+
+
+def test_focused_k_keeps_three_mentions(tiny_memory: KnowledgeBase) -> None:
+    oracle = Oracle(texas=-0.1, paris=-0.2, france=-0.3, atlantis=-0.4)
+
+    links = FocusedK(tiny_memory, oracle).links(Question.read("is texas in france or paris or atlantis"))
+
+    assert mentions(links) == {"texas", "paris", "france"}
+
+
 def test_focused_has_no_second_choice(tiny_memory: KnowledgeBase) -> None:
     links = Focused(tiny_memory, Oracle(**{"is texas in": -0.1}, texas=-0.5)).links(QUESTION)
 
@@ -92,7 +137,7 @@ def test_focused_kb_keeps_the_most_probable_that_links(tiny_memory: KnowledgeBas
 
 
 def test_focused_k_keeps_those_within_the_margin(tiny_memory: KnowledgeBase) -> None:
-    oracle = Oracle(texas=-0.1, paris=-0.1 - MARGIN + 0.01, france=-0.1 - MARGIN - 0.01)
+    oracle = Oracle(texas=-0.1, paris=-8.09, france=-8.11)
 
     links = FocusedK(tiny_memory, oracle).links(QUESTION)
 

@@ -76,6 +76,28 @@ def test_the_weight_of_a_mention_is_the_rarity_of_its_words(
     assert weights == {"violet": 0, "red": pytest.approx(math.log(5 / 4) - math.log(5 / 2))}
 
 
+@pytest.mark.parametrize(("relation", "share"), [("colour.red", 0.5), ("colour.green", 1.0)])
+def test_a_word_of_the_relations_weighs_half_its_rarity(
+    make_kb: Callable[[str, World], Any], new_world: type[World], relation: str, share: float
+) -> None:
+    names = (("a", "red"), ("b", "red blue"), ("c", "blue"), ("d", "violet"))
+    kb = make_kb("memory", new_world(facts=(("a", relation, "z"), ("d", relation, "z")), names=names))
+
+    links = make_pruner("n-gram-idf", kb).links(Question.read("red violet"))
+
+    red, violet = share * math.log(5 / 3), math.log(5 / 2)
+    assert {link.name: link.weight for link in links} == {"violet": 0, "red": pytest.approx(red - violet)}
+
+
+def test_a_title_inside_a_longer_name_is_kept_beside_it(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    names = (("a", "The Who"), ("b", "The Who Concert"))
+    kb = make_kb("memory", new_world(facts=(("a", "r", "z"), ("b", "r", "z")), names=names))
+
+    assert mentions(kb, "where was the who concert", "n-gram+") == {"the who", "the who concert"}
+
+
 @every_pruner
 def test_no_pruner_invents_a_strict_link(sample: Answerer, examples: Path, pruning: str) -> None:
     for gold in read_annotated(examples / "sample.valid.txt"):
