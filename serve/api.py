@@ -43,13 +43,7 @@ class KBAPI:
         return routes
 
     async def run(self, job: Callable[[Edition], T]) -> T:
-        """Compute with the newest edition in a thread."""
-
-        def with_newest() -> T:
-            with self.kb.newest() as edition:
-                return job(edition)
-
-        return await self.workers.run(with_newest)
+        return await self.workers.run_on(self.kb, job)
 
     async def query(self, request: Request) -> Response:
         arguments = await parameters_of("query", request)
@@ -84,10 +78,9 @@ class KBAPI:
 
     async def similar(self, request: Request) -> Response:
         arguments = await parameters_of("similar", request)
+        spelling, limit = arguments["id"], arguments.get("limit", 10)
         return json_response(
-            await self.run(
-                lambda edition: nearest_entities(edition.answerer.kb, arguments["id"], limit=arguments.get("limit", 10))
-            )
+            await self.run(lambda edition: nearest_entities(edition.answerer.kb, spelling, limit=limit))
         )
 
     async def info(self, request: Request) -> Response:

@@ -39,28 +39,28 @@ def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
     known = edition.vocabulary.relation_rows
     kb.expect_objects(
         [
-            (row, known[asked.relation])
+            (row, known[column.relation])
             for row in rows
-            for asked in query.properties
-            if row is not None and asked.relation in known
+            for column in query.properties
+            if row is not None and column.relation in known
         ]
     )
     cells = {
-        entity_id: {asked.relation: values(edition, row, asked) for asked in query.properties}
+        entity_id: {column.relation: values(edition, row, column) for column in query.properties}
         for entity_id, row in zip(query.ids, rows, strict=True)
     }
-    return {"meta": [property_record(edition, asked.relation) for asked in query.properties], "rows": cells}
+    return {"meta": [property_record(edition, column.relation) for column in query.properties], "rows": cells}
 
 
-def values(edition: Edition, entity: int | None, asked: ExtensionProperty) -> list[dict[str, str]]:
+def values(edition: Edition, entity: int | None, column: ExtensionProperty) -> list[dict[str, str]]:
     """List the values of a cell, by row of the object."""
     kb = edition.answerer.kb
-    relation = edition.vocabulary.relation_rows.get(asked.relation)
+    relation = edition.vocabulary.relation_rows.get(column.relation)
     if entity is None or relation is None:
         return []
-    objects = np.asarray(kb.objects_of(entity, relation)[: asked.limit or VALUES])
+    objects = np.asarray(kb.objects_of(entity, relation)[: column.limit or VALUES])
     return [
-        value(object_id, name, asked.content)
+        value(object_id, name, column.content)
         for object_id, name in zip(kb.ids(objects), kb.names(objects), strict=True)
     ]
 

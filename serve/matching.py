@@ -1,21 +1,16 @@
 """Reconciliation: from a name, types and values of properties to ranked candidates, a match where one is certain."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rapidfuzz import fuzz
 
-from kbtools.answering import Answerer
-from kbtools.errors import IncomingMissing, UnknownType
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
 from kbtools.records import EntityMatch, Named
+from kbtools.serve.entity_search import find_matches
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.reconciliation_queries import PropertyValue, ReconciliationQuery
 from kbtools.text.normaliser import normal_form
-
-RERANKED = 25
-"""Candidates that types and properties re-rank, where the query gives any: namesakes beyond these are lost."""
 
 PROPERTY_WEIGHT = 0.4
 """The weight of a property beside the name's 1: that of Wikidata's reconciliation service."""
@@ -26,8 +21,8 @@ OTHER_TYPE = 0.7
 AGREED = 0.95
 """Agreement from which a value is the same: one letter in twenty may differ."""
 
-OBJECTS, SUBJECTS = 1_000, 200
-"""Objects of a candidate that a value is compared with, and subjects that are found by a value alone."""
+OBJECTS = 1_000
+"""Objects of a candidate that a value is compared with."""
 
 CERTAIN_RUNGS = frozenset({"exact", "case", "accents", "punctuation", "apostrophe", "id"})
 """Rungs on which a name is the same name: neither a variant of it nor one that resembles it."""
@@ -35,7 +30,7 @@ CERTAIN_RUNGS = frozenset({"exact", "case", "accents", "punctuation", "apostroph
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """An entity with what speaks for it; `typed` is missing where no type was asked, agreements are 0 to 1."""
+    """An entity with what speaks for it; `typed` is missing where no type was constraint, agreements are 0 to 1."""
 
     match: EntityMatch
     typed: bool | None = None
@@ -93,105 +88,29 @@ def type_record(kind: Named) -> dict[str, str]:
     return {"id": kind.id, "name": kind.name or kind.id}
 
 
-def find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMatch]:
-    """Find what may be meant: by id, by name among the types and, unless they are strict, beyond; else by values."""
-    answerer = edition.answerer
-    if not query.text.strip():
-        return matches_by_value(edition, query.properties)
-    by_id = matches_by_id(answerer, [query.text.strip()])
-    if by_id:
-        return by_id
-    limit = max(query.limit, RERANKED)
-    matches: dict[str, EntityMatch] = {}
-    for type_id in query.types:
-        try:
-            found = answerer.lookup(query.text, type=type_id, limit=limit).matches
-        except UnknownType:
-            continue
-        matches |= {match.id: match for match in found}
-    if not query.types or query.strictness == "should":
-        matches = {match.id: match for match in answerer.lookup(query.text, limit=limit).matches} | matches
-    return list(matches.values())
-
-
-def matches_by_id(answerer: Answerer, ids: Iterable[str]) -> list[EntityMatch]:
-    """Take entities by their ids, those that there are."""
-    known = [spelling for spelling in map(canonical_id, ids) if not is_literal(spelling)]
-    rows = answerer.kb.rows(known)
-    matches = []
-    for spelling, row in zip(known, rows, strict=True):
-        if row is not None:
-            entity = answerer.entity(spelling)
-            matches.append(
-                EntityMatch(
-                    id=entity.id,
-                    name=entity.name,
-                    matched_name=entity.name or entity.id,
-                    rung="id",
-                    similarity=100.0,
-                    prior=1.0,
-                    score=100.0,
-                    types=entity.types,
-                    reasons=("the query is its id",),
-                )
-            )
-    return matches
-
-
-def matches_by_value(edition: Edition, properties: Sequence[PropertyValue]) -> list[EntityMatch]:
-    """Find entities by values alone: the subjects of facts whose object is a value, or bears it as its name.
-
-    They have no name to be compared by: all of their score is the agreement of values.
-    """
-    answerer = edition.answerer
-    subjects: dict[str, None] = {}
-    for asked in properties:
-        for value in asked.values:
-            if value.entity_id:
-                objects = [value.entity_id]
-            else:
-                objects = [match.id for match in answerer.lookup(value.text, limit=RERANKED).matches]
-            for object_id in objects:
-                subjects |= dict.fromkeys(subjects_of(edition, object_id, asked.relation))
-    matches = matches_by_id(answerer, list(subjects)[:SUBJECTS])
-    return [replace(match, rung="value", score=0.0, similarity=0.0) for match in matches]
-
-
-def subjects_of(edition: Edition, object_id: str, relation: str) -> list[str]:
-    """List the subjects of a relation to an object; none where the backend cannot tell."""
-    kb = edition.answerer.kb
-    relation_row = edition.vocabulary.relation_rows.get(relation)
-    (row,) = kb.rows([canonical_id(object_id)])
-    if relation_row is None or row is None:
-        return []
-    try:
-        facts = kb.subjects_of(row)
-    except IncomingMissing:
-        return []
-    return kb.ids(facts.subjects[facts.relations == relation_row][:SUBJECTS])
-
-
 def compare(edition: Edition, match: EntityMatch, query: ReconciliationQuery) -> Scored:
     """Compare a candidate with the types and the properties of a query."""
     borne = {kind.id for kind in match.types}
     typed = None
     if query.types:
         typed = borne.issuperset(query.types) if query.strictness == "all" else not borne.isdisjoint(query.types)
-    agreements = tuple((asked.relation, agreement(edition, match.id, asked)) for asked in query.properties)
+    agreements = tuple(
+        (constraint.relation, agreement(edition, match.id, constraint)) for constraint in query.properties
+    )
     return Scored(match, typed, agreements)
 
 
-def agreement(edition: Edition, entity_id: str, asked: PropertyValue) -> float:
+def agreement(edition: Edition, entity_id: str, constraint: PropertyValue) -> float:
     """Say how far a fact of an entity agrees with one of the values, 0 to 1."""
     kb = edition.answerer.kb
-    relation = edition.vocabulary.relation_rows.get(asked.relation)
+    relation = edition.vocabulary.relation_rows.get(constraint.relation)
     (row,) = kb.rows([entity_id])
     if relation is None or row is None:
         return 0.0
     objects = kb.objects_of(row, relation)[:OBJECTS]
     ids, names = kb.ids(objects), kb.names(objects)
     best = 0.0
-    for value in asked.values:
+    for value in constraint.values:
         if value.entity_id and canonical_id(value.entity_id) in ids:
             return 1.0
         form = normal_form(value.text)

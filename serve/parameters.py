@@ -44,10 +44,10 @@ async def read_parameters(request: Request, parameters: Sequence[Parameter]) -> 
     Raises BadArgument that names what is missing, unknown or of another kind.
     """
     posted = request.method == "POST"
-    given: Mapping[str, Any] = await read_object(request) if posted else request.query_params
+    raw: Mapping[str, Any] = await read_object(request) if posted else request.query_params
     known = {parameter.name: parameter for parameter in parameters}
     values = {}
-    for name, value in given.items():
+    for name, value in raw.items():
         if name not in known:
             expected = ", ".join(known)
             raise BadArgument(f"no parameter {name!r}; known: {expected}", name=name)

@@ -9,33 +9,29 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from kbtools.errors import BadArgument
-from kbtools.serve.extension import SETTINGS, extend
+from kbtools.serve.extension import extend
 from kbtools.serve.live_kb import Edition, LiveKB
 from kbtools.serve.matching import reconcile
 from kbtools.serve.parameters import parse_json, read_body, shortened
-from kbtools.serve.previews import HEIGHT, STYLE_POLICY, WIDTH, preview_page
-from kbtools.serve.reconciliation_queries import BATCH, read_batch, read_extension
+from kbtools.serve.previews import STYLE_POLICY, preview_page
+from kbtools.serve.reconciliation_queries import read_batch, read_extension
 from kbtools.serve.responses import json_response
+from kbtools.serve.service_manifest import service_manifest
 from kbtools.serve.suggestions import flyout, propose_properties, suggest_entities, suggest_properties, suggest_types
 from kbtools.serve.workers import Workers
-from kbtools.version import __version__
 
 T = TypeVar("T")
 
-VERSIONS = ["0.2"]
-DEFAULT_TYPES = 10
 CALLBACK = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*", re.ASCII)
 """The names of JavaScript functions that JSONP may call."""
 
 LONGEST_CALLBACK = 100
 MOST_PROPOSED = 1_000
-FREEBASE = re.compile(r"m\.0")
 
 
 class ReconciliationService:
@@ -55,13 +51,7 @@ class ReconciliationService:
         ]
 
     async def run(self, job: Callable[[Edition], T]) -> T:
-        """Compute with the newest edition in a thread."""
-
-        def with_newest() -> T:
-            with self.kb.newest() as edition:
-                return job(edition)
-
-        return await self.workers.run(with_newest)
+        return await self.workers.run_on(self.kb, job)
 
     async def reconcile(self, request: Request) -> Response:
         """Give the manifest, or answer a batch of queries, or extend rows."""
@@ -77,7 +67,7 @@ class ReconciliationService:
         elif request.method == "POST":
             raise BadArgument("a POST brings queries or extend, as a form or as JSON")
         else:
-            record = await self.run(lambda edition: self.manifest(edition, service_url(request)))
+            record = await self.run(lambda edition: service_manifest(self.kb.name, edition, service_url(request)))
         return with_callback(request, record)
 
     async def suggest(self, request: Request) -> Response:
@@ -112,48 +102,6 @@ class ReconciliationService:
         html = await self.run(lambda edition: preview_page(edition.answerer, spelling))
         headers = {"content-security-policy": STYLE_POLICY}
         return Response(html, media_type="text/html; charset=utf-8", headers=headers)
-
-    def manifest(self, edition: Edition, url: str) -> dict[str, Any]:
-        """Say what the service offers, and where; `url` is its own address."""
-        kinds = ("entity", "property", "type")
-        spaces = identifier_spaces(edition, url)
-        return {
-            "versions": VERSIONS,
-            "name": f"{self.kb.name} (kbtools)",
-            **spaces,
-            "serviceVersion": __version__,
-            "defaultTypes": [
-                {"id": type_id, "name": type_id} for type_id in edition.vocabulary.frequent_types(DEFAULT_TYPES)
-            ],
-            "view": {"url": url.removesuffix("reconcile") + "#entity?id={{id}}"},
-            "preview": {"url": f"{url}/preview?id={{{{id}}}}", "width": WIDTH, "height": HEIGHT},
-            "suggest": {
-                kind: {
-                    "service_url": url,
-                    "service_path": f"/suggest/{kind}",
-                    "flyout_service_url": url,
-                    "flyout_service_path": f"/flyout/{kind}?id=${{id}}",
-                }
-                for kind in kinds
-            },
-            "extend": {
-                "propose_properties": {"service_url": url, "service_path": "/properties"},
-                "property_settings": SETTINGS,
-            },
-            "batchSize": BATCH,
-        }
-
-
-def identifier_spaces(edition: Edition, url: str) -> dict[str, str]:
-    """Name the spaces of ids: Freebase's where the ids are, else those of this service."""
-    kb = edition.answerer.kb
-    entities = np.arange(min(50, kb.manifest.counts["entities"].unique), dtype=np.uint32)
-    if any(FREEBASE.match(entity_id) for entity_id in kb.ids(entities)):
-        return {
-            "identifierSpace": "http://rdf.freebase.com/ns/",
-            "schemaSpace": "http://rdf.freebase.com/ns/type.object.id",
-        }
-    return {"identifierSpace": f"{url}#entities", "schemaSpace": f"{url}#types"}
 
 
 def service_url(request: Request) -> str:

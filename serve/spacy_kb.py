@@ -52,8 +52,8 @@ class SpacyKnowledgeBase(KnowledgeBase):  # type: ignore[misc]
         """Give the vector of an entity, a zero where it has none."""
         (row,) = self.answerer.kb.rows([entity])
         vector = None if row is None or self.vectors is None else self.vectors.vector(row)
-        numbers = np.zeros(self.entity_vector_length, dtype=np.float32) if vector is None else vector
-        floats: list[float] = numbers.tolist()
+        components = np.zeros(self.entity_vector_length, dtype=np.float32) if vector is None else vector
+        floats: list[float] = components.tolist()
         return floats
 
     def to_bytes(self, **_: object) -> bytes:

@@ -7,8 +7,9 @@ import numpy as np
 
 from kbtools.errors import UnknownEntity
 from kbtools.records import EntityMatch
+from kbtools.serve.entity_search import matches_by_id
 from kbtools.serve.live_kb import Edition
-from kbtools.serve.matching import matches_by_id, type_record
+from kbtools.serve.matching import type_record
 from kbtools.serve.previews import summary
 from kbtools.text.normaliser import normal_form
 

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from kbtools.errors import AnswerTooSlow, ServerBusy
+from kbtools.serve.live_kb import Edition, LiveKB
 
 T = TypeVar("T")
 
@@ -44,6 +45,15 @@ class Workers:
             raise AnswerTooSlow(
                 f"no answer within {self.seconds:g} seconds; ask for less at a time", seconds=self.seconds
             ) from error
+
+    async def run_on(self, kb: LiveKB, job: Callable[[Edition], T]) -> T:
+        """Compute with the newest edition of a knowledge base; raise as `run` does."""
+
+        def with_newest() -> T:
+            with kb.newest() as edition:
+                return job(edition)
+
+        return await self.run(with_newest)
 
     def finished(self, future: "asyncio.Future[T]") -> None:
         self.pending -= 1
