@@ -1,17 +1,23 @@
-"""Where the candidates of reconciliation come from: an id, a name, or values that facts must have."""
+"""Candidates of reconciliation, by id, by name, or by the values that facts must have."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kbtools.answering import Answerer
+from kbtools.bearers import STEP
 from kbtools.errors import IncomingMissing, UnknownType
 from kbtools.kb.ids import canonical_id, is_literal
 from kbtools.records import EntityMatch
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.reconciliation_queries import PropertyValue, ReconciliationQuery
+from kbtools.text.normaliser import normal_form
+from kbtools.text.rungs import Rung
 
 RERANKED = 25
 """Candidates that types and properties re-rank, where the query gives any: namesakes beyond these are lost."""
+
+FARTHEST = 60.0
+"""Similarity of the farthest name, 0 to 100. Of 1,500 misspelt titles 2.3 % have nothing at 80, where links end."""
 
 SUBJECTS = 200
 """Subjects that are found by a value alone."""
@@ -35,6 +41,17 @@ def find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMat
         matches |= {match.id: match for match in of_type}
     if not query.types or query.strictness == "should":
         matches = {match.id: match for match in answerer.lookup(query.text, limit=limit).matches} | matches
+    return list(matches.values()) or matches_afar(answerer, query.text, limit=limit)
+
+
+def matches_afar(answerer: Answerer, text: str, *, limit: int) -> list[EntityMatch]:
+    """Find what resembles a name less than a link may: somebody looks at candidates, and none of these is certain."""
+    matches: dict[str, EntityMatch] = {}
+    for name in answerer.kb.similar(normal_form(text), limit=limit, cutoff=FARTHEST):
+        score = (100.0 - STEP * (Rung.FUZZY - 1)) * name.similarity / 100.0
+        for match in answerer.lookup(name.form, limit=limit).matches:
+            far = replace(match, rung=Rung.FUZZY.label, similarity=name.similarity, score=round(score, 4))
+            matches.setdefault(match.id, far)
     return list(matches.values())
 
 

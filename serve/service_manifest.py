@@ -1,4 +1,4 @@
-"""What the reconciliation service says of itself: what it offers, where, and how large a batch may be."""
+"""The manifest of the reconciliation service: its offers, their addresses, and how large a batch may be."""
 
 import re
 from typing import Any

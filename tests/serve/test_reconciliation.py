@@ -104,6 +104,14 @@ def test_a_misspelt_name_is_no_match(client: TestClient) -> None:
     assert results[0]["match"] is False
 
 
+def test_a_name_too_far_for_a_link_is_a_candidate(client: TestClient) -> None:
+    (result, *_) = reconciled(client, {"q": {"query": "Stefan Kinge"}})["q"]
+
+    assert client.get("/api/lookup?name=Stefan+Kinge").json()["matches"] == []
+    assert (result["name"], result["match"]) == ("Stephen King", False)
+    assert 40 < result["score"] < 56
+
+
 def test_one_bearer_of_a_name_is_a_match(client: TestClient) -> None:
     (result,) = reconciled(client, {"q": {"query": "stephen king"}})["q"]
 
