@@ -416,7 +416,10 @@ def test_an_unknown_format_lists_those_there_are(own: list[str | Path], tmp_path
     result = run("index", *own, "--format", "xml", "--out", tmp_path / "s.kb")
 
     assert result.exit_code == 1
-    assert "no reader 'xml'; known: csv, jsonl, n-triples, release, tsv" in result.stderr
+    assert (
+        "no reader 'xml'; known: csv, json-ld, jsonl, n-quads, n-triples, rdf-xml, release, trig, tsv, turtle, wikidata"
+        in result.stderr
+    )
 
 
 def test_a_path_that_is_no_utf_8_is_told_with_escapes(own: list[str | Path], tmp_path: Path) -> None:
