@@ -22,6 +22,7 @@ from pathlib import Path
 from wikidata_dump import write_dump
 
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
+from kbtools.indexers.readers.sources import read_blocks
 
 TENTH = 10
 
@@ -38,9 +39,11 @@ def main() -> None:
         return
     if not asked.dump.exists():
         write_dump(asked.dump, asked.entities)
+    size = sum(len(block.text) for block in read_blocks(asked.dump))
     for name in asked.shares.split(","):
         command = [sys.executable, __file__, "--dump", str(asked.dump), "--alone", name]
-        report(name, json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        figures = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        report(name, figures | {"bytes": figures["bytes"] or size})
 
 
 def report(name: str, figures: dict[str, float]) -> None:
@@ -76,20 +79,11 @@ def lines_of(dump: Path) -> Iterator[bytes]:
 
 
 def read_with_kbtools(dump: Path) -> tuple[int, int]:
-    """Read every row, as a build does."""
+    """Read every row, as a build does; all bytes of the file are read."""
     reading = Reading(Source(dump, "any", format="wikidata"), ReadOptions())
     for _ in reading.batches():
         pass
-    return unpacked_size(dump), reading.skips.lines
-
-
-def unpacked_size(dump: Path) -> int:
-    """Read how large a file is unpacked, below 4 GiB from the end of it."""
-    if dump.suffix != ".gz":
-        return dump.stat().st_size
-    with dump.open("rb") as opened:
-        opened.seek(-4, os.SEEK_END)
-        return int.from_bytes(opened.read(4), "little") + (dump.stat().st_size * 5 >> 32 << 32)
+    return 0, reading.skips.lines
 
 
 def read_with_orjson(dump: Path) -> tuple[int, int]:
