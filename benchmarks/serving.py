@@ -94,6 +94,8 @@ def served(kb: Path, *, workers: int) -> Iterator[tuple[int, int]]:
         process = subprocess.Popen(command, stderr=log)
         try:
             while not (where := re.search(r":(\d+)/", Path(log.name).read_text())):
+                if process.poll() is not None:
+                    raise SystemExit(Path(log.name).read_text())
                 time.sleep(0.1)
             yield int(where[1]), process.pid
         finally:
