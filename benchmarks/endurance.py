@@ -37,6 +37,8 @@ PIECES = (
     b"\x85", "\u2028".encode(), b"NaN", b"1e999", b"@en-", b"^^<x>", b" .", b"'", b"\xf0\x9f\x98\x80", b"\xc3",
 )  # fmt: skip
 
+ALPHABETS = ["".join(map(chr, range(32, 127))), "".join(map(chr, range(0x4E00, 0x4F00))), "\u202e\x1b\0\u2028٣ß😀 "]
+
 
 def spoil(line: bytes, rng: random.Random) -> bytes:
     """Cut a line, put something into it, or make it noise; it stays one line."""
@@ -127,22 +129,27 @@ def many_questions(kb: Path, number: int, rng: random.Random, *, until: float) -
     )
 
 
-def junk_lines(kb: Path, work: Path, number: int, rng: random.Random) -> str:
-    """Put lines of junk on the standard input of a query, and count what comes back."""
-    alphabets = ["".join(map(chr, range(32, 127))), "".join(map(chr, range(0x4E00, 0x4F00))), "\u202e\x1b\0\u2028٣ß😀 "]
-    path = work / "junk"
-    with path.open("wb") as file:
-        for _ in range(number):
-            text = "".join(rng.choices(rng.choice(alphabets), k=rng.randrange(80))).encode()
-            file.write((text if rng.randrange(2) else rng.randbytes(rng.randrange(80))).replace(b"\n", b" ") + b"\n")
-    begun = time.monotonic()
-    with path.open("rb") as lines, (work / "answers").open("w+b") as answers:
+def junk_lines(kb: Path, work: Path, number: int, rng: random.Random, *, until: float) -> str:
+    """Put lines of junk on the standard input of a query until the time is over, and count what comes back."""
+    begun, lines = time.monotonic(), 0
+    with (work / "answers").open("w+b") as answers:
         command = [KBTOOLS, "query", "--kb", str(kb), "--pruning", "n-gram+", "--json", "--no-timing", "-"]
-        done = subprocess.run(command, stdin=lines, stdout=answers, stderr=subprocess.PIPE, check=False)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE)
+        assert process.stdin
+        while lines < number and time.monotonic() < until:
+            process.stdin.write(b"".join(junk(rng) for _ in range(100)))
+            lines += 100
+        _, errors = process.communicate()
         answers.seek(0)
         records = sum(isinstance(json.loads(line), dict) for line in answers)
-    ended = "" if not done.returncode and not done.stderr else f"; exit {done.returncode}: {done.stderr[-300:]!r}"
-    return f"{number:,} lines, {records:,} records of JSON, {time.monotonic() - begun:.0f} s{ended}"
+    ended = f"; exit {process.returncode}: {errors[-300:]!r}" if process.returncode or errors else ""
+    return f"{lines:,} lines, {records:,} records of JSON, {time.monotonic() - begun:.0f} s{ended}"
+
+
+def junk(rng: random.Random) -> bytes:
+    """Make a line of random characters of one script, or of random bytes."""
+    text = "".join(rng.choices(rng.choice(ALPHABETS), k=rng.randrange(80))).encode()
+    return (text if rng.randrange(2) else rng.randbytes(rng.randrange(80))).replace(b"\n", b" ") + b"\n"
 
 
 def command_lines(kb: Path, number: int, rng: random.Random) -> Counter[str]:

@@ -1,20 +1,10 @@
 """Output that is safe on any terminal: no name, path or error can command one, break a line or turn its text around."""
 
 import json
-import re
 
 import click
 
-UNSHOWN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters, separators of lines
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi controls, which make a terminal show another order
-    "\ud800-\udfff]"  # lone surrogates: bytes of a path that are no UTF-8
-)
-
-
-def visible(text: str) -> str:
-    r"""Write what a terminal would obey or cannot show as escapes: `\x1b`, `\u202e`, `\udcff`."""
-    return UNSHOWN.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
+from kbtools.text.shown import visible
 
 
 def echo(*lines: str, err: bool = False) -> None:

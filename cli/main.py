@@ -8,10 +8,11 @@ from io import TextIOWrapper
 
 import click
 
-from kbtools.cli.display import echo, visible
+from kbtools.cli.display import echo
 from kbtools.entry_points import EXTRAS, install_command
 from kbtools.errors import KBToolsError
 from kbtools.storage import is_out_of_memory
+from kbtools.text.shown import visible
 from kbtools.version import __version__
 
 COMMANDS = {

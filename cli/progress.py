@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from kbtools.cli.display import echo, visible
+from kbtools.cli.display import echo
 from kbtools.indexers.build import BuildProgress, Phase
+from kbtools.text.shown import visible
 
 UNWINDING = 0.5
 """Seconds, so that a process that is told to stop has ended within one."""

@@ -16,6 +16,7 @@ from kbtools.comparison.gold_pools import GoldPools
 from kbtools.comparison.grid import Cell
 from kbtools.errors import RunUnusable
 from kbtools.kb.contract import ABSENT, KnowledgeBase
+from kbtools.text.shown import markdown_text
 
 EXAMPLES = "errors"
 """The folder of a run that holds examples."""
@@ -159,13 +160,19 @@ def name_of(kb: KnowledgeBase, subject: str) -> str | None:
 def example_lines(record: dict[str, Any]) -> Iterator[str]:
     """Lay out one example as items of a Markdown list."""
     gold, winner = record["gold"], record["found"]
-    yield f"- {record['question']}"
-    yield f"  - gold: {gold['name'] or 'no name'} (`{gold['subject']}`), `{gold['relation']}`"
+    yield f"- {markdown_text(record['question'])}"
+    yield f"  - gold: {pair_text(gold)}"
     if winner is None:
         yield "  - found: no candidates"
         return
     tied = f", {record['tied']} tied" if record["tied"] > 1 else ""
     yield (
-        f"  - found: {winner['name'] or 'no name'} (`{winner['subject']}`), `{winner['relation']}`, "
-        f"by `{winner['mention']}`; confidence {winner['confidence']:.2f}, {record['pool']:,} candidates{tied}"
+        f"  - found: {pair_text(winner)}, by {markdown_text(winner['mention'])}; "
+        f"confidence {winner['confidence']:.2f}, {record['pool']:,} candidates{tied}"
     )
+
+
+def pair_text(pair: Mapping[str, Any]) -> str:
+    """Write a subject and a relation as Markdown."""
+    name, subject, relation = (markdown_text(pair[part] or "no name") for part in ("name", "subject", "relation"))
+    return f"{name} ({subject}), {relation}"

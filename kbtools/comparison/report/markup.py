@@ -1,15 +1,11 @@
 """Sections of a report as one page of Markdown, or as one page of HTML that needs nothing beside it."""
 
 import base64
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from kbtools.comparison.report.summary import Report, best_text, excluded_text, origin_text
-
-MARKS = re.compile(r"[\\`*_\[\]|~#]")
-"""Characters that mean something to Markdown within a line; those of HTML are escaped before."""
+from kbtools.text.shown import html_text, markdown_text
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem; color: #222; }
@@ -63,17 +59,12 @@ def markdown_table(section: Section) -> Iterator[str]:
         yield "| " + " | ".join(row) + " |"
 
 
-def markdown_text(text: str) -> str:
-    """Write a text so that Markdown shows it as it is, on one line: neither marks, nor tags, nor table cells."""
-    return MARKS.sub(r"\\\g<0>", escape(" ".join(text.split()), quote=False))
-
-
 def html_page(report: Report, sections: Sequence[Section], pictures: Mapping[str, bytes]) -> str:
     """Write a run as a page; pictures are SVG, by name."""
     body = [
         "<h1>Comparison</h1>",
-        f"<p>{escape(origin_text(report.run))}<br>{escape(excluded_text(report.run))}.</p>",
-        f"<p>Best: {escape(best_text(report))}.</p>",
+        f"<p>{html_text(origin_text(report.run))}<br>{html_text(excluded_text(report.run))}.</p>",
+        f"<p>Best: {html_text(best_text(report))}.</p>",
         *(html_picture(name, drawn) for name, drawn in pictures.items()),
         *(line for section in sections for line in html_section(section)),
     ]
@@ -84,12 +75,12 @@ def html_page(report: Report, sections: Sequence[Section], pictures: Mapping[str
 def html_picture(name: str, drawn: bytes) -> str:
     """Put a picture into the page itself."""
     source = base64.b64encode(drawn).decode()
-    return f'<figure><img alt="{escape(name)}" src="data:image/svg+xml;base64,{source}"></figure>'
+    return f'<figure><img alt="{html_text(name)}" src="data:image/svg+xml;base64,{source}"></figure>'
 
 
 def html_section(section: Section) -> Iterator[str]:
     """Lay out a section; without rows there is no table."""
-    yield f"<h2>{escape(section.title)}</h2><p>{escape(section.lead)}</p>"
+    yield f"<h2>{html_text(section.title)}</h2><p>{html_text(section.lead)}</p>"
     if not section.rows:
         return
     yield "<div class=wide><table>"
@@ -98,11 +89,11 @@ def html_section(section: Section) -> Iterator[str]:
         yield html_row(row, words=section.words, cell="td", kind=" class=best" if at in section.best else "")
     yield "</table></div>"
     if section.notes:
-        yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in section.notes) + "</ul>"
+        yield "<ul>" + "".join(f"<li>{html_text(note)}</li>" for note in section.notes) + "</ul>"
 
 
 def html_row(texts: Sequence[str], *, words: int, cell: str, kind: str = "") -> str:
     cells = "".join(
-        f"<{cell}{'' if at < words else ' class=number'}>{escape(text)}</{cell}>" for at, text in enumerate(texts)
+        f"<{cell}{'' if at < words else ' class=number'}>{html_text(text)}</{cell}>" for at, text in enumerate(texts)
     )
     return f"<tr{kind}>{cells}</tr>"

@@ -10,7 +10,8 @@ import pytest
 
 from kbtools.comparison.column_store import Columns, read_columns, write_columns
 from kbtools.comparison.grid import Cell, file_name, split_names
-from kbtools.comparison.report.markup import Section, html_page, markdown_page, markdown_table
+from kbtools.comparison.lost_questions import example_lines
+from kbtools.comparison.report.markup import Section, html_page, html_section, markdown_page, markdown_table
 from kbtools.comparison.report.report_files import csv_text, figures_csv, report_json, significance_csv, write_tables
 from kbtools.comparison.report.sections import causes_section, figures_section, make_sections
 from kbtools.comparison.report.summary import Report, best_text, is_control, make_report, terminal_table
@@ -84,6 +85,29 @@ def test_no_tag_of_a_name_or_path_reaches_the_page(report: Report) -> None:
 
     assert "<" not in page
     assert page.count("&lt;script&gt;") > len(cells)
+
+
+def test_an_example_of_a_lost_question_is_no_markup_and_commands_no_terminal() -> None:
+    hostile = "<script>`x`|\x1b[31m\u202e\n# y"
+    pair = {"name": hostile, "subject": hostile, "relation": hostile}
+    winner = pair | {"mention": hostile, "confidence": 0.5}
+    record = {"question": hostile, "gold": pair, "found": winner, "tied": 1, "pool": 2}
+
+    page = "\n".join(example_lines(record))
+
+    shown = r"&lt;script&gt;\`x\`\|\\x1b\[31m\\u202e \# y"
+    assert page == (
+        f"- {shown}\n  - gold: {shown} ({shown}), {shown}\n"
+        f"  - found: {shown} ({shown}), {shown}, by {shown}; confidence 0.50, 2 candidates"
+    )
+
+
+def test_no_name_on_a_page_commands_a_terminal() -> None:
+    section = Section("title", "lead \x1b[31m", ["head"], [["a\u202eb"]], notes=["c\x07d"])
+
+    page = "\n".join([*markdown_table(section), *html_section(section)])
+
+    assert not set("\x1b\u202e\x07") & set(page)
 
 
 def test_texts_that_a_spreadsheet_would_compute_are_led_by_an_apostrophe() -> None:

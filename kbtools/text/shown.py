@@ -1,0 +1,28 @@
+"""Text that is safe where it is shown: it commands no terminal, breaks no line, and is no mark of a page."""
+
+import re
+from html import escape
+
+UNSHOWN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters, separators of lines
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi controls, which make a terminal show another order
+    "\ud800-\udfff]"  # lone surrogates: bytes of a path that are no UTF-8
+)
+
+MARKS = re.compile(r"[\\`*_\[\]|~#]")
+"""Characters that mean something to Markdown within a line; those of HTML are escaped before."""
+
+
+def visible(text: str) -> str:
+    r"""Write what a terminal would obey or cannot show as escapes: `\x1b`, `\u202e`, `\udcff`."""
+    return UNSHOWN.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
+
+
+def html_text(text: str) -> str:
+    """Write a text so that a page of HTML shows it as it is."""
+    return escape(visible(text))
+
+
+def markdown_text(text: str) -> str:
+    """Write a text so that Markdown shows it as it is, on one line: neither marks, nor tags, nor table cells."""
+    return MARKS.sub(r"\\\g<0>", escape(visible(" ".join(text.split())), quote=False))
