@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from kbtools.errors import MemoryExhausted
+from kbtools.errors import BadArgument, MemoryExhausted
 from kbtools.indexers.readers.batches import ALIAS, Kind
 from kbtools.storage import is_disk_full
 
@@ -91,15 +91,18 @@ class Staging:
 
     def __init__(self, folder: Path, *, threads: int, memory: str = MEMORY) -> None:
         self.memory = memory
-        self.connection = duckdb.connect(
-            str(folder / "staging.duckdb"),
-            config={
-                "memory_limit": memory,
-                "threads": threads,
-                "temp_directory": str(folder / "spill"),
-                "preserve_insertion_order": False,  # every query says its order, so that none need be kept
-            },
-        )
+        try:
+            self.connection = duckdb.connect(
+                str(folder / "staging.duckdb"),
+                config={
+                    "memory_limit": memory,
+                    "threads": threads,
+                    "temp_directory": str(folder / "spill"),
+                    "preserve_insertion_order": False,  # every query says its order, so that none need be kept
+                },
+            )
+        except duckdb.ParserException as error:
+            raise BadArgument(f"memory is an amount such as 2GB, found {memory!r}", name="memory") from error
         self.cursors: list[duckdb.DuckDBPyConnection] = []
         self.connection.execute(TABLES)
 

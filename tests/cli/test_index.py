@@ -542,6 +542,13 @@ def test_work_tables_that_do_not_fit_in_memory_name_the_option(sample_options: l
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_amount_of_memory_that_no_machine_has_is_one_sentence(sample_options: list[str], tmp_path: Path) -> None:
+    result = run("index", *sample_options, "--out", tmp_path / "s.kb", "--memory", "99999999999TB")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: memory is an amount such as 2GB, found '99999999999TB'\n"
+
+
 def test_an_amount_of_memory_without_a_unit_is_a_usage_error(sample_options: list[str], tmp_path: Path) -> None:
     assert run("index", *sample_options, "--out", tmp_path / "s.kb", "--memory", "5XB").exit_code == 2
 
