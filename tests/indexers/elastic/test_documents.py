@@ -149,3 +149,17 @@ def test_long_lists_of_relations_are_cut(sample_kb: EmbeddedKB) -> None:
 def test_the_mappings_are_part_of_the_package() -> None:
     folder = Path(mapping.__file__).parent / "mappings" / str(MAPPING_VERSION)
     assert sorted(file.stem for file in folder.glob("*.json")) == sorted([*ROLES, "vectors", "builds"])
+
+
+@pytest.mark.parametrize(("length", "field"), [(8_000, "id"), (8_001, "hashed_id")])
+def test_an_id_is_looked_up_as_it_is_up_to_the_longest(
+    make_kb: Callable[[str, World], Any], new_world: type[World], length: int, field: str
+) -> None:
+    long = "x" * length
+    kb = make_kb("embedded", new_world(facts=((long, "r", "z"),), names=((long, "X"),)))
+
+    (document,) = [one for one in sources(EntityReader(kb).documents(0, 2)) if one["id"] == long]
+
+    assert id_field(long)[0] == field
+    assert ("hashed_id" in document) == (field == "hashed_id")
+    assert id_field(long)[1] in (document["id"], *document.get("hashed_id", ()))
