@@ -22,6 +22,7 @@ from kbtools.indexers.readers.reading import Keep, Predicates, ReadOptions, Sour
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest_report import counts_report, skipped_report
 from kbtools.kb.table_heads import USUAL
+from kbtools.text.owner_variants import read_variants
 
 
 def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -93,6 +94,7 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
 @click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
 @click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
 @click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
+@click.option("--variants", type=FILE, help="Ways to write the same: two columns, such as Boulevard and Blvd.")
 @click.option("--redirects", multiple=True, type=FILE, help="Merged ids: tables of old and new.")
 @click.option(
     "--counts",
@@ -159,6 +161,7 @@ def command(
     names: tuple[Path, ...],
     types: tuple[Path, ...],
     relations: tuple[Path, ...],
+    variants: Path | None,
     redirects: tuple[Path, ...],
     counts: tuple[Path, ...],
     rdf: tuple[Path, ...],
@@ -235,6 +238,7 @@ def command(
         max_bad=max_bad,
         list_separator=list_separator or None,
         format=format,
+        variants=read_variants(variants) if variants else (),
         keep=keep,
         wide=Wide(
             subject=subject,

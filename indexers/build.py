@@ -33,6 +33,7 @@ from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, So
 from kbtools.read_ahead import read_ahead
 from kbtools.record_files import file_digest, write_record
 from kbtools.storage import built_folder, find_stranger, locked
+from kbtools.text.owner_variants import variant_table
 
 logger = logging.getLogger(__name__)
 
@@ -187,6 +188,7 @@ def option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, 
         "wide": asdict(options.wide) if any(source.format == WIDE for source in sources) else {},
         "keep": keep_record(options.keep),
         "closure": options.closure,
+        "variants": variant_table(options.variants),
         "formats": sorted({source.format for source in sources if source.format}),
     }
 

@@ -68,8 +68,10 @@ class ElasticKB(BackendDefaults):
     def expect(self, questions: Sequence[Question]) -> None:
         """Fetch what many questions ask for first, in one request."""
         # Only n-grams as long as some name has words.
-        lengths = self.manifest.lengths
-        forms = dict.fromkeys(ngram.form for question in questions for ngram in every_ngram(question, lengths=lengths))
+        lengths, table = self.manifest.lengths, self.manifest.variants
+        forms = dict.fromkeys(
+            ngram.form for question in questions for ngram in every_ngram(question, lengths=lengths, table=table)
+        )
         self.named.fetch(list(forms))
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:

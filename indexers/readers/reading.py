@@ -1,7 +1,7 @@
 """The reading of a source: its format is found, its rows are streamed, and what was left out is accounted for."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -111,6 +111,8 @@ class ReadOptions:
     keep: Keep = field(default_factory=Keep)
     wide: Wide = field(default_factory=Wide)
     closure: bool = False
+    variants: Sequence[tuple[str, str]] = ()
+    """Ways to write the same, by which questions are read."""
 
 
 class Reader(Protocol):

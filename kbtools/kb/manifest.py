@@ -5,6 +5,7 @@ from typing import Any
 
 from kbtools.errors import KBUnusable
 from kbtools.text.normaliser import NORMALISER_VERSION
+from kbtools.text.owner_variants import NO_VARIANTS, Table
 
 FORMAT_NAME = "kbtools-kb"
 FORMAT_VERSION = 3
@@ -54,6 +55,11 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
     built: str = ""
     normaliser: int = NORMALISER_VERSION
+
+    @property
+    def variants(self) -> Table:
+        """Give the owner's table of other ways to write words, empty where there is none."""
+        return self.options.get("variants") or NO_VARIANTS
 
     def to_record(self) -> dict[str, Any]:
         return asdict(self)

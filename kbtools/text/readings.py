@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS
 from kbtools.text.ngrams import Ngram, ngrams
+from kbtools.text.owner_variants import NO_VARIANTS, Table, owner_ngrams
 from kbtools.text.question import Question
 from kbtools.text.tokens import Token
 from kbtools.text.unspaced import inner_ngrams
@@ -16,11 +17,16 @@ MOST_WRITTEN = 8
 """Words of an n-gram that may be written otherwise: each adds some ten forms to look up."""
 
 
-def every_ngram(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
-    """List the n-grams of a question, those that may be written otherwise, and those inside words without spaces."""
+def every_ngram(question: Question, *, lengths: Iterable[int], table: Table = NO_VARIANTS) -> list[Ngram]:
+    """List the n-grams of a question, those that may be written otherwise, and those inside words without spaces.
+
+    The owner of a knowledge base may have a table of other ways to write words.
+    """
     wanted = frozenset(lengths)
     every = ngrams(question, lengths=wanted)
     every += variant_ngrams(question, wanted)
+    if table:
+        every += owner_ngrams(question, wanted, table)
     if not question.text.isascii():
         every += inner_ngrams(question, wanted)
     return every

@@ -1,0 +1,47 @@
+"""The owner's table of other ways to write words."""
+
+from pathlib import Path
+
+import pytest
+
+from kbtools.errors import InputError
+from kbtools.text.owner_variants import read_variants, variant_table
+from kbtools.text.question import Question
+from kbtools.text.readings import every_ngram
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("where is sunset bvd", "sunset boulevard"),
+        ("where is Sunset Boulevard", "sunset bvd"),
+        ("who owns the intl. business machines", "international business machines"),
+        ("who founded the big apple bank", "new york bank"),
+    ],
+)
+def test_words_of_the_table_are_read_either_way(text: str, form: str) -> None:
+    table = variant_table([("Boulevard", "Bvd"), ("Int'l", "International"), ("Intl", "International"),
+                           ("Big Apple", "New York")])  # fmt: skip
+
+    forms = {ngram.form for ngram in every_ngram(Question.read(text), lengths=range(1, 5), table=table)}
+
+    assert form in forms | {f"the {form}" for form in forms}
+
+
+def test_a_table_has_two_columns(tmp_path: Path) -> None:
+    (tmp_path / "v.tsv").write_text("Boulevard\tBvd\n\nIntl,International\n", encoding="utf-8")
+
+    assert read_variants(tmp_path / "v.tsv") == [("Boulevard", "Bvd"), ("Intl", "International")]
+
+
+@pytest.mark.parametrize("line", ["one", "a\tb\tc", "a\t", "\u200b\tb"])
+def test_a_line_of_another_kind_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "v.tsv").write_text(f"a\tb\n{line}\n", encoding="utf-8")
+
+    with pytest.raises(InputError, match=r"v\.tsv:2: found"):
+        read_variants(tmp_path / "v.tsv")
+
+
+def test_a_missing_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_variants(tmp_path / "none.tsv")
