@@ -17,7 +17,9 @@ from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.readers import parsing_processes
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.parsing_processes import parse_in_order
 from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
+from kbtools.indexers.readers.sources import BLOCK
 from kbtools.indexers.readers.wikidata_entities import EntityParser
 from kbtools.indexers.readers.wikidata_values import spell
 from kbtools.kb.ids import literal_text
@@ -310,6 +312,16 @@ def test_many_processes_read_what_one_does(
     whole = [row for batch in parsed.batches if batch.kind == "facts" for row in batch.table.to_pylist()]
     assert rows == whole
     assert reading.skips.lines == parsed.skips.lines
+
+
+def test_a_large_dump_is_parsed_by_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    monkeypatch.setattr(parsing_processes, "start", lambda parser, stack: started.append(parser))
+    block = Block(b"x" * (BLOCK - 1), 1)  # a block ends with a line, a little before it is full
+    with pytest.raises(AttributeError):
+        list(parse_in_order([block] * 5, EntityParser("d", ReadOptions())))
+    assert len(started) == 2
 
 
 def test_the_standard_library_reads_the_same(examples: Path, without: Callable[[str], None]) -> None:
