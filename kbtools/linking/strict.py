@@ -21,10 +21,9 @@ PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
 def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[Link]:
     """Link some n-grams, by default all of a question, to every name stored under their form."""
-    manifest = kb.manifest
-    candidates = (
-        every_ngram(question, lengths=manifest.lengths, table=manifest.variants) if among is None else list(among)
-    )
+    if among is None:
+        among = every_ngram(question, lengths=kb.manifest.lengths, table=kb.manifest.variants)
+    candidates = list(among)
     matches = kb.lookup([ngram.form for ngram in candidates])
     return [
         strict_link(question, ngram, match, weight=ALIAS if is_outranked(match, matches[ngram.form]) else 0.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
+from kbtools.kb.manifest import Manifest
 from kbtools.linking.links import Link
 from kbtools.pruning.focused import Focused, FocusedK, FocusedKB
 from kbtools.pruning.tagging import words_of
@@ -59,7 +60,9 @@ class Crowd:
     `unlike` are mentions that no name resembles.
     """
 
-    relations = ()
+    relations: tuple[str, ...] = ()
+    relation_names: tuple[str | None, ...] = ()
+    manifest = Manifest("", {}, (), (1, 2), {"forms": 9})
 
     def __init__(self, *bearers: list[int], unlike: Sequence[str] = ()) -> None:
         self.names = {f"name {place}": np.array(rows, dtype=np.uint32) for place, rows in enumerate(bearers)}
