@@ -44,6 +44,10 @@ YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 SPECIAL = frozenset(SHORT) | CONJUNCTIONS | UNITS.keys() | TENS.keys() | ORDINALS.keys() | {"hundred", "v"}
 
 
+PLAIN = frozenset("ast")
+"""Letters that most questions have as words, an article and endings behind an apostrophe: alone they are no initial."""
+
+
 @cache
 def roman_value(word: str) -> int:
     """Read a Roman numeral up to 39; 0 for any other word."""
@@ -56,6 +60,8 @@ def roman_value(word: str) -> int:
 
 def is_special(word: str) -> bool:
     """Tell whether some rule may rewrite a word."""
+    if word in PLAIN:
+        return False
     return word in SPECIAL or len(word) == 1 or not word.isalpha() or roman_value(word) > 0
 
 
