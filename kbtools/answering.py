@@ -289,7 +289,7 @@ class Answerer:
         """Prune: link a question, to subjects of a type alone if one is given, and open the links up."""
         links = order_links(prune(self.pruner(pruning), question))
         links = links if type_row is None else keep_type(self.kb, links, type_row)
-        return LinkedPool(links, gather_pool(self.kb, links, trust=self.trust.of(question, links)))
+        return LinkedPool(links, gather_pool(self.kb, links))
 
     def ranked(
         self,
@@ -321,7 +321,8 @@ class Answerer:
         begun = time.perf_counter()
         system, ranking = ranked.system, ranked.ranking
         weights = self.weights(pruning=system.pruning, scorer=system.scorer, subject=system.subject)
-        confidence = limits.confidence(ranking.confidence())
+        trust = 1.0 if limits.abstain is None else ranked.trust(self.trust)
+        confidence = limits.confidence(trust * ranking.winner_share())
         answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
         answers, total = ((), 0) if answered is False else ranked.answers(self.kb, limit=limits.answers)
         return Result(

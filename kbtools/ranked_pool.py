@@ -8,6 +8,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly, with_facts
+from kbtools.linking.trust import LinkTrust
 from kbtools.ranking.order import Ranking
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.system import System
@@ -33,6 +34,14 @@ class RankedPool:
             return None
         first = self.ranking.best[0]
         return int(self.pool.subject_of_pair[first]), int(self.pool.relation_of_pair[first])
+
+    def trust(self, trust: LinkTrust) -> float:
+        """Give the trust in the link of the first candidate, the mean of those that are tied; 0 without candidates."""
+        scores = self.ranking.scores
+        if not len(scores):
+            return 0.0
+        tied = self.pool.link_of_pair[scores == scores.max()]
+        return float(trust.of(self.question, [self.links[at] for at in tied.tolist()]).mean())
 
     def without_facts(self, kb: KnowledgeBase, *, limit: int | None) -> tuple[Bearer, ...]:
         """List the entities that a question without candidates names, and that are the subject of no fact."""

@@ -26,10 +26,12 @@ def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] 
     candidates = list(among)
     matches = kb.lookup([ngram.form for ngram in candidates])
     return [
-        strict_link(question, ngram, match, weight=ALIAS if is_outranked(match, matches[ngram.form]) else 0.0)
+        strict_link(
+            question, ngram, match, weight=ALIAS if match.is_alias and is_outranked(match, matches[ngram.form]) else 0.0
+        )
         for ngram in candidates
         for match in matches.get(ngram.form, ())
-        if {ngram.reading, match.form} != {Form.SHORTENED}  # each without an initial of its own
+        if not (ngram.reading is match.form is Form.SHORTENED)  # each without an initial of its own
     ]
 
 
@@ -44,14 +46,14 @@ def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
 
 
 def is_outranked(alias: NameMatch, matches: Sequence[NameMatch]) -> bool:
-    """Tell whether a match is of an alias that is the name of another entity."""
-    if not alias.is_alias:
+    """Tell whether the alias of a match is the name of another entity."""
+    if matches[0].is_alias or matches[0].form is not Form.NORMAL:  # names in their normal form come first
         return False
     # Sets of a few rows: np.isin takes ten times as long on them.
     named = {
         row for match in matches if match.form is Form.NORMAL and not match.is_alias for row in match.entities.tolist()
     }
-    return bool(named) and not named.issuperset(alias.entities.tolist())
+    return not named.issuperset(alias.entities.tolist())
 
 
 def strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: float) -> Link:
@@ -64,7 +66,9 @@ def strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: f
         rung = compare(question.text[start : end_of_symbols(question.text, end)], name)
     else:
         rung = match.form.rung
-    return Link(ngram, start, end, name, max(rung, ngram.reading.rung), match.entities, weight)
+    if ngram.reading is not Form.NORMAL:
+        rung = max(rung, ngram.reading.rung)
+    return Link(ngram, start, end, name, rung, match.entities, weight)
 
 
 def cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:

@@ -54,7 +54,8 @@ class NGramIdf:
         # Fuzzy links weigh as their mention does, spelt as in the nearest name; their own weights say how near each is.
         forms = [words_in(question, link.ngram) for link in strict] + [spelt(fuzzy[0]) for _ in fuzzy]
         self.learn({word for form in forms for word in form.split(" ")})
-        weights = [self.weigh(form) for form in forms]
+        weight_of = {form: self.weigh(form) for form in dict.fromkeys(forms)}
+        weights = [weight_of[form] for form in forms]
         best = sorted(set(weights), reverse=True)[:KEPT]
         return [
             link._replace(weight=TEMPERATURE * (weight - best[0]) + link.weight)

@@ -24,14 +24,10 @@ class Ranking:
     scores: NDArray[np.float64]
     best: list[int]
     tied: int
-    trust: float = 0.0
 
-    def confidence(self) -> float:
-        """Give the first candidate's share of the pool, as exp(score) normalised, times the trust in its link.
-
-        Of candidates that are tied it is the mean trust; without candidates confidence is 0.
-        """
-        return self.trust / float(np.exp(self.scores - self.scores.max()).sum()) if len(self.scores) else 0.0
+    def winner_share(self) -> float:
+        """Give the first candidate's share of the pool, as exp(score) normalised; 0 without candidates."""
+        return float(1 / np.exp(self.scores - self.scores.max()).sum()) if len(self.scores) else 0.0
 
 
 def rank(
@@ -51,9 +47,7 @@ def rank(
     u = score_subjects(pool, [question], subject) if subject else None
     parts = score_parts(pool, weights, v=v, u=u)
     scores = add_parts(parts)
-    tied = np.flatnonzero(scores == scores.max())
-    trust = float(pool.link_trust[pool.link_of_pair[tied]].mean())
-    return Ranking(parts, scores / MICRO, order(kb, pool, scores, top), len(tied), trust)
+    return Ranking(parts, scores / MICRO, order(kb, pool, scores, top), int(np.count_nonzero(scores == scores.max())))
 
 
 def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | None) -> list[int]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from kbtools.text.function_words import STOP_WORDS
 from kbtools.text.normaliser import normal_form
@@ -58,6 +58,7 @@ def roman_value(word: str) -> int:
     return 10 * len(match.group(1)) + ones
 
 
+@lru_cache(100_000)
 def is_special(word: str) -> bool:
     """Tell whether some rule may rewrite a word."""
     if word in PLAIN:
