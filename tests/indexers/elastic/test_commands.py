@@ -177,7 +177,10 @@ def test_an_old_version_comes_back_and_all_of_it_goes(
         (["index", "--elasticsearch"], "--elasticsearch needs --kb NAME"),
         (["index", "--kb", "x"], "--kb needs --elasticsearch"),
         (["index", "--facts", "f"], "give --out FOLDER, or --elasticsearch and --kb NAME"),
-        (["index", "--elasticsearch", "--kb", "x"], "give at least one --facts, --names, --rdf, --table or --wikidata file"),
+        (
+            ["index", "--elasticsearch", "--kb", "x"],
+            "give at least one --facts, --names, --rdf, --table or --wikidata file",
+        ),
         (["load", "--kb", "x"], "Missing argument 'FOLDER'"),
         (["load", "a"], "Missing option '--kb'"),
         (["load", "a", "--kb", "x", "--shard", "3/2"], "expected k/n such as 1/2"),
