@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from kbtools.bearers import find_entity
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import json_option, kb_option, models_option
@@ -25,7 +26,7 @@ def command(
     The vectors are those that kbtools index vectors put beside the knowledge base, or with --models those of kbtools
     train transe, one by one.
     """
-    from kbtools.scorers.neighbours import find_entity, indexed_nearest, nearest
+    from kbtools.scorers.neighbours import indexed_nearest, nearest
 
     kb = open_home(path, elasticsearch).kb
     row = find_entity(kb, entity)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kbtools.errors import UnknownEntity
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import canonical_id
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.fuzzy import link_fuzzily
 from kbtools.linking.links import Link
@@ -94,3 +96,16 @@ def rank_bearers(kb: KnowledgeBase, links: Sequence[Link], *, of_type: int | Non
 
 
 NOBODY = np.empty(0, dtype=np.uint32)
+
+
+def find_entity(kb: KnowledgeBase, spelling: str) -> int:
+    """Find an entity by its id, else by its name, of several bearers the one with the most facts."""
+    (row,) = kb.rows([canonical_id(spelling)])
+    if row is not None:
+        return row
+    form = normal_form(spelling)
+    matches = kb.lookup([form]).get(form, ())
+    if not matches:
+        raise UnknownEntity(f"no entity has the id or the name {spelling!r}", entity=spelling)
+    bearers = np.unique(np.concatenate([match.entities for match in matches]))
+    return int(bearers[np.argmax(kb.fact_counts(bearers))])

@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from kbtools.errors import UnknownEntity, VectorsMissing
+from kbtools.errors import VectorsMissing
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.ids import canonical_id
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.transe import load_vectors
-from kbtools.text.normaliser import normal_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +18,6 @@ class Near:
 
     entity: int
     cosine: float
-
-
-def find_entity(kb: KnowledgeBase, spelling: str) -> int:
-    """Find an entity by its id, else by its name, of several bearers the one with the most facts."""
-    (row,) = kb.rows([canonical_id(spelling)])
-    if row is not None:
-        return row
-    matches = kb.lookup([normal_form(spelling)]).get(normal_form(spelling), ())
-    if not matches:
-        raise UnknownEntity(f"no entity has the id or the name {spelling!r}", entity=spelling)
-    bearers = np.unique(np.concatenate([match.entities for match in matches]))
-    return int(bearers[np.argmax(kb.fact_counts(bearers))])
 
 
 def indexed_nearest(kb: KnowledgeBase, entity: int, *, top: int) -> list[Near]:

@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from kbtools.errors import UnknownEntity, VectorsMissing
+from kbtools.bearers import find_entity
+from kbtools.errors import VectorsMissing
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.ids import canonical_id
-from kbtools.text.normaliser import normal_form
 
 
 def nearest_entities(kb: KnowledgeBase, spelling: str, *, limit: int) -> dict[str, Any]:
@@ -30,16 +29,3 @@ def nearest_entities(kb: KnowledgeBase, spelling: str, *, limit: int) -> dict[st
             for entity_id, name, cosine in zip(kb.ids(rows), kb.names(rows), cosines.tolist(), strict=True)
         ],
     }
-
-
-def find_entity(kb: KnowledgeBase, spelling: str) -> int:
-    """Find an entity by its id, else by its name, of several bearers the one with the most facts."""
-    (row,) = kb.rows([canonical_id(spelling)])
-    if row is not None:
-        return row
-    form = normal_form(spelling)
-    matches = kb.lookup([form]).get(form, ())
-    if not matches:
-        raise UnknownEntity(f"no entity has the id or the name {spelling!r}", entity=spelling)
-    bearers = np.unique(np.concatenate([match.entities for match in matches]))
-    return int(bearers[np.argmax(kb.fact_counts(bearers))])

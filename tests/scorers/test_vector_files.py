@@ -14,7 +14,8 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.neighbours import find_entity, nearest
+from kbtools.bearers import find_entity
+from kbtools.scorers.neighbours import nearest
 from kbtools.scorers.pykeen import IDS as PYKEEN_IDS
 from kbtools.scorers.pykeen import MODEL, read_pykeen
 from kbtools.scorers.vector_files import read_array, take_over_vectors
