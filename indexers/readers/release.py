@@ -14,13 +14,16 @@ import pyarrow.compute as pc
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, SourceKind, flaw
 from kbtools.indexers.readers.column_batches import parse_cells
 from kbtools.indexers.readers.labels import Languages, keep_name
-from kbtools.indexers.readers.lines import BOM, Block, LineReader, read_lines
+from kbtools.indexers.readers.lines import BOM, Block, LineReader, count_byte, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips, shorten
 from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape
 from kbtools.kb.table_heads import is_header
 
-PREFIX = b"www.freebase.com/"
+PREFIX = "www.freebase.com/"
+LONGEST = (1 << 31) - 1
+"""Bytes of the longest text that Arrow's offsets allow; without an end `binary_slice` of Arrow 26 fails by chance."""
+
 DOTS = bytes.maketrans(b"/", b".")
 """Freebase's ids in links, `m/0abc`, are `m.0abc` everywhere else."""
 
@@ -57,7 +60,7 @@ class ReleaseReader:
             if batches is None:
                 yield from read_lines(block, self.line_reader(), self.skips).batches()
             else:
-                self.skips.lines += block.text.count(b"\n")
+                self.skips.lines += count_byte(block.text, "\n")
                 yield from batches
 
     def in_columns(self, block: Block) -> list[RecordBatch] | None:
@@ -74,8 +77,9 @@ class ReleaseReader:
 
 def parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
     """Read a block of tab-separated lines as string columns; nothing if it is not clean."""
-    lines = text.count(b"\n")
-    if text.count(b"\t") != lines * (columns - 1) or b"\0" in text or b"\r" in text or text.startswith(BOM):
+    if b"\0" in text or b"\r" in text or text.startswith(BOM):
+        return None
+    if count_byte(text, "\t") != count_byte(text, "\n") * (columns - 1):
         return None
     return parse_cells(text, [str(column) for column in range(columns)], delimiter="\t")
 
@@ -121,26 +125,31 @@ def divide(objects: str, separator: str | None) -> list[str]:
 
 def facts_in_columns(block: Block) -> RecordBatch | None:
     """Read a clean block of facts at once; nothing if a line of it needs a closer look."""
-    # Stands for: every field begins with the prefix, and the prefix stands nowhere else.
-    text = b"\n" + block.text
-    starts = (b"\t", b" ", b"\n")
-    fields = sum(text.count(start) for start in starts) - 1
-    if fields != text.count(PREFIX) or fields != sum(text.count(start + PREFIX) for start in starts):
+    table = parse_columns(block.text, columns=3)
+    if table is None:
         return None
-    # What `canonical_id` does to each id, done to the bytes of the block: no prefix, and dots for slashes.
-    text = text[1:].replace(PREFIX, b"").translate(DOTS)
-    if b" \n" in text or b"\t " in text or b" \t" in text or b"  " in text:
-        return None
-    table = parse_columns(text, columns=3)
-    if table is None or any(pc.any(pc.equal(column, "")).as_py() for column in table.columns):
-        return None
-    if any(pc.any(pc.match_substring(table.column(side), " ")).as_py() for side in (0, 1)):
-        return None
+    subjects, relations, objects = (column.combine_chunks() for column in table.columns)
     # For every line, for every object of it: one row, with the subject and the relation of the line.
-    lists = pc.split_pattern(table.column(2).combine_chunks(), " ")
-    parents = pc.list_parent_indices(lists)
-    columns = [table.column(0).take(parents), table.column(1).take(parents), pc.list_flatten(lists)]
+    lists = pc.split_pattern(objects, " ")
+    parents, objects = pc.list_parent_indices(lists), pc.list_flatten(lists)
+    # A space that divides no objects stands somewhere inside or around an id.
+    if count_byte(block.text, " ") != len(objects) - len(lists):
+        return None
+    subjects, relations, objects = (dotted(column) for column in (subjects, relations, objects))
+    if subjects is None or relations is None or objects is None:
+        return None
+    columns = [subjects.take(parents), relations.take(parents), objects]
     return RecordBatch("facts", pa.Table.from_arrays(columns, schema=SCHEMAS["facts"]), block.first_line)
+
+
+def dotted(column: pa.StringArray) -> pa.StringArray | None:
+    """Do what `canonical_id` does to the links of a column; nothing if one is no link of Freebase, or empty."""
+    if not pc.all(pc.starts_with(column, PREFIX)).as_py() or pc.min(pc.binary_length(column)).as_py() == len(PREFIX):
+        return None
+    # In bytes, since Arrow looks for the starts of letters otherwise: the prefix is ASCII.
+    ids = pc.binary_slice(column.view(pa.binary()), len(PREFIX), LONGEST)
+    _, offsets, letters = ids.buffers()
+    return pa.StringArray.from_buffers(len(ids), offsets, pa.py_buffer(letters.to_pybytes().translate(DOTS)))
 
 
 def statement_reader(language: str) -> LineReader:
@@ -176,8 +185,14 @@ def angled(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Take the ids out of `<fb:...>`; nothing if one of them is spelt otherwise, or empty."""
     if not pc.all(pc.and_(pc.starts_with(column, "<fb:"), pc.ends_with(column, ">"))).as_py():
         return None
-    ids = pc.utf8_slice_codeunits(column, 4, -1)
-    return None if pc.any(pc.equal(ids, "")).as_py() else ids
+    if pc.min(pc.binary_length(column)).as_py() <= len("<fb:>"):
+        return None
+    return sliced(column, len("<fb:"), -len(">"))
+
+
+def sliced(column: pa.ChunkedArray, start: int, stop: int) -> pa.ChunkedArray:
+    """Cut letters of ASCII off both ends: in bytes, since Arrow looks for the starts of letters otherwise."""
+    return pc.binary_slice(column.cast(pa.binary()), start, stop).cast(pa.string())
 
 
 def unescaped(column: pa.StringArray) -> pa.StringArray | None:
@@ -212,7 +227,7 @@ def statements_in_columns(block: Block, language: str) -> list[RecordBatch] | No
         if not pc.all(pc.and_(pc.starts_with(value, '"'), pc.ends_with(value, tag))).as_py():
             return None
         ranks = pc.if_else(pc.equal(predicates, "common.topic.alias"), ALIAS, 0).cast(pa.uint8())
-        text = unescaped(pc.utf8_slice_codeunits(value, 1, -len(tag)).combine_chunks())
+        text = unescaped(sliced(value, 1, -len(tag)).combine_chunks())
         if text is None or pc.any(pc.equal(pc.utf8_trim_whitespace(text), "")).as_py():
             return None
         return [

@@ -187,11 +187,21 @@ def test_facts_in_columns_are_the_facts_in_lines(lines: str) -> None:
         fact_line() + "\r",
         fact_line() + " ",
         "\ufeff" + fact_line(),
-        fact_line("\ufeffm/01"),
     ],
 )
 def test_an_unclean_line_of_facts_is_left_to_the_line_reader(line: str) -> None:
     assert facts_in_columns(Block(f"{line}\n{fact_line()}\n".encode(), 1)) is None
+
+
+def test_a_byte_order_mark_inside_an_id_is_read_alike() -> None:
+    block = Block((fact_line("\ufeffm/01") + "\n").encode(), 1)
+    rows, _ = by_lines(block, fact_reader())
+
+    assert (
+        rows_of([facts_in_columns(block)])
+        == rows_of(rows.batches())
+        == [("facts", "\ufeffm.01", "film.film.genre", "m.02")]
+    )
 
 
 def test_clean_facts_are_read_in_columns() -> None:
