@@ -4,17 +4,21 @@ import ctypes
 import hashlib
 import mmap
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 from kbtools.indexers.checksums import cannot_open
 
 SMALL = 256 * 1024
 """Bytes up to which a file is read: of 16 files of a knowledge base of millions of entities, 12 are larger."""
+
+AT_ONCE = 250_000
+"""Values that are made at once where a column repeats itself."""
 
 DONTNEED = 4
 """MADV_DONTNEED of Linux."""
@@ -42,6 +46,37 @@ class ColumnWriter:
         return self.digest.hexdigest()
 
 
+class StartsWriter:
+    """A writer of where the run of each row starts among values that are sorted by row, and of where the last ends."""
+
+    def __init__(self, column: ColumnWriter) -> None:
+        self.column = column
+        self.values = 0
+        self.rows = 0
+        """Rows that have a value."""
+
+    def write(self, rows: NDArray[np.uint32]) -> None:
+        """Take the row of each of the values that come next, ascending over all calls."""
+        if not len(rows):
+            return
+        first, end = int(rows[0]), int(rows[-1]) + 1
+        self.rows += int(np.count_nonzero(rows[1:] != rows[:-1])) + (first >= self.column.count)
+        # Rows before the first of these have none, or no more.
+        self.fill(first)
+        self.column.write(self.values + np.searchsorted(rows, np.arange(self.column.count, end, dtype=rows.dtype)))
+        self.values += len(rows)
+
+    def fill(self, end: int) -> None:
+        """Let the rows before `end` that are not written yet start here."""
+        while (missing := min(end - self.column.count, AT_ONCE)) > 0:
+            self.column.write(np.full(missing, self.values))
+
+    def close(self, rows: int) -> str:
+        """Finish a column of so many rows; give its hash."""
+        self.fill(rows + 1)
+        return self.column.close()
+
+
 class StringWriter:
     """A writer of strings by row: their UTF-8 one after the other, and where each starts."""
 
@@ -51,10 +86,13 @@ class StringWriter:
         # One more start than strings: the end of the last is where another would start.
         self.starts.write(np.zeros(1))
 
-    def write(self, strings: Iterable[str]) -> None:
-        encoded = [string.encode() for string in strings]
-        ends = np.cumsum([len(data) for data in encoded], dtype=np.uint64) + np.uint64(self.bytes.count)
-        self.bytes.write(np.frombuffer(b"".join(encoded), dtype=np.uint8))
+    def write(self, strings: pa.StringArray) -> None:
+        _, offsets, letters = strings.buffers()
+        if not len(strings):
+            return
+        edges = np.frombuffer(offsets, dtype=np.int32)[strings.offset : strings.offset + len(strings) + 1]
+        ends = edges[1:].astype(np.uint64) + np.uint64(self.bytes.count) - np.uint64(edges[0])
+        self.bytes.write(np.frombuffer(letters or b"", dtype=np.uint8)[edges[0] : edges[-1]])
         self.starts.write(ends)
 
     def close(self) -> str:

@@ -134,24 +134,20 @@ class EditKeys:
     """
 
     def __init__(self) -> None:
-        self.forms: list[str] = []
-        self.rows: list[int] = []
         self.buckets: list[list[Hashes]] = [[] for _ in range(BUCKETS)]
         self.signatures: list[tuple[NDArray[np.uint32], Hashes]] = []
 
-    def add(self, form: str, row: int) -> None:
-        """Take a normal form with the row of a name that has it; shorter and longer ones are not found by edits."""
-        if SHORTEST <= len(form) <= LONGEST_NAME:
-            self.forms.append(form)
-            self.rows.append(row)
-            if len(self.forms) == AT_ONCE:
-                self.hash()
+    def add(self, forms: Sequence[str], rows: NDArray[np.uint32]) -> None:
+        """Take normal forms, each with the row of a name; shorter and longer ones are not found by edits."""
+        lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
+        places = np.flatnonzero((lengths >= SHORTEST) & (lengths <= LONGEST_NAME))
+        for first in range(0, len(places), AT_ONCE):
+            piece = places[first : first + AT_ONCE]
+            self.hash([forms[place] for place in piece.tolist()], rows[piece])
 
-    def hash(self) -> None:
-        """Hash the names taken since the last time: key and row in one number, which sorts by key."""
-        if not self.forms:
-            return
-        letters, rows = letters_of(self.forms), np.array(self.rows, dtype=np.uint32)
+    def hash(self, forms: Sequence[str], rows: NDArray[np.uint32]) -> None:
+        """Hash names of a length that is indexed: key and row in one number, which sorts by key."""
+        letters = letters_of(forms)
         sums, first = running_sums(letters), letters.lengths // PARTS
         starts = np.stack([np.zeros_like(first), first, first + (letters.lengths - first) // 2, letters.lengths])
         parts = []
@@ -166,11 +162,9 @@ class EditKeys:
         for bucket, run in zip(self.buckets, np.split(keyed, edges), strict=True):
             bucket.append(run.copy())
         self.signatures.append((rows, signatures_of(letters)))
-        self.forms, self.rows = [], []
 
     def runs(self) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
         """Yield keys, ascending, and the rows of their names, a bucket at a time; each is gone once it is given."""
-        self.hash()
         for place, bucket in enumerate(self.buckets):
             keyed = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *bucket]))
             self.buckets[place] = []

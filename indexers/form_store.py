@@ -1,6 +1,6 @@
 """The exact index: an LMDB file from normal forms to the names and entities behind them, and from words to counts.
 
-A value is a run of 32-bit numbers, one group per spelling: `kind << 28 | n`, the row of the name, n entities.
+A value is one group per spelling, as `kbtools.indexers.form_groups` lays them out.
 """
 
 import errno
@@ -19,18 +19,16 @@ from weakref import WeakValueDictionary
 import lmdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.checksums import INDEX_AGAIN, cannot_open
 from kbtools.indexers.column_files import StringTable
-from kbtools.kb.contract import NameMatch, match_kind
-from kbtools.text.rungs import Form
+from kbtools.indexers.form_groups import ENTITIES, KIND_SHIFT, NORMAL, FormGroups
+from kbtools.kb.contract import NameMatch
 
 LONGEST_KEY, KEPT = 480, 400
 """LMDB keys hold 511 bytes: of a longer form the key keeps 400 and a hash."""
-
-KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
-"""The kind of a group in the upper four bits of its header, and the number of its entities in the others."""
 
 MAP_SIZE = 1 << 26
 """Bytes of address space that writing begins with: the map is doubled when it is full, since `ulimit -v` counts it."""
@@ -64,20 +62,22 @@ class FormWriter:
         self.lengths: set[int] = set()
         self.forms = 0
 
-    def write_forms(self, groups: Iterable[tuple[str, bytes]]) -> None:
+    def write_forms(self, groups: Iterable[FormGroups]) -> None:
         """Append values by ascending form; those with hashed keys go in out of order."""
         database = self.tables[b"forms"]
         hashed: list[tuple[bytes, bytes]] = []
 
         def keyed() -> Iterator[tuple[bytes, bytes]]:
-            for form, value in groups:
-                self.forms += 1
-                self.lengths.add(form.count(" ") + 1)
-                key = form_key(form)
-                if len(key) > LONGEST_KEY or b"\0" in key:
-                    hashed.append((key, value))
-                else:
-                    yield key, value
+            for group in groups:
+                self.forms += len(group.values)
+                self.lengths.update((pc.unique(pc.count_substring(group.forms, " ")).to_numpy() + 1).tolist())
+                keys = group.forms.cast(pa.binary())
+                long = pc.or_(pc.greater(pc.binary_length(keys), LONGEST_KEY), pc.match_substring(keys, b"\0"))
+                pairs = list(zip(keys.to_pylist(), group.values, strict=True))
+                for place in reversed(pc.indices_nonzero(long).to_pylist()):
+                    key, value = pairs.pop(place)
+                    hashed.append((form_key(key.decode()), value))
+                yield from pairs
 
         self.append(database, keyed())
         self.put(database, hashed, append=False)
@@ -135,30 +135,6 @@ class FormWriter:
         with self.failing():
             self.environment.sync(True)
         self.environment.close()
-
-
-def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, bytes]]:
-    """Turn rows sorted by form, kind, text and entity into one value per form."""
-    current: str | None = None
-    value: list[int] = []
-    last: tuple[int, str] | None = None
-    header = 0
-    for batch in batches:
-        columns = (batch.column(column).to_pylist() for column in range(5))
-        for form, kind, text, entity, alias in zip(*columns, strict=True):
-            if form != current:
-                if current is not None:
-                    yield current, np.array(value, dtype="<u4").tobytes()
-                current, value, last = form, [], None
-            # Rows come sorted, so that a group ends where another kind or spelling begins.
-            if last != (kind, text):
-                last = (kind, text)
-                header = len(value)
-                value += (kind << KIND_SHIFT, alias)
-            value[header] += 1
-            value.append(entity)
-    if current is not None:
-        yield current, np.array(value, dtype="<u4").tobytes()
 
 
 _opening = Lock()
@@ -243,7 +219,7 @@ class FormStore:
 
 def is_normal(value: bytes | memoryview) -> bool:
     """Tell whether a value's first group is of names in their normal form."""
-    return int.from_bytes(value[:4], "little") >> KIND_SHIFT <= match_kind(Form.NORMAL, is_alias=True)
+    return int.from_bytes(value[:4], "little") >> KIND_SHIFT <= NORMAL
 
 
 def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:

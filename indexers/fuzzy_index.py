@@ -4,13 +4,15 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import mkdtemp
 
+import numpy as np
 import tantivy
+from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.checksums import cannot_open
@@ -57,15 +59,17 @@ class FuzzyWriter:
         self.index.register_tokenizer(TRIGRAMS, trigrams)
         self.writer = self.index.writer(WRITER_BYTES, threads)
 
-    def add(self, form: str, alias: int) -> None:
-        if len(form) <= LONGEST_NAME:
-            document = tantivy.Document()
-            document.add_text("trigrams", form)
-            document.add_unsigned("alias", alias)
-            try:
-                self.writer.add_document(document)
-            except ValueError as error:
-                raise self.reason(error) from error
+    def add(self, forms: Sequence[str], aliases: NDArray[np.uint32]) -> None:
+        """Take normal forms, each with the row of a name that has it; longer ones than LONGEST_NAME are left out."""
+        try:
+            for form, alias in zip(forms, aliases.tolist(), strict=True):
+                if len(form) <= LONGEST_NAME:
+                    document = tantivy.Document()
+                    document.add_text("trigrams", form)
+                    document.add_unsigned("alias", alias)
+                    self.writer.add_document(document)
+        except ValueError as error:
+            raise self.reason(error) from error
 
     def reason(self, error: ValueError) -> OSError:
         """Say why tantivy stopped writing: where a thread of it did, it does not tell that the disk is full."""

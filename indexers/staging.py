@@ -148,10 +148,10 @@ class Staging:
         """Free a work table that is no longer needed."""
         self.connection.execute(f"DROP TABLE {table}")
 
-    def ids(self, table: str) -> Iterator[list[str]]:
+    def ids(self, table: str) -> Iterator[pa.StringArray]:
         """Yield the ids of an interned table in the order of their rows."""
         for batch in self.stream(f"SELECT id FROM {table} ORDER BY row"):
-            yield batch.column(0).to_pylist()
+            yield batch.column(0)
 
     def stream(self, query: str) -> Iterator[pa.RecordBatch]:
         """Yield the result of a query in batches."""

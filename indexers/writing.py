@@ -6,17 +6,16 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from kbtools.indexers import staging
-from kbtools.indexers.column_files import ColumnWriter, StringWriter
+from kbtools.indexers.column_files import ColumnWriter, StartsWriter, StringWriter
 from kbtools.indexers.edit_index import EditKeys
-from kbtools.indexers.form_store import FormWriter, group_forms, is_normal
+from kbtools.indexers.form_groups import FormGroups, group_forms
+from kbtools.indexers.form_rows import form_rows
+from kbtools.indexers.form_store import FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY
 from kbtools.indexers.staging import Staging
-from kbtools.kb.contract import match_kind
-from kbtools.text.name_forms import name_forms
 
 HEX = 64
 """Hexadecimal digits of a SHA-256."""
@@ -58,14 +57,14 @@ class Writer:
         """Write the name of each relation, empty for one that has none."""
         names = self.strings("relation.name")
         for batch in self.tables.stream(staging.RELATION_NAMES):
-            names.write(batch.column(0).to_pylist())
+            names.write(batch.column(0))
         self.of_content(names.bytes.count)["relation.name"] = names.close()
 
     def write_redirects(self) -> None:
         """Write the ids that were merged into another, in order, with the row of the entity that each stands for."""
         ids, rows = self.strings("redirect.old"), self.column("redirect.row")
         for batch in self.tables.stream(staging.REDIRECTS):
-            ids.write(batch.column(0).to_pylist())
+            ids.write(batch.column(0))
             rows.write(batch.column(1).to_numpy())
         hashes = self.of_content(rows.count)
         hashes["redirect.old"], hashes["redirect.row"] = ids.close(), rows.close()
@@ -95,17 +94,14 @@ class Writer:
         self.files.callback(writer.close)
         return writer
 
-    def write_starts(self, name: str, counts: np.ndarray) -> str:
-        """Write where the run of each row starts, from the lengths of the runs; give its hash."""
-        writer = self.column(name)
-        writer.write(np.concatenate([[0], np.cumsum(counts)]))
-        return writer.close()
+    def starts(self, name: str) -> StartsWriter:
+        return StartsWriter(self.column(name))
 
     def write_facts(self, entities: int) -> tuple[int, int]:
         """Write pairs and objects; give the numbers of facts and of pairs."""
         relations, firsts, objects = (self.column(f"fact.{name}") for name in ("relation", "first_object", "object"))
-        pairs_of = np.zeros(entities, dtype=np.int64)
-        is_object = np.zeros(entities, dtype=bool)
+        pairs_of = self.starts("fact.first")
+        in_facts = np.zeros(entities, dtype=bool)
         last = (-1, -1)
         for batch in self.tables.stream(staging.FACTS):
             subject, relation, target = (batch.column(column).to_numpy() for column in range(3))
@@ -116,61 +112,60 @@ class Writer:
             relations.write(relation[new])
             firsts.write(np.flatnonzero(new) + objects.count)
             objects.write(target)
-            # For every pair: pairs_of[subject] += 1.
-            pairs_of += np.bincount(subject[new], minlength=entities)
-            is_object[target] = True
+            pairs_of.write(subject[new])
+            in_facts[subject] = in_facts[target] = True
             last = (int(subject[-1]), int(relation[-1]))
         # One more than pairs: where the objects of the last one end.
         firsts.write(np.array([objects.count]))
         for name, writer in (("relation", relations), ("first_object", firsts), ("object", objects)):
             self.hashes[f"fact.{name}"] = writer.close()
-        self.hashes["fact.first"] = self.write_starts("fact.first", pairs_of)
-        self.statistics["subjects"] = int(np.count_nonzero(pairs_of))
-        self.statistics["objects"] = int(np.count_nonzero(is_object))
-        self.statistics["entities_without_facts"] = int(np.count_nonzero((pairs_of == 0) & ~is_object))
-        self.statistics["subjects_of_no_fact"] = int(np.count_nonzero(pairs_of == 0))
+        self.hashes["fact.first"] = pairs_of.close(entities)
+        self.statistics["subjects"] = pairs_of.rows
+        self.statistics["entities_without_facts"] = entities - int(np.count_nonzero(in_facts))
+        self.statistics["subjects_of_no_fact"] = entities - pairs_of.rows
         return objects.count, relations.count
 
     def write_incoming(self, entities: int) -> None:
         """Write the facts once more, by object: the relation and the subject of each, ascending."""
         relations, subjects = self.column("incoming.relation"), self.column("incoming.subject")
-        facts_of = np.zeros(entities, dtype=np.int64)
+        facts_of = self.starts("incoming.first")
         for batch in self.tables.stream(staging.INCOMING):
-            facts_of += np.bincount(batch.column(0).to_numpy(), minlength=entities)
+            facts_of.write(batch.column(0).to_numpy())
             relations.write(batch.column(1).to_numpy())
             subjects.write(batch.column(2).to_numpy())
         self.derived["incoming.relation"], self.derived["incoming.subject"] = relations.close(), subjects.close()
-        self.derived["incoming.first"] = self.write_starts("incoming.first", facts_of)
+        self.derived["incoming.first"] = facts_of.close(entities)
+        self.statistics["objects"] = facts_of.rows
 
     def write_names(self, entities: int) -> int:
         """Write the names of every entity, names before aliases, and put their forms into the work tables."""
         texts = self.strings("alias.text")
         is_alias = self.column("alias.is_alias")
-        names_of = np.zeros(entities, dtype=np.int64)
+        names_of = self.starts("alias.first")
         row = 0
         for batch in self.tables.stream(staging.NAMES):
-            entity, alias, text = batch.column(0), batch.column(1), batch.column(2).to_pylist()
+            entity, alias, text = batch.columns
             texts.write(text)
             is_alias.write(alias.to_numpy(zero_copy_only=False))
-            names_of += np.bincount(entity.to_numpy(), minlength=entities)
-            self.tables.add("forms", form_rows(text, alias.to_pylist(), entity, first=row))
+            names_of.write(entity.to_numpy())
+            self.tables.add("forms", form_rows(text, alias, entity, first=row))
             row += len(text)
         self.hashes["alias.text"] = texts.close()
         self.hashes["alias.is_alias"] = is_alias.close()
-        self.hashes["alias.first"] = self.write_starts("alias.first", names_of)
-        self.statistics["entities_without_names"] = int(np.count_nonzero(names_of == 0))
+        self.hashes["alias.first"] = names_of.close(entities)
+        self.statistics["entities_without_names"] = entities - names_of.rows
         return row
 
     def write_types(self, entities: int) -> int:
         """Write the types of every entity."""
         types = self.column("type.type")
-        types_of = np.zeros(entities, dtype=np.int64)
+        types_of = self.starts("type.first")
         for batch in self.tables.stream(staging.TYPES):
             types.write(batch.column(1).to_numpy())
-            types_of += np.bincount(batch.column(0).to_numpy(), minlength=entities)
+            types_of.write(batch.column(0).to_numpy())
         self.hashes["type.type"] = types.close()
-        self.hashes["type.first"] = self.write_starts("type.first", types_of)
-        self.statistics["entities_without_types"] = int(np.count_nonzero(types_of == 0))
+        self.hashes["type.first"] = types_of.close(entities)
+        self.statistics["entities_without_types"] = entities - types_of.rows
         return types.count
 
     def write_forms(self, names: int, *, threads: int) -> tuple[set[int], int]:
@@ -182,13 +177,12 @@ class Writer:
         fuzzy = self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
         edits = EditKeys()
 
-        def groups() -> Iterator[tuple[str, bytes]]:
-            for form, value in group_forms(self.tables.stream(staging.FORMS)):
-                if is_normal(value):
-                    alias = int.from_bytes(value[4:8], "little")
-                    fuzzy.add(form, alias)
-                    edits.add(form, alias)
-                yield form, value
+        def groups() -> Iterator[FormGroups]:
+            for group in group_forms(self.tables.stream(staging.FORMS)):
+                forms, aliases = group.normal()
+                fuzzy.add(forms, aliases)
+                edits.add(forms, aliases)
+                yield group
 
         # One pass over the sorted forms fills all three indexes.
         exact.write_forms(groups())
@@ -206,23 +200,3 @@ class Writer:
             rows.write(owners)
         signature.write(edits.signature(names))
         self.derived |= {"edit.key": keys.close(), "edit.row": rows.close(), "edit.signature": signature.close()}
-
-
-def form_rows(texts: list[str], aliases: list[bool], entities: pa.Array, *, first: int) -> pa.Table:
-    """List the forms of names and aliases whose rows begin at `first`."""
-    forms, kinds, positions = [], [], []
-    for position, (text, is_alias) in enumerate(zip(texts, aliases, strict=True)):
-        for form, rewriting in name_forms(text).items():
-            forms.append(form)
-            kinds.append(match_kind(rewriting, is_alias=is_alias))
-            positions.append(position)
-    at = pa.array(positions, pa.int64())
-    return pa.table(
-        {
-            "form": pa.array(forms, pa.string()),
-            "kind": pa.array(kinds, pa.uint8()),
-            "text": pa.array(texts, pa.string()).take(at),
-            "entity": entities.take(at),
-            "alias": pa.array(np.array(positions, dtype=np.uint32) + np.uint32(first)),
-        }
-    )

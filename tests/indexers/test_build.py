@@ -6,12 +6,13 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from kbtools.answering import open_kb
@@ -20,6 +21,7 @@ from kbtools.indexers.build import BuildProgress, Built, build
 from kbtools.indexers.checksums import VERIFIED
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import write_vectors
+from kbtools.indexers.form_groups import FormGroups
 from kbtools.indexers.form_store import FormStore, FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.readers.batches import Kind
@@ -28,6 +30,8 @@ from kbtools.kb.vector_index import EntityVectors
 from kbtools.storage import locked
 
 KINDS: tuple[Kind, ...] = ("facts", "names", "types")
+
+ROWS = np.arange(60_000, dtype=np.uint32)
 
 Make = Callable[..., Built]
 
@@ -65,6 +69,13 @@ def out(tmp_path: Path) -> Path:
 def at(phase: str, act: Callable[[], None]) -> BuildProgress:
     """Watch a build, and act at the end of one of its phases."""
     return BuildProgress(phase=lambda done: act() if done.name == phase else None)
+
+
+def form_groups(pairs: Iterable[tuple[str, bytes]]) -> FormGroups:
+    """Make the groups of forms with values that nothing is read from."""
+    forms, values = zip(*pairs, strict=True)
+    count = len(forms)
+    return FormGroups(pa.array(forms), list(values), np.zeros(count, dtype=np.uint8), ROWS[:count])
 
 
 def fail(error: BaseException) -> None:
@@ -271,7 +282,7 @@ def test_a_small_disk_keeps_the_old_one(small_disk: Path, sources: list[Source])
 def test_a_disk_that_fills_up_under_the_exact_index_is_said_to_be_full(small_disk: Path) -> None:
     def write() -> None:
         with FormWriter(small_disk / "forms.lmdb") as writer:
-            writer.write_forms((f"{number:06}", bytes(100)) for number in range(10_000))
+            writer.write_forms([form_groups((f"{number:06}", bytes(100)) for number in range(10_000))])
 
     with pytest.raises(OSError) as caught:
         write()
@@ -281,8 +292,7 @@ def test_a_disk_that_fills_up_under_the_exact_index_is_said_to_be_full(small_dis
 def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_disk: Path) -> None:
     def write() -> None:
         with FuzzyWriter(small_disk / "fuzzy", threads=1) as writer:
-            for number in range(50_000):
-                writer.add(f"{number:06} {number * 7919 % 50_021}", number)
+            writer.add([f"{number:06} {number * 7919 % 50_021}" for number in range(50_000)], ROWS[:50_000])
             writer.close()
 
     with pytest.raises(OSError, match="No space left"):
@@ -292,7 +302,7 @@ def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_dis
 def test_long_forms_and_many_spellings_are_stored_apart(tmp_path: Path) -> None:
     forms = [f"{'word ' * 120}{number}" for number in range(3)]
     with FormWriter(tmp_path / "forms.lmdb") as writer:
-        writer.write_forms((form, b"\1\0\0\0" * 3) for form in sorted(["a", *forms, "z"]))
+        writer.write_forms([form_groups((form, b"\1\0\0\0" * 3) for form in sorted(["a", *forms, "z"]))])
         writer.write_words([])
         writer.close()
 
@@ -394,7 +404,7 @@ def test_a_flipped_byte_is_built_again(make: Make, sources: list[Source], out: P
 def test_a_map_that_is_full_grows(tmp_path: Path) -> None:
     value = bytes(1_000_000)
     with FormWriter(tmp_path / "forms.lmdb") as writer:
-        writer.write_forms((f"{number:03}", value) for number in range(100))
+        writer.write_forms([form_groups((f"{number:03}", value) for number in range(100))])
         writer.write_words([])
         writer.close()
 
@@ -405,8 +415,7 @@ def test_a_map_that_is_full_grows(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_for_a_thread_of_tantivy_is_said_to_be_full(small_disk: Path) -> None:
     def write() -> None:
         with FuzzyWriter(small_disk / "fuzzy", threads=1) as writer:
-            for number in range(60_000):
-                writer.add(f"{number:06} {number * 7919 % 50_021} abc", number)
+            writer.add([f"{number:06} {number * 7919 % 50_021} abc" for number in range(60_000)], ROWS[:60_000])
             writer.close()
 
     with pytest.raises(OSError, match="No space left"):

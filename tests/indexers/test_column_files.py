@@ -6,12 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.errors import KBUnusable
-from kbtools.indexers.column_files import ColumnWriter, StringTable, StringWriter, read_column, release_pages
+from kbtools.indexers.column_files import (
+    ColumnWriter,
+    StartsWriter,
+    StringTable,
+    StringWriter,
+    read_column,
+    release_pages,
+)
 from kbtools.indexers.embedded import EmbeddedKB
 
 AWKWARD = ["", "a", "Łódź", "", "\N{GRINNING FACE}", "line\nbreak", "x" * 10_000, "\0"]
@@ -24,7 +32,7 @@ def table(tmp_path: Path) -> Callable[..., StringTable]:
     def write(*batches: list[str]) -> StringTable:
         writer = StringWriter(tmp_path / "t")
         for batch in batches:
-            writer.write(batch)
+            writer.write(pa.array(batch, pa.string()))
         writer.close()
         return StringTable(tmp_path / "t")
 
@@ -86,21 +94,46 @@ def test_a_table_without_strings_is_empty(table: Callable[..., StringTable]) -> 
 
 def test_batches_do_not_change_the_digest(tmp_path: Path) -> None:
     one, two = StringWriter(tmp_path / "one"), StringWriter(tmp_path / "two")
-    one.write(["a", "bc"])
-    two.write(["a"])
+    one.write(pa.array(["a", "bc"], pa.string()))
+    two.write(pa.array(["a"], pa.string()))
 
-    two.write(["bc"])
+    two.write(pa.array(["bc"], pa.string()))
 
     assert one.close() == two.close()
 
 
 def test_the_borders_of_strings_change_the_digest(tmp_path: Path) -> None:
     one, two = StringWriter(tmp_path / "one"), StringWriter(tmp_path / "two")
-    one.write(["a", "bc"])
+    one.write(pa.array(["a", "bc"], pa.string()))
 
-    two.write(["ab", "c"])
+    two.write(pa.array(["ab", "c"], pa.string()))
 
     assert one.close() != two.close()
+
+
+def test_a_slice_of_strings_is_written_alone(tmp_path: Path) -> None:
+    writer = StringWriter(tmp_path / "t")
+    writer.write(pa.array(["a", "bc", "d", "é"]).slice(1, 2))
+    writer.write(pa.array(["a", "é", "f"]).slice(1))
+    writer.close()
+
+    assert list(StringTable(tmp_path / "t")) == ["bc", "d", "é", "f"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 30)), st.lists(st.integers(0, 40)), st.integers(31, 40))
+def test_starts_of_runs_are_running_sums(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[int], cuts: list[int], entities: int
+) -> None:
+    path = tmp_path_factory.mktemp("starts") / "t"
+    writer = StartsWriter(ColumnWriter(path, np.uint64))
+    for batch in np.split(np.array(sorted(rows), dtype=np.uint32), sorted(cut for cut in cuts if cut <= len(rows))):
+        writer.write(batch)
+    writer.close(entities)
+
+    counts = np.bincount(np.array(rows, dtype=np.int64), minlength=entities)
+    assert read_column(path, np.uint64).tolist() == [0, *np.cumsum(counts).tolist()]
+    assert writer.rows == len(set(rows))
 
 
 @settings(max_examples=50)
@@ -111,7 +144,7 @@ def test_find_agrees_with_a_plain_search(
     ordered = sorted(strings, key=str.encode)
     path = tmp_path_factory.mktemp("find") / "t"
     writer = StringWriter(path)
-    writer.write(ordered)
+    writer.write(pa.array(ordered, pa.string()))
     writer.close()
 
     table = StringTable(path)

@@ -17,8 +17,7 @@ LETTERS = "abc é東"
 
 def make(names: list[str]) -> EditIndex:
     keys = EditKeys()
-    for row, name in enumerate(names):
-        keys.add(name, row)
+    keys.add(names, np.arange(len(names), dtype=np.uint32))
     found, rows = zip(*keys.runs(), strict=True)
     return EditIndex(np.concatenate(found), np.concatenate(rows), keys.signature(len(names)))
 
