@@ -1,11 +1,15 @@
 """The server on FBSQ, both layers: what HTTP adds to the library, questions a second, and batches of names.
 
 python benchmarks/serving.py [--kb build/fbsq.kb] [--requests 4000] [--soak 0]      (about two minutes on two cores)
+
+CPU is that of the server's processes: on a machine that does something else as well, it says what waiting hides.
 """
 
 import argparse
 import asyncio
 import json
+import os
+import random
 import re
 import signal
 import subprocess
@@ -18,11 +22,13 @@ from urllib.parse import quote
 
 import numpy as np
 from fbsq import questions, sources
+from slips import slip
 
 import kbtools
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.questions import read_annotated
+from kbtools.serve.responses import record_bytes
 
 CLIENTS = 8
 NAMES = 10
@@ -33,56 +39,85 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
     parser.add_argument("--requests", type=int, default=4_000)
-    parser.add_argument("--soak", type=int, default=0, help="requests over which memory is watched, 200000 for an hour")
+    parser.add_argument("--soak", type=int, default=0, help="requests over which memory is watched, beside the rest")
     arguments = parser.parse_args()
     build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
     texts = [question.text for question in read_annotated(questions("test"))][: arguments.requests]
-    line = "GET /api/query?scorer=lexical&question={} HTTP/1.1\r\nHost: a\r\n\r\n"
+    line = "GET /api/query?scorer=lexical&question={} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     asked = [line.format(quote(text)).encode() for text in texts]
 
     with kbtools.open(arguments.kb) as answerer:
         for text in texts[:200]:
             answerer.query(text, scorer="lexical")
         alone = [seconds_alone(answerer, text) for text in texts]
-        batches = list(name_batches(answerer, texts))
+        names = subject_names(answerer, texts)
+    misspelt = list(filter(None, (slip(name, random.Random(place)) for place, name in enumerate(names))))
     report("the library alone", alone)
 
     with served(arguments.kb, workers=1) as (port, pid):
         asyncio.run(ask(port, asked[:200], clients=1))
-        over_http = asyncio.run(ask(port, asked, clients=1))
-        report("one client, one worker", over_http)
+        over_http = measure("one client, one worker", port, pid, asked, clients=1)
         print(f"added by HTTP, p50: {1000 * float(np.median(np.array(over_http) - np.array(alone))):.2f} ms")
-        report(f"reconciliation of {NAMES} names", asyncio.run(ask(port, batches, clients=1)))
+        measure(f"reconciliation of {NAMES} names", port, pid, name_batches(names), clients=1)
+        measure(f"reconciliation of {NAMES} misspelt names", port, pid, name_batches(misspelt), clients=1)
         if arguments.soak:
-            before = resident(pid)
-            for _ in range(arguments.soak // len(asked)):
-                asyncio.run(ask(port, asked, clients=CLIENTS))
-            print(f"memory before and after {arguments.soak:,} requests: {before:.0f} MB, {resident(pid):.0f} MB")
+            soak(port, pid, asked, arguments.soak)
 
-    with served(arguments.kb, workers=2) as (port, _):
+    with served(arguments.kb, workers=2) as (port, pid):
         asyncio.run(ask(port, asked[:400], clients=CLIENTS))
-        begun = time.perf_counter()
-        seconds = asyncio.run(ask(port, asked, clients=CLIENTS))
-        report(f"{CLIENTS} clients, 2 workers", seconds)
-        print(f"questions a second: {len(asked) / (time.perf_counter() - begun):.0f}")
+        measure(f"{CLIENTS} clients, 2 workers", port, pid, asked, clients=CLIENTS)
 
 
 def seconds_alone(answerer: kbtools.Answerer, text: str) -> float:
     """Time a question and its JSON, as the server gives it."""
     begun = time.perf_counter()
-    json.dumps(answerer.query(text, scorer="lexical").to_json())
+    record_bytes(answerer.query(text, scorer="lexical"))
     return time.perf_counter() - begun
 
 
-def name_batches(answerer: kbtools.Answerer, texts: Sequence[str]) -> Iterator[bytes]:
-    """Write batches of the names that the first candidates of questions bear."""
+def subject_names(answerer: kbtools.Answerer, texts: Sequence[str]) -> list[str]:
+    """List the names that the first candidates of questions bear."""
     results = answerer.query_many(texts[:2_000], scorer="lexical", top=1)
-    names = [result.candidates[0].matched_name for result in results if result.candidates]
+    return [result.candidates[0].matched_name for result in results if result.candidates]
+
+
+def name_batches(names: Sequence[str]) -> list[bytes]:
+    """Write requests for the candidates of names."""
+    requests = []
     for first in range(0, len(names) - NAMES, NAMES):
         batch = {str(key): {"query": name} for key, name in enumerate(names[first : first + NAMES])}
         body = b"queries=" + quote(json.dumps(batch)).encode()
-        head = f"POST /reconcile HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
-        yield head.encode() + body
+        head = f"POST /reconcile HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+        requests.append(head.encode() + body)
+    return requests
+
+
+def measure(what: str, port: int, pid: int, requests: Sequence[bytes], *, clients: int) -> list[float]:
+    """Send requests and report on them; give the seconds of each."""
+    begun, cpu = time.perf_counter(), cpu_seconds(pid)
+    seconds = asyncio.run(ask(port, requests, clients=clients))
+    cpu, wall = cpu_seconds(pid) - cpu, time.perf_counter() - begun
+    report(what, seconds)
+    print(f"  {len(requests) / wall:.0f} requests a second, CPU {1000 * cpu / len(requests):.2f} ms each")
+    return seconds
+
+
+def soak(port: int, pid: int, requests: Sequence[bytes], count: int) -> None:
+    """Send requests many times over, and print the memory of the server as it goes."""
+    for sent in range(0, count, len(requests)):
+        print(f"memory after {sent:,} requests: {resident(pid):.1f} MB", flush=True)
+        asyncio.run(ask(port, requests[: count - sent], clients=CLIENTS))
+    print(f"memory after {count:,} requests: {resident(pid):.1f} MB")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Read the CPU seconds of a process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ticks = 0
+    for process in (str(pid), *children):
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

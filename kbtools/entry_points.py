@@ -41,6 +41,7 @@ EXTRAS = {
     "starlette": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",
+    "msgspec": "serve",
 }
 """Modules that only some plugins need, and the extra of kbtools that brings each."""
 

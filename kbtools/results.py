@@ -7,6 +7,9 @@ from typing import Any, NoReturn
 JSON_VERSION = 2
 """Rises when a field of docs/json.md goes, or means something else; new fields leave it."""
 
+UNLESS_ASKED = frozenset({"confidence", "answered"})
+"""Fields of a result that JSON leaves out where the question was asked without a threshold."""
+
 
 class FrozenDict(dict[str, float]):
     """Numbers by name that cannot be changed, so that a record which holds them has a hash; JSON writes an object."""
@@ -102,5 +105,5 @@ class Result:
         """Give the record as JSON types; confidence is left out where it was not asked for."""
         record = {"json_version": JSON_VERSION, **asdict(self)}
         if self.confidence is None:
-            del record["confidence"], record["answered"]
+            return {name: value for name, value in record.items() if name not in UNLESS_ASKED}
         return record

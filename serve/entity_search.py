@@ -31,7 +31,8 @@ def find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMat
     by_id = matches_by_id(answerer, [query.text.strip()])
     if by_id:
         return by_id
-    limit = max(query.limit, RERANKED)
+    # Two at least: a name that two entities bear is no match.
+    limit = max(query.limit, RERANKED if query.types or query.properties else 2)
     matches: dict[str, EntityMatch] = {}
     for type_id in query.types:
         try:

@@ -54,9 +54,6 @@ WITHOUT_RECORD: dict[str, dict[str, Any]] = {
 }
 """What the API gives that is no record of the library."""
 
-OPTIONAL = {"confidence", "answered"}
-"""Keys of a result that are there where the question was asked with a threshold."""
-
 
 def describe(server: str) -> dict[str, Any]:
     """Write the description; `server` is the path that the API stands under."""
@@ -142,7 +139,7 @@ def add_schema(record: Any, schemas: dict[str, dict[str, Any]]) -> None:
     if record is results.Result:
         properties = {"json_version": {"type": "integer"}} | properties
     described["properties"] = properties
-    described["required"] = [name for name in properties if name not in OPTIONAL]
+    described["required"] = [name for name in properties if name not in results.UNLESS_ASKED]
 
 
 def value_schema(hint: Any, schemas: dict[str, dict[str, Any]]) -> dict[str, Any]:

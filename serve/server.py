@@ -12,7 +12,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
-from kbtools.serve.app import create_app, log_requests
+from kbtools.serve.app import create_app, prepare_process
 from kbtools.serve.live_kb import open_live_kb
 from kbtools.serve.settings import ServeSettings, kb_names
 
@@ -47,7 +47,7 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
     Raises OSError where the address cannot be had, and as `open_kb` does, before anything is announced.
     """
     raise_open_files()
-    log_requests()
+    prepare_process()
     with ExitStack() as stack:
         listener = stack.enter_context(listen(host, port))
         if workers > 1:
@@ -85,9 +85,12 @@ def listen(host: str, port: int) -> socket.socket:
     """Take an address; raise OSError that names it where that cannot be."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
     except OSError as error:
         raise OSError(f"{bracketed(host)}:{port}: {error.strerror or error}; choose another with --port") from error
+    # Connections inherit it: the head and the body of an answer are two packets, of which one would wait 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def bracketed(host: str) -> str:

@@ -169,7 +169,7 @@ def test_an_error_in_the_midst_of_a_stream_is_its_last_line(sample_path: Path, m
     workers = Workers()
     run, calls = workers.run, iter([True, True, False])
 
-    async def run_twice(job: object) -> object:
+    async def run_twice(job: object, *, characters: int = 0) -> object:
         return await run(job) if next(calls) else await Workers(waiting=0).run(job)  # type: ignore[arg-type]
 
     monkeypatch.setattr(workers, "run", run_twice)

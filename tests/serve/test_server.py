@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kbtools.cli.main import main
+from kbtools.serve.server import listen
 from tests.serve.conftest import KBTOOLS, RunningServer, announced, serving
 
 QUESTION = "/api/query?question=who+wrote+it&top=1"
@@ -161,6 +162,13 @@ def test_a_prefix_reaches_the_page(sample_path: Path, tmp_path: Path) -> None:
     with serving(tmp_path / "log", "--kb", str(sample_path), "--root-path", "/kb") as running:
         assert running.url.endswith("/kb/")
         assert fetch(running.url + "api/info")["root"] == "/kb"
+
+
+def test_a_connection_sends_each_packet_at_once() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_port_that_is_taken_is_one_sentence(server: RunningServer, sample_path: Path) -> None:
