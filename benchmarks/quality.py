@@ -16,20 +16,21 @@ import torch
 from fbsq import questions, sources
 from measured import Measured, object_accuracy, pair_accuracy
 
+import kbtools
 from kbtools.errors import KBToolsError
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
 from kbtools.ranking.system import keep_system
-from kbtools.ranking.weights import ranking_key
+from kbtools.ranking.weights import default_weights, ranking_key
 from kbtools.scorers.measures import first_share, relation_marks
 from kbtools.scorers.profiles import PLANS, profile_settings
 from kbtools.scorers.splits import Splits, label_questions
 from kbtools.scorers.training import train, train_profile
 from kbtools.scorers.training_settings import change_settings
 from kbtools.text.question import Question
-from kbtools.tuning import tune_weights
+from kbtools.tuning import score_gold, tune_weights
 
 HINGE, PAPER = "hinge", "paper"
 """Folders, inside that of the models, of the BiGRU trained with the hinge, and of the models of the profile `paper`."""
@@ -42,6 +43,7 @@ TAGGERS = ("crf", "bigru-crf", "bigru-crf+")
 RELATIONS = ("embed-avg", "ltg-cnn+", "bigru")
 PRUNING = (("focused", "bigru-crf"), ("focused", "bigru-crf+"), ("focused-k", "bigru-crf+"))
 END_TO_END = (("n-gram", "bigru-crf+"), ("n-gram+", "bigru-crf+"), ("focused", "bigru-crf"), ("focused", "bigru-crf+"))
+ZERO_SHOT = ("lexical", "encoder")
 TIMED = (
     (TAGGER, "bigru-crf+"),
     (RELATION, "bigru"),
@@ -107,12 +109,21 @@ def profile_rows(at: Measured, profile: str) -> Iterator[Row]:
     yield f"n-gram-idf {scorer} {plan.ranked_by} (baseline)", 100 * without
 
 
+def zero_shot_rows(at: Measured) -> Iterator[Row]:
+    # Without the folder of models, which may hold a trained `encoder`.
+    answerer = kbtools.open(at.path)
+    for scorer in ZERO_SHOT:
+        scores = score_gold(answerer, at.gold, pruning="n-gram-idf", scorer=scorer)
+        yield f"n-gram-idf {scorer}, nothing trained", 100 * float(scores.expected(default_weights(None)).mean())
+
+
 def training_rows(at: Measured) -> Iterator[Row]:
     for part, name in TIMED:
         yield f"training CPU seconds {name}", read_model(model_folder(at.models, part, name)).stamp.figures["seconds"]
 
 
 PARTS: dict[str, Callable[[Measured], Iterator[Row]]] = {
+    "zero-shot": zero_shot_rows,
     "training": training_rows,
     "tagger": tagger_rows,
     "relation": relation_rows,

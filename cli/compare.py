@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from kbtools.answering import SCORER, TAGGER
+from kbtools.answering import TAGGER
 from kbtools.cli.display import echo, overwrite
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, json_option, kb_option, models_option
@@ -16,6 +16,7 @@ from kbtools.comparison.report.report_files import write_tables
 from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.stages import StageProgress
 from kbtools.pruning import UNGUIDED
+from kbtools.ranking.models import LEXICAL
 
 
 def shown(quiet: bool) -> StageProgress:
@@ -58,7 +59,7 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 )
 @click.option(
     "--scorer",
-    default=SCORER,
+    default=LEXICAL,
     show_default=True,
     callback=names,
     help="Relation scorers: plugins, or module:Class; a&b is the average of two.",

@@ -42,7 +42,7 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
 @click.option(
     "--scorer",
     help="The relation scorer: a plugin, or module:Class; several, with commas between, are averaged.  "
-    "[default: as trained, else lexical]",
+    "[default: as trained, else KBTOOLS_SCORER, else encoder with the extra minilm, lexical without]",
 )
 @click.option(
     "--subject",

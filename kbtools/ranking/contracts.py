@@ -60,6 +60,21 @@ class Trained(Protocol):
         ...
 
 
+@runtime_checkable
+class ZeroShot(Protocol):
+    """A plugin that answers where `kbtools train` has made no model of it too, from what others have trained."""
+
+    @classmethod
+    def zero_shot(cls, relations: Sequence[str], *, device: str = "cpu") -> RelationScorer:
+        """Make a scorer from what the relations are called, by row."""
+        ...
+
+    @classmethod
+    def origin(cls) -> str:
+        """Tell what it starts from; another text means other scores."""
+        ...
+
+
 class Averaged:
     """Several relation scorers as one: the mean of their log-probabilities over all relations."""
 

@@ -1,18 +1,19 @@
 """Folders of trained models, and the scorers and taggers that a query names made from them."""
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kbtools.entry_points import SCORERS, SUBJECT_SCORERS, TAGGERS, construct, load_class, load_plugin
+from kbtools.entry_points import SCORERS, SUBJECT_SCORERS, TAGGERS, construct, is_installed, load_class, load_plugin
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
 from kbtools.pruning.pruners import EmbedQuestions
 from kbtools.pruning.tagging import Tagger
-from kbtools.ranking.contracts import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer
+from kbtools.ranking.contracts import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer, ZeroShot
 from kbtools.ranking.model_store import RECORD, check_plugin
 
 RELATION, SUBJECT, TAGGER, ENTITIES = "relation", "subject", "tagger", "entities"
@@ -20,6 +21,18 @@ RELATION, SUBJECT, TAGGER, ENTITIES = "relation", "subject", "tagger", "entities
 
 GROUPS = {RELATION: SCORERS, SUBJECT: SUBJECT_SCORERS, TAGGER: TAGGERS}
 """The entry points that offer the models of a part; vectors of entities are built in."""
+
+
+LEXICAL, ENCODER = "lexical", "encoder"
+"""The relation scorers that answer before any training; the second, the better by far, needs the extra `minilm`."""
+
+VARIABLE = "KBTOOLS_SCORER"
+"""The environment variable that names the relation scorer where none is named and nothing is trained."""
+
+
+def default_scorer() -> str:
+    """Name the relation scorer where none is named and nothing is trained."""
+    return os.environ.get(VARIABLE) or (ENCODER if is_installed("minilm") else LEXICAL)
 
 
 def model_folder(models: Path, part: str, name: str) -> Path:
@@ -112,6 +125,11 @@ def make_embedder(kb: KnowledgeBase, *, models: Path | None = None, device: str 
     return scorer.embed_questions
 
 
+def is_model(models: Path | None, part: str, name: str, plugin: object) -> bool:
+    """Tell whether a folder of models holds one of a plugin."""
+    return models is not None and plugin_folder(models, part, name, plugin).exists()
+
+
 def make_plugin(
     part: str,
     name: str,
@@ -119,10 +137,15 @@ def make_plugin(
     *,
     models: Path | None,
     device: str,
-    untrained: object,
+    untrained: Any,
 ) -> Any:
-    """Make what a plugin offers: from its folder if it is trained, else from what an untrained one takes."""
+    """Make what a plugin offers: from its folder if it is trained, else from what an untrained one takes.
+
+    One that answers before any training too is made from its folder where there is one.
+    """
     plugin = load_class(GROUPS[part], name)
+    if isinstance(plugin, ZeroShot) and not is_model(models, part, name, plugin):
+        return construct(name, lambda: plugin.zero_shot(untrained, device=device))
     if not isinstance(plugin, Trained):
         return construct(name, lambda: plugin(untrained))
     if models is None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kbtools.entry_points import SCORERS, construct, load_class
-from kbtools.ranking.contracts import as_scores
-from kbtools.suites.checking import Claim, check_claims, close, is_trainable, maker, rebuilt
+from kbtools.ranking.contracts import Trained, ZeroShot, as_scores
+from kbtools.suites.checking import Claim, check_claims, close, maker, rebuilt
 from kbtools.suites.world import LONG, marked_questions, world
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -17,14 +17,19 @@ from kbtools.text.question import MarkedQuestion, Question
 def check_relation_scorer(name: str) -> Iterator[str]:
     """Check a relation scorer, and yield each claim that holds."""
     plugin = load_class(SCORERS, name)
-    make = maker(SCORERS, name, untrained=world().relations)
-    yield from check_claims(name, claims(name, make))
-    if is_trainable(plugin):
-        yield from check_claims(name, claims_of_networks(make))
-    else:
-        yield from check_claims(
-            name, [("the order of relations changes no score", lambda: ignores_order(name, plugin))]
-        )
+    if isinstance(plugin, ZeroShot):
+        yield from check_untrained(name, plugin.zero_shot)
+    elif not isinstance(plugin, Trained):
+        yield from check_untrained(name, plugin)
+    if isinstance(plugin, Trained):
+        make = maker(SCORERS, name, untrained=world().relations)
+        yield from check_claims(name, [*claims(name, make), *claims_of_networks(make)])
+
+
+def check_untrained(name: str, plugin: Callable[[Sequence[str]], Any]) -> Iterator[str]:
+    """Check a scorer that is made with the relations alone."""
+    yield from check_claims(name, claims(name, lambda: construct(name, lambda: plugin(world().relations))))
+    yield from check_claims(name, [("the order of relations changes no score", lambda: ignores_order(name, plugin))])
 
 
 def claims(name: str, make: Callable[[], Any]) -> list[Claim]:
@@ -53,7 +58,7 @@ def claims(name: str, make: Callable[[], Any]) -> list[Claim]:
     ]
 
 
-def ignores_order(name: str, plugin: Any) -> bool:
+def ignores_order(name: str, plugin: Callable[[Sequence[str]], Any]) -> bool:
     relations, questions = world().relations, marked_questions()
     scores = construct(name, lambda: plugin(relations)).score(questions)
     others = construct(name, lambda: plugin(relations[::-1])).score(questions)

@@ -36,7 +36,7 @@ from kbtools.suites.checking import group_of
 from kbtools.suites.pruner_suite import EvenTagger
 from kbtools.text.question import MarkedQuestion, Question
 
-NEEDING = {"torch": "kbtools[cpu]", "pycrfsuite": "kbtools[crf]"}
+NEEDING = {"torch": "kbtools[cpu]", "pycrfsuite": "kbtools[crf]", "tokenizers": "kbtools[minilm]"}
 
 
 def skip_if_lacking(name: str) -> None:
@@ -51,8 +51,12 @@ def skip_if_lacking(name: str) -> None:
     ("group", "name"),
     [(group, name) for group in KINDS if group != BACKENDS for name in list_plugins(group)],
 )
-def test_every_plugin_that_is_built_in_keeps_its_contract(group: str, name: str) -> None:
+def test_every_plugin_that_is_built_in_keeps_its_contract(
+    group: str, name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     skip_if_lacking(name)
+    if name == "encoder":
+        monkeypatch.setenv("KBTOOLS_ENCODER", str(request.getfixturevalue("small_encoder")))
 
     assert len(list(check_plugin(name, kind=KINDS[group]))) >= 7
 

@@ -1,0 +1,49 @@
+"""Vectors of texts, kept on disk by the encoder that made them: those of the relations of FBSQ take five seconds."""
+
+import hashlib
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kbtools.errors import KBUnusable
+from kbtools.record_files import read_record, write_record
+from kbtools.scorers.pretrained import Pretrained
+
+logger = logging.getLogger(__name__)
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-vectors", 1
+
+VARIABLE = "KBTOOLS_CACHE"
+"""The environment variable that names another folder than the system's own for what can be computed again."""
+
+
+def encode_once(pretrained: Pretrained, texts: Sequence[str]) -> Tensor:
+    """Encode texts, or read their vectors where the same encoder has encoded the same before: (texts, dim)."""
+    encoder = pretrained.encoder
+    key = hashlib.sha256("\n".join([pretrained.digest, *texts]).encode()).hexdigest()
+    path = cache_folder() / "vectors" / f"{key}.msgpack"
+    try:
+        packed = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="it is made anew")["vectors"]
+        vectors = torch.from_numpy(np.frombuffer(packed, dtype="<f4").reshape(len(texts), encoder.dim).copy())
+        return vectors.to(encoder.device)
+    except (KBUnusable, KeyError, ValueError):  # not there, damaged, or of another version
+        made = encoder.encode(texts)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        record = {"vectors": made.cpu().numpy().astype("<f4").tobytes()}
+        write_record(path, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+    except OSError as error:  # a disk that is full or read-only costs seconds the next time, and nothing else
+        logger.info("%s: vectors of relations are not kept (%s)", path, error.strerror)
+    return made
+
+
+def cache_folder() -> Path:
+    """Say where to keep what can be computed again: KBTOOLS_CACHE, else the place of caches of the user."""
+    if folder := os.environ.get(VARIABLE):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "kbtools"

