@@ -238,7 +238,7 @@ def throughput_figures(cluster: Cluster, name: str, questions: list[str]) -> Non
         def work(share: list[str]) -> None:
             answerer = Answerer(ElasticKB(name, Cluster(cluster.connection)))
             for text in share:
-                answerer.query(text)
+                answerer.query(text, scorer="lexical")
 
         workers = [threading.Thread(target=work, args=(share,)) for share in shares]
         begun = time.perf_counter()
@@ -248,10 +248,13 @@ def throughput_figures(cluster: Cluster, name: str, questions: list[str]) -> Non
             worker.join()
         say(f"questions a second, {threads} threads", f"{len(questions) / (time.perf_counter() - begun):,.0f}")
     answerer = Answerer(ElasticKB(name, Cluster(cluster.connection)))
-    seconds = timed(lambda: list(answerer.query_many(questions)))
+    seconds = timed(lambda: list(answerer.query_many(questions, scorer="lexical")))
     say("questions a second, 64 together", f"{len(questions) / seconds:,.0f}")
     answerer = Answerer(ElasticKB(name, Cluster(cluster.connection)))
-    say("one question, answers included", spread([timed(lambda text=text: answerer.query(text)) for text in questions]))  # type: ignore[misc]
+    say(
+        "one question, answers included",
+        spread([timed(lambda text=text: answerer.query(text, scorer="lexical")) for text in questions]),
+    )  # type: ignore[misc]
 
 
 def vector_figures(kb: ElasticKB, count: int, dim: int) -> None:

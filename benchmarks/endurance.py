@@ -118,7 +118,7 @@ def many_questions(kb: Path, number: int, rng: random.Random, *, until: float) -
     answerer, questions = open_kb(kb), varied(sample_questions(), rng)
     begun, asked, answered, early = time.monotonic(), 0, 0, 0.0
     while asked < number and time.monotonic() < until:
-        for result in answerer.query_many([next(questions) for _ in range(1_000)], pruning="n-gram+"):
+        for result in answerer.query_many([next(questions) for _ in range(1_000)], pruning="n-gram+", scorer="lexical"):
             answered += bool(result.candidates)
         asked += 1_000
         early = resident() if asked == WARM else early
@@ -133,7 +133,19 @@ def junk_lines(kb: Path, work: Path, number: int, rng: random.Random, *, until: 
     """Put lines of junk on the standard input of a query until the time is over, and count what comes back."""
     begun, lines = time.monotonic(), 0
     with (work / "answers").open("w+b") as answers:
-        command = [KBTOOLS, "query", "--kb", str(kb), "--pruning", "n-gram+", "--json", "--no-timing", "-"]
+        command = [
+            KBTOOLS,
+            "query",
+            "--kb",
+            str(kb),
+            "--pruning",
+            "n-gram+",
+            "--scorer",
+            "lexical",
+            "--json",
+            "--no-timing",
+            "-",
+        ]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE)
         assert process.stdin
         while lines < number and time.monotonic() < until:
@@ -172,7 +184,9 @@ def command_lines(kb: Path, number: int, rng: random.Random) -> Counter[str]:
         noise = rng.randbytes(rng.randrange(1, 40)).replace(b"\0", b"")
         characters = "".join(chr(rng.choice([rng.randrange(1, 0xD800), rng.randrange(1, 128)])) for _ in range(20))
         arguments = [os.fsdecode(noise), characters, rng.choice(words), rng.choice(words), "who wrote it"]
-        lines.append((str(at), ["query", "--kb", str(kb), *rng.sample(arguments, rng.randrange(1, 5))]))
+        lines.append(
+            (str(at), ["query", "--kb", str(kb), "--scorer", "lexical", *rng.sample(arguments, rng.randrange(1, 5))])
+        )
     lines = [line for line in lines if "-" not in line[1] and "--debug" not in line[1]]
     outcomes: Counter[str] = Counter()
     for code, printed in run_all(lines).values():
@@ -189,7 +203,19 @@ def agreement(kb: Path, threads: int) -> str:
         by_threads = list(pool.map(lambda _: records(answerer, questions), range(threads)))
     by_forks = [forked(answerer, questions) for _ in range(threads)]
     by_forks = [read_all(descriptor) for descriptor in by_forks]
-    command = [KBTOOLS, "query", "--kb", str(kb), "--pruning", "n-gram+", "--json", "--no-timing", "-"]
+    command = [
+        KBTOOLS,
+        "query",
+        "--kb",
+        str(kb),
+        "--pruning",
+        "n-gram+",
+        "--scorer",
+        "lexical",
+        "--json",
+        "--no-timing",
+        "-",
+    ]
     started = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
         for _ in range(threads)
@@ -204,7 +230,7 @@ def agreement(kb: Path, threads: int) -> str:
 
 def records(answerer: Answerer, questions: list[str]) -> list[str]:
     """Answer questions, written as `kbtools query --json --no-timing` writes them."""
-    results = answerer.query_many(questions, pruning="n-gram+")
+    results = answerer.query_many(questions, pruning="n-gram+", scorer="lexical")
     return [json.dumps(result.to_json() | {"milliseconds": None}, ensure_ascii=False) for result in results]
 
 

@@ -148,7 +148,10 @@ def commands(kb: Path, questions: Path) -> list[tuple[str, list[str]]]:
     return [
         ("check", ["check", str(kb)]),
         ("info", ["info", str(kb)]),
-        ("query", ["query", "--kb", str(kb), "--questions", str(questions), "--json", "--no-timing"]),
+        (
+            "query",
+            ["query", "--kb", str(kb), "--scorer", "lexical", "--questions", str(questions), "--json", "--no-timing"],
+        ),
         ("similar", ["similar", "--kb", str(kb), "e7"]),
     ]
 

@@ -56,9 +56,11 @@ def main() -> None:
           f"{'accuracy':>10}{'p50 ms':>9}{'p99 ms':>9}")  # fmt: skip
     for name in UNGUIDED:
         figures = pruning_figures(answerer, gold, pruning=name)
-        results = [answerer.query(one.text, pruning=name) for one in gold]
+        results = [answerer.query(one.text, pruning=name, scorer="lexical") for one in gold]
         times = [result.milliseconds or 0.0 for result in results]
-        accuracy = expected_accuracy([answerer.query(one.text, pruning=name, top=None) for one in gold], gold)
+        accuracy = expected_accuracy(
+            [answerer.query(one.text, pruning=name, scorer="lexical", top=None) for one in gold], gold
+        )
         print(f"{name:<12}{figures.recalled / figures.named:>9.2%}{figures.recalled / figures.questions:>9.2%}"
               f"{figures.mean_pool:>9.1f}{figures.median_pool:>9.0f}{figures.p95_pool:>9.0f}{accuracy:>10.2%}"
               f"{np.percentile(times, 50):>9.2f}{np.percentile(times, 99):>9.2f}")  # fmt: skip

@@ -54,8 +54,8 @@ def main() -> None:
     answerer = kbtools.open(asked.out)
     for pruning in UNGUIDED:
         for text in texts:  # the first round reads pages from the disk
-            answerer.query(text, pruning=pruning)
-        results = [answerer.query(text, pruning=pruning) for text in texts]
+            answerer.query(text, pruning=pruning, scorer="lexical")
+        results = [answerer.query(text, pruning=pruning, scorer="lexical") for text in texts]
         times = [result.milliseconds or 0.0 for result in results]
         print(f"{pruning}: {len(texts):,} questions, p50 {np.percentile(times, 50):.2f} ms, "
               f"p99 {np.percentile(times, 99):.2f} ms")  # fmt: skip

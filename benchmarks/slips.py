@@ -81,7 +81,7 @@ def share(answerer: Answerer, texts: Sequence[str], gold: Sequence[AnnotatedQues
     pooled = named = 0
     times = []
     for text, question in zip(texts, gold, strict=True):
-        result = answerer.query(text, pruning=pruning, top=None)
+        result = answerer.query(text, pruning=pruning, scorer="lexical", top=None)
         times.append(result.milliseconds or 0.0)
         pooled += any(candidate.subject == question.subject for candidate in result.candidates)
         (row,) = answerer.kb.rows([question.subject])
