@@ -277,6 +277,8 @@ def write_knowledge(
             require(counts, f"none of {counted:,} counts is of an entity with a fact or a name", sources)
             watch.done("counts", f"{counts:,} counts of names")
         watch.done("types", f"{types:,} types of entities")
+        # The writer of the fuzzy index takes memory of its own.
+        tables.halve_memory()
         lengths, forms = writer.write_forms(names, threads=max(1, threads - 1))
         watch.done("forms", f"{forms:,} forms of names, exact and fuzzy")
         statistics = writer.statistics | {
@@ -328,9 +330,10 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
     make = CountsReading if source.kind == "counts" else WideReading if source.format == WIDE else Reading
     reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
     rows: Counter[str] = Counter()
-    for batch in read_ahead(reading.batches()):
-        tables.add(work_table(source, batch.kind), batch.table)
-        rows[batch.kind] += batch.table.num_rows
+    with tables.appending():
+        for batch in read_ahead(reading.batches()):
+            tables.add(work_table(source, batch.kind), batch.table)
+            rows[batch.kind] += batch.table.num_rows
     skips = reading.skips
     if not rows:
         raise NothingBuilt(f"{source.name}: no {source.kind} among its {skips.lines:,} lines; is it the right file?")

@@ -4,6 +4,7 @@ Rows are ranks in the order of the ids, so equal content gives equal rows whatev
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ class Staging:
     """A throw-away database in the folder of a build; what does not fit in memory goes to that folder's disk."""
 
     def __init__(self, folder: Path, *, threads: int, memory: str = MEMORY) -> None:
+        self.folder = folder
         self.memory = memory
         try:
             self.connection = duckdb.connect(
@@ -121,6 +123,19 @@ class Staging:
                 f"the work tables of the build do not fit in {self.memory} of memory; give more with --memory",
                 memory=self.memory,
             ) from error
+
+    @contextmanager
+    def appending(self) -> Iterator[None]:
+        """Take all rows that are added in one transaction: whole runs of them go to the disk once, without a log."""
+        self.connection.execute("BEGIN")
+        yield
+        self.connection.execute("COMMIT")
+
+    def halve_memory(self) -> None:
+        """Leave half of the memory to those who write what is streamed."""
+        limit = self.connection.execute("SELECT current_setting('memory_limit')").fetchone()
+        amount, unit = str(limit[0] if limit else self.memory).split()
+        self.connection.execute(f"SET memory_limit = '{float(amount) / 2} {unit}'")
 
     def run(self, statement: str) -> None:
         """Change the work tables."""

@@ -175,7 +175,7 @@ class Writer:
         """
         exact = self.files.enter_context(FormWriter(self.folder / FORMS))
         fuzzy = self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
-        edits = EditKeys()
+        edits = self.files.enter_context(EditKeys(self.tables.folder, names=names))
 
         def groups() -> Iterator[FormGroups]:
             for group in group_forms(self.tables.stream(staging.FORMS)):
@@ -187,16 +187,17 @@ class Writer:
         # One pass over the sorted forms fills all three indexes.
         exact.write_forms(groups())
         fuzzy.close()
-        self.write_edits(edits, names)
+        self.write_edits(edits)
         exact.write_words(self.tables.stream(staging.WORDS))
         exact.close()
         return exact.lengths, exact.forms
 
-    def write_edits(self, edits: EditKeys, names: int) -> None:
-        """Write the edit index over so many names."""
+    def write_edits(self, edits: EditKeys) -> None:
+        """Write the edit index."""
         keys, rows, signature = (self.column(f"edit.{part}") for part in ("key", "row", "signature"))
-        for run, owners in edits.runs():
-            keys.write(run)
+        for hashes, owners in edits.runs():
+            keys.write(hashes)
             rows.write(owners)
-        signature.write(edits.signature(names))
+        for run in edits.signature():
+            signature.write(run)
         self.derived |= {"edit.key": keys.close(), "edit.row": rows.close(), "edit.signature": signature.close()}

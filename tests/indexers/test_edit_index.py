@@ -1,6 +1,8 @@
 """The edit index against a plain comparison with every name."""
 
 import random
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +18,10 @@ LETTERS = "abc é東"
 
 
 def make(names: list[str]) -> EditIndex:
-    keys = EditKeys()
-    keys.add(names, np.arange(len(names), dtype=np.uint32))
-    found, rows = zip(*keys.runs(), strict=True)
-    return EditIndex(np.concatenate(found), np.concatenate(rows), keys.signature(len(names)))
+    with tempfile.TemporaryDirectory() as folder, EditKeys(Path(folder), names=len(names)) as keys:
+        keys.add(names, np.arange(len(names), dtype=np.uint32))
+        hashes, rows = zip(*keys.runs(), strict=True)
+        return EditIndex(np.concatenate(hashes), np.concatenate(rows), np.concatenate([*keys.signature()]))
 
 
 def near(names: list[str], form: str) -> set[int]:
