@@ -1,6 +1,7 @@
 """The learning rates at which AdaGrad with the paper's momentum learns, of steps that add up and of averaged ones.
 
 python benchmarks/momentum.py [--part relation --name bigru] [--questions 3000] [--epochs 3] [--rate 0.02 ...]
+    [--models DIR]
 
 It trains a model of the profile `paper`, over FBSQ where no other knowledge base is named (--kb, --train, --valid). A
 rate diverges whose losses rise above that of a network which scores all alike, 102.4 for the hinge of 1,024 negatives.
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--valid", type=Path, default=questions("valid"))
     parser.add_argument("--part", default="relation", choices=list(GROUPS))
     parser.add_argument("--name", default="bigru")
+    parser.add_argument("--models", type=Path, default=Path(), help="the folder with the vectors of TransE")
     parser.add_argument("--questions", type=int, default=3_000)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--rate", type=float, action="append", help="a learning rate; may be repeated")
@@ -52,7 +54,7 @@ def main() -> None:
         for rate in arguments.rate or [share * paper.fit.learning_rate for share in SHARES]:
             changes = {"optimiser": optimiser, "learning_rate": rate, "epochs": arguments.epochs, "known_words": 0}
             settings = change_settings(paper, changes)
-            task = load_trainable(arguments.part, arguments.name).task(kb, splits, settings, models=Path())
+            task = load_trainable(arguments.part, arguments.name).task(kb, splits, settings, models=arguments.models)
             begun = time.process_time()
             try:
                 epochs = fit(task, settings.fit)

@@ -19,7 +19,8 @@ from kbtools.scorers.training_settings import (
 PROFILES = ("best", "paper")
 
 PAPER = TrainingSettings()
-PAPER_LTG = replace(PAPER, fit=replace(PAPER.fit, learning_rate=0.03))
+PAPER_LTG = replace(PAPER, encoder=replace(PAPER.encoder, dropout=0.0), fit=replace(PAPER.fit, learning_rate=0.03))
+"""Dropout regularises the BiGRUs alone (paper, section Experiment Setting)."""
 PAPER_EMBED = replace(PAPER, encoder=replace(PAPER.encoder, dim=300))
 """The vectors of Embed-AVG are the words' own (paper, section Experiment Setting: 300)."""
 

@@ -1,4 +1,4 @@
-"""N-Gram+ pruning: the paper's second baseline, with the heuristics of Bordes et al. 2015 as design.md states them."""
+"""N-Gram+ pruning: the second baseline, with heuristics after Bordes et al. 2015, which the paper only names."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,6 +1,6 @@
 """The one normaliser, for names and questions alike: it decides which spellings are the same.
 
-NFKC, case fold, marks stripped, `&` read as `and`, split on punctuation, single spaces (design, section 4).
+NFKC, case fold, marks stripped, `&` read as `and`, split on punctuation, single spaces.
 """
 
 import functools

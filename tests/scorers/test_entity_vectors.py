@@ -78,6 +78,7 @@ def test_the_hinge_counts_h_for_sampled_subjects_that_have_the_relation(
     sampled = torch.randint(entity_count(sample_kb), (500,)).numpy()
     has = [task.relations[0] in relations_of(sample_kb, row) for row in sampled]
     others = sampled != task.subjects[0]
+    assert ALPHA == 1.0  # as docs/training.md says
     expected = sum(max(0.0, 0.1 - ALPHA + ALPHA * own) for own, other in zip(has, others, strict=True) if other)
     assert loss == pytest.approx(expected, abs=1e-4)
 

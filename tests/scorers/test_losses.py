@@ -100,11 +100,12 @@ def test_adam_leaves_words_alone_that_are_not_in_the_batch() -> None:
     assert changed.tolist() == [False, True, False]
 
 
-def test_gradients_are_clipped_by_their_common_norm() -> None:
+@pytest.mark.parametrize(("most", "scale"), [(1.0, 0.2), (5.0, 1.0), (9.0, 1.0)])
+def test_gradients_are_clipped_by_their_common_norm_and_never_stretched(most: float, scale: float) -> None:
     network = torch.nn.Linear(2, 1)
     network.weight.grad, network.bias.grad = torch.tensor([[3.0, 0.0]]), torch.tensor([4.0])
 
-    clip_gradients(network, 1.0)
+    clip_gradients(network, most)
 
-    assert network.weight.grad.tolist() == [pytest.approx([0.6, 0.0], abs=1e-5)]
-    assert network.bias.grad.tolist() == pytest.approx([0.8], abs=1e-5)
+    assert network.weight.grad.tolist() == [pytest.approx([3 * scale, 0.0], abs=1e-5)]
+    assert network.bias.grad.tolist() == pytest.approx([4 * scale], abs=1e-5)

@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 
 from kbtools.errors import BadSetting
-from kbtools.ranking.models import RELATION, SUBJECT, TAGGER
+from kbtools.pruning.focused import MOST_SIMILAR
+from kbtools.ranking.models import ENTITIES, RELATION, SUBJECT, TAGGER
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import EQUATION_4, PRESETS, Weights
 from kbtools.scorers.profiles import PLANS, Plan, profile_settings
+from kbtools.scorers.training_settings import FitConfig, TransESettings, VectorsConfig
 
 PUBLISHED: dict[str, dict[str, Any]] = {
-    "encoder": {"dim": 256, "words_dim": 300, "hidden": 256, "layers": 2},
+    "encoder": {"words_dim": 300, "hidden": 256, "layers": 2},
     "fit": {"batch": 256, "optimiser": "adagrad-averaged", "momentum": 0.9},
     "objective": {"objective": "hinge", "margin": 0.1, "negatives": 1_024},
     "source": {"words": "glove"},
@@ -20,7 +22,14 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 """Sections Experiment Setting and Model Parameterization."""
 
 CHOSEN: dict[str, dict[str, Any]] = {
-    "encoder": {"direct": False, "dropout": 0.3, "word_dropout": 0.05, "spare": 0.08, "known_words": 50_000},
+    "encoder": {
+        "dim": 256,
+        "direct": False,
+        "dropout": 0.3,
+        "word_dropout": 0.05,
+        "spare": 0.08,
+        "known_words": 50_000,
+    },
     "fit": {"epochs": 15, "clip": 5.0, "seed": 1, "amp": False},
 }
 """Values that the paper does not name."""
@@ -48,8 +57,8 @@ TAGGER_CHANGES: dict[str, dict[str, Any]] = {
     ("part", "name", "expected"),
     [
         pytest.param(RELATION, "bigru", settings(rate=0.02), id="bigru"),
-        pytest.param(RELATION, "ltg-cnn", settings(rate=0.03), id="ltg-cnn"),
-        pytest.param(RELATION, "ltg-cnn+", settings(rate=0.03), id="ltg-cnn+"),
+        pytest.param(RELATION, "ltg-cnn", settings(rate=0.03, encoder={"dropout": 0.0}), id="ltg-cnn"),
+        pytest.param(RELATION, "ltg-cnn+", settings(rate=0.03, encoder={"dropout": 0.0}), id="ltg-cnn+"),
         pytest.param(RELATION, "embed-avg", settings(rate=0.02, encoder={"dim": 300}), id="embed-avg"),
         pytest.param(
             SUBJECT, "type-vector", settings(rate=0.001, fit=SUMMED, encoder={"direct": True}), id="type-vector"
@@ -58,11 +67,23 @@ TAGGER_CHANGES: dict[str, dict[str, Any]] = {
             SUBJECT, "type-vector-avg", settings(rate=0.001, fit=SUMMED, encoder={"dim": 300}), id="type-vector-avg"
         ),
         pytest.param(SUBJECT, "random", settings(rate=0.02), id="random"),
+        pytest.param(SUBJECT, "transe", settings(rate=0.02), id="transe"),
         pytest.param(TAGGER, "bigru-crf", settings(rate=0.02, without="objective", **TAGGER_CHANGES), id="bigru-crf"),
     ],
 )
 def test_every_value_of_the_paper_is_pinned(part: str, name: str, expected: dict[str, Any]) -> None:
     assert asdict(profile_settings("paper", part, name)) == expected
+
+
+def test_vectors_of_entities_have_one_setting_whatever_the_profile() -> None:
+    vectors = TransESettings(VectorsConfig(dim=128, margin=1.0), FitConfig(epochs=10, batch=4_096, learning_rate=0.01,
+                             optimiser="adam", momentum=0.9, clip=5.0, seed=1, amp=False))  # fmt: skip
+
+    assert profile_settings("paper", ENTITIES, "transe") == profile_settings("best", ENTITIES, "transe") == vectors
+
+
+def test_the_fuzzy_fallback_keeps_twenty_entities() -> None:
+    assert MOST_SIMILAR == 20
 
 
 def test_the_models_of_the_paper_are_pinned() -> None:

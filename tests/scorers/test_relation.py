@@ -1,6 +1,7 @@
 """Relation scorers can be trained into a folder, and rebuilt from it alone."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from torch import Tensor
 
 from kbtools.ranking.model_store import RECORD
 from kbtools.scorers.checkpoint import WEIGHTS
-from kbtools.scorers.measures import SILENT, Callbacks
+from kbtools.scorers.measures import SILENT, Callbacks, relation_marks
 from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.relation import sample_negatives
 from kbtools.scorers.splits import Splits
@@ -228,8 +229,9 @@ def test_a_scorer_without_a_network_cannot_be_trained(sample_kb: KnowledgeBase, 
         train(sample_kb, splits, part=RELATION, name="lexical", settings=small("lexical"), models=tmp_path)
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["subjects of the kb", "subjects that it lacks"])
 def test_no_negative_is_gold_or_a_relation_of_the_subject(
-    sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
     drawn = []
 
@@ -238,6 +240,8 @@ def test_no_negative_is_gold_or_a_relation_of_the_subject(
         return drawn[-1]
 
     monkeypatch.setattr("kbtools.scorers.relation.sample_negatives", keep)
+    if not known:  # the gold relation is no negative either where no fact says that the subject has it
+        splits = Splits(replace(splits.train, subjects=np.full_like(splits.train.subjects, -1)), splits.valid)
     task = EmbedAverageScorer.task(
         sample_kb, splits, small("embed-avg", objective="hinge", negatives=500), models=tmp_path
     )
@@ -245,8 +249,7 @@ def test_no_negative_is_gold_or_a_relation_of_the_subject(
 
     task.loss(rows)
 
-    own = sample_kb.relations_of(splits.train.subjects[rows].astype(np.uint32))
+    has = relation_marks(sample_kb, splits.train.subjects[rows], len(sample_kb.relations))
     for place, negatives in enumerate(drawn[0].tolist()):
-        of_subject = own.values[own.starts[place] : own.starts[place + 1]].tolist()
-        assert not set(negatives) & {*of_subject, splits.train.relations[rows[place]]}
+        assert not set(negatives) & {*np.flatnonzero(has[place]).tolist(), splits.train.relations[rows[place]]}
         assert len(set(negatives)) > 20

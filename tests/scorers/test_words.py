@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.words import SYMBOL, WordEmbedding, collect_words
+from kbtools.scorers.words import SYMBOL, WordEmbedding, collect_words, initialise
 
 
 def write(folder: Path, text: str) -> str:
@@ -75,6 +75,17 @@ def test_given_vectors_fill_the_first_dimensions() -> None:
     embedding.initialise(words)
 
     assert embedding.weight[embedding.rows["dune"], :2].tolist() == [1.0, 2.0]
+
+
+def test_parameters_start_within_the_papers_range_and_padding_at_zero() -> None:
+    embedding = WordEmbedding(["", "who", *map(str, range(500))], 9, word_dropout=0.0)
+    network = torch.nn.Sequential(embedding, torch.nn.GRU(9, 9))
+
+    initialise(network)
+
+    assert not embedding.weight[0].any()
+    assert all(parameter.abs().max() <= 0.08 for parameter in network.parameters())
+    assert embedding.weight.abs().max() > 0.079
 
 
 def test_dropped_words_become_unknown_but_never_the_symbol() -> None:

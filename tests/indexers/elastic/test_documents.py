@@ -81,6 +81,8 @@ def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
     assert all(sum(len(run) for _, run in part.get("objects", [])) <= entity_documents.MOST_VALUES for part in parts)
     held = [(relation, target) for part in parts for relation, run in part.get("objects", []) for target in run]
     assert len(held) == len(set(held)) == 45_000 == sum(part.get("held", 0) for part in parts)
+    assert set(held) == {(f"r.{number % 100:02}", f"object {number:05}") for number in range(45_000)}
+    assert all(part["relations"] == [relation for relation, _ in part["objects"]] for part in parts if "held" in part)
     names = [name for part in [main, *parts[:-1]] for name in part.get("names", []) + part.get("aliases", [])]
     assert names == giant.aliases(row)
     assert sum(part.get("named", 0) for part in parts) == 21_001

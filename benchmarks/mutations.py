@@ -1,0 +1,155 @@
+"""Faults put into the code one at a time: how many of them the tests of the module see.
+
+python benchmarks/mutations.py [WORD ...] [--survivors]
+
+A line of mutations.tsv is a file, what stands there once, what is put in its place, and the tests that are run, with
+tabs between; `\\n` is the end of a line. With words, only lines that hold one of them are taken. All is done in a copy
+of the checkout, in which the same tests must pass first; what is not there any more is counted apart. Tests that need a
+cluster or FBSQ are skipped.
+"""
+
+import argparse
+import ast
+import importlib
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = Path(__file__).with_suffix(".tsv")
+ROOMS = ("scorers", "indexers", "serve", "cli")
+
+PRELOADED = (
+    *("numpy", "pyarrow", "pyarrow.csv", "pyarrow.compute", "pyarrow.parquet", "duckdb", "lmdb", "tantivy", "msgpack"),
+    *("rapidfuzz.process", "elasticsearch", "click.testing", "torch", "rich.console"),
+)
+"""Libraries that start no thread when they are imported, so that a process may be divided after it."""
+
+SECONDS = 600
+"""A mutation may make the code loop; the slowest tests of a line take a tenth of this."""
+
+
+class Mutation(NamedTuple):
+    """A file, a text that it holds once, the text in its place, and tests that must then fail."""
+
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.file}: {self.old.strip()!r} -> {self.new.strip()!r}"
+
+
+def read_mutations() -> list[Mutation]:
+    """Read the table; a line that begins with `#` is a heading."""
+    lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    rows = [line.split("\t") for line in lines]
+    return [
+        Mutation(file, old.replace(r"\n", "\n"), new.replace(r"\n", "\n"), tuple(tests.split(" ")))
+        for file, old, new, tests in rows
+    ]
+
+
+def copy_checkout(folder: Path) -> None:
+    """Copy the checkout, its rooms in their places, so that the copy is what is imported."""
+    left_out = shutil.ignore_patterns(".*", "build", "runs", "*.egg-info", "__pycache__", "*.kb", "models")
+    shutil.copytree(ROOT, folder, ignore=left_out, dirs_exist_ok=True)
+    for room in ROOMS:
+        (folder / "kbtools" / room).symlink_to(folder / room)
+
+
+def preload() -> None:
+    """Import what tests import besides kbtools, once for all of them: more than half of what a short one takes."""
+    for name in PRELOADED:
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+def tests_pass(folder: Path, tests: tuple[str, ...]) -> bool:
+    """Run tests in a copy until one fails, in a process of their own; those that do not end are taken to fail."""
+    pid = os.fork()
+    if not pid:
+        signal.alarm(SECONDS)
+        os.chdir(folder)
+        sys.path.insert(0, str(folder))
+        os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        code = 1
+        try:
+            code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *(f"tests/{name}" for name in tests)]))
+        finally:
+            os._exit(code)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+@contextmanager
+def mutated(folder: Path, mutation: Mutation, *, seconds: int) -> Iterator[bool]:
+    """Put a mutation in for a while; tell whether it is one: its text stands there once, and the code can be read.
+
+    The file is so many seconds younger than it was, since bytecode is told by whole seconds and the size.
+    """
+    path = folder / mutation.file
+    code = path.read_text(encoding="utf-8") if path.is_file() else ""
+    changed = code.replace(mutation.old, mutation.new)
+    try:
+        if code.count(mutation.old) != 1 or changed == code:
+            raise SyntaxError
+        ast.parse(changed)
+    except SyntaxError:
+        yield False
+        return
+    before = path.stat().st_mtime
+    path.write_text(changed, encoding="utf-8")
+    os.utime(path, (before + seconds, before + seconds))
+    try:
+        yield True
+    finally:
+        path.write_text(code, encoding="utf-8")
+        os.utime(path, (before, before))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help="take the lines that hold one of these")
+    parser.add_argument("--survivors", action="store_true", help="print the mutations that survive alone")
+    arguments = parser.parse_args()
+    mutations = [
+        mutation
+        for mutation in read_mutations()
+        if not arguments.words or any(word in "\t".join(map(str, mutation)) for word in arguments.words)
+    ]
+    killed = valid = 0
+    sound: set[tuple[str, ...]] = set()
+    preload()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        copy_checkout(folder)
+        for number, mutation in enumerate(mutations, 1):
+            if mutation.tests not in sound and not tests_pass(folder, mutation.tests):
+                sys.exit(f"tests fail without any mutation: {' '.join(mutation.tests)}")
+            sound.add(mutation.tests)
+            begun = time.monotonic()
+            with mutated(folder, mutation, seconds=number) as stands:
+                survives = stands and tests_pass(folder, mutation.tests)
+            valid += stands
+            killed += stands and not survives
+            verdict = "survived" if survives else "killed" if stands else "not there"
+            if survives or not arguments.survivors:
+                print(f"{number:>4} {verdict:<9} {time.monotonic() - begun:>4.0f} s  {mutation.label}", flush=True)
+    print(f"killed {killed} of {valid}, {killed / max(valid, 1):.1%}; {len(mutations) - valid} are not there")
+
+
+if __name__ == "__main__":
+    main()
