@@ -21,8 +21,9 @@ PROFILES = ("best", "paper")
 PAPER = TrainingSettings()
 PAPER_LTG = replace(PAPER, encoder=replace(PAPER.encoder, dropout=0.0), fit=replace(PAPER.fit, learning_rate=0.03))
 """Dropout regularises the BiGRUs alone (paper, section Experiment Setting)."""
-PAPER_EMBED = replace(PAPER, encoder=replace(PAPER.encoder, dim=300))
-"""The vectors of Embed-AVG are the words' own (paper, section Experiment Setting: 300)."""
+PAPER_EMBED = replace(PAPER, encoder=replace(PAPER.encoder, dim=300), fit=replace(PAPER.fit, optimiser="adagrad"))
+"""The vectors of Embed-AVG are the words' own (paper, section Experiment Setting: 300), and it learns from steps that
+add up at the paper's rate, where the networks with more layers do not (benchmarks/momentum.py)."""
 
 ADAM = FitConfig(epochs=9, batch=64, learning_rate=0.003, optimiser="adam")
 BEST = TrainingSettings(

@@ -59,7 +59,7 @@ TAGGER_CHANGES: dict[str, dict[str, Any]] = {
         pytest.param(RELATION, "bigru", settings(rate=0.02), id="bigru"),
         pytest.param(RELATION, "ltg-cnn", settings(rate=0.03, encoder={"dropout": 0.0}), id="ltg-cnn"),
         pytest.param(RELATION, "ltg-cnn+", settings(rate=0.03, encoder={"dropout": 0.0}), id="ltg-cnn+"),
-        pytest.param(RELATION, "embed-avg", settings(rate=0.02, encoder={"dim": 300}), id="embed-avg"),
+        pytest.param(RELATION, "embed-avg", settings(rate=0.02, fit=SUMMED, encoder={"dim": 300}), id="embed-avg"),
         pytest.param(
             SUBJECT, "type-vector", settings(rate=0.001, fit=SUMMED, encoder={"direct": True}), id="type-vector"
         ),

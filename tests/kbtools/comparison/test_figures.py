@@ -238,7 +238,7 @@ def share(name: str, *outcomes: Mapping[str, float]) -> tuple[float, float]:
 
 def test_subject_counts_are_taken_within_the_recalled() -> None:
     lost = {"recalled": 0, "subjects": 1, "strict": 0.0}
-    outcomes = [{"strict": 1.0}, {"strict": 0.5}, lost, {"subjects": 3, "strict": 1.0}, lost | {"subjects": 3}]
+    outcomes = [{"strict": 1.0}, {"strict": 0.5}, lost, {"subjects": 2, "strict": 1.0}, lost | {"subjects": 3}]
 
     assert share("single_subject", *outcomes) == (1.5, 2)
     assert share("multi_subject", *outcomes) == (1.0, 1)

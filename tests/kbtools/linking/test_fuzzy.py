@@ -1,5 +1,6 @@
 """Fuzzy linking: where it is tried, what it finds, and what it leaves alone."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -129,6 +130,32 @@ def test_the_name_that_a_mention_resembles_most_comes_first(rivers: KnowledgeBas
     assert rivers.ids(first.entities) == [entity]
     assert first.weight == 0.0
     assert all(link.weight < 0.0 for link in others)
+
+
+def test_a_name_weighs_less_by_its_similarity_the_words_it_has_more_and_a_rewriting(
+    make_kb: Any, new_world: Any
+) -> None:
+    names = (
+        ("a", "Upper Lake Winola Bridge"),
+        ("b", "Upper Lake Winola Bridge Ruins"),
+        ("c", "Upper Lake Vinola Bridges (film)"),
+    )
+    facts = tuple((entity, "r", "o") for entity, _ in names)
+    kb: KnowledgeBase = make_kb("memory", new_world(facts=facts, names=names))
+
+    links = {link.name: link for link in Misspelling(kb).links(Question.read("how long is upper lake winolla bridge"))}
+
+    nearest, longer, rewritten = (links[name] for _, name in names)
+    assert nearest.weight == 0.0
+    assert longer.weight == pytest.approx(10 * math.log(longer.similarity / nearest.similarity) - 1)
+    assert rewritten.weight == pytest.approx(10 * math.log(rewritten.similarity / nearest.similarity) - 1)
+
+
+def test_ten_names_that_resemble_a_mention_are_kept(make_kb: Any, new_world: Any) -> None:
+    names = tuple((letter, f"solaris{letter}") for letter in "abcdefghijkl")
+    kb: KnowledgeBase = make_kb("memory", new_world(facts=(("a", "r", "o"),), names=names))
+
+    assert len(Misspelling(kb).links(Question.read("who made solariz"))) == 10
 
 
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])

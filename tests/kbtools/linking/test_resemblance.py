@@ -21,6 +21,7 @@ from kbtools.linking.resemblance import resemblance, singular
         ("function test", "function tests", "function tests", 1, 0),
         ("vankerk", "van kerk", "van kerk", 0, 0),
         ("mc dorran", "mcdorran", "mcdorran", 0, 0),
+        ("abc def", "abcdef", "abcdef", 0, 0),
     ],
 )
 def test_a_mention_stands_for_the_words_of_a_name(mention: str, name: str, words: str, slips: int, lost: int) -> None:
@@ -42,6 +43,8 @@ def test_a_mention_stands_for_the_words_of_a_name(mention: str, name: str, words
         pytest.param("cat", "bat", id="a short word"),
         pytest.param("xylo", "x", id="an initial alone"),
         pytest.param("the of", "the on", id="nothing but function words"),
+        pytest.param("ab cde", "abcde", id="few letters that are joined"),
+        pytest.param("the river rhine", "river rhine", id="the name and an article more"),
     ],
 )
 def test_other_words_are_no_misspelling(mention: str, name: str) -> None:

@@ -20,6 +20,8 @@ NOBODY = np.empty(0, dtype=np.uint32)
         ("how tall is orla vennick", "orla", Rung.CASE, BESIDE),
         ("how tall is big orla venn barksdale", "orla venn", Rung.CASE, BESIDE**2),
         ("who has a zebra as orla venn", "orla venn", Rung.CASE, ELSEWHERE),
+        ("zebra as orla venn", "orla venn", Rung.CASE, ELSEWHERE),
+        ("orla venn as zebra", "orla venn", Rung.CASE, ELSEWHERE),
         ("how tall is orla ven", "orla ven", Rung.FUZZY, LOOSE[Rung.FUZZY]),
         ("how tall is saint orla", "saint orla", Rung.VARIANT, LOOSE[Rung.VARIANT]),
         ("what country is orla in", "orla", Rung.EXACT, 1.0),
@@ -32,6 +34,11 @@ def test_trust_is_less_for_what_is_left_over_and_for_loose_rungs(
     link = Link(Ngram(mention, 0, 0, 0, 0), start, start + len(mention), mention, rung, NOBODY)
 
     assert LinkTrust(tiny_memory).of(Question.read(text), [link]) == pytest.approx([trust])
+
+
+def test_trust_is_what_was_measured() -> None:
+    assert (BESIDE, ELSEWHERE) == (0.45, 0.7)
+    assert LOOSE == {Rung.VARIANT: 0.8, Rung.FUZZY: 0.7}
 
 
 def test_no_links_have_no_trust(tiny_memory: KnowledgeBase) -> None:

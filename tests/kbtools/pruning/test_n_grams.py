@@ -89,6 +89,48 @@ def test_a_word_of_the_relations_weighs_half_its_rarity(
     assert {link.name: link.weight for link in links} == {"violet": 0, "red": pytest.approx(red - violet)}
 
 
+@pytest.mark.parametrize(
+    ("name", "relation", "weight"),
+    [
+        pytest.param("reds", "colour.red", 0.5 * math.log(3 / 2), id="the plural of a relation's word"),
+        pytest.param("reds", "colour.green", math.log(3 / 2), id="no relation's word"),
+        pytest.param("It", "colour.green", 0.1, id="a stop word"),
+    ],
+)
+def test_common_words_weigh_less_than_their_rarity(
+    make_kb: Callable[[str, World], Any], new_world: type[World], name: str, relation: str, weight: float
+) -> None:
+    facts = (("a", relation, "z"), ("d", relation, "z"))
+    kb = make_kb("memory", new_world(facts=facts, names=(("a", name), ("d", "violet"))))
+
+    links = make_pruner("n-gram-idf", kb).links(Question.read(f"{name} or violet"))
+
+    assert {link.name: link.weight for link in links} == {"violet": 0, name: pytest.approx(weight - math.log(3 / 2))}
+
+
+@pytest.mark.parametrize("text", ["who made iron kite ii", "who made iron kite 2nd", "who made irn kite 2"])
+def test_part_of_a_mention_that_is_written_otherwise_or_misspelt_weighs_less(
+    make_kb: Callable[[str, World], Any], new_world: type[World], text: str
+) -> None:
+    names = (("a", "Kite"), ("b", "Iron Kite 2"))
+    kb = make_kb("memory", new_world(facts=(("a", "r", "z"), ("b", "r", "z")), names=names))
+
+    weights = {link.name: link.weight for link in make_pruner("n-gram", kb).links(Question.read(text))}
+
+    assert weights == {"Kite": -2.0, "Iron Kite 2": 0.0}
+
+
+def test_part_of_a_mention_as_it_is_spelt_weighs_in_full(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    names = (("a", "Kite"), ("b", "Iron Kite 2"))
+    kb = make_kb("memory", new_world(facts=(("a", "r", "z"), ("b", "r", "z")), names=names))
+
+    links = make_pruner("n-gram", kb).links(Question.read("who made iron kite 2"))
+
+    assert {(link.name, link.weight) for link in links} == {("Kite", 0.0), ("Iron Kite 2", 0.0)}
+
+
 def test_a_title_inside_a_longer_name_is_kept_beside_it(
     make_kb: Callable[[str, World], Any], new_world: type[World]
 ) -> None:

@@ -96,6 +96,19 @@ def test_a_rung_costs_nothing_but_for_its_distance_from_the_strictest(tiny_memor
     assert parts["rung"] == pytest.approx(WITH_SUBJECT.rung * (1 - rungs))
 
 
+def test_the_default_weights_are_those_that_were_chosen() -> None:
+    assert Weights(1.0, 1.0, 1.0, 1.0, mention=1.0, rung=0.2, similarity=1.0, popularity=0.15) == DEFAULT
+    assert replace(DEFAULT, popularity=0.0) == WITH_SUBJECT
+
+
+def test_without_a_subject_scorer_popularity_is_shown_also_where_it_counts_nothing(
+    tiny_memory: KnowledgeBase, pool: Pools
+) -> None:
+    v = score_relations(tiny_memory, pool, [QUESTION], LexicalScorer(tiny_memory.relations))
+
+    assert score_parts(pool, replace(DEFAULT, popularity=0.0), v=v)["popularity"].tolist() == [0.0] * pool.pairs
+
+
 def test_scores_that_differ_by_a_millionth_do_not_tie() -> None:
     scores = {"relation": np.array([-1.0, -1.0, -1.0]), "rung": np.array([0.0, -1e-6, -1e-8])}
 

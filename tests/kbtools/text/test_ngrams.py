@@ -105,6 +105,7 @@ def test_only_the_lengths_that_names_have_are_yielded() -> None:
         ("what is peter’s point", "Peters Point"),
         ("what is peterʼs point", "Peter's Point"),
         ("what is peterʼs point", "Peters Point"),
+        ("who is d'artagnan's son", "Dartagnans Son"),
         ("who sang (what's the story) morning glory", "(What's the Story) Morning Glory"),
         ("who leads !!! now", "!!!"),
         ("who leads !!!?", "!!!"),

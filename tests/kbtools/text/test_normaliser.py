@@ -58,6 +58,8 @@ ANY_TEXT = st.text(
         ("Nadirʼs", "nadir s"),
         ("Hawaiʻi", "hawai i"),
         ("Qurʾan", "qur an"),
+        ("Kaʿba", "ka ba"),
+        ("\u095bमीन", "ज\u093cमीन"),
         ("a\r\nb\tc", "a b c"),
         ("Ελλάς", "ελλασ"),
         ("ЙОД", "иод"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbtools.text.relation_words import relation_parts, relation_words, words_of_all
+from kbtools.text.relation_words import relation_parts, relation_words, stems_of, words_of_all
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,19 @@ from kbtools.text.relation_words import relation_parts, relation_words, words_of
 def test_a_name_splits_at_its_signs_and_of_a_url_the_last_part_counts(name: str, parts: list[list[str]]) -> None:
     assert relation_parts(name) == parts
     assert relation_words(name) == [word for part in parts for word in part]
+
+
+@pytest.mark.parametrize(
+    ("word", "stems"),
+    [
+        ("published", {"published", "publish", "publishe"}),
+        ("used", {"used"}),
+        ("acted", {"acted", "acte"}),
+        ("cities", {"cities", "citie", "citi"}),
+    ],
+)
+def test_a_word_has_its_stems_of_four_letters_or_more(word: str, stems: set[str]) -> None:
+    assert stems_of(word) == stems
 
 
 def test_the_words_of_several_names_are_gathered() -> None:

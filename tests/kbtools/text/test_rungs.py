@@ -13,6 +13,7 @@ from kbtools.text.rungs import Form, Rung, compare
         ("Nízke  Tatry", "Nízke Tatry", Rung.EXACT),
         ("machine learning", "Machine Learning", Rung.CASE),
         ("MAP", "map", Rung.CASE),
+        ("ŁÓDŹ", "Łódź", Rung.CASE),
         ("nizke tatry", "Nízke Tatry", Rung.ACCENTS),
         ("sasha vujacic", "Sasha Vujačić", Rung.ACCENTS),
         ("I ❤ Huckabees", "I ❤\ufe0f Huckabees", Rung.ACCENTS),

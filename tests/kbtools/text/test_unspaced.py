@@ -30,6 +30,14 @@ def test_a_name_is_found_inside_a_run_of_letters(text: str, name: str) -> None:
     assert {text[ngram.start : ngram.end].casefold().replace("・", " ") for ngram in ngrams} == {name}
 
 
+def test_a_name_inside_a_run_has_two_to_twenty_four_characters() -> None:
+    run = "一丁七万丈三上下不与丐丑专且世丘丙业丛东丝丞丢两严"
+    forms = {ngram.form for ngram in every_ngram(Question.read(run + "的人口"), lengths=LENGTHS)}
+
+    assert {run[:2], run[:24], run[1:25]} <= forms
+    assert not forms & {run[:1], run[3:4], run[:25]}
+
+
 @pytest.mark.parametrize("text", ["what is iphone", "où est łódź", "кто такой пушкин", "서울"])
 def test_spaced_scripts_have_no_names_inside_words(text: str) -> None:
     question = Question.read(text)

@@ -1,0 +1,27 @@
+"""Questions: what is read of them, and the words around a mention."""
+
+from kbtools.text.question import MarkedQuestion, Question
+
+
+def test_words_within_reach_of_a_mention_speak_of_the_relation() -> None:
+    words = [f"w{place}" for place in range(200)]
+    text = " ".join(words)
+    start = text.index("w100 ")
+
+    marked = MarkedQuestion(Question.read(text), start, start + 4)
+
+    assert marked.words() == words[100 - 64 : 100 + 65]
+    assert marked.context() == words[100 - 64 : 100] + words[101 : 100 + 65]
+
+
+def test_a_short_question_is_read_whole_and_its_mention_is_one_symbol() -> None:
+    marked = MarkedQuestion(Question.read("who wrote harry potter, and why?"), 10, 22)
+
+    assert marked.words(symbol="<m>") == ["who", "wrote", "<m>", "and", "why"]
+    assert marked.words() == ["who", "wrote", "harry", "potter", "and", "why"]
+
+
+def test_of_a_very_long_question_the_end_is_not_read() -> None:
+    question = Question.read("a " * 10_000 + "end")
+
+    assert (len(question.tokens), question.unread) == (10_000, 3)
