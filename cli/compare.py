@@ -8,7 +8,7 @@ import click
 from kbtools.answering import TAGGER
 from kbtools.cli.display import echo, overwrite
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import device_option, json_option, kb_option, models_option
+from kbtools.cli.options import device_option, inverse_option, json_option, kb_option, models_option
 from kbtools.cli.report import show_report
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import POPULARITY, Grid, split_names
@@ -72,6 +72,7 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     help="Subject scorers: plugins, popularity, which is what kbtools query adds without one, or none.",
 )
 @click.option("--tagger", default=TAGGER, show_default=True, help="The tagger of the focused pruners.")
+@inverse_option
 @models_option
 @device_option
 @click.option("--valid", type=click.Path(path_type=Path), help="Validation questions, to calibrate confidence on.")
@@ -92,6 +93,7 @@ def command(
     scorer: tuple[str, ...],
     subject: tuple[str, ...],
     tagger: str,
+    inverse: bool,
     models: Path | None,
     device: str,
     valid: Path | None,
@@ -112,6 +114,6 @@ def command(
     request = Request(
         questions, out, Grid(pruning, scorer, subject), path, limit=limit, errors=errors, valid=valid, tune=tune
     )
-    report = make_report(compare(answerer, request, watch=shown(quiet)))
+    report = make_report(compare(answerer.both_ways() if inverse else answerer, request, watch=shown(quiet)))
     write_tables(report)
     show_report(report, as_json)

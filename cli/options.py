@@ -82,6 +82,15 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
 
 
+def inverse_option(command: Command) -> Command:
+    """Read facts backwards too."""
+    return click.option(
+        "--inverse",
+        is_flag=True,
+        help="Read facts backwards too: what a question names may be their object, and their subjects the answers.",
+    )(command)
+
+
 def models_option(command: Command) -> Command:
     """Take the folder of trained models."""
     return click.option(

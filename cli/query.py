@@ -2,20 +2,23 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
+from kbtools.answer_options import QueryOptions
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import Between, device_option, json_option, kb_option, models_option
+from kbtools.cli.options import Between, device_option, inverse_option, json_option, kb_option, models_option
 from kbtools.comparison.abstention import read_calibration
 from kbtools.explaining import explained_lines, table_lines
 from kbtools.limits import ANSWERS, TOP
 from kbtools.questions import read_questions
 from kbtools.read_ahead import lines_at_hand
 from kbtools.sparql import winner_query
+from kbtools.text.shown import visible
 
 
 def standard_input() -> Iterator[str]:
@@ -32,6 +35,27 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
         yield from standard_input()
     elif question:  # bytes that are no UTF-8 come as lone surrogates
         yield os.fsencode(question).decode(errors="replace")
+
+
+@contextmanager
+def count_questions(path: Path | None) -> Iterator[Callable[[], None]]:
+    """Show how many questions of a file are answered, as a bar on standard error where that is a terminal.
+
+    None where the answers are on a terminal too, among which it would stand, nor where there is no file.
+    """
+    if path is None or not path.is_file() or not sys.stderr.isatty() or sys.stdout.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    with path.open("rb") as file:
+        total = sum(1 for _ in file)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(escape(visible(path.name)), total=total)
+        yield lambda: bar.advance(task)
 
 
 @click.command("query")
@@ -51,6 +75,7 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
 )
 @click.option("--tagger", help="The tagger of the focused pruners.  [default: as trained, else bigru-crf+]")
 @click.option("--type", "of_type", metavar="ID", help="Subjects of this type alone.")
+@inverse_option
 @models_option
 @device_option
 @click.option("--top", default=TOP, show_default=True, type=click.IntRange(0), help="Candidates to give; 0 gives all.")
@@ -84,6 +109,7 @@ def command(
     subject: str | None,
     tagger: str | None,
     of_type: str | None,
+    inverse: bool,
     models: Path | None,
     device: str,
     top: int,
@@ -110,23 +136,27 @@ def command(
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject)
     fitted = read_calibration(calibration, answerer, system) if calibration else None
+    options = QueryOptions(
+        pruning=pruning,
+        scorer=scorer,
+        subject=subject,
+        type=of_type,
+        inverse=inverse,
+        top=top,
+        answers=answers,
+        abstain=abstain,
+        calibration=fitted,
+    )
     lines = texts(question, questions)
     # On a cluster the lines at hand are answered together, in one request; on a disk one after the other, at once.
-    for batch in lines_at_hand(lines) if elasticsearch else ([text] for text in lines):
-        for result in answerer.query_many(
-            batch,
-            pruning=pruning,
-            scorer=scorer,
-            subject=subject,
-            type=of_type,
-            top=top,
-            answers=answers,
-            abstain=abstain,
-            calibration=fitted,
-        ):
-            if sparql:
-                echo(winner_query(result))
-            elif as_json:
-                echo_json(result.to_json() | ({} if timing else {"milliseconds": None}))
-            else:
-                echo(*(explained_lines(result) if explain else table_lines(result)))
+    batches = lines_at_hand(lines) if elasticsearch else ([text] for text in lines)
+    with count_questions(questions) as count:
+        for batch in batches:
+            for result in answerer.query_many(batch, **options):
+                if sparql:
+                    echo(winner_query(result))
+                elif as_json:
+                    echo_json(result.to_json() | ({} if timing else {"milliseconds": None}))
+                else:
+                    echo(*(explained_lines(result) if explain else table_lines(result)))
+                count()

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Self, Unpack
 
+from kbtools.answer_options import LookupOptions, QueryOptions, require_options
 from kbtools.entity_reader import EntityReader
 from kbtools.entry_points import BACKENDS, construct, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
+from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.foreign import guarded
-from kbtools.limits import ANSWERS, TOP, Calibration, Limits
+from kbtools.limits import ANSWERS, TOP, Limits
 from kbtools.linking.links import Link, keep_type
 from kbtools.linking.trust import LinkTrust
 from kbtools.name_lookup import NameLookup
@@ -22,6 +24,7 @@ from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, guide_of, m
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranked_pool import RankedPool
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
+from kbtools.ranking.direction import DirectedScorer, Directions
 from kbtools.ranking.models import (
     default_scorer,
     make_embedder,
@@ -109,6 +112,7 @@ class Answerer:
         self.reader = EntityReader(kb)
         self.names = NameLookup(self.reader)
         self.linker: TextLinker | None = None
+        self.reversible: Answerer | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -178,59 +182,39 @@ class Answerer:
                 return f"{pruning}/{self.kb.vectors().origin.subject}"
         return pruning
 
-    def query(
-        self,
-        text: str,
-        *,
-        pruning: str | None = None,
-        scorer: str | None = None,
-        subject: str | None = None,
-        type: str | None = None,
-        top: int | None = TOP,
-        answers: int | None = ANSWERS,
-        abstain: float | None = None,
-        calibration: Calibration | None = None,
-    ) -> Result:
+    def query(self, text: str, **options: Unpack[QueryOptions]) -> Result:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
 
-        With `type`, subjects are those that have it. With `abstain`, answers of a result whose confidence is below it
-        are withheld; a calibration makes confidence the share that is right. A question without candidates, an empty
-        one among them, gives a result without any. Raises BadArgument for what is no question or limit, UnknownType
-        for a type that no entity has.
+        `pruning`, `scorer` and `subject` name parts in place of those that training chose. With `type`, subjects are
+        those that have it. With `inverse`, facts are read backwards too. With `abstain`, answers of a result whose
+        confidence is below it are withheld; a `calibration` makes confidence the share that is right. A question
+        without candidates, an empty one among them, gives a result without any. Raises BadArgument for what is no
+        question or limit, UnknownType for a type that no entity has, IncomingMissing where no fact is read backwards.
         """
-        (result,) = self.query_many(
-            [text],
-            pruning=pruning,
-            scorer=scorer,
-            subject=subject,
-            type=type,
-            top=top,
-            answers=answers,
-            abstain=abstain,
-            calibration=calibration,
-        )
+        (result,) = self.query_many([text], **options)
         return result
 
-    def query_many(
-        self,
-        texts: Iterable[str],
-        *,
-        pruning: str | None = None,
-        scorer: str | None = None,
-        subject: str | None = None,
-        type: str | None = None,
-        top: int | None = TOP,
-        answers: int | None = ANSWERS,
-        abstain: float | None = None,
-        calibration: Calibration | None = None,
-    ) -> Iterator[Result]:
+    def query_many(self, texts: Iterable[str], **options: Unpack[QueryOptions]) -> Iterator[Result]:
         """Answer questions as `query` does, fetching what some of them need in the same requests."""
         if isinstance(texts, str):
             raise BadArgument("questions come as a list or another iterable, found one str; use query", name="texts")
         self.require_open()
-        system = self.system(pruning=pruning, scorer=scorer, subject=subject)
-        row = None if type is None else self.reader.type_row(type)
-        return self.answer_batches(iter(texts), system, Limits(top, answers, abstain, calibration), row)
+        require_options(options)
+        system = self.system(
+            pruning=options.get("pruning"), scorer=options.get("scorer"), subject=options.get("subject")
+        )
+        limits = Limits(
+            options.get("top", TOP), options.get("answers", ANSWERS), options.get("abstain"), options.get("calibration")
+        )
+        kind, inverse = options.get("type"), options.get("inverse", False)
+        row = None if kind is None else self.reader.type_row(kind)
+        return (self.both_ways() if inverse else self).answer_batches(iter(texts), system, limits, row)
+
+    def both_ways(self) -> "Answerer":
+        """Give the answerer that reads facts backwards too; raise IncomingMissing where that cannot be."""
+        if self.reversible is None:
+            self.reversible = ReversibleAnswerer(self)
+        return self.reversible
 
     def answer_batches(
         self, texts: Iterator[str], system: System, limits: Limits, type_row: int | None
@@ -250,21 +234,20 @@ class Answerer:
             for ranked in pools:
                 yield self.result(ranked, limits, type_row)
 
-    def lookup(self, name: str, *, type: str | None = None, limit: int | None = TOP) -> LookupResult:
+    def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
         """Find the entities that bear a name: strictly, else those whose names resemble it; best first.
 
-        Raises UnknownType for a type that no entity has, BadArgument for what is no name or no limit.
+        `type` leaves those of a type, `limit` the first ones. Raises UnknownType for a type that no entity has,
+        BadArgument for what is no name or no limit.
         """
         self.require_open()
-        return self.names.lookup(name, type=type, limit=limit)
+        return self.names.lookup(name, **options)
 
-    def lookup_many(
-        self, names: Iterable[str], *, type: str | None = None, limit: int | None = TOP
-    ) -> Iterator[LookupResult]:
+    def lookup_many(self, names: Iterable[str], **options: Unpack[LookupOptions]) -> Iterator[LookupResult]:
         """Look names up as they come, as `lookup` does."""
         if isinstance(names, str):
             raise BadArgument("names come as a list or another iterable, found one str; use lookup", name="names")
-        return (self.lookup(name, type=type, limit=limit) for name in names)
+        return (self.lookup(name, **options) for name in names)
 
     def link(self, text: str, *, threshold: float = THRESHOLD, limit: int | None = CANDIDATES) -> LinkedText:
         """Find the mentions of a running text, apart from each other, each with at most `limit` candidates.
@@ -345,6 +328,36 @@ class Answerer:
             answers=answers,
             answers_total=total,
             milliseconds=round(1000 * (ranked.seconds + time.perf_counter() - begun), 3),
+            inverse=isinstance(self.kb, BothWays),
             confidence=confidence,
             answered=answered,
         )
+
+
+class ReversibleAnswerer(Answerer):
+    """An answerer over the facts of another, read both ways: with the models of that, beside what tells directions."""
+
+    def __init__(self, forward: Answerer) -> None:
+        kb = BothWays(forward.kb)
+        super().__init__(kb, models=forward.models, tagger=forward.tagger, device=forward.device)
+        self.forward = forward
+        self.directions = Directions(kb)
+        self.weights_by_key = forward.weights_by_key
+
+    def __reduce__(self) -> tuple[type["ReversibleAnswerer"], tuple[Answerer]]:  # type: ignore[override]
+        return ReversibleAnswerer, (self.forward,)
+
+    def both_ways(self) -> Answerer:
+        return self
+
+    def make_tagger(self) -> Tagger:
+        return self.forward.make_tagger()
+
+    def make_embedder(self) -> EmbedQuestions:
+        return self.forward.make_embedder()
+
+    def scorer(self, name: str) -> RelationScorer:
+        return DirectedScorer(self.forward.scorer(name), self.directions)
+
+    def subject_scorer(self, name: str) -> SubjectScorer:
+        return self.forward.subject_scorer(name)

@@ -50,6 +50,7 @@ def table_lines(result: Result) -> list[str]:
 def candidate_line(place: int, candidate: Candidate) -> str:
     name = candidate.subject_name or "(no name)"
     relation = f"{candidate.relation_name} ({candidate.relation})" if candidate.relation_name else candidate.relation
+    relation = f"inverse of {relation}" if candidate.inverse else relation
     link = f"[{candidate.rung}: {candidate.mention.text}]"
     return f"{place:>3}  {candidate.score:8.3f}  {name} ({candidate.subject})  {relation}  {link}"
 
@@ -75,7 +76,8 @@ def why_empty(result: Result) -> str:
     if not result.without_facts:
         return "no candidates: no name of the knowledge base is in the question"
     named = ", ".join(f"{entity.name} ({entity.id})" for entity in result.without_facts)
-    return f"no candidates: the question names {named}, of which the knowledge base holds no fact as a subject"
+    no_fact = "no fact" if result.inverse else "no fact as a subject"
+    return f"no candidates: the question names {named}, of which the knowledge base holds {no_fact}"
 
 
 def verdict(result: Result) -> str:

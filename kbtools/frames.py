@@ -9,7 +9,7 @@ from kbtools.errors import BadArgument, MissingDependency
 from kbtools.records import Entity, Facts, LinkedText, LookupResult, Record
 from kbtools.results import Result
 
-TEXT, NUMBER, WHOLE, TEXTS = "string", "float64", "int64", "list"
+TEXT, NUMBER, WHOLE, FLAG, TEXTS = "string", "float64", "int64", "bool", "list"
 """Kinds of columns."""
 
 MATCH = {"id": TEXT, "name": TEXT, "matched_name": TEXT, "rung": TEXT, "similarity": NUMBER, "prior": NUMBER}
@@ -22,7 +22,8 @@ def rows_of_result(result: Result) -> Iterator[Cells]:
         mention = candidate.mention
         yield {
             "question": result.question, "place": place, "subject": candidate.subject,
-            "subject_name": candidate.subject_name, "relation": candidate.relation, "score": candidate.score,
+            "subject_name": candidate.subject_name, "relation": candidate.relation,
+            "inverse": candidate.inverse, "score": candidate.score,
             "mention": mention.text, "start": mention.start, "end": mention.end,
             "matched_name": candidate.matched_name, "rung": candidate.rung,
             "answers": [answer.id for answer in result.answers] if place == 1 else [],
@@ -69,8 +70,9 @@ TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[Cells]], dict
     Result: (
         rows_of_result,
         {
-            "question": TEXT, "place": WHOLE, "subject": TEXT, "subject_name": TEXT, "relation": TEXT, "score": NUMBER,
-            "mention": TEXT, "start": WHOLE, "end": WHOLE, "matched_name": TEXT, "rung": TEXT, "answers": TEXTS,
+            "question": TEXT, "place": WHOLE, "subject": TEXT, "subject_name": TEXT, "relation": TEXT,
+            "inverse": FLAG, "score": NUMBER, "mention": TEXT, "start": WHOLE, "end": WHOLE, "matched_name": TEXT,
+            "rung": TEXT, "answers": TEXTS,
         },
     ),
     LookupResult: (rows_of_lookup, {"text": TEXT, "place": WHOLE, **MATCH, "score": NUMBER, "types": TEXTS}),
@@ -101,7 +103,7 @@ def to_frame(results: Result | Record | Iterable[Result | Record]) -> Any:
     """
     pandas = load("pandas")
     columns, kinds = gather_columns(results)
-    dtypes = {TEXT: object, TEXTS: object, NUMBER: "float64", WHOLE: "Int64"}
+    dtypes = {TEXT: object, TEXTS: object, NUMBER: "float64", WHOLE: "Int64", FLAG: "boolean"}
     return pandas.DataFrame(
         {name: pandas.Series(values, dtype=dtypes[kinds[name]]) for name, values in columns.items()}
     )
@@ -111,7 +113,10 @@ def to_arrow(results: Result | Record | Iterable[Result | Record]) -> Any:
     """Lay results of one kind out as an Arrow table, as `to_frame` does."""
     arrow = load("pyarrow")
     columns, kinds = gather_columns(results)
-    types = {TEXT: arrow.string(), TEXTS: arrow.list_(arrow.string()), NUMBER: arrow.float64(), WHOLE: arrow.int64()}
+    types = {
+        TEXT: arrow.string(), TEXTS: arrow.list_(arrow.string()), NUMBER: arrow.float64(), WHOLE: arrow.int64(),
+        FLAG: arrow.bool_(),
+    }  # fmt: skip
     return arrow.table({name: arrow.array(values, types[kinds[name]]) for name, values in columns.items()})
 
 

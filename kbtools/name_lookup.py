@@ -3,7 +3,7 @@
 from kbtools.bearers import Bearers, link_name, link_similar_names, rank_bearers
 from kbtools.entity_reader import EntityReader
 from kbtools.explaining import MATCHES
-from kbtools.limits import read_limit, require_text
+from kbtools.limits import TOP, read_limit, require_text
 from kbtools.records import EntityMatch, LookupResult
 from kbtools.text.rungs import Rung
 
@@ -15,7 +15,7 @@ class NameLookup:
         self.kb = reader.kb
         self.reader = reader
 
-    def lookup(self, name: str, *, type: str | None, limit: int | None) -> LookupResult:
+    def lookup(self, name: str, *, type: str | None = None, limit: int | None = TOP) -> LookupResult:
         """Find the bearers of a name, strictly, else fuzzily; raise UnknownType for a type that no entity has."""
         require_text(name, "name")
         limit = read_limit(limit, "limit")

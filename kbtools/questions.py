@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
+from kbtools.kb.both_ways import MARK
 from kbtools.kb.ids import canonical_id, canonical_property, other_spellings
 from kbtools.kb.table_heads import is_header
 
@@ -75,7 +76,13 @@ def read_annotated(path: Path) -> Iterator[AnnotatedQuestion]:
                 line=number,
             )
         subject, target = canonical_id(columns[0].strip()), canonical_id(columns[2].strip())
-        yield AnnotatedQuestion(subject, canonical_property(columns[1].strip(), beside=subject), target, columns[3])
+        yield AnnotatedQuestion(subject, read_relation(columns[1].strip(), beside=subject), target, columns[3])
+
+
+def read_relation(spelling: str, *, beside: str) -> str:
+    """Reduce the id of a relation, or of its inverse, to its canonical form."""
+    mark = MARK if spelling.startswith(MARK) else ""
+    return mark + canonical_property(spelling.removeprefix(MARK), beside=beside)
 
 
 def read_gold(path: Path, kb: "KnowledgeBase") -> list[AnnotatedQuestion]:
@@ -116,12 +123,14 @@ def spell_entities(kb: "KnowledgeBase", spellings: Iterable[str]) -> dict[str, s
 def spell_relations(relations: Sequence[str], spellings: Iterable[str]) -> dict[str, str]:
     """Give the relation of the knowledge base for each spelling that has one."""
     known = set(relations)
-    last = {relation: re.split("[/#]", relation)[-1] for relation in relations if "://" in relation}
+    stored = [relation for relation in relations if not relation.startswith(MARK)]
+    last = {relation: re.split("[/#]", relation)[-1] for relation in stored if "://" in relation}
     counts = Counter(last.values())
     by_last = {part: relation for relation, part in last.items() if counts[part] == 1}
     spelt = {}
     for spelling in spellings:
-        full = next((other for other in other_spellings(spelling) if other in known), by_last.get(spelling))
+        mark, own = (MARK, spelling.removeprefix(MARK)) if spelling.startswith(MARK) else ("", spelling)
+        full = next((other for other in other_spellings(own) if mark + other in known), by_last.get(own))
         if spelling not in known and full:
-            spelt[spelling] = full
+            spelt[spelling] = mark + full
     return spelt

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kbtools.kb.both_ways import read_direction
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.linking.links import Link
@@ -62,7 +63,8 @@ class RankedPool:
         ids, names, types = kb.ids(subjects), kb.names(subjects), kb.types_of(subjects)
         candidates = []
         for place, position in enumerate(ranking.best):
-            link, relation = self.links[pool.link_of_pair[position]], int(pool.relation_of_pair[position])
+            link = self.links[pool.link_of_pair[position]]
+            relation, inverse = read_direction(kb, int(pool.relation_of_pair[position]))
             own_types = types.values[types.starts[place] : types.starts[place + 1]].tolist()
             candidates.append(
                 Candidate(
@@ -76,6 +78,7 @@ class RankedPool:
                     matched_name=link.name,
                     rung=link.rung.label,
                     parts={part: round(float(values[position]), 6) for part, values in ranking.parts.items()},
+                    inverse=inverse,
                 )
             )
         return tuple(candidates)

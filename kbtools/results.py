@@ -37,7 +37,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A subject-relation pair; `score` is the sum of its `parts`, higher is better."""
+    """A subject-relation pair; `score` is the sum of its `parts`, higher is better.
+
+    With `inverse` the relation is read backwards: what the question names is the object of its facts.
+    """
 
     subject: str
     subject_name: str | None
@@ -49,6 +52,7 @@ class Candidate:
     matched_name: str
     rung: str
     parts: Mapping[str, float]
+    inverse: bool = False
 
     def __post_init__(self) -> None:
         # A frozen dataclass sets no attribute otherwise.
@@ -57,7 +61,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An object of the winning pair; the name is missing where the knowledge base has none."""
+    """An object of the winning pair, a subject if it is inverse; the name is missing where there is none."""
 
     id: str
     name: str | None
@@ -75,9 +79,9 @@ class Bearer:
 class Result:
     """The answer to a question, with the system that gave it.
 
-    Candidates stand best first, `tied` of them share the first place. `type` is the one that
-    subjects were asked to have. `without_facts` lists the entities that a question without candidates names, which are
-    the subject of no fact. `confidence` and `answered` are known where the question
+    Candidates stand best first, `tied` of them share the first place. `type` is the one that subjects were asked to
+    have, `inverse` says that facts were read backwards too. `without_facts` lists the entities that a question without
+    candidates names, and of which there are no facts to read. `confidence` and `answered` are known where the question
     was asked with a threshold; answers below it are withheld.
     """
 
@@ -95,6 +99,7 @@ class Result:
     answers: tuple[Answer, ...]
     answers_total: int
     milliseconds: float | None
+    inverse: bool = False
     confidence: float | None = None
     answered: bool | None = None
 

@@ -1,4 +1,4 @@
-"""The SPARQL query that fetches the objects of a pair from an endpoint: Freebase's, Wikidata's, or any other."""
+"""The SPARQL query that fetches the answers of a pair from an endpoint: Freebase's, Wikidata's, or any other."""
 
 import re
 
@@ -25,8 +25,9 @@ def winner_query(result: Result) -> str:
         return "# no candidates"
     if result.answered is False:
         return f"# {verdict(result)}"
+    winner = result.candidates[0]
     try:
-        return object_query(result.candidates[0].subject, result.candidates[0].relation)
+        return (subject_query if winner.inverse else object_query)(winner.subject, winner.relation)
     except NoIRI as error:
         return f"# {error}"
 
@@ -38,6 +39,11 @@ def object_query(subject: str, relation: str) -> str:
     steps; beside an entity of Wikidata it is Wikidata's. No namespace is made up for any other id.
     """
     return f"SELECT ?object WHERE {{ {subject_iri(subject)} {relation_path(subject, relation)} ?object }}"
+
+
+def subject_query(target: str, relation: str) -> str:
+    """Write the query for every subject of a relation and an object; raise NoIRI as `object_query` does."""
+    return f"SELECT ?x WHERE {{ ?x {relation_path(target, relation)} {subject_iri(target)} }}"
 
 
 def subject_iri(subject: str) -> str:

@@ -19,6 +19,7 @@ SYSTEM = (
     Parameter("scorer", "text", "The relation scorer; several, with commas between, are averaged.", longest=300),
     Parameter("subject", "text", "The subject scorer; popularity takes one away.", longest=100),
     Parameter("type", "text", "The id of a type that the subjects have."),
+    Parameter("inverse", "flag", "Read facts backwards too: what the question names may be their object."),
     Parameter("top", "count", f"Candidates to give, {TOP} if not given; 0 gives all.", most=100_000),
     Parameter("answers", "count", f"Answers to give, {ANSWERS} if not given; 0 gives all.", most=1_000_000),
     Parameter("abstain", "share", "Withhold answers whose confidence is below this."),

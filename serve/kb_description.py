@@ -7,6 +7,7 @@ from typing import Any
 from kbtools.answering import Answerer
 from kbtools.errors import KBToolsError
 from kbtools.explaining import PARTS
+from kbtools.kb.both_ways import has_incoming
 from kbtools.kb.manifest_report import STATISTICS
 from kbtools.results import JSON_VERSION
 from kbtools.serve.choices import choices
@@ -43,6 +44,7 @@ def kb_info(name: str, answerer: Answerer) -> dict[str, Any]:
             for source in manifest.sources
         ],
         "vectors": vectors_record(answerer),
+        "incoming": has_incoming(answerer.kb),
         **choices(answerer),
         "defaults": asdict(answerer.system()),
         "parts": PARTS,

@@ -13,6 +13,7 @@ from kbtools.comparison.run_folder import RECORD, VALID, Provenance, Run, RunOri
 from kbtools.comparison.stages import StageProgress, Stages
 from kbtools.comparison.weighting import TUNED, Weighting, find_weighting
 from kbtools.errors import SourceEmpty, SourceMissing
+from kbtools.kb.both_ways import BothWays
 from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.storage import locked
@@ -91,7 +92,8 @@ def start_run(
 ) -> Fingerprints:
     """Make the folder of a run over a file of questions, or refuse one that holds something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
-    kb, gold = Provenance(readable(request.kb_path), prints.kb), Provenance(readable(path), prints.questions)
+    name = readable(request.kb_path) + (" with inverse relations" if isinstance(answerer.kb, BothWays) else "")
+    kb, gold = Provenance(name, prints.kb), Provenance(readable(path), prints.questions)
     prepare_run(out, RunOrigin(kb, gold, __version__), request.grid.cells())
     return prints
 

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from kbtools.answer_options import QueryOptions
 from kbtools.answering import Answerer, open_kb
 from kbtools.errors import (
     BadArgument,
     BrokenPlugin,
+    IncomingMissing,
     KBMissing,
     KBUnusable,
     ModelMissing,
@@ -23,6 +25,7 @@ from kbtools.errors import (
     UnknownPlugin,
 )
 from kbtools.explaining import explain
+from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.system import System, keep_system
 from kbtools.ranking.weights import EQUATION_4, PRESETS, Weights, keep_weights, ranking_key
@@ -271,3 +274,50 @@ def test_weights_of_an_unknown_name_are_refused(sample_memory: Answerer, tmp_pat
 
     with pytest.raises(ModelUnusable, match="no weights 'equation-5'; choose again with kbtools train"):
         Answerer(sample_memory.kb, models=tmp_path)
+
+
+def test_one_and_many_take_the_same_options(sample_memory: Answerer) -> None:
+    options: QueryOptions = {"pruning": "n-gram", "top": 2, "answers": 1, "inverse": True}
+    question = "what films did stanley kubrick direct"
+    (one,) = sample_memory.query_many([question], **options)
+    assert replace(one, milliseconds=0) == replace(sample_memory.query(question, **options), milliseconds=0)
+
+
+@pytest.mark.parametrize("ask", [Answerer.query, Answerer.query_many])
+def test_an_option_that_there_is_not_is_a_type_error(sample_memory: Answerer, ask: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match="query takes no option 'tpo'; it takes pruning, scorer, subject, type, inv"):
+        ask(sample_memory, ["who wrote it"], tpo=1)
+    with pytest.raises(TypeError, match="tpo"):
+        sample_memory.lookup("Paris", tpo=1)  # type: ignore[call-arg]
+
+
+def test_a_direction_is_true_or_false(sample_memory: Answerer) -> None:
+    with pytest.raises(BadArgument, match="inverse is True or False, found 'yes'"):
+        sample_memory.query("who wrote it", inverse="yes")  # type: ignore[arg-type]
+
+
+def test_a_reversible_answerer_is_pickled_and_shares_the_weights_of_the_other(sample_path: Path) -> None:
+    answerer = open_kb(sample_path)
+    both = answerer.both_ways()
+    answerer.weights_by_key["n-gram-idf lexical -"] = Weights(rung=0.7)
+    assert both.query("who wrote it").weights["rung"] == 0.7
+    copy = pickle.loads(pickle.dumps(both))
+    assert copy.query("what orbits the sun").answers_total == 4
+    assert copy.both_ways() is copy
+
+
+def test_a_backend_without_incoming_facts_refuses_to_read_backwards() -> None:
+    class Outgoing(MemoryKB):
+        def incoming_counts(self, entities: object) -> None:
+            return None
+
+    answerer = Answerer(Outgoing([("a", "r", "b")], [("a", "Alpha")]))
+    assert answerer.query("what of alpha").answers_total == 1
+    with pytest.raises(IncomingMissing, match="facts are not read backwards here"):
+        answerer.query("what of alpha", inverse=True)
+
+
+def test_a_type_bounds_what_is_read_backwards(sample_memory: Answerer) -> None:
+    result = sample_memory.query("what is paris the capital of", inverse=True, type="location.citytown", top=0)
+    assert {candidate.subject for candidate in result.candidates} <= {"m.05qtj", "m.0kba002"}
+    assert [answer.name for answer in result.answers] == ["France"]

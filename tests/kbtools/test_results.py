@@ -39,6 +39,7 @@ RESULT = {
     "answers": list,
     "answers_total": int,
     "milliseconds": float,
+    "inverse": bool,
 }
 CANDIDATE = {
     "subject": str,
@@ -51,6 +52,7 @@ CANDIDATE = {
     "matched_name": str,
     "rung": str,
     "parts": dict,
+    "inverse": bool,
 }
 MENTION = {"text": str, "start": int, "end": int}
 ANSWER = {"id": str, "name": str | None}
@@ -100,6 +102,19 @@ def test_every_record_has_the_keys_and_types_of_the_contract(sample: Answerer, p
             assert candidate["rung"] in {rung.label for rung in Rung}
         for answer in record["answers"]:
             check(answer, ANSWER)
+
+
+@every_pruner
+def test_a_record_says_whether_facts_were_read_backwards(sample_memory: Answerer, pruning: str) -> None:
+    question = "what films did steven spielberg direct"
+    record = json.loads(json.dumps(sample_memory.query(question, pruning=pruning, inverse=True).to_json()))
+    check(record, RESULT)
+    first = record["candidates"][0]
+    check(first, CANDIDATE)
+    assert (first["relation"], first["inverse"], record["inverse"]) == ("film.film.directed_by", True, True)
+    assert [answer["name"] for answer in record["answers"]] == ["Jaws"]
+    ordinary = sample_memory.query(question, pruning=pruning).to_json()
+    assert not any([ordinary["inverse"], *(one["inverse"] for one in ordinary["candidates"])])
 
 
 @every_pruner
@@ -166,6 +181,7 @@ def test_a_question_without_candidates_gives_empty_lists(sample: Answerer) -> No
         "answers": (),
         "answers_total": 0,
         "milliseconds": 0.0,
+        "inverse": False,
     }
     assert json.dumps(record).count("[]") == 3
 

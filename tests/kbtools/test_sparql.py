@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kbtools.errors import NoIRI
-from kbtools.sparql import object_query
+from kbtools.sparql import object_query, subject_query
 from tests.conftest import World
 
 FREEBASE = "http://rdf.freebase.com/ns/"
@@ -102,3 +102,9 @@ def test_a_query_fetches_the_objects_of_its_pair_alone() -> None:
 def test_a_literal_has_no_facts_to_ask_for() -> None:
     with pytest.raises(ValueError, match="literal"):
         object_query('"1984"@en', "book.author")
+
+
+def test_a_relation_that_is_read_backwards_asks_for_subjects() -> None:
+    query = subject_query("m.01", "a.b..c.d")
+    parse(query)
+    assert query == f"SELECT ?x WHERE {{ ?x <{FREEBASE}a.b>/<{FREEBASE}c.d> <{FREEBASE}m.01> }}"

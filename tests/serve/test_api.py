@@ -43,6 +43,17 @@ def test_a_type_bounds_the_subjects(client: TestClient) -> None:
     assert {candidate["subject"] for candidate in result["candidates"]} == {"m.0kba107", "m.032xky"}
 
 
+def test_facts_are_read_backwards_where_that_is_asked_for(client: TestClient) -> None:
+    asked = {"question": "what films did stanley kubrick direct"}
+
+    result = client.get("/api/query", params=asked | {"inverse": "true"}).json()
+
+    assert (result["inverse"], result["candidates"][0]["inverse"], result["answers_total"]) == (True, True, 3)
+    assert client.post("/api/query", json=asked | {"inverse": True}).json()["answers"] == result["answers"]
+    assert client.get("/api/query", params=asked | {"inverse": "maybe"}).status_code == 400
+    assert client.get("/api/info").json()["incoming"]
+
+
 def test_many_questions_come_as_a_line_each(client: TestClient) -> None:
     questions = [QUESTION, "who wrote it", "no name here"] * 20
 

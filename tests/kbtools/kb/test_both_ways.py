@@ -1,0 +1,81 @@
+"""A knowledge base that is read both ways: inverse relations are the facts turned round, and nothing else changes."""
+
+import numpy as np
+import pytest
+
+from kbtools.errors import IncomingMissing
+from kbtools.kb.both_ways import BothWays, read_direction
+from kbtools.kb.contract import BackendDefaults, KnowledgeBase
+
+
+@pytest.fixture
+def both(tiny: KnowledgeBase) -> BothWays:
+    if tiny.incoming_counts(np.empty(0, dtype=np.uint32)) is None:
+        pytest.skip("this backend has no index from objects to facts")
+    return BothWays(tiny)
+
+
+def every_row(kb: KnowledgeBase) -> np.ndarray:
+    return np.arange(kb.manifest.counts["entities"].unique, dtype=np.uint32)
+
+
+def test_a_pair_is_there_for_every_fact_and_direction(both: BothWays) -> None:
+    rows, stored = every_row(both), both.stored
+    facts = both.facts_between(0, len(rows)).tolist()
+    pairs = both.relations_of(rows)
+    listed = set(zip(np.repeat(rows, np.diff(pairs.starts)).tolist(), pairs.values.tolist(), strict=True))
+    assert listed == {(s, r) for s, r, _ in facts} | {(o, r + stored) for _, r, o in facts}
+
+
+def test_relations_of_an_entity_ascend_and_stand_once(both: BothWays) -> None:
+    rows = every_row(both)[::-1]
+    pairs = both.relations_of(rows)
+    groups = [pairs.values[first:last].tolist() for first, last in zip(pairs.starts, pairs.starts[1:], strict=False)]
+    assert len(groups) == len(rows)
+    assert groups == [sorted(set(group)) for group in groups]
+
+
+def test_the_objects_of_an_inverse_are_the_subjects_of_its_relation(both: BothWays) -> None:
+    facts = both.facts_between(0, len(every_row(both))).tolist()
+    turned = {
+        (target, relation): both.objects_of(target, relation + both.stored).tolist() for _, relation, target in facts
+    }
+    assert turned == {
+        (target, relation): sorted(s for s, r, o in facts if (r, o) == (relation, target))
+        for target, relation in turned
+    }
+
+
+def test_an_inverse_that_no_fact_has_leads_nowhere(both: BothWays) -> None:
+    (orwell,) = both.rows(["m.16orwell"])
+    genre = list(both.relations).index("^music.artist.genre")
+    assert both.objects_of(orwell or 0, genre).tolist() == []
+
+
+def test_no_entities_have_no_relations(both: BothWays) -> None:
+    pairs = both.relations_of(np.empty(0, dtype=np.uint32))
+    assert (pairs.starts.tolist(), pairs.values.tolist()) == ([0], [])
+
+
+def test_facts_are_counted_from_both_ends(both: BothWays) -> None:
+    rows = every_row(both)
+    facts = both.facts_between(0, len(rows))
+    assert both.fact_counts(rows).tolist() == [int((facts[:, [0, 2]] == row).sum()) for row in rows.tolist()]
+
+
+def test_relations_and_their_inverses_have_ids_of_their_own(both: BothWays) -> None:
+    assert len(set(both.relations)) == len(both.relations) == len(both.relation_names) == 2 * both.stored
+    assert read_direction(both, both.stored + 1) == (1, True)
+    assert read_direction(both, 1) == (1, False)
+
+
+def test_results_of_both_ways_are_not_taken_for_those_of_one(both: BothWays) -> None:
+    assert both.manifest.digest != both.kb.manifest.digest
+
+
+def test_a_backend_without_incoming_facts_is_refused_in_one_sentence() -> None:
+    class Outgoing(BackendDefaults):
+        relations = ("r",)
+
+    with pytest.raises(IncomingMissing, match="facts are not read backwards here: this backend has no index"):
+        BothWays(Outgoing())  # type: ignore[arg-type]
