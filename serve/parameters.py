@@ -128,23 +128,23 @@ def parse_json(text: bytes | str, what: str) -> Any:
         raise BadArgument(f"{what} is no JSON: {ascii(str(error))[1:-1]}") from error
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: Request, *, most: int = BODY_BYTES) -> bytes:
     """Read a body; raise RequestTooLarge beyond the limit, RequestTooSlow for one that does not arrive."""
     body = bytearray()
     received = 0
     expected = request.headers.get("content-length", "")
     if expected.isdigit() and int(expected) > DRAINED_BYTES:
-        raise RequestTooLarge(f"the body has {int(expected):,} bytes, at most {BODY_BYTES:,}")
+        raise RequestTooLarge(f"the body has {int(expected):,} bytes, at most {most:,}")
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
                 received += len(chunk)
-                if received <= BODY_BYTES:
+                if received <= most:
                     body += chunk
                 elif received > DRAINED_BYTES:
                     break
     except TimeoutError as error:
         raise RequestTooSlow(f"the body did not arrive within {BODY_SECONDS:g} seconds") from error
-    if received > BODY_BYTES:
-        raise RequestTooLarge(f"the body has more than {BODY_BYTES:,} bytes")
+    if received > most:
+        raise RequestTooLarge(f"the body has more than {most:,} bytes")
     return bytes(body)

@@ -30,6 +30,9 @@ T = TypeVar("T")
 CALLBACK = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*", re.ASCII)
 """The names of JavaScript functions that JSONP may call."""
 
+FORM_BYTES = 4 << 20
+"""Bytes of a batch: each of its names may be a cell of some pages, and a character takes up to nine in a form."""
+
 LONGEST_CALLBACK = 100
 MOST_PROPOSED = 1_000
 
@@ -114,7 +117,7 @@ async def read_form(request: Request) -> Mapping[str, Any]:
     """Read the parameters of a GET, the form of a POST, or its JSON: `{"queries": …}`, `{"extend": …}` or a batch."""
     if request.method != "POST":
         return request.query_params
-    body = await read_body(request)
+    body = await read_body(request, most=FORM_BYTES)
     if "json" in request.headers.get("content-type", ""):
         record = parse_json(body, "the body")
         if not isinstance(record, dict):

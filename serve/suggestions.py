@@ -9,7 +9,6 @@ from kbtools.errors import UnknownEntity
 from kbtools.records import EntityMatch
 from kbtools.serve.entity_search import matches_by_id
 from kbtools.serve.live_kb import Edition
-from kbtools.serve.matching import type_record
 from kbtools.serve.previews import summary
 from kbtools.text.normaliser import normal_form
 
@@ -52,12 +51,12 @@ def entities_with_prefix(edition: Edition, prefix: str, *, limit: int) -> list[s
 
 
 def entity_suggestion(match: EntityMatch) -> dict[str, Any]:
-    types = [type_record(kind) for kind in match.types]
+    types = match.types[:NOTABLE]
     return {
         "id": match.id,
         "name": match.name or match.id,
-        "description": ", ".join([match.id, *(kind["name"] for kind in types[:NOTABLE])]),
-        "notable": types[:NOTABLE],
+        "description": ", ".join([match.id, *(kind.name or kind.id for kind in types)]),
+        "notable": [kind.id for kind in types],  # OpenRefine joins them as texts where a whole column is matched
     }
 
 

@@ -36,7 +36,8 @@ MIXED = LOOK_ALIKES | dict(zip("мтвн", "mtbh", strict=True)) | dict(zip("μ�
 """The same and those that look alike in one case, which a word that has Latin letters too is written with."""
 
 TO_CYRILLIC = {latin: letter for letter, latin in MIXED.items() if letter >= "\u0400"}
-OTHER_SCRIPT = re.compile(r"[^\W\d_]*[\u0370-\u04ff\u0500-\u052f][^\W\d_]*")
+# The look behind: else each letter of a run that has none of these scripts would begin a search of the rest of it.
+OTHER_SCRIPT = re.compile(r"(?<![^\W\d_])[^\W\d_]*?[\u0370-\u04ff\u0500-\u052f][^\W\d_]*")
 APOSTROPHE_LETTERS = str.maketrans(dict.fromkeys("\u02bb\u02bc\u02be\u02bf", "'"))
 """Letters that are typed for an apostrophe, and an apostrophe for them: `Hawaiʻi`, `Qurʾan`."""
 

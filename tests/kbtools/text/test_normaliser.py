@@ -141,6 +141,12 @@ def test_a_normal_form_can_be_stored(text: str) -> None:
     assert normal == " ".join(normal.split())
 
 
+def test_a_text_without_spaces_is_folded_in_a_time_that_grows_with_its_length() -> None:
+    text = "中" * 300_000  # minutes, where time grew with the square of the length
+
+    assert fold(text) == text
+
+
 @given(ANY_TEXT, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
 def test_no_composition_changes_a_normal_form(text: str, form: Any) -> None:
     text = "".join(character for character in text if "K" not in form or not loses_its_meaning(character))
