@@ -187,6 +187,45 @@ def test_texts_of_one_length_are_scored_a_few_at_a_time() -> None:
     assert group_by_length(["ab", "c", "de", "fg"], most=2) == [[1], [0, 2], [3]]
 
 
+def test_each_epoch_deals_its_own_batches() -> None:
+    task, rows = Line(), []
+    loss = task.loss
+    task.loss = lambda batch: rows.append(batch.tolist()) or loss(batch)  # type: ignore[method-assign, func-returns-value]
+
+    fit(task, FitConfig(epochs=2, batch=20, optimiser="adam"))
+
+    first, second = rows[:3], rows[3:]
+    assert all(sorted(row for batch in epoch for row in batch) == list(range(40)) for epoch in (first, second))
+    assert first != second
+
+
+@pytest.mark.parametrize(("scale", "clip"), [(1.0, 1e9), (1.0, 0.1), (100.0, 0.1)])
+def test_a_step_follows_the_mean_loss_of_its_batch_clipped(
+    monkeypatch: pytest.MonkeyPatch, scale: float, clip: float
+) -> None:
+    task = Line()
+    task.network[1] = torch.nn.Identity()
+    task.lengths, task.scale = np.zeros(40, dtype=np.int64), scale
+    (task.loss(np.arange(40)).mean()).backward()  # type: ignore[no-untyped-call]
+    gradients = [parameter.grad.clone() for parameter in task.network.parameters()]
+    norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+    steps: list[list[torch.Tensor]] = []
+
+    class Kept(torch.optim.SGD):
+        def step(self, closure: None = None) -> None:  # type: ignore[override]
+            steps.append([parameter.grad.clone() for parameter in task.network.parameters()])
+
+    monkeypatch.setattr(
+        "kbtools.scorers.fitting.make_optimisers", lambda network, **_: [Kept(network.parameters(), lr=1.0)]
+    )
+
+    fit(task, FitConfig(epochs=1, batch=64, clip=clip))
+
+    assert len(steps) == 1
+    for own, gradient in zip(steps[0], gradients, strict=True):
+        assert torch.allclose(own, gradient * min(1.0, clip / norm), rtol=1e-4)
+
+
 def test_the_rate_falls_to_zero_in_equal_steps_over_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     rates: list[float] = []
     monkeypatch.setattr("kbtools.scorers.fitting.set_rate", lambda optimisers, rate: rates.append(rate))

@@ -1,6 +1,7 @@
 """Figures while training count a tie as its expected value."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.measures import Namesakes, first_share, measure_relations, relation_marks
 from kbtools.scorers.splits import Examples
+from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 
 QUESTION = MarkedQuestion(Question.read("who wrote it"), 10, 12)
@@ -52,6 +54,20 @@ class Known:
 
     def score(self, questions: Sequence[MarkedQuestion], *, which: np.ndarray, subjects: np.ndarray) -> np.ndarray:
         return np.array([self.scores[int(row)] for row in subjects])
+
+
+def test_namesakes_are_several_bearers_of_the_mention_with_the_gold_relation(tiny_memory: KnowledgeBase) -> None:
+    first, second, lodz = map(int, tiny_memory.rows(["m.01paris", "m.02paris", "m.04lodz"]))
+    relations = [tiny_memory.relations.index(name) for name in ("location.containedby", "location.time_zone")]
+    mentions = [Ngram(form, 0, 0, 0, 4) for form in ("paris", "paris", "lodz", "paris")]
+    gold = examples(
+        subjects=[first, first, lodz, lodz], relations=[relations[0], relations[1], relations[0], relations[0]]
+    )
+
+    namesakes = Namesakes.find(tiny_memory, replace(gold, mentions=mentions))
+
+    assert namesakes.rows == [0]
+    assert [rows.tolist() for rows in namesakes.entities] == [sorted((first, second))]
 
 
 def test_namesakes_that_tie_but_for_rounding_count_one_of_those_tied() -> None:

@@ -1,6 +1,7 @@
 """Relation scorers can be trained into a folder, and rebuilt from it alone."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,18 @@ def test_questions_of_another_knowledge_base_are_refused(
 
     with pytest.raises(BadQuestions, match="1 of 2 questions have a relation that the knowledge base lacks"):
         Splits.read(sample_kb, train=path, valid=path)
+
+
+@pytest.mark.parametrize(("unknown", "refused"), [(1, False), (2, True)])
+def test_one_question_in_twenty_may_have_an_unknown_relation(
+    sample_kb: KnowledgeBase, annotated: Callable[..., Path], unknown: int, refused: bool
+) -> None:
+    known = [("m.078ffw", "book.written_work.author", "who"), ("m.0g_tb", "film.film.genre", "what")] * 10
+    path = annotated(*known[unknown:], *[("m.078ffw", "no.such.relation", "who")] * unknown)
+
+    with pytest.raises(BadQuestions, match="2 of 20") if refused else nullcontext():
+        splits = Splits.read(sample_kb, train=path, valid=path)
+        assert (splits.train.unknown, len(splits.train)) == (1, 19)
 
 
 def test_one_label_is_refused(sample_kb: KnowledgeBase, annotated: Callable[..., Path]) -> None:

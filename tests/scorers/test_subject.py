@@ -1,5 +1,6 @@
 """Subject scorers over type vectors compute what the paper says, and tell namesakes apart."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import torch
 
 from kbtools.scorers.profiles import profile_settings
 from kbtools.scorers.splits import Splits
-from kbtools.scorers.subject import TypeVectorScorer
+from kbtools.scorers.subject import TypeVectorAverageScorer, TypeVectorScorer
 from kbtools.scorers.training import train
 from kbtools.scorers.training_settings import change_settings
 
@@ -73,6 +74,21 @@ def test_one_linear_map_stands_under_the_sigmoid_of_the_paper(sample_kb: Knowled
     expected = states @ network.table.T + network.bias
     assert network.table.shape == (len(sample_kb.types), 16)
     assert torch.allclose(network.scores([["who", "wrote", "it"]]), expected, atol=1e-6)
+
+
+def test_subjects_without_types_teach_nothing(sample_kb: KnowledgeBase, splits: Splits) -> None:
+    settings = change_settings(profile_settings("best", SUBJECT, "type-vector-avg"), SMALL)
+    types = sample_kb.types_of(np.arange(506, dtype=np.uint32))
+    untyped = int(np.flatnonzero(np.diff(types.starts) == 0)[0])
+    subjects = splits.train.subjects.copy()
+    subjects[:2] = untyped, -1
+
+    task = TypeVectorAverageScorer.task(
+        sample_kb, Splits(replace(splits.train, subjects=subjects), splits.valid), settings, models=Path()
+    )
+
+    assert task.rows.tolist() == list(range(2, len(subjects)))
+    assert task.subjects.tolist() == subjects[2:].tolist()
 
 
 def test_a_network_without_projection_is_rebuilt(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from kbtools.linking.resemblance import resemblance, singular
         ("keeper of seven lamps", "the keeper of the seven lamps", "keeper of seven lamps", 0, 2),
         ("winter bell", "winter bell ringers", "winter bell", 0, 1),
         ("function test", "function tests", "function tests", 1, 0),
+        ("old city", "old cities", "old cities", 1, 0),
         ("vankerk", "van kerk", "van kerk", 0, 0),
         ("mc dorran", "mcdorran", "mcdorran", 0, 0),
         ("abc def", "abcdef", "abcdef", 0, 0),
@@ -29,6 +30,8 @@ def test_a_mention_stands_for_the_words_of_a_name(mention: str, name: str, words
 
     assert alike is not None
     assert (" ".join(alike.words), alike.slips, alike.lost) == (words, slips, lost)
+    assert alike.score == len(words.split()) - lost
+    assert alike.is_slip is (slips <= 1 and lost == 0)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from kbtools.linking.similarity import LONGEST_NAME, rescore
+from kbtools.linking.similarity import LONGEST_NAME, has_neighbours, rescore
 
 FORM = st.text("abc 01", min_size=1, max_size=8)
 
@@ -47,6 +47,11 @@ def test_of_one_similarity_the_more_popular_stands_first() -> None:
     near = rescore("aaaa", names, limit=3, cutoff=0, popularity=lambda forms: [names[form] for form in forms])
 
     assert [similar.form for similar in near] == ["aaaaa", "aaac", "aaad"]
+
+
+@pytest.mark.parametrize(("word", "looked"), [("abc", False), ("abcd", True), ("abc4", False), ("", False)])
+def test_neighbours_of_short_words_and_numbers_are_not_looked_up(word: str, looked: bool) -> None:
+    assert has_neighbours(word) is looked
 
 
 def test_long_forms_are_never_similar() -> None:
