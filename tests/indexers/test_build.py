@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 
 from kbtools.answering import open_kb
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt, OutputUnusable
-from kbtools.indexers.build import BuildProgress, Built, build
+from kbtools.indexers.build import BuildProgress, Built, build, write_knowledge
 from kbtools.indexers.checksums import VERIFIED
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import write_vectors
@@ -26,8 +27,10 @@ from kbtools.indexers.form_store import FormStore, FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.readers.batches import Kind
 from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.kb.manifest import Manifest
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.storage import locked
+from tests.conftest import World
 
 KINDS: tuple[Kind, ...] = ("facts", "names", "types")
 
@@ -98,6 +101,13 @@ def test_the_same_sources_are_built_once(make: Make) -> None:
     assert second.manifest == first.manifest
 
 
+def test_other_versions_of_what_writes_the_files_build_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = make().manifest.versions
+    monkeypatch.setattr("kbtools.indexers.build.versions", lambda: versions | {"tantivy": "0.0.1"})
+
+    assert make().fresh
+
+
 def test_a_touched_file_is_not_built_again(make: Make, sources: list[Source]) -> None:
     make()
     os.utime(sources[0].path, (0, 0))
@@ -137,6 +147,22 @@ def test_other_options_are_built_again(make: Make, options: dict[str, float | st
     make()
 
     assert make(**options).fresh
+
+
+@pytest.mark.parametrize("kind", ["facts", "names", "entities"])
+def test_what_was_written_is_counted_before_it_is_put_in_place(
+    make: Make, out: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def miscount(*arguments: Any, **options: Any) -> Manifest:
+        manifest = write_knowledge(*arguments, **options)
+        count = manifest.counts[kind]
+        return replace(manifest, counts=manifest.counts | {kind: replace(count, unique=count.unique + 1)})
+
+    monkeypatch.setattr("kbtools.indexers.build.write_knowledge", miscount)
+
+    with pytest.raises(NothingBuilt, match="the disk or the memory may be faulty"):
+        make()
+    assert not out.exists()
 
 
 def test_a_damaged_knowledge_base_is_built_again(make: Make, out: Path) -> None:
@@ -297,6 +323,26 @@ def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_dis
 
     with pytest.raises(OSError, match="No space left"):
         write()
+
+
+def test_a_pair_and_an_entity_that_a_batch_ends_in_are_whole(
+    monkeypatch: pytest.MonkeyPatch, make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    monkeypatch.setattr("kbtools.indexers.staging.BATCH", 2_048)  # the least that DuckDB gives at once
+    facts = [(f"s{number // 4_500}", f"r{int(number % 4_500 >= 2_048)}", f"o{number:05}") for number in range(9_000)]
+
+    kb = make_kb("embedded", new_world(facts=tuple(facts), names=(("s0", "Zero"),)))
+
+    first, second = kb.rows(["s0", "s1"])
+    assert kb.relations_of(np.array([first, second], dtype=np.uint32)).values.tolist() == [0, 1, 0, 1]
+    assert kb.fact_counts(np.array([first, second], dtype=np.uint32)).tolist() == [4_500, 4_500]
+    stated = {
+        (subject, kb.relations[relation], target)
+        for row, subject in ((first, "s0"), (second, "s1"))
+        for relation in (0, 1)
+        for target in kb.ids(kb.objects_of(row, relation))
+    }
+    assert stated == set(facts)
 
 
 def test_long_forms_and_many_spellings_are_stored_apart(tmp_path: Path) -> None:

@@ -149,6 +149,34 @@ def test_other_rows_of_relations_are_another_knowledge_base(sample_memory: Answe
     assert kb_digest(Reordered(sample_memory.kb)) != kb_digest(sample_memory.kb)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("name", "renewed"),
+    [
+        ("LINKING_VERSION", {"gold", "pools", "scores", "tuned", "cell"}),
+        ("POOLS_VERSION", {"pools", "scores", "tuned", "cell"}),
+        ("SCORE_VERSION", {"tuned", "cell"}),
+    ],
+)
+def test_a_fingerprint_changes_with_the_versions_that_it_rests_on(
+    monkeypatch: pytest.MonkeyPatch, name: str, renewed: set[str]
+) -> None:
+    def steps() -> dict[str, str]:
+        run = Fingerprints("kb", "questions")
+        tuned, cell = run.tuned("p", "r", "s"), run.cell("p", "r", "s", Weights())
+        return {
+            "gold": run.gold(),
+            "pools": run.pools("p"),
+            "scores": run.scores("p", "r"),
+            "tuned": tuned,
+            "cell": cell,
+        }
+
+    before = steps()
+    monkeypatch.setattr(version, name, 99)
+
+    assert {step for step, digest in steps().items() if digest != before[step]} == renewed
+
+
 def test_a_fingerprint_tells_all_apart_that_it_rests_on() -> None:
     runs = [Fingerprints("kb", "questions"), Fingerprints("other", "questions"), Fingerprints("kb", "other")]
     names = [("p", "r", "s"), ("other", "r", "s"), ("p", "other", "s"), ("p", "r", "other")]

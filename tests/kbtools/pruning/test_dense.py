@@ -48,6 +48,16 @@ def test_dense_keeps_the_nearest_whatever_they_are_called(kb: KnowledgeBase) -> 
     assert {(link.start, link.end) for link in links} == {(1, 12)}
 
 
+def test_dense_keeps_twenty(kb: MemoryKB) -> None:
+    rows = np.arange(25, dtype=np.uint32)
+    angles = np.linspace(0, 1, 25)
+    kb.vector_index = ExactVectors(rows, np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32))
+
+    links = Dense(kb, east).links(Question.read("what is it"))
+
+    assert [link.entities.tolist() for link in links] == [[row] for row in range(20)]
+
+
 def test_candidates_of_dense_are_the_facts_of_the_nearest(kb: KnowledgeBase) -> None:
     pool = gather_pool(kb, Dense(kb, east).links(Question.read("it")))
 

@@ -110,7 +110,7 @@ def test_focused_k_looks_no_second_choice_up_fuzzily() -> None:
     assert links == []
 
 
-@pytest.mark.parametrize(("unlike", "kept"), [("ab", {"c"}), ("abc", {"d"}), ("abcd", set())])
+@pytest.mark.parametrize(("unlike", "kept"), [("", {"a"}), ("ab", {"c"}), ("abc", {"d"}), ("abcd", set())])
 def test_focused_kb_looks_four_choices_up_fuzzily(unlike: str, kept: set[str]) -> None:
     kb, oracle = Crowd([1], unlike=list(unlike)), Oracle(a=-0.1, b=-0.2, c=-0.3, d=-0.4, e=-0.5)
 
@@ -137,6 +137,17 @@ def test_focused_kb_keeps_the_most_probable_that_links(tiny_memory: KnowledgeBas
     links = FocusedKB(tiny_memory, Oracle(is_texas=-0.1, texas=-0.5, paris=-0.7)).links(QUESTION)
 
     assert mentions(links) == {"texas"}
+
+
+@pytest.mark.parametrize(("probable", "weight"), [(-2.0, -2.0), (-50.0, -8.5)])
+def test_focused_k_weighs_a_misspelt_mention_no_less_than_the_margin_below_the_best(
+    tiny_memory: KnowledgeBase, probable: float, weight: float
+) -> None:
+    oracle = Oracle(texas=-0.5, polland=probable)
+
+    links = FocusedK(tiny_memory, oracle).links(Question.read("is texas near polland"))
+
+    assert {link.name: link.weight for link in links} == {"Texas": -0.5, "Poland": weight}
 
 
 def test_focused_k_keeps_those_within_the_margin(tiny_memory: KnowledgeBase) -> None:

@@ -136,6 +136,10 @@ def test_of_a_tie_inside_one_subject_the_relation_decides() -> None:
     best = order(kb, pool, np.zeros(4, dtype=np.int64), 3)
     assert [kb.relations[int(pool.relation_of_pair[at])] for at in best] == ["p", "q", "r"]
 
+    kb.relations = RELATIONS[::-1]  # a backend may list them in any order
+    best = order(kb, pool, np.zeros(4, dtype=np.int64), 3)
+    assert [kb.relations[int(pool.relation_of_pair[at])] for at in best] == ["p", "q", "r"]
+
 
 def test_probabilities_of_the_relations_of_a_pool_sum_to_one(sample: Answerer) -> None:
     result = sample.query("harry potter", pruning="n-gram+", top=None)

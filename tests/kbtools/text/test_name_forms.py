@@ -27,6 +27,15 @@ NAME = st.text(st.one_of(st.characters(), st.sampled_from("aB1 '’,()[]&;#u0e4.
         ("Jaws [film] ", {"jaws film": Form.NORMAL, "jaws": Form.BRACKET}),
         ("(What)", {"what": Form.NORMAL}),
         (
+            "Emma's (film)",
+            {
+                "emma s film": Form.NORMAL,
+                "emmas film": Form.APOSTROPHE,
+                "emma s": Form.BRACKET,
+                "emmas": Form.BRACKET,
+            },
+        ),
+        (
             "The Bank (film)",
             {"the bank film": Form.NORMAL, "the bank": Form.BRACKET, "bank film": Form.ARTICLE, "bank": Form.ARTICLE},
         ),

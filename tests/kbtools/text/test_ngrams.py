@@ -127,6 +127,7 @@ def test_a_name_is_among_the_forms_of_a_question_that_holds_it(text: str, name: 
 
 def test_an_apostrophe_is_joined_to_a_name_of_fewer_words_than_the_question_has() -> None:
     assert ("lakers", 0, 2, 0, 7, True) in found("laker's", [1])
+    assert ("dartagnans", 0, 4, 0, 12, True) in found("d'artagnan's", [1])
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\u200b"])

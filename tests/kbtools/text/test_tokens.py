@@ -49,6 +49,7 @@ def spelt(text: str) -> list[tuple[str, str, bool]]:
         ("שלום?", [("שלום", "שלום", True), ("?", "?", False)]),
         ("…", [("...", "…", False)]),
         ("&&", [("and", "&", True), ("and", "&", True)]),
+        ("é&&", [("e", "é", True), ("and", "&", True), ("and", "&", True)]),
         ("", []),
         (" \t\n", []),
     ],
