@@ -206,7 +206,7 @@ def test_a_step_follows_the_mean_loss_of_its_batch_clipped(
     task = Line()
     task.network[1] = torch.nn.Identity()
     task.lengths, task.scale = np.zeros(40, dtype=np.int64), scale
-    (task.loss(np.arange(40)).mean()).backward()  # type: ignore[no-untyped-call]
+    (task.loss(np.arange(40)).mean()).backward()
     gradients = [parameter.grad.clone() for parameter in task.network.parameters()]
     norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
     steps: list[list[torch.Tensor]] = []
