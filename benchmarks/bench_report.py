@@ -1,0 +1,92 @@
+"""The report of the suite of benchmarks: a table a task, ratios to kbtools, and who is better at both."""
+
+import os
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+OURS = "kbtools"
+
+TITLES = {
+    "build": "Building",
+    "fuzzy": "Misspelt names: the name that is meant among the twenty nearest",
+    "strict": "All n-grams of a question: its subject among the entities",
+    "parse": "Reading the files of the release",
+    "transe": "TransE: the object of a fact kept back among the ten nearest",
+    "questions": "Whole questions",
+}
+
+SPEED = {"build": "cpu_s", "fuzzy": "wall_ms_50", "strict": "wall_ms_50", "parse": "cpu_s", "transe": "cpu_s"}
+"""The figure of each task that is compared with ours, lower is better: wall time, since a server works elsewhere."""
+
+PACKAGES = ("kbtools", "tantivy", "lmdb", "duckdb", "rapidfuzz", "simstring-rust", "csv-reconcile", "spacy",
+            "elasticsearch", "polars", "pykeen", "torch")  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """Describe the machine, its load, and the versions of what is compared."""
+    model = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cpu": model[0].partition(":")[2].strip() if model else platform.processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gb": round(memory / 1e9, 1),
+        "load": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        "versions": {name: found for name in PACKAGES if (found := installed(name))},
+    }
+
+
+def installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def better_peers(results: Sequence[dict[str, Any]]) -> list[str]:
+    """Name the peers that are at least as good as kbtools at speed and at recall, and better at one of them."""
+    ours = {result["task"]: result for result in results if result["contender"] == OURS}
+    better = []
+    for result in results:
+        mine, speed = ours.get(result["task"], {}), SPEED.get(result["task"], "")
+        if result["contender"] == OURS or "recall" not in result or "recall" not in mine:
+            continue
+        gains = (mine[speed] - result[speed], result["recall"] - mine["recall"])
+        if min(gains) >= 0 and max(gains) > 0:
+            better.append(f"{result['task']}: {result['contender']}")
+    return better
+
+
+def markdown(record: dict[str, Any]) -> str:
+    """Write the tables, the machine and the versions."""
+    described, results = record["machine"], record["results"]
+    lines = [
+        f"{described['cpu']}, {described['cores']} cores with a load of {described['load']}, "
+        f"{described['memory_gb']} GB, Python {described['python']}; "
+        f"FBSQ and {record['titles']:,} titles; {record['minutes']} minutes.",
+        "Versions: " + ", ".join(f"{name} {found}" for name, found in described["versions"].items()) + ".",
+        "",
+    ]
+    for task, title in TITLES.items():
+        of_task = [result for result in results if result["task"] == task]
+        measured = [result for result in of_task if "skipped" not in result]
+        lines += [f"## {title}", ""]
+        if measured:
+            heads = [key for key in dict.fromkeys(key for result in measured for key in result) if key != "task"]
+            ratio = SPEED.get(task, "")
+            base = next((result[ratio] for result in measured if result["contender"] == OURS and ratio in result), None)
+            lines += ["| " + " | ".join([*heads, *(["times kbtools"] if base else [])]) + " |"]
+            lines += ["| " + " | ".join(["---"] * (len(heads) + bool(base))) + " |"]
+            for result in measured:
+                cells = [str(result.get(head, "")) for head in heads]
+                cells += [f"{result[ratio] / base:.2f}"] if base else []
+                lines += ["| " + " | ".join(cells) + " |"]
+            lines += [""]
+        lines += [f"Left out: {result['contender']}, {result['skipped']}." for result in of_task if "skipped" in result]
+        lines += [""]
+    best = ", ".join(record["better"])
+    lines += [f"Better than kbtools at speed and recall at once: {best or 'none'}."]
+    return "\n".join(lines) + "\n"
