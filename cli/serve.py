@@ -40,6 +40,13 @@ from kbtools.cli.options import EMBEDDED, device_option, models_option
 )
 @click.option("--root-path", default="", metavar="/PATH", help="The prefix that a proxy serves this under.")
 @click.option("--cors", multiple=True, metavar="ORIGIN", help="Let pages of this origin read answers; * lets all.")
+@click.option(
+    "--allowed-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Answer to this host name too; * to any, as a server does that listens beyond this machine.",
+)
 @elasticsearch_options
 def command(
     paths: tuple[str, ...],
@@ -52,6 +59,7 @@ def command(
     workers: int,
     root_path: str,
     cors: tuple[str, ...],
+    hosts: tuple[str, ...],
     elasticsearch: Elasticsearch | None,
 ) -> None:
     """Serve knowledge bases: a page to ask in a browser, a JSON API, and a reconciliation service for OpenRefine.
@@ -70,6 +78,7 @@ def command(
         elasticsearch=None if elasticsearch is None else elasticsearch.options,
         root_path=root_path,
         cors=cors,
+        hosts=hosts,
     )
     run_server(
         settings, host=host, port=port, workers=workers, announce=lambda url: echo(f"serving at {url}", err=True)

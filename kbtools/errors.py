@@ -43,7 +43,8 @@ KBToolsError
 │   ├── RequestTooLarge   a body, a batch or a text beyond the limit
 │   ├── RequestTooSlow    a body that does not arrive in time
 │   ├── AnswerTooSlow     an answer that takes longer than the server allows
-│   └── ServerBusy        as many answers are being computed as may wait
+│   ├── ServerBusy        as many answers are being computed as may wait
+│   └── RequestForbidden  a host name, or a page of another site, that the server does not answer
 └── TrainingError         a model cannot be trained
     ├── BadQuestions      question files that nothing can be learned from
     ├── NothingToLearn    a knowledge base or questions without what a model learns from
@@ -228,6 +229,10 @@ class AnswerTooSlow(RequestError):
 
 class ServerBusy(RequestError):
     """A server that has as many answers to compute as may wait."""
+
+
+class RequestForbidden(RequestError):
+    """A request by a name, or for a page of another site, that the server does not answer."""
 
 
 class TrainingError(KBToolsError):

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from kbtools.serve.access import Access, PathPrefix, metrics
 from kbtools.serve.api import KBAPI
+from kbtools.serve.hosts import HostGuard
 from kbtools.serve.live_kb import LiveKB, open_live_kb
 from kbtools.serve.openapi import describe
 from kbtools.serve.page import page
@@ -50,6 +51,7 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
         middleware=[
             Middleware(PathPrefix, prefix=settings.root_path),
             Middleware(Access),
+            Middleware(HostGuard, hosts=settings.hosts, any_site="*" in settings.cors),
             Middleware(CORSMiddleware, allow_origins=settings.cors, allow_methods=["GET", "POST"], allow_headers=["*"]),
         ],
         exception_handlers={HTTPException: http_error},

@@ -21,6 +21,7 @@ STATUSES: tuple[tuple[type[KBToolsError], int], ...] = (
     (errors.RequestTooSlow, 408),
     (errors.AnswerTooSlow, 504),
     (errors.ServerBusy, 503),
+    (errors.RequestForbidden, 403),
     (errors.UnknownEntity, 404),
     (errors.VectorsMissing, 404),
     (errors.BadArgument, 400),

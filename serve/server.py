@@ -6,6 +6,7 @@ import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import Any, cast
 
 import uvicorn
@@ -13,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 from kbtools.serve.app import create_app, prepare_process
+from kbtools.serve.hosts import hosts_answered
 from kbtools.serve.live_kb import open_live_kb
 from kbtools.serve.settings import ServeSettings, kb_names
 
@@ -50,6 +52,7 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
     prepare_process()
     with ExitStack() as stack:
         listener = stack.enter_context(listen(host, port))
+        settings = replace(settings, hosts=hosts_answered(listener.getsockname()[0], settings.hosts))
         if workers > 1:
             check_kbs(settings)
             settings.to_environment()

@@ -23,7 +23,7 @@ class ServeSettings:
     """The knowledge bases, how they are opened, and where the server stands.
 
     `kbs` are folders, or names on a cluster where `elasticsearch` holds the options of a connection; `cors` are the
-    origins whose pages may read answers, `*` for all.
+    origins whose pages may read answers, `*` for all; `hosts` are the names that are answered to, none for any.
     """
 
     kbs: tuple[str, ...]
@@ -34,6 +34,7 @@ class ServeSettings:
     elasticsearch: dict[str, str | None] | None = None
     root_path: str = ""
     cors: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root_path", self.root_path.rstrip("/"))
@@ -46,7 +47,7 @@ class ServeSettings:
     @classmethod
     def from_environment(cls) -> "ServeSettings":
         record = json.loads(os.environ[VARIABLE])
-        return cls(**record | {name: tuple(record[name]) for name in ("kbs", "cors")})
+        return cls(**record | {name: tuple(record[name]) for name in ("kbs", "cors", "hosts")})
 
 
 def kb_names(kbs: Sequence[str]) -> list[str]:

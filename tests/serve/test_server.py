@@ -30,6 +30,13 @@ def is_alive(server: RunningServer) -> bool:
     return fetch(server.url + "health") == {"status": "up"}
 
 
+def answer_of(server: RunningServer, sent: bytes) -> bytes:
+    """Send bytes and read what comes first."""
+    with socket.create_connection(server.address, timeout=30) as client:
+        client.sendall(sent)
+        return client.recv(65_536)
+
+
 def logged(server: RunningServer, text: str) -> bool:
     """Wait until the log holds a text: its line is written when the answer has been sent."""
     return any(text in server.log.read_text() for _ in range(20_000))
@@ -62,13 +69,13 @@ def test_two_hundred_connections_held_open_do_no_harm(server: RunningServer) -> 
 
 
 def test_cut_connections_do_no_harm(server: RunningServer) -> None:
-    head = b"POST /api/query HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{"
+    head = b"POST /api/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"
     for _ in range(20):
         with socket.create_connection(server.address) as client:
             client.sendall(head)
     for _ in range(20):
         with socket.create_connection(server.address) as client:
-            client.sendall(f"GET {QUESTION} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+            client.sendall(f"GET {QUESTION} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
 
     assert is_alive(server)
     assert "Traceback" not in server.log.read_text()
@@ -79,16 +86,14 @@ def test_cut_connections_do_no_harm(server: RunningServer) -> None:
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
         b"GET\r\n\r\n",
-        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: a\r\nBad Header\r\n\r\n",
-        b"POST /api/query HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nBad Header\r\n\r\n",
+        b"POST /api/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
     ],
     ids=["TLS", "no address", "long address", "header", "length"],
 )
 def test_what_is_no_http_is_refused(server: RunningServer, sent: bytes) -> None:
-    with socket.create_connection(server.address, timeout=30) as client:
-        client.sendall(sent)
-        answer = client.recv(65_536)
+    answer = answer_of(server, sent)
 
     assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 404"))
     assert b"Traceback" not in answer
@@ -123,7 +128,7 @@ def test_a_body_that_does_not_arrive_is_given_up(sample_path: Path, tmp_path: Pa
             socket.create_connection(address, timeout=30) as slow,
             socket.create_connection(address, timeout=30) as mute,
         ):
-            slow.sendall(b"POST /api/query HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+            slow.sendall(b"POST /api/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
             answer, nothing = slow.recv(65_536), mute.recv(1)
     finally:
         process.terminate()
@@ -134,7 +139,7 @@ def test_a_body_that_does_not_arrive_is_given_up(sample_path: Path, tmp_path: Pa
 
 
 def test_it_stops_when_told_and_finishes_what_it_began(sample_path: Path, tmp_path: Path) -> None:
-    questions = json.dumps({"questions": ["who created the character harry potter"] * 2_000, "top": 1})
+    questions = json.dumps({"questions": ["who created the character harry potter"] * 500, "top": 1})
     with serving(tmp_path / "log", "--kb", str(sample_path)) as running:
         with closing(http.client.HTTPConnection(*running.address, timeout=30)) as connection:
             connection.request("POST", "/api/query", body=questions)
@@ -143,7 +148,7 @@ def test_it_stops_when_told_and_finishes_what_it_began(sample_path: Path, tmp_pa
             lines = answer.read().splitlines()
         code = running.process.wait(20)
 
-    assert len(lines) == 2_000
+    assert len(lines) == 500
     assert code in (0, -signal.SIGTERM)
     assert "Traceback" not in (tmp_path / "log").read_text()
 

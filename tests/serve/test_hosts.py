@@ -1,0 +1,81 @@
+"""The names that a server answers to: a page of another site that makes a browser ask reads nothing."""
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from kbtools.serve.app import create_app
+from kbtools.serve.hosts import hosts_answered
+from kbtools.serve.settings import ServeSettings
+from tests.serve.conftest import RunningServer
+from tests.serve.test_server import answer_of
+
+CROSS_SITE = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "script"}
+REFINE = {"sec-fetch-site": "same-site", "sec-fetch-dest": "script"}
+
+
+def client(sample: Path, address: str, *, allowed: tuple[str, ...] = (), cors: tuple[str, ...] = ()) -> TestClient:
+    settings = ServeSettings(kbs=(str(sample),), hosts=hosts_answered(address, allowed), cors=cors)
+    return TestClient(create_app(settings), base_url="http://127.0.0.1:8000")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8000", 200),
+        ("localhost", 200),
+        ("LOCALHOST:8000", 200),
+        ("[::1]:8000", 200),
+        ("kb.example.org", 200),
+        ("KB.example.org:443", 200),
+        ("rebound.example", 403),
+        ("127.0.0.1.rebound.example:8000", 403),
+        ("kb.example.org.rebound.example", 403),
+    ],
+)
+def test_a_server_of_this_machine_answers_to_its_names_alone(sample_path: Path, host: str, status: int) -> None:
+    answer = client(sample_path, "127.0.0.1", allowed=("kb.example.org",)).get("/api/info", headers={"host": host})
+
+    assert answer.status_code == status
+    assert status == 200 or "--allowed-host" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(("address", "allowed"), [("192.168.0.2", ()), ("0.0.0.0", ()), ("127.0.0.1", ("*",))])
+def test_a_server_of_a_network_answers_to_any_name(sample_path: Path, address: str, allowed: tuple[str, ...]) -> None:
+    answer = client(sample_path, address, allowed=allowed).get("/health", headers={"host": "kb.example.org"})
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "cors", "status"),
+    [
+        (CROSS_SITE, (), 403),
+        (CROSS_SITE, ("*",), 200),
+        (REFINE, (), 200),
+        (CROSS_SITE | {"host": "kb.example.org"}, (), 200),
+    ],
+    ids=["another site", "every site allowed", "OpenRefine on this machine", "a public name"],
+)
+def test_a_page_of_another_site_gets_no_script_from_this_machine(
+    sample_path: Path, headers: dict[str, str], cors: tuple[str, ...], status: int
+) -> None:
+    server = client(sample_path, "127.0.0.1", allowed=("kb.example.org",), cors=cors)
+
+    answer = server.get("/reconcile", params={"callback": "read"}, headers=headers)
+
+    assert answer.status_code == status
+    assert status == 200 or "sample" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET /health HTTP/1.1\r\nHost: rebound.example\r\n\r\n", b"403"),
+        (b"GET /health HTTP/1.0\r\n\r\n", b"200"),
+    ],
+    ids=["another name", "none"],
+)
+def test_the_command_answers_to_its_names_alone(server: RunningServer, head: bytes, status: bytes) -> None:
+    assert answer_of(server, head).startswith(b"HTTP/1.1 " + status)
