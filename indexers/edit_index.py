@@ -15,9 +15,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from kbtools.kb.contract import EDITS
 from kbtools.linking.similarity import LONGEST_NAME
 
-EDITS = 2
 PARTS = EDITS + 1
 SHORTEST = PARTS
 """Letters of the shortest name that has three parts."""
@@ -32,6 +32,8 @@ among 200 for 98.5 %, 300 for 98.7 %, 400 for 98.9 %, at 0.4 to 0.6 CPU millisec
 MOST_SEEN = 200_000
 """Names whose pairs of letters are compared, those of the rarest parts first: of 3,000 variants none needs 40,000, and
 where a hundred thousand names begin alike it bounds a look-up to some ten milliseconds."""
+
+NOTHING = np.empty(0, dtype=np.uint32)
 
 AT_ONCE = 50_000
 """Names that are hashed in one pass."""
@@ -123,7 +125,7 @@ def running_sums(letters: Letters) -> Hashes:
 
 
 def signatures_of(letters: Letters) -> Hashes:
-    """Mark the pairs of letters of each form, one bit of 64 a pair: (forms,)."""
+    """Mark the pairs of letters of each form, one bit of 64 a pair: (forms,); no form is empty."""
     # For every form, for every letter and the one after it, the last with none: one bit.
     following = np.zeros_like(letters.codes)
     following[:-1] = letters.codes[1:]
@@ -217,25 +219,39 @@ class EditIndex:
     def __init__(self, keys: NDArray[np.uint32], rows: NDArray[np.uint32], signatures: Hashes) -> None:
         self.keys, self.rows, self.signatures = keys, rows, signatures
 
-    def near(self, form: str) -> NDArray[np.uint32]:
-        """Recall the rows of names that may be within two edits of a form, at most KEPT of the likest."""
-        at = segments_of(len(form))
-        if not len(at.part):
-            return np.empty(0, dtype=np.uint32)
-        letters = letters_of([form])
-        keys = key_of(running_sums(letters), at.first, at.last, at)
-        firsts, lasts = np.searchsorted(self.keys, keys, "left"), np.searchsorted(self.keys, keys, "right")
-        runs = sorted(zip((lasts - firsts).tolist(), firsts.tolist(), lasts.tolist(), strict=True))
-        total, row_runs = 0, []
-        for size, first, last in runs:
-            total += size
-            if total > MOST_SEEN:
-                break
-            row_runs.append(self.rows[first:last])
-        rows = np.concatenate([np.empty(0, dtype=np.uint32), *row_runs])
-        different = np.bitwise_count(self.signatures[rows] ^ signatures_of(letters))
+    def near(self, forms: Sequence[str]) -> list[NDArray[np.uint32]]:
+        """Recall for each form the rows of names that may be within two edits of it, at most KEPT of the likest."""
+        at = [segments_of(len(form)) for form in forms]
+        segments = Segments(*map(np.concatenate, zip(*at, strict=True))) if at else segments_of(0)
+        if not len(segments.part):
+            return [NOTHING] * len(forms)
+        # All forms in one pass: for every form, for every run of its letters, the names with such a part.
+        letters = letters_of(forms)
+        form_of = np.repeat(np.arange(len(forms)), [len(own.part) for own in at])
+        start = letters.starts[form_of]
+        keys = key_of(running_sums(letters), start + segments.first, start + segments.last, segments)
+        firsts, lasts = self.keys.searchsorted(keys, "left"), self.keys.searchsorted(keys, "right")
+        seen = np.flatnonzero(lasts > firsts)
+        firsts, sizes, form_of = firsts[seen], (lasts - firsts)[seen], form_of[seen]
+        if sizes.sum() > MOST_SEEN:
+            kept = rarest_runs(form_of, sizes, firsts)
+            firsts, sizes, form_of = firsts[kept], sizes[kept], form_of[kept]
+        ends = sizes.cumsum()
+        rows = self.rows[np.arange(ends[-1] if len(ends) else 0) + (firsts - ends + sizes).repeat(sizes)]
+        of = form_of.repeat(sizes)
+        different = np.bitwise_count(self.signatures[rows] ^ signatures_of(letters)[of])
         like = np.flatnonzero(different <= MOST_DIFFERENT)
-        unique, place = np.unique(rows[like], return_index=True)
-        if len(unique) > KEPT:
-            unique = unique[np.argsort(different[like][place], kind="stable")[:KEPT]]
-        return unique
+        unique, place = np.unique(of[like].astype(np.uint64) << np.uint64(32) | rows[like], return_index=True)
+        edges = unique.searchsorted(np.arange(1, len(forms), dtype=np.uint64) << np.uint64(32))
+        runs = zip(np.split(unique.astype(np.uint32), edges), np.split(different[like][place], edges), strict=True)
+        return [own if len(own) <= KEPT else own[np.argsort(unlike, kind="stable")[:KEPT]] for own, unlike in runs]
+
+
+def rarest_runs(form_of: NDArray[np.int64], sizes: NDArray[np.int64], firsts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Choose the shortest runs of each form, as many as hold MOST_SEEN names."""
+    order = np.lexsort((firsts, sizes, form_of))
+    total = sizes[order].cumsum()
+    # What all forms before one have seen, which its own count begins with.
+    opening = form_of[order].searchsorted(form_of[order], "left")
+    before = (total - sizes[order])[opening]
+    return order[total - before <= MOST_SEEN]

@@ -1,7 +1,8 @@
 """The embedded knowledge base: one folder, opened through the memory map, shared by any number of processes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, wraps
+from itertools import islice
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -18,7 +19,7 @@ from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, find_damage, read_manifest
 from kbtools.indexers.name_counts import counts_at
-from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
+from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName, keep_within_edits
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.linking.similarity import LONGEST_NAME, rescore
@@ -94,6 +95,7 @@ class EmbeddedKB(BackendDefaults):
         self.manifest = manifest
         self.vector_index: FaissVectors | None = None
         self.damage = ""
+        self.last_near: dict[str, list[str]] = {}
         files = manifest.files
         require_files(self.path, files, manifest.checksums, INDEX_AGAIN)
         if missing := sorted(REQUIRED - files.keys()):
@@ -154,12 +156,33 @@ class EmbeddedKB(BackendDefaults):
     def similar(self, form: str, *, limit: int = 20, cutoff: float = USUAL) -> list[SimilarName]:
         if not form or len(form) > LONGEST_NAME:
             return []
-        recalled = self.fuzzy.names(self.edits.near(form))
-        near = rescore(form, recalled, limit=limit, cutoff=cutoff, popularity=self.names_of_bearers)
-        if near and near[0].similarity >= CLOSE and cutoff >= USUAL and len(self.forms) > MANY:
-            return near
-        recalled |= self.fuzzy.names(self.fuzzy.near(form))
+        recalled = set(self.names_near([form])[form])
+        if cutoff >= USUAL and len(self.forms) > MANY:
+            near = self.rescored(form, recalled, limit=limit, cutoff=cutoff)
+            if near and near[0].similarity >= CLOSE:
+                return near
+        recalled.update(self.fuzzy.names(self.fuzzy.near(form)))
         recalled.update(self.forms.forms_with_prefix(form, limit=PREFIXED))
+        return self.rescored(form, recalled, limit=limit, cutoff=cutoff)
+
+    @explained
+    def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = USUAL) -> list[list[SimilarName]]:
+        near = self.names_near(forms)
+        similar = (self.rescored(form, near[form], limit=limit, cutoff=cutoff) for form in forms)
+        return [keep_within_edits(form, names) for form, names in zip(forms, similar, strict=True)]
+
+    def names_near(self, forms: Sequence[str]) -> dict[str, list[str]]:
+        """Recall for each form the normal forms within two edits; the last ones asked for are at hand."""
+        near = self.last_near
+        if not near.keys() >= set(forms):
+            fit = [form for form in forms if 0 < len(form) <= LONGEST_NAME]
+            rows = self.edits.near(fit)
+            names = iter(self.fuzzy.names(np.concatenate(rows).tolist() if rows else ()))
+            of_fit = {form: list(islice(names, len(own))) for form, own in zip(fit, rows, strict=True)}
+            near = self.last_near = {form: of_fit.get(form, []) for form in forms}
+        return near
+
+    def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
         return rescore(form, recalled, limit=limit, cutoff=cutoff, popularity=self.names_of_bearers)
 
     def names_of_bearers(self, forms: Sequence[str]) -> list[int]:

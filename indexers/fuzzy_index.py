@@ -18,7 +18,7 @@ from kbtools.errors import KBUnusable
 from kbtools.indexers.checksums import cannot_open
 from kbtools.indexers.column_files import StringTable
 from kbtools.linking.similarity import LONGEST_NAME
-from kbtools.text.normaliser import normal_form
+from kbtools.text.normaliser import normal_forms
 
 WRITER_BYTES = 160_000_000
 """Memory of the writer, shared by its threads."""
@@ -151,9 +151,9 @@ class FuzzyIndex:
         self.schema = self.index.schema
         self.searcher = self.index.searcher()
 
-    def names(self, rows: Iterable[int]) -> set[str]:
+    def names(self, rows: Iterable[int]) -> list[str]:
         """Give the normal forms of names by row."""
-        return {normal_form(self.texts[row]) for row in rows}
+        return normal_forms(self.texts.take(rows))
 
     def near(self, form: str) -> list[int]:
         """Recall the rows of names that share the rarest trigrams of a form."""

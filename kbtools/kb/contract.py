@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 
 from kbtools.errors import IncomingMissing, VectorsMissing
 from kbtools.kb.manifest import Manifest
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 HINTED = 1_000
 """Pairs whose objects are asked for together: as many as a cluster answers in one request."""
+
+EDITS = 2
+"""Letters inserted, left out or exchanged between a misspelling and the name, two of them swapped being two."""
 
 ABSENT = -1
 """The row, in an array of rows, of an id that a knowledge base does not hold."""
@@ -87,6 +91,13 @@ class KnowledgeBase(Protocol):
 
         Of equal similarity those whose bearer has more names come first, where a backend can tell, then by form. The
         form itself is left out, and so is all that is longer than `similarity.LONGEST_NAME`.
+        """
+        ...
+
+    def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> list[list[SimilarName]]:
+        """Find for each form those of its similar forms that are EDITS edits from it at most.
+
+        Most misspellings are such, and an index of edits finds them for all forms at once.
         """
         ...
 
@@ -180,6 +191,11 @@ def find_rows(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
     return np.array([ABSENT if row is None else row for row in kb.rows(ids)], dtype=np.int64)
 
 
+def keep_within_edits(form: str, similar: Sequence[SimilarName]) -> list[SimilarName]:
+    """Keep the forms that are EDITS edits from one at most."""
+    return [name for name in similar if Levenshtein.distance(form, name.form, score_cutoff=EDITS) <= EDITS]
+
+
 class BackendDefaults:
     """Methods that a backend need not write: hints do nothing, and facts are found pair by pair.
 
@@ -189,6 +205,12 @@ class BackendDefaults:
     @property
     def relation_names(self: KnowledgeBase) -> Sequence[str | None]:
         return (None,) * len(self.relations)
+
+    def within_edits(
+        self: KnowledgeBase, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0
+    ) -> list[list[SimilarName]]:
+        self.expect_similar(forms, cutoff=cutoff)
+        return [keep_within_edits(form, self.similar(form, limit=limit, cutoff=cutoff)) for form in forms]
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
         return []

@@ -19,6 +19,7 @@ GIVEN: Mapping[str, type | tuple[type, ...]] = {
     "types": Sequence,
     "lookup": Mapping,
     "similar": Sequence,
+    "within_edits": Sequence,
     "forms_with_prefix": Sequence,
     "name_frequency": Sequence,
     "relations_of": Grouped,

@@ -1,13 +1,13 @@
 """Fuzzy linking: from words of a question that strict linking leaves unexplained to the names that resemble them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase, SimilarName
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.content_words import OUTSIDE, WEAK, ContentWords
 from kbtools.linking.links import Link
@@ -20,8 +20,8 @@ from kbtools.text.rungs import Form, Rung
 LONGEST_SPAN = 10
 """Words of a mention that may be misspelt; few names have more, and the n-grams to look up grow with it."""
 
-TRIED, TRIED_LOOSELY = 8, 3
-"""Mentions that are looked up fuzzily before a question is given up; those of them for less similar names too."""
+TRIED = 8
+"""Mentions that are looked up fuzzily before a question is given up."""
 
 LEAST, LOOSEST = 80.0, 70.0
 """Similarity of a name with several slips, 0 to 100, and of one with a single slip or a word more or less."""
@@ -77,10 +77,25 @@ class Near(NamedTuple):
         return (-self.resemblance.score, -self.similarity, self.ngram.first - self.ngram.last, self.ngram.first)
 
 
+def nearest(similar: Iterable[tuple[Ngram, list[SimilarName]]]) -> list[Near]:
+    """Keep of the names similar to n-grams those that these may be misspellings of, the nearest first."""
+    names: list[Near] = []
+    slip: Ngram | None = None
+    for ngram, own in similar:
+        if slip and not (ngram.first <= slip.first and slip.last <= ngram.last):
+            continue  # one slip explains all of its words, so that only a longer mention could be nearer
+        for name in own:
+            alike = resemblance(ngram.form, name.form)
+            if alike and (alike.slips <= 1 or name.similarity >= LEAST):
+                names.append(Near(ngram, name.form, name.similarity, alike))
+                slip = ngram if alike.is_slip else slip
+    return sorted(names, key=lambda name: name.order)[:KEPT]
+
+
 class Misspelling:
     """The misspelt mentions of a question.
 
-    A content word is suspect if no name holds it, or if strict links leave it unexplained.
+    A content word is suspect if strict links leave it unexplained.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -96,7 +111,9 @@ class Misspelling:
         spans = list(islice(self.spans(question, strict=strict), TRIED))
         if not spans:
             return []
-        names = self.names_like(spans, cutoff=LEAST) or self.names_like(spans[:TRIED_LOOSELY], cutoff=LOOSEST)
+        names = self.within_edits(spans) or self.similar(spans)
+        if not names:
+            return []
         linked = np.concatenate([link.entities for link in strict]) if strict else np.empty(0, dtype=np.uint32)
         links = []
         for name in names:
@@ -106,20 +123,15 @@ class Misspelling:
             links += [link._replace(weight=weight + link.weight) for link in own]
         return links
 
-    def names_like(self, spans: Sequence[Ngram], *, cutoff: float) -> list[Near]:
-        """Find the names that n-grams may be misspellings of, the nearest first."""
-        self.kb.expect_similar([ngram.form for ngram in spans], cutoff=cutoff)
-        names: list[Near] = []
-        slip: Ngram | None = None
-        for ngram in spans:
-            if slip and not (ngram.first <= slip.first and slip.last <= ngram.last):
-                continue  # one slip explains all of its words, so that only a longer mention could be nearer
-            for name in self.kb.similar(ngram.form, cutoff=cutoff):
-                alike = resemblance(ngram.form, name.form)
-                if alike and (alike.slips <= 1 or name.similarity >= LEAST):
-                    names.append(Near(ngram, name.form, name.similarity, alike))
-                    slip = ngram if alike.is_slip else slip
-        return sorted(names, key=lambda name: name.order)[:KEPT]
+    def within_edits(self, spans: Sequence[Ngram]) -> list[Near]:
+        """Find the names that n-grams are two edits from, for all of them in one look-up."""
+        names = self.kb.within_edits([ngram.form for ngram in spans], cutoff=LEAST)
+        return nearest(zip(spans, names, strict=True))
+
+    def similar(self, spans: Sequence[Ngram]) -> list[Near]:
+        """Find the names that resemble n-grams at all, a look-up for each: where none is within edits."""
+        self.kb.expect_similar([ngram.form for ngram in spans], cutoff=LOOSEST)
+        return nearest((ngram, self.kb.similar(ngram.form, cutoff=LOOSEST)) for ngram in spans)
 
     def spans(self, question: Question, *, strict: Sequence[Link] = ()) -> Iterator[Ngram]:
         """Yield the n-grams with a suspect word that could be a name: first those that begin and end well, the longest.
@@ -127,17 +139,22 @@ class Misspelling:
         A single word is misspelt only if no name holds it.
         """
         words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
-        texts = [token.text for _, token in words]
-        candidates = [position for position, word in enumerate(texts) if self.content.has(word)]
-        counts = self.kb.name_frequency([texts[position] for position in candidates])
-        unknown = {position for position, count in zip(candidates, counts, strict=True) if count == 0}
         mentions = {(link.ngram.first, link.ngram.last): link.ngram.form for link in strict}
         explained = {
             place for (first, last), form in mentions.items() if has_content(form) for place in range(first, last + 1)
         }
-        suspects = unknown | {position for position in candidates if words[position][0] not in explained}
+        suspects = {
+            position
+            for position, (place, token) in enumerate(words)
+            if place not in explained and self.content.has(token.text)
+        }
+        if not suspects:
+            return
+        texts = [token.text for _, token in words]
+        counts = self.kb.name_frequency([texts[position] for position in suspects])
+        unknown = {position for position, count in zip(suspects, counts, strict=True) if count == 0}
         spans = []
-        for first in range(len(words) if suspects else 0):
+        for first in range(len(words)):
             for last in range(first, min(first + LONGEST_SPAN, len(words))):
                 if texts[last] in OUTSIDE:
                     break

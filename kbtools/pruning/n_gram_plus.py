@@ -37,10 +37,11 @@ class NGramPlus:
 
 def longest(links: Sequence[Link]) -> list[Link]:
     """Drop the links inside a longer one."""
-    spans = {(link.ngram.start, link.ngram.end) for link in links}
-    outermost = {
-        (first, last)
-        for first, last in spans
-        if not any(a <= first and last <= b and (a, b) != (first, last) for a, b in spans)
-    }
+    outermost: set[tuple[int, int]] = set()
+    reached = -1
+    # By start, the longer first: inside a longer one is what ends no later than one before it does.
+    for start, opposite in sorted({(link.ngram.start, -link.ngram.end) for link in links}):
+        if -opposite > reached:
+            outermost.add((start, -opposite))
+            reached = -opposite
     return [link for link in links if (link.ngram.start, link.ngram.end) in outermost]

@@ -34,11 +34,11 @@ FUNCTION_WORDS = STOP_WORDS | QUESTION_WORDS
 
 def is_spoken(form: str) -> bool:
     """Tell whether a form has a word at all."""
-    return any(character.isalnum() for character in form)
+    return form[:1].isalnum() or any(map(str.isalnum, form))
 
 
 def has_content(form: str) -> bool:
     """Tell whether a form carries meaning: not of function words alone; of marks, a title such as `!!!` does."""
     if not is_spoken(form):
         return len(form) > 2 and not form.startswith("..")
-    return not all(word in FUNCTION_WORDS for word in form.split(" "))
+    return not FUNCTION_WORDS.issuperset(form.split(" "))

@@ -1,6 +1,7 @@
 """The n-grams of a question, W(q) of the paper: every run of its words, with the forms to look it up under."""
 
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from kbtools.text.name_forms import APOSTROPHE, join_apostrophes
@@ -45,16 +46,19 @@ def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
     than its own length times the few lengths that occur.
     """
     words = [(position, token) for position, token in enumerate(question.tokens) if token.is_word]
-    spoken = [token.text for _, token in words]
     positions = [position for position, _ in words]
     starts, ends = [token.start for _, token in words], [token.end for _, token in words]
     most = len(words)
     wanted = sorted({length for length in lengths if 0 < length <= most})
+    # A form is cut out of all words, which takes a third of the time of joining its own.
+    spoken = " ".join([token.text for _, token in words])
+    behind = list(accumulate([len(token.text) + 1 for _, token in words]))
+    before = [0, *behind]
     every, make = [], Ngram._make  # _make takes half the time of calling the class
     for length in wanted:
         for first in range(most - length + 1):
             last = first + length - 1
-            form = " ".join(spoken[first : last + 1])
+            form = spoken[before[first] : behind[last] - 1]
             every.append(make((form, positions[first], positions[last], starts[first], ends[last], Form.NORMAL)))
     if most < len(question.tokens):
         if APOSTROPHE.search(question.text):

@@ -8,7 +8,7 @@ from kbtools.text.owner_variants import NO_VARIANTS, Table, owner_ngrams
 from kbtools.text.question import Question
 from kbtools.text.tokens import Token
 from kbtools.text.unspaced import inner_ngrams
-from kbtools.text.variants import is_special, variant_forms
+from kbtools.text.variants import CONJUNCTIONS, is_special, variant_forms
 
 OUTER = QUESTION_WORDS | AUXILIARIES
 """Words that an n-gram neither begins nor ends with if it is written otherwise."""
@@ -39,12 +39,14 @@ def variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngra
     if not special:
         return
     texts = [token.text for _, token in words]
+    # A conjunction is left out between others: alone at an edge it makes no other form.
+    edges = [text in CONJUNCTIONS for text in texts]
     joins = [follows(question.text, words[position - 1 : position + 1]) for position in range(len(words))]
     windows = {
         (first, last)
         for at in special
-        for first in range(max(0, at - MOST_WRITTEN + 1), at + 1)
-        for last in range(max(at, first + 1), min(first + MOST_WRITTEN, len(words)))
+        for first in range(max(0, at - MOST_WRITTEN + 1), at + (not edges[at]))
+        for last in range(max(at + edges[at], first + 1), min(first + MOST_WRITTEN, len(words)))
     }
     for first, last in sorted(windows):
         if OUTER.intersection((texts[first], texts[last])):

@@ -53,7 +53,10 @@ def compare(surface: str, name: str) -> Rung:
     """Find the rung of two spellings that share their normal form; the surface is the question's words."""
     if surface == name:
         return Rung.EXACT
-    if not (surface.isascii() and name.isascii()):
+    if surface.isascii() and name.isascii():
+        if surface.lower() == name.lower():  # what most links are, sooner than below
+            return Rung.CASE
+    else:
         surface, name = unicodedata.normalize("NFC", surface), unicodedata.normalize("NFC", name)
     surface, name = " ".join(surface.split()), " ".join(name.split())
     if surface == name:

@@ -2,17 +2,16 @@
 
 import html
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kbtools.text.normaliser import fold, fold_character, is_word_character, split_words
 
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);")
 ENTITY_OR_CHARACTER = re.compile(rf"{ENTITY.pattern}|.", re.DOTALL)
-ASCII_TOKENS = re.compile(r"[A-Za-z0-9]+|&|[^A-Za-z0-9&\s]+")
+ASCII_TOKENS = re.compile(r"([a-z0-9]+)|&|[^a-z0-9&\s]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word or a run of punctuation: `text` is folded, `start` and `end` are characters of the question."""
 
     text: str
@@ -31,9 +30,23 @@ def tokenise(text: str) -> list[Token]:
 
 def plain_tokens(text: str) -> list[Token]:
     """Split a text into words and runs of punctuation by its characters."""
-    spans = ascii_spans(text) if text.isascii() else character_spans(text)
+    return ascii_tokens(text) if text.isascii() else character_tokens(text)
+
+
+def ascii_tokens(text: str) -> list[Token]:
+    """Split a text of ASCII, as most questions are, in a third of the time that any text takes."""
     tokens = []
-    for start, end in spans:
+    for match in ASCII_TOKENS.finditer(text.lower()):
+        start, end = match.span()
+        piece = match.group()
+        tokens.append(Token("and" if piece == "&" else piece, start, end, piece == "&" or match.lastindex == 1))
+    return tokens
+
+
+def character_tokens(text: str) -> list[Token]:
+    """Split any text by the kind of each folded character."""
+    tokens = []
+    for start, end in character_spans(text):
         folded = fold(text[start:end])
         words = split_words(folded)
         if not words:
@@ -54,10 +67,6 @@ def unescaped_tokens(text: str) -> list[Token]:
         Token(token.text, places[token.start][0], places[token.end - 1][1], token.is_word)
         for token in plain_tokens(decoded)
     ]
-
-
-def ascii_spans(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in ASCII_TOKENS.finditer(text)]
 
 
 def character_spans(text: str) -> list[tuple[int, int]]:

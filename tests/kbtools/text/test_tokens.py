@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.text.normaliser import normal_form
-from kbtools.text.tokens import ascii_spans, character_spans, tokenise
+from kbtools.text.tokens import ascii_tokens, character_tokens, tokenise
 
 CHARACTERS = [
     character
@@ -91,7 +91,7 @@ def test_every_character_keeps_words_and_normal_form_together() -> None:
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_is_cut_as_any_text_is(text: str) -> None:
-    assert ascii_spans(text) == character_spans(text)
+    assert ascii_tokens(text) == character_tokens(text)
 
 
 def test_a_text_of_thousands_of_words_is_read() -> None:
