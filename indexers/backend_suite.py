@@ -12,6 +12,7 @@ from kbtools.errors import KBMissing, KBUnusable
 from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.suites.checking import Claim, check_claims
 from kbtools.text.question import Question
 
@@ -151,7 +152,10 @@ class Contract:
         # Longer than four letters, so that one left out keeps the similarity above the cutoff.
         names = [form for form in sorted(self.reference.normal_forms) if len(form) > 4][:MISSPELT]
         misspelt = [name[:2] + name[3:] for name in names]
-        return [self.kb.similar(form) for form in misspelt] == [self.reference.similar(form) for form in misspelt]
+        edited = [*misspelt, "", "x" * (LONGEST_NAME + 1)]
+        return [self.kb.similar(form) for form in misspelt] == [
+            self.reference.similar(form) for form in misspelt
+        ] and self.kb.within_edits(edited) == self.reference.within_edits(edited)
 
     def words(self) -> bool:
         words = sorted({word for form in self.reference.forms for word in form.split(" ")} | {"nosuchword"})

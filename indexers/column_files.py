@@ -4,7 +4,7 @@ import ctypes
 import hashlib
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 

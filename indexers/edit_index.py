@@ -125,7 +125,7 @@ def running_sums(letters: Letters) -> Hashes:
 
 
 def signatures_of(letters: Letters) -> Hashes:
-    """Mark the pairs of letters of each form, one bit of 64 a pair: (forms,); no form is empty."""
+    """Mark the pairs of letters of each form, none of which is empty, one bit of 64 a pair: (forms,)."""
     # For every form, for every letter and the one after it, the last with none: one bit.
     following = np.zeros_like(letters.codes)
     following[:-1] = letters.codes[1:]
@@ -219,12 +219,23 @@ class EditIndex:
     def __init__(self, keys: NDArray[np.uint32], rows: NDArray[np.uint32], signatures: Hashes) -> None:
         self.keys, self.rows, self.signatures = keys, rows, signatures
 
-    def near(self, forms: Sequence[str]) -> list[NDArray[np.uint32]]:
+    def near(self, form: str) -> NDArray[np.uint32]:
+        """Recall the rows of names that may be within two edits of a form, at most KEPT of the likest."""
+        return self.near_all([form])[0]
+
+    def near_all(self, forms: Sequence[str]) -> list[NDArray[np.uint32]]:
         """Recall for each form the rows of names that may be within two edits of it, at most KEPT of the likest."""
-        at = [segments_of(len(form)) for form in forms]
-        segments = Segments(*map(np.concatenate, zip(*at, strict=True))) if at else segments_of(0)
-        if not len(segments.part):
-            return [NOTHING] * len(forms)
+        every = [segments_of(len(form)) for form in forms]
+        fit = [place for place, own in enumerate(every) if len(own.part)]
+        near = [NOTHING] * len(forms)
+        if fit:
+            for place, rows in zip(fit, self.fit_near([forms[at] for at in fit], [every[at] for at in fit]), strict=True):
+                near[place] = rows
+        return near
+
+    def fit_near(self, forms: Sequence[str], at: Sequence[Segments]) -> list[NDArray[np.uint32]]:
+        """Recall as `near_all` does for forms that have segments."""
+        segments = Segments(*map(np.concatenate, zip(*at, strict=True)))
         # All forms in one pass: for every form, for every run of its letters, the names with such a part.
         letters = letters_of(forms)
         form_of = np.repeat(np.arange(len(forms)), [len(own.part) for own in at])

@@ -161,7 +161,7 @@ class EmbeddedKB(BackendDefaults):
             near = self.rescored(form, recalled, limit=limit, cutoff=cutoff)
             if near and near[0].similarity >= CLOSE:
                 return near
-        recalled.update(self.fuzzy.names(self.fuzzy.near(form)))
+        recalled |= self.fuzzy.names(self.fuzzy.near(form))
         recalled.update(self.forms.forms_with_prefix(form, limit=PREFIXED))
         return self.rescored(form, recalled, limit=limit, cutoff=cutoff)
 
@@ -175,11 +175,9 @@ class EmbeddedKB(BackendDefaults):
         """Recall for each form the normal forms within two edits; the last ones asked for are at hand."""
         near = self.last_near
         if not near.keys() >= set(forms):
-            fit = [form for form in forms if 0 < len(form) <= LONGEST_NAME]
-            rows = self.edits.near(fit)
-            names = iter(self.fuzzy.names(np.concatenate(rows).tolist() if rows else ()))
-            of_fit = {form: list(islice(names, len(own))) for form, own in zip(fit, rows, strict=True)}
-            near = self.last_near = {form: of_fit.get(form, []) for form in forms}
+            rows = self.edits.near_all(forms)
+            names = iter(self.fuzzy.forms(np.concatenate(rows).tolist() if rows else ()))
+            near = self.last_near = {form: list(islice(names, len(own))) for form, own in zip(forms, rows, strict=True)}
         return near
 
     def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:

@@ -151,9 +151,13 @@ class FuzzyIndex:
         self.schema = self.index.schema
         self.searcher = self.index.searcher()
 
-    def names(self, rows: Iterable[int]) -> list[str]:
-        """Give the normal forms of names by row."""
+    def forms(self, rows: Iterable[int]) -> list[str]:
+        """Give the normal form of each name by row."""
         return normal_forms(self.texts.take(rows))
+
+    def names(self, rows: Iterable[int]) -> set[str]:
+        """Give the distinct normal forms of names by row."""
+        return set(self.forms(rows))
 
     def near(self, form: str) -> list[int]:
         """Recall the rows of names that share the rarest trigrams of a form."""

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from kbtools.indexers import edit_index
-from kbtools.indexers.edit_index import EDITS, SHORTEST, EditIndex, EditKeys
+from kbtools.indexers.edit_index import SHORTEST, EditIndex, EditKeys
+from kbtools.kb.contract import EDITS
 from kbtools.linking.similarity import LONGEST_NAME
 
 LETTERS = "abc é東"
@@ -50,7 +51,7 @@ NAMES = st.lists(st.text(LETTERS, min_size=1, max_size=14), min_size=1, max_size
 def test_every_name_within_two_edits_is_recalled(names: list[str], edits: int, seed: int) -> None:
     form = misspell(names[seed % len(names)], edits=edits, seed=seed)
 
-    recalled = set(make(names).near([form])[0].tolist())
+    recalled = set(make(names).near(form).tolist())
 
     assert near(names, form) <= recalled
 
@@ -59,27 +60,27 @@ def test_what_is_recalled_by_accident_is_little() -> None:
     draw = random.Random(1)
     names = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz ", k=draw.randint(8, 30))) for _ in range(2000)]
 
-    recalled = [len(make(names).near([name])[0]) for name in names[:50]]
+    recalled = [len(make(names).near(name)) for name in names[:50]]
 
     assert np.mean(recalled) < 1.5
 
 
 @pytest.mark.parametrize("form", ["", "a", "ab", "x" * (LONGEST_NAME + 1), "x" * (LONGEST_NAME + 3)])
 def test_forms_of_any_length_are_answered(form: str) -> None:
-    recalled = make(["abc", "x" * LONGEST_NAME, "x" * (LONGEST_NAME + 1)]).near([form])[0]
+    recalled = make(["abc", "x" * LONGEST_NAME, "x" * (LONGEST_NAME + 1)]).near(form)
 
     assert set(recalled.tolist()) == near(["abc", "x" * LONGEST_NAME, "x" * (LONGEST_NAME + 1)], form)
 
 
 def test_no_name_is_near_where_there_is_none() -> None:
-    assert make([]).near(["abc"])[0].tolist() == []
+    assert make([]).near("abc").tolist() == []
 
 
 def test_of_many_near_names_the_likest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edit_index, "KEPT", 2)
     names = ["abcdefghij", "abcdefghiz", "abcdefghyz", "abcdefghwz"]
 
-    recalled = make(names).near(["abcdefghij"])[0]
+    recalled = make(names).near("abcdefghij")
 
     assert recalled.tolist() == [0, 1]
 
@@ -88,6 +89,21 @@ def test_parts_that_a_flood_of_names_shares_are_passed_over(monkeypatch: pytest.
     monkeypatch.setattr(edit_index, "MOST_SEEN", 3)
     names = ["abcdef", "abcdeg", "abcdeh", "abcdei", "zbcdef"]
 
-    recalled = make(names).near(["zbcdeg"])[0]
+    recalled = make(names).near("zbcdeg")
 
     assert 4 in recalled.tolist()
+
+
+@given(NAMES, st.lists(st.text(LETTERS, max_size=14), max_size=5))
+def test_forms_are_looked_up_together_as_alone(names: list[str], forms: list[str]) -> None:
+    index = make(names)
+
+    assert [rows.tolist() for rows in index.near_all(forms)] == [index.near(form).tolist() for form in forms]
+
+
+def test_a_flood_is_passed_over_for_the_form_that_it_is_near_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edit_index, "MOST_SEEN", 3)
+    index = make(["abcdef", "abcdeg", "abcdeh", "abcdei", "zbcdef"])
+    forms = ["zbcdeg", "abcdef", "zbcdeg"]
+
+    assert [rows.tolist() for rows in index.near_all(forms)] == [index.near(form).tolist() for form in forms]

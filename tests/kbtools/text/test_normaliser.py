@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.text.normaliser import fold, fold_character, normal_form
+from kbtools.text.normaliser import fold, fold_character, normal_form, normal_forms
 
 CHARACTERS = [
     character
@@ -173,3 +173,8 @@ def text_of_words(text: str) -> str:
     return "".join(
         character if character.isalnum() else " and " if character == "&" else " " for character in text.lower()
     )
+
+
+@given(st.lists(ANY_TEXT | st.text(st.sampled_from("aB &-!\n"), max_size=6), max_size=4))
+def test_many_texts_have_the_normal_forms_of_each(texts: list[str]) -> None:
+    assert normal_forms(texts) == list(map(normal_form, texts))
