@@ -229,7 +229,8 @@ class EditIndex:
         fit = [place for place, own in enumerate(every) if len(own.part)]
         near = [NOTHING] * len(forms)
         if fit:
-            for place, rows in zip(fit, self.fit_near([forms[at] for at in fit], [every[at] for at in fit]), strict=True):
+            recalled = self.fit_near([forms[place] for place in fit], [every[place] for place in fit])
+            for place, rows in zip(fit, recalled, strict=True):
                 near[place] = rows
         return near
 

@@ -45,6 +45,9 @@ def stem(word: str) -> str:
     return word[:STEM]
 
 
+HINTS = {word: [stem(hint) for hint in hints.split()] for word, hints in CUES.items()}
+
+
 class LexicalScorer:
     """The relation scorer `lexical`: shared stems, each weighted by its rarity among the relations.
 
@@ -69,11 +72,12 @@ class LexicalScorer:
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         scores = np.zeros((len(questions), self.count))
-        for row, question in enumerate(questions):
+        columns = self.columns
+        for own, question in zip(scores, questions, strict=True):
             for word, weight in hinted(question.context()).items():
-                if word in self.columns:
-                    relations, weights = self.columns[word]
-                    scores[row, relations] += weight * weights
+                if word in columns:
+                    relations, weights = columns[word]
+                    own[relations] += weight * weights
         return scores
 
 
@@ -92,8 +96,9 @@ def hinted(words: Sequence[str]) -> dict[str, float]:
     """Weigh the stems that a context speaks of: its own words in full, those it hints at in part."""
     weights: dict[str, float] = {}
     for word in words:
-        for hint in CUES.get(word, "").split():
-            weights[stem(hint)] = max(weights.get(stem(hint), 0.0), CUE)
+        if word in HINTS:
+            for hint in HINTS[word]:
+                weights.setdefault(hint, CUE)
         if word not in IGNORED:
             weights[stem(word)] = 1.0
     return weights

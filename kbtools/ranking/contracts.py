@@ -107,7 +107,7 @@ def as_scores(scores: object, *, scorer: str, shape: tuple[int, ...]) -> NDArray
         if hasattr(scores, "detach"):  # a tensor: of any device and precision, with or without gradients
             scores = scores.detach().cpu().double()
         array = np.asarray(scores)
-        numbers = None if scores is None or array.dtype.kind in "USMmc" else array.astype(np.float64)
+        numbers = None if scores is None or array.dtype.kind in "USMmc" else array.astype(np.float64, copy=False)
     except (TypeError, ValueError, RuntimeError):  # lists of unequal lengths, objects that are no numbers
         numbers = None
     if numbers is None:

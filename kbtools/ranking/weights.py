@@ -43,7 +43,7 @@ class Weights:
 
     def counting(self, subject: str | None) -> dict[str, float]:
         """Give the weights that count, by name: those of a subject scorer only where there is one."""
-        return {name: weight for name, weight in asdict(self).items() if subject or name not in OF_SUBJECTS}
+        return {name: getattr(self, name) for name in self.__slots__ if subject or name not in OF_SUBJECTS}
 
 
 DEFAULT = Weights()

@@ -22,7 +22,10 @@ class Rung(IntEnum):
     @property
     def label(self) -> str:
         """Spell the rung as results do."""
-        return self.name.lower()
+        return LABELS[self]
+
+
+LABELS = {rung: rung.name.lower() for rung in Rung}
 
 
 class Form(IntEnum):
