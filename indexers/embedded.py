@@ -15,6 +15,7 @@ from kbtools.indexers.checksums import INDEX_AGAIN, require_files
 from kbtools.indexers.column_files import StringTable, read_column
 from kbtools.indexers.edit_index import EditIndex
 from kbtools.indexers.faiss_index import FaissVectors
+from kbtools.indexers.form_filter import FormFilter
 from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, find_damage, read_manifest
@@ -30,6 +31,9 @@ R = TypeVar("R")
 
 PREFIXED = 50
 """Names that begin with a form and are compared with it."""
+
+REMEMBERED, MOST_BEARERS = 10_000, 1_000
+"""Forms whose names are kept in memory, those of so many bearers: 10 MB for 10,000 forms of FB5M's questions."""
 
 USUAL, CLOSE, MANY = 80.0, 90.0, 1_000_000
 """At the usual cutoff and among many names, those within two edits are enough where one is so close; else names that
@@ -96,6 +100,7 @@ class EmbeddedKB(BackendDefaults):
         self.vector_index: FaissVectors | None = None
         self.damage = ""
         self.last_near: dict[str, list[str]] = {}
+        self.remembered: dict[str, Sequence[NameMatch]] = {}
         files = manifest.files
         require_files(self.path, files, manifest.checksums, INDEX_AGAIN)
         if missing := sorted(REQUIRED - files.keys()):
@@ -108,6 +113,7 @@ class EmbeddedKB(BackendDefaults):
         self.redirects = StringTable(self.path / "redirect.old") if "redirect.old.utf8" in files else None
         self.alias_texts = StringTable(self.path / "alias.text")
         self.forms = FormStore.open(self.path / FORMS)
+        self.form_filter = FormFilter(self.columns["form.filter"]) if "form.filter" in files else None
         self.fuzzy = FuzzyIndex(self.path / FUZZY, texts=self.alias_texts)
         self.edits = EditIndex(*(self.columns[f"edit.{part}"] for part in ("key", "row", "signature")))
 
@@ -150,7 +156,22 @@ class EmbeddedKB(BackendDefaults):
 
     @explained
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
-        return self.forms.lookup(forms, self.alias_texts)
+        kept = forms if self.form_filter is None else self.form_filter.keep(forms)
+        remembered = self.remembered
+        matches = {form: remembered[form] for form in kept if form in remembered}
+        if len(matches) < len(kept):
+            new = self.forms.lookup([form for form in kept if form not in matches], self.alias_texts)
+            self.remember(new)
+            matches |= new
+        return matches
+
+    def remember(self, matches: Mapping[str, Sequence[NameMatch]]) -> None:
+        """Keep matches in memory: the words that most questions have are names of a dozen spellings each."""
+        if len(self.remembered) + len(matches) > REMEMBERED:
+            self.remembered = {}
+        for form, own in matches.items():
+            if sum([len(match.entities) for match in own]) <= MOST_BEARERS:
+                self.remembered[form] = own
 
     @explained
     def similar(self, form: str, *, limit: int = 20, cutoff: float = USUAL) -> list[SimilarName]:

@@ -25,7 +25,7 @@ from kbtools.errors import KBUnusable
 from kbtools.indexers.checksums import INDEX_AGAIN, cannot_open
 from kbtools.indexers.column_files import StringTable
 from kbtools.indexers.form_groups import ENTITIES, KIND_SHIFT, NORMAL, FormGroups
-from kbtools.kb.contract import NameMatch
+from kbtools.kb.contract import MATCH_FORMS, NameMatch
 
 LONGEST_KEY, KEPT = 480, 400
 """LMDB keys hold 511 bytes: of a longer form the key keeps 400 and a hash."""
@@ -35,6 +35,9 @@ MAP_SIZE = 1 << 26
 
 WRITTEN_AT_ONCE = 500_000
 """Pairs of one transaction, whose dirty pages lie in memory until it ends."""
+
+WIDTH = 4
+"""Bytes of a number in a value."""
 
 SCARCE = 1 << 20
 """Free bytes below which a disk is taken to be full."""
@@ -225,18 +228,21 @@ def is_normal(value: bytes | memoryview) -> bool:
 def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:
     """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it.
 
-    Raises IndexError for a name without a letter, which only a damaged file has.
+    Raises IndexError for a name without a letter, ValueError for half a number, which only a damaged file has.
     """
-    numbers = np.frombuffer(value, dtype="<u4").astype(np.uint32)
-    groups, position = [], 0
-    while position < len(numbers):
-        header = int(numbers[position])
-        last = position + 2 + (header & ENTITIES)
-        name = texts[int(numbers[position + 1])]
+    if len(value) % WIDTH:
+        raise ValueError(f"a value of {len(value)} bytes")
+    numbers = memoryview(value).cast("I")
+    rows = np.array(numbers, dtype=np.uint32)
+    rows.setflags(write=False)  # what is remembered is shared
+    groups, position, end = [], 0, len(numbers)
+    while position < end:
+        header, row = numbers[position], numbers[position + 1]
+        first, position = position + 2, position + 2 + (header & ENTITIES)
+        name, kind = texts[row], header >> KIND_SHIFT
         if not name:
-            raise IndexError(f"name {int(numbers[position + 1])} is empty")
-        groups.append(NameMatch.of_kind(header >> KIND_SHIFT, name, numbers[position + 2 : last]))
-        position = last
+            raise IndexError(f"name {row} is empty")
+        groups.append(NameMatch(name, MATCH_FORMS[kind >> 1], rows[first:position], kind & 1 == 1))
     return groups
 
 

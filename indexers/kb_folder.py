@@ -34,13 +34,14 @@ COLUMNS = {
     "edit.key": "<u4",
     "edit.row": "<u4",
     "edit.signature": "<u8",
+    "form.filter": "u1",
 }
 """Per entity: where its aliases, its pairs, its incoming facts and its types start. Per pair: its relation, where its
 objects start. Per incoming fact: its relation and its subject. Per count of a name: the hash of its form, 0 for every
 name, the entity that it meant and how often. The columns of the edit index: keys with the row of a name, and the
-signature of each name."""
+signature of each name. The filter of forms, by bits."""
 
-REQUIRED = frozenset(COLUMNS) - {"redirect.row"}
+REQUIRED = frozenset(COLUMNS) - {"redirect.row", "form.filter"}
 
 STRINGS = ("alias.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
 FILES = {MANIFEST, f"{MANIFEST}.new", FORMS, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}

@@ -10,6 +10,7 @@ import numpy as np
 from kbtools.indexers import staging
 from kbtools.indexers.column_files import ColumnWriter, StartsWriter, StringWriter
 from kbtools.indexers.edit_index import EditKeys
+from kbtools.indexers.form_filter import FilterWriter
 from kbtools.indexers.form_groups import FormGroups, group_forms
 from kbtools.indexers.form_rows import form_rows
 from kbtools.indexers.form_store import FormWriter
@@ -176,18 +177,23 @@ class Writer:
         exact = self.files.enter_context(FormWriter(self.folder / FORMS))
         fuzzy = self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
         edits = self.files.enter_context(EditKeys(self.tables.folder, names=names))
+        form_filter = FilterWriter(names)
 
         def groups() -> Iterator[FormGroups]:
             for group in group_forms(self.tables.stream(staging.FORMS)):
                 forms, aliases = group.normal()
                 fuzzy.add(forms, aliases)
                 edits.add(forms, aliases)
+                form_filter.add(group.forms)
                 yield group
 
         # One pass over the sorted forms fills all three indexes.
         exact.write_forms(groups())
         fuzzy.close()
         self.write_edits(edits)
+        bits = self.column("form.filter")
+        bits.write(form_filter.bits)
+        self.derived["form.filter"] = bits.close()
         exact.write_words(self.tables.stream(staging.WORDS))
         exact.close()
         return exact.lengths, exact.forms

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ ABSENT = -1
 """The row, in an array of rows, of an id that a knowledge base does not hold."""
 
 
-FORMS = tuple(Form)
+MATCH_FORMS = tuple(Form)
 
 
 def match_kind(form: Form, *, is_alias: bool) -> int:
@@ -35,8 +35,7 @@ def match_kind(form: Form, *, is_alias: bool) -> int:
     return 2 * form + is_alias
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NameMatch:
+class NameMatch(NamedTuple):
     """A name as it is spelt in the knowledge base, the form that it was found by, and the entities that bear it.
 
     Those that bear it as an alias, beside a name of their own, have a match of their own.
@@ -50,7 +49,7 @@ class NameMatch:
     @classmethod
     def of_kind(cls, kind: int, name: str, entities: EntityRows) -> "NameMatch":
         """Make a match of a kind, as `match_kind` numbers them."""
-        return cls(name, FORMS[kind >> 1], entities, is_alias=bool(kind & 1))
+        return cls(name, MATCH_FORMS[kind >> 1], entities, is_alias=bool(kind & 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import string
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, compress
 
 import numpy as np
 
@@ -30,7 +31,8 @@ def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] 
             question, ngram, match, weight=ALIAS if match.is_alias and is_outranked(match, matches[ngram.form]) else 0.0
         )
         for ngram in candidates
-        for match in matches.get(ngram.form, ())
+        if ngram.form in matches
+        for match in matches[ngram.form]
         if not (ngram.reading is match.form is Form.SHORTENED)  # each without an initial of its own
     ]
 
@@ -41,8 +43,8 @@ def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
         return []
     counts = kb.fact_counts(np.concatenate([link.entities for link in links]))
     # One call for the bearers of all links, then a sum over the stretch of each: a call a link would do the same.
-    starts = np.cumsum([0] + [len(link.entities) for link in links[:-1]])
-    return [link for link, facts in zip(links, np.add.reduceat(counts, starts), strict=True) if facts]
+    starts = list(accumulate([len(link.entities) for link in links[:-1]], initial=0))
+    return list(compress(links, np.add.reduceat(counts, starts).tolist()))
 
 
 def is_outranked(alias: NameMatch, matches: Sequence[NameMatch]) -> bool:

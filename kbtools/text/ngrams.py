@@ -1,7 +1,8 @@
 """The n-grams of a question, W(q) of the paper: every run of its words, with the forms to look it up under."""
 
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, repeat
 from typing import NamedTuple
 
 from kbtools.text.name_forms import APOSTROPHE, join_apostrophes
@@ -39,6 +40,9 @@ class Ngram(NamedTuple):
         return self.reading is Form.APOSTROPHE
 
 
+NEW, AS_THEY_STAND = partial(tuple.__new__, Ngram), repeat(Form.NORMAL)
+
+
 def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
     """List the n-grams whose number of words is in `lengths`, then the runs of punctuation.
 
@@ -54,12 +58,12 @@ def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
     spoken = " ".join([token.text for _, token in words])
     behind = list(accumulate([len(token.text) + 1 for _, token in words]))
     before = [0, *behind]
-    every, make = [], Ngram._make  # _make takes half the time of calling the class
+    every: list[Ngram] = []
     for length in wanted:
-        for first in range(most - length + 1):
-            last = first + length - 1
-            form = spoken[before[first] : behind[last] - 1]
-            every.append(make((form, positions[first], positions[last], starts[first], ends[last], Form.NORMAL)))
+        last = length - 1
+        forms = [spoken[first : end - 1] for first, end in zip(before, behind[last:], strict=False)]
+        # Made of tuples as they are: calling the class takes three times as long.
+        every += map(NEW, zip(forms, positions, positions[last:], starts, ends[last:], AS_THEY_STAND, strict=False))
     if most < len(question.tokens):
         if APOSTROPHE.search(question.text):
             every += joined_ngrams(question, words, wanted)

@@ -1,0 +1,63 @@
+"""The filter of forms and the memory of their names: they change how soon a form is looked up, and no answer."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbtools.indexers import embedded
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.form_filter import FilterWriter, FormFilter
+
+FORMS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), unique=True)
+
+
+def filter_of(forms: list[str]) -> FormFilter:
+    writer = FilterWriter(len(forms))
+    writer.add(pa.array(forms, pa.string()))
+    return FormFilter(writer.bits)
+
+
+@pytest.fixture
+def kb(sample_path: object) -> EmbeddedKB:
+    return EmbeddedKB(str(sample_path))
+
+
+@settings(deadline=None)  # the first one loads pyarrow
+@given(FORMS)
+def test_every_stored_form_is_kept_in_order(forms: list[str]) -> None:
+    assert filter_of(forms).keep(forms) == forms
+
+
+def test_few_of_the_others_are_kept() -> None:
+    stored = filter_of([f"name {number}" for number in range(5000)])
+    assert len(stored.keep([f"other {number}" for number in range(5000)])) < 0.08 * 5000
+
+
+def test_a_knowledge_base_without_a_filter_answers_alike(kb: EmbeddedKB) -> None:
+    forms = ["frankenstein", "who wrote", "old", ""]
+    kept = {form: [match.name for match in own] for form, own in kb.lookup(forms).items()}
+
+    kb.form_filter, kb.remembered = None, {}
+
+    assert {form: [match.name for match in own] for form, own in kb.lookup(forms).items()} == kept
+    assert "frankenstein" in kept
+
+
+def test_what_is_remembered_is_bounded_and_cannot_be_changed(kb: EmbeddedKB, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "REMEMBERED", 1)
+    first = kb.lookup(["frankenstein"])["frankenstein"][0]
+    kb.lookup(["old"])
+
+    assert len(kb.remembered) == 1
+    assert kb.lookup(["frankenstein"])["frankenstein"][0].entities.tolist() == first.entities.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        first.entities[0] = np.uint32(0)
+
+
+def test_names_of_many_bearers_are_not_remembered(kb: EmbeddedKB, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "MOST_BEARERS", 0)
+
+    assert kb.lookup(["frankenstein"])
+    assert kb.remembered == {}
