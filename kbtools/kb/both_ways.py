@@ -62,6 +62,9 @@ class BothWays:
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
         return self.kb.similar(form, limit=limit, cutoff=cutoff)
 
+    def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> list[list[SimilarName]]:
+        return self.kb.within_edits(forms, limit=limit, cutoff=cutoff)
+
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
         return self.kb.forms_with_prefix(prefix, limit=limit)
 

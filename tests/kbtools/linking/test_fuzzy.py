@@ -144,7 +144,7 @@ def test_a_name_weighs_less_by_its_similarity_the_words_it_has_more_and_a_rewrit
     facts = tuple((entity, "r", "o") for entity, _ in names)
     kb: KnowledgeBase = make_kb("memory", new_world(facts=facts, names=names))
 
-    links = Misspelling(kb).links(Question.read("how long is upper lake winolla bridge"))
+    links = Misspelling(kb).links(Question.read("how long is uper laek winolla bridge"))
 
     nearest, longer, farther, rewritten = (
         max((link for link in links if link.name == name), key=lambda link: link.weight) for _, name in names
@@ -191,3 +191,12 @@ def test_no_pruner_drops_the_nearest_name(rivers: KnowledgeBase, pruning: str) -
     links = make_pruner(pruning, rivers).links(Question.read("maker of missisippi river"))
 
     assert min(links, key=lambda link: link.order).name == "Mississippi River"
+
+
+def test_where_a_name_is_two_edits_away_none_that_is_farther_is_linked(make_kb: Any, new_world: Any) -> None:
+    names = (("a", "Upper Lake Winola Bridge"), ("b", "Upper Lake Winola Bridge Ruins"))
+    kb: KnowledgeBase = make_kb("memory", new_world(facts=tuple((e, "r", "o") for e, _ in names), names=names))
+
+    assert [link.name for link in Misspelling(kb).links(Question.read("where is upper lake winolla bridge"))] == [
+        "Upper Lake Winola Bridge"
+    ]
