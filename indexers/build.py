@@ -240,6 +240,7 @@ def write_knowledge(
     work.mkdir()
     threads = os.cpu_count() or 1
     with Staging(work, threads=threads, memory=memory) as tables, ExitStack() as files:
+        tables.require_memory(sum(source.path.stat().st_size for source in sources))
         read = [stage(tables, source, options, watch) for source in sources]
         merged = merge_ids(tables)
         for settle in (widen_types, name_units, lend_labels):

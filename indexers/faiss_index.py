@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import install_command
 from kbtools.errors import BadSetting, KBUnusable, MissingDependency, VectorsMissing
+from kbtools.free_memory import require_memory
 from kbtools.indexers.checksums import require_files
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.manifest import Manifest
@@ -40,6 +41,9 @@ LEARNT_FROM = 64
 PROBED, LEAST_PROBED = 3, 16
 """The share of clusters that a search looks into, one in so many, and how many it looks into at least."""
 
+NUMBER = 4
+"""Bytes of a number in a vector, and of a link."""
+
 LINKS, BUILT, SEARCHED = 32, 128, 1_024
 """Links of a vector in the graph of `hnsw`; vectors kept in view while it is built, and while it is searched."""
 
@@ -66,6 +70,7 @@ def write_vectors(
     if kind not in KINDS:
         raise BadSetting(f"no kind of vector index {kind!r}; known: {', '.join(KINDS)}", name=kind)
     faiss = load_faiss()
+    require_room(kind, vectors)
     index = empty_index(faiss, kind, vectors, seed=seed)
     row_parts = []
     for rows, chunk in vectors.chunks():
@@ -88,6 +93,19 @@ def write_vectors(
         }
         write_record(folder / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
     return FaissVectors(path, kb.manifest)
+
+
+def require_room(kind: str, vectors: EntityVectors) -> None:
+    """Raise MemoryExhausted for vectors that the memory does not hold, since FAISS takes them all."""
+    count = len(vectors.rows)
+    flat = count * NUMBER * vectors.dim
+    # Each vector has twice LINKS neighbours on the lowest level of a graph, and half as many on the few above.
+    links = count * NUMBER * (2 * LINKS + 2) if kind == "hnsw" else 0
+    fewer = "vectors of fewer dimensions take less (--dim of kbtools train), --elasticsearch keeps them on a cluster"
+    instead = f"--kind flat takes {flat / 2**30:,.1f} GiB, {fewer}" if links else fewer
+    require_memory(
+        flat + links, f"{count:,} vectors of {vectors.dim} dimensions in an index of kind {kind}", instead=instead
+    )
 
 
 def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: int) -> Any:

@@ -12,11 +12,15 @@ import duckdb
 import pyarrow as pa
 
 from kbtools.errors import BadArgument, MemoryExhausted
+from kbtools.free_memory import free_memory, require_memory
 from kbtools.indexers.readers.batches import ALIAS, Kind
 from kbtools.storage import is_disk_full
 
 MEMORY = "1GB"
 """Memory of the work tables unless told otherwise: beyond it DuckDB writes to the disk."""
+
+SHARE = 0.5
+"""Of what is free, the share for the work tables: the writers of the indexes take some 0.4 GB beside them."""
 
 BATCH = 250_000
 """Rows that are handed over at once."""
@@ -131,11 +135,24 @@ class Staging:
         yield
         self.connection.execute("COMMIT")
 
+    def limit(self) -> float:
+        """Give the bytes that the tables may take, which DuckDB says in binary units: `953.6 MiB`."""
+        setting = self.connection.execute("SELECT current_setting('memory_limit')").fetchone()
+        amount, unit = str(setting[0] if setting else self.memory).split()
+        return float(amount) * 1024.0 ** ["bytes", "KiB", "MiB", "GiB", "TiB"].index(unit)
+
+    def require_memory(self, sources: int) -> None:
+        """Raise MemoryExhausted where the tables of so many bytes of sources may take more memory than is free."""
+        free = free_memory() or 0
+        require_memory(
+            round(min(self.limit(), sources)),
+            "the work tables of the build",
+            instead=f"--memory {max(1, round(SHARE * free / 1e6))}MB fits, the disk takes the rest",
+        )
+
     def halve_memory(self) -> None:
         """Leave half of the memory to those who write what is streamed."""
-        limit = self.connection.execute("SELECT current_setting('memory_limit')").fetchone()
-        amount, unit = str(limit[0] if limit else self.memory).split()
-        self.connection.execute(f"SET memory_limit = '{float(amount) / 2} {unit}'")
+        self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
 
     def run(self, statement: str) -> None:
         """Change the work tables."""

@@ -12,7 +12,7 @@ KBToolsError
 │   ├── NothingBuilt      a stage that produced nothing
 │   ├── BuildLocked       another process is building the same folder
 │   ├── OutputUnusable    the target is not a knowledge base, or cannot be written
-│   ├── MemoryExhausted   the work tables do not fit in the memory allowed
+│   ├── MemoryExhausted   work tables, vectors or facts do not fit in memory
 │   └── DiskFull          no space left while writing
 ├── ServerError           an Elasticsearch cluster does not do what it was asked
 │   ├── Unreachable       refused, cut or timed out, or TLS did not agree
@@ -120,7 +120,7 @@ class OutputUnusable(BuildError):
 
 
 class MemoryExhausted(BuildError):
-    """Work tables of a build that do not fit in the memory it may use."""
+    """Work tables of a build, vectors or facts that do not fit in the memory that they may use."""
 
 
 class DiskFull(BuildError):

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TypeVar
 
 import torch
 from torch import nn
 
+import kbtools.free_memory
 from kbtools.errors import DeviceFull, UnknownDevice
 from kbtools.scorers.distributed import local_rank, processes
 
@@ -21,9 +21,6 @@ FEW = 16
 
 NUMBER = 4
 """Bytes of a weight."""
-
-MEMORY, GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-"""The files of Linux on free memory, and on what a container may use."""
 
 FULL = ("out of memory", "can't allocate memory")
 """The words of devices that have no error of their own for it: mps and cpu."""
@@ -120,10 +117,4 @@ def free_memory(device: torch.device) -> int | None:
     """Give the bytes that are free on a device; None where the system does not say."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    if device.type != "cpu" or not MEMORY.is_file():
-        return None
-    lines = dict(line.split(":", 1) for line in MEMORY.read_text().splitlines())
-    free = 1024 * int(lines["MemAvailable"].split()[0])
-    if (GROUP / "memory.max").is_file() and (most := (GROUP / "memory.max").read_text().strip()).isdigit():
-        free = min(free, int(most) - int((GROUP / "memory.current").read_text()))
-    return free
+    return kbtools.free_memory.free_memory() if device.type == "cpu" else None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kbtools.errors import CheckpointMismatch
+from kbtools.free_memory import require_memory
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.ranking.model_store import Stamp
@@ -29,6 +30,9 @@ TESTED, NEAR = 200, 10
 """Facts that are tested after each epoch, a sample that takes seconds over millions of entities, and the objects
 that may stand before theirs: hits@10 of Bordes et al. 2013."""
 
+FACT = 3 * 8
+"""Bytes of a fact as rows."""
+
 LEAST = 1e-12
 """Shorter vectors are as good as zero, and are not divided by."""
 
@@ -38,10 +42,22 @@ def entity_count(kb: KnowledgeBase) -> int:
 
 
 def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
-    """Read every fact of a knowledge base as rows: (facts, 3), subject, relation, object."""
-    count = entity_count(kb)
-    pieces = [kb.facts_between(first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE)]
-    return np.concatenate(pieces) if pieces else np.empty((0, 3), dtype=np.int64)
+    """Read every fact of a knowledge base as rows: (facts, 3), subject, relation, object.
+
+    Raises MemoryExhausted where they do not fit.
+    """
+    count, facts = entity_count(kb), kb.manifest.counts["facts"].unique
+    require_memory(
+        FACT * facts,
+        f"{facts:,} facts",
+        instead="train on a knowledge base with fewer, or take over vectors made elsewhere with --vectors and --ids",
+    )
+    triples, place = np.empty((facts, 3), dtype=np.int64), 0
+    for first in range(0, count, AT_ONCE):
+        piece = kb.facts_between(first, min(first + AT_ONCE, count))
+        triples[place : place + len(piece)] = piece
+        place += len(piece)
+    return triples[:place]
 
 
 class TransE(nn.Module):

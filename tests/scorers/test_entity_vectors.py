@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kbtools.answering import Answerer
-from kbtools.errors import CheckpointMismatch, ModelMissing
+from kbtools.errors import CheckpointMismatch, MemoryExhausted, ModelMissing
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.ranking.models import ENTITIES, SUBJECT, make_subject_scorer
@@ -103,6 +103,15 @@ def test_facts_in_columns_are_those_of_each_pair(sample_path: Path) -> None:
     assert np.array_equal(kb.facts_between(7, 60), by_pair(7, 60))
     assert kb.facts_between(5, 5).shape == by_pair(5, 5).shape == (0, 3)
     assert len(read_triples(kb)) == kb.manifest.counts["facts"].unique
+
+
+def test_facts_that_memory_does_not_hold_are_refused_before_they_are_read(
+    tiny_memory: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtools.free_memory.free_memory", lambda: 100)
+
+    with pytest.raises(MemoryExhausted, match=r"facts take .* or take over vectors made elsewhere with --vectors"):
+        read_triples(tiny_memory)
 
 
 def test_the_nearest_are_found_piece_by_piece() -> None:
