@@ -331,10 +331,9 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
     make = CountsReading if source.kind == "counts" else WideReading if source.format == WIDE else Reading
     reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
     rows: Counter[str] = Counter()
-    with tables.appending():
-        for batch in read_ahead(reading.batches()):
-            tables.add(work_table(source, batch.kind), batch.table)
-            rows[batch.kind] += batch.table.num_rows
+    for batch in read_ahead(reading.batches()):
+        tables.add(work_table(source, batch.kind), batch.table)
+        rows[batch.kind] += batch.table.num_rows
     skips = reading.skips
     if not rows:
         raise NothingBuilt(f"{source.name}: no {source.kind} among its {skips.lines:,} lines; is it the right file?")

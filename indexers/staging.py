@@ -4,7 +4,6 @@ Rows are ranks in the order of the ids, so equal content gives equal rows whatev
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -127,13 +126,6 @@ class Staging:
                 f"the work tables of the build do not fit in {self.memory} of memory; give more with --memory",
                 memory=self.memory,
             ) from error
-
-    @contextmanager
-    def appending(self) -> Iterator[None]:
-        """Take all rows that are added in one transaction: whole runs of them go to the disk once, without a log."""
-        self.connection.execute("BEGIN")
-        yield
-        self.connection.execute("COMMIT")
 
     def limit(self) -> float:
         """Give the bytes that the tables may take, which DuckDB says in binary units: `953.6 MiB`."""
