@@ -87,6 +87,24 @@ def test_an_apostrophe_of_the_question_alone_is_told_by_the_rung(
     assert links(kb, "who is nadir's") == {("nadir's", "Nadirs", Rung.APOSTROPHE)}
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("who is joan strelow", "Joan P. Strelow"),
+        ("who is joan p strelow", "Joan P. Strelow"),
+        ("who is joan k strelow", None),
+        ("who is carl b dorne", "Carl Dorne"),
+    ],
+)
+def test_an_initial_is_left_out_of_the_name_or_of_the_question_but_not_of_both(
+    make_kb: Callable[[str, World], Any], new_world: type[World], text: str, name: str | None
+) -> None:
+    names = (("a", "Joan P. Strelow"), ("b", "Carl Dorne"))
+    kb = make_kb("memory", new_world(facts=(("a", "r", "o"), ("b", "r", "o")), names=names))
+
+    assert {link.name for link in link_strictly(kb, Question.read(text))} == ({name} if name else set())
+
+
 def test_only_the_n_grams_asked_for_are_linked(names: KnowledgeBase) -> None:
     question = Question.read("the who in paris texas")
     asked = [ngram for ngram in ngrams(question, lengths=[2]) if ngram.form == "paris texas"]

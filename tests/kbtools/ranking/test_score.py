@@ -84,7 +84,10 @@ def test_temperature_and_weights_scale_their_parts(tiny_memory: KnowledgeBase, p
     )
     flat = parts_of(tiny_memory, pool, (1.0, 0.0), replace(WITH_SUBJECT, relation=0.0))["relation"]
 
+    sharp = parts_of(tiny_memory, pool, (0.5, 0.0), replace(WITH_SUBJECT, sharpness=2.0))["subject"]
+
     assert half == pytest.approx(whole / 2)
+    assert sharp == pytest.approx(whole)
     assert np.exp(flat) == pytest.approx(1 / len(np.unique(pool.relation)))
 
 
