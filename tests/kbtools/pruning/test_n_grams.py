@@ -108,6 +108,17 @@ def test_common_words_weigh_less_than_their_rarity(
     assert {link.name: link.weight for link in links} == {"violet": 0, name: pytest.approx(weight - math.log(3 / 2))}
 
 
+def test_a_misspelt_mention_is_kept_beside_three_that_weigh_more(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    names = (("a", "alpha beta gamma delta"), ("b", "epsilon zeta theta"), ("c", "iota kappa"), ("d", "lambdas"))
+    kb = make_kb("memory", new_world(facts=tuple((entity, "r", "z") for entity, _ in names), names=names))
+
+    kept = mentions(kb, "alpha beta gamma delta, epsilon zeta theta, iota kappa or lambdaz", "n-gram-idf")
+
+    assert kept == {"alpha beta gamma delta", "epsilon zeta theta", "iota kappa", "lambdaz"}
+
+
 @pytest.mark.parametrize("text", ["who made iron kite ii", "who made iron kite 2nd", "who made irn kite 2"])
 def test_part_of_a_mention_that_is_written_otherwise_or_misspelt_weighs_less(
     make_kb: Callable[[str, World], Any], new_world: type[World], text: str
