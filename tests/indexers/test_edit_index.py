@@ -95,6 +95,7 @@ def test_parts_that_a_flood_of_names_shares_are_passed_over(monkeypatch: pytest.
 
 
 @given(NAMES, st.lists(st.text(LETTERS, max_size=14), max_size=5))
+@settings(deadline=None)
 def test_forms_are_looked_up_together_as_alone(names: list[str], forms: list[str]) -> None:
     index = make(names)
 
