@@ -129,8 +129,8 @@ class Staging:
 
     def limit(self) -> float:
         """Give the bytes that the tables may take, which DuckDB says in binary units: `953.6 MiB`."""
-        setting = self.connection.execute("SELECT current_setting('memory_limit')").fetchone()
-        amount, unit = str(setting[0] if setting else self.memory).split()
+        [(setting,)] = self.connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        amount, unit = str(setting).split()
         return float(amount) * 1024.0 ** ["bytes", "KiB", "MiB", "GiB", "TiB"].index(unit)
 
     def require_memory(self, sources: int) -> None:
