@@ -9,6 +9,7 @@ from kbtools.bearers import find_entity
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import json_option, kb_option, models_option
+from kbtools.vector_neighbours import indexed_nearest
 
 
 @click.command("similar")
@@ -26,11 +27,14 @@ def command(
     The vectors are those that kbtools index vectors put beside the knowledge base, or with --models those of kbtools
     train transe, one by one.
     """
-    from kbtools.scorers.neighbours import indexed_nearest, nearest
-
     kb = open_home(path, elasticsearch).kb
     row = find_entity(kb, entity)
-    neighbours = nearest(kb, row, models=models, top=top) if models else indexed_nearest(kb, row, top=top)
+    if models:
+        from kbtools.scorers.neighbours import nearest
+
+        neighbours = nearest(kb, row, models=models, top=top)
+    else:
+        neighbours = indexed_nearest(kb, row, top=top)
     rows = np.array([near.entity for near in neighbours], dtype=np.uint32)
     for near, entity_id, name in zip(neighbours, kb.ids(rows), kb.names(rows), strict=True):
         if as_json:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from kbtools.bearers import find_entity
-from kbtools.errors import VectorsMissing
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.vector_neighbours import indexed_nearest
 
 
 def nearest_entities(kb: KnowledgeBase, spelling: str, *, limit: int) -> dict[str, Any]:
@@ -15,17 +15,13 @@ def nearest_entities(kb: KnowledgeBase, spelling: str, *, limit: int) -> dict[st
     Raises UnknownEntity, and VectorsMissing where the knowledge base or the entity has none.
     """
     entity = find_entity(kb, spelling)
-    index = kb.vectors()
-    vector = index.vector(entity)
-    if vector is None:
-        raise VectorsMissing(f"entity {spelling!r} has no vector")
-    neighbours = index.nearest(vector[None], limit=limit + 1)
-    others = neighbours.rows[0] != entity
-    rows, cosines = neighbours.rows[0][others][:limit], neighbours.cosines[0][others][:limit]
+    neighbours = indexed_nearest(kb, entity, top=limit)
+    rows = np.array([entity, *(near.entity for near in neighbours)], dtype=np.uint32)
+    (own_id, *ids), (_, *names) = kb.ids(rows), kb.names(rows)
     return {
-        "id": kb.ids(np.array([entity], dtype=np.uint32))[0],
+        "id": own_id,
         "neighbours": [
-            {"id": entity_id, "name": name, "cosine": round(cosine, 6)}
-            for entity_id, name, cosine in zip(kb.ids(rows), kb.names(rows), cosines.tolist(), strict=True)
+            {"id": entity_id, "name": name, "cosine": round(near.cosine, 6)}
+            for entity_id, name, near in zip(ids, names, neighbours, strict=True)
         ],
     }
