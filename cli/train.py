@@ -17,7 +17,13 @@ from kbtools.cli.training_options import config_option, read_changes, settings_o
 from kbtools.cli.vector_options import ReadVectors, read_vectors_options
 from kbtools.ranking import models as parts
 from kbtools.scorers.profiles import PLANS, profile_settings
-from kbtools.scorers.training_settings import TaggerSettings, TrainingSettings, TransESettings, change_settings
+from kbtools.scorers.training_settings import (
+    PretrainedSettings,
+    TaggerSettings,
+    TrainingSettings,
+    TransESettings,
+    change_settings,
+)
 
 
 @click.group("train", invoke_without_command=True)
@@ -83,7 +89,7 @@ def end(*_: object, **__: object) -> None:
 @command.command("relation")
 @click.option("--scorer", "names", default="bigru", show_default=True, help="Relation scorers, with commas between.")
 @training_options(required=True)
-@settings_options(TrainingSettings())
+@settings_options(TrainingSettings(), PretrainedSettings())
 def relation(**arguments: Any) -> None:
     """Train relation scorers: v(r, q) = f(q)·E(r)."""
     train_models(parts.RELATION, **arguments)

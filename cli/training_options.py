@@ -40,10 +40,14 @@ def config_option(command: Command) -> Command:
     return click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options.")(command)
 
 
-def settings_options(settings: Any) -> Callable[[Command], Command]:
+def settings_options(*kinds: Any) -> Callable[[Command], Command]:
     """Make an option of every setting; one that is not given keeps the value of the profile."""
     options = []
-    for setting in [setting for part in fields(settings) for setting in fields(getattr(settings, part.name))]:
+    settings: dict[str, Any] = {}
+    for part in [getattr(kind, part.name) for kind in kinds for part in fields(kind)]:
+        for setting in fields(part):  # one that models of several kinds have is one option, with the help of the first
+            settings.setdefault(setting.name, setting)
+    for setting in settings.values():
         kind = type(setting.default)
         name = setting.name.replace("_", "-")
         spelling = f"--{name}/--no-{name}" if kind is bool else f"--{name}"

@@ -90,13 +90,14 @@ def sum_gradients(network: nn.Module) -> None:
     if processes() == 1:
         return
     tables = {table.weight for table in network.modules() if isinstance(table, nn.Embedding) and table.sparse}
-    dense = [parameter for parameter in network.parameters() if parameter not in tables]
+    learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    dense = [parameter for parameter in learned if parameter not in tables]
     if dense:
         gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in dense]
         flat = summed(torch.cat([gradient.flatten() for gradient in gradients]))
         for parameter, gradient in zip(dense, torch.split(flat, [weight.numel() for weight in dense]), strict=True):
             parameter.grad = gradient.view_as(parameter)
-    for parameter in network.parameters():
+    for parameter in learned:
         if parameter in tables:
             parameter.grad = sum_rows(parameter)
 

@@ -52,7 +52,7 @@ def relation_marks(kb: KnowledgeBase, subjects: NDArray[np.int64], relations: in
     return marks
 
 
-def measure_relations(scores: NDArray[np.float32], examples: Examples, has: NDArray[np.bool_]) -> dict[str, float]:
+def measure_relations(scores: NDArray[np.floating], examples: Examples, has: NDArray[np.bool_]) -> dict[str, float]:
     """Give the share of questions whose gold relation is first, a tie as its expected value."""
     return {
         "of all relations": first_share(scores, examples.relations),

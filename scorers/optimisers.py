@@ -89,16 +89,17 @@ NUMBERS = {"adam": 2, "adagrad": 2, "adagrad-averaged": 2, "row-adagrad": 0}
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:
     """Make the optimisers of a network: `adam` (word embeddings sparsely), or AdaGrad: with momentum, or by rows."""
+    learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
     for table in tables:  # of 400,000 words a batch moves a few hundred
         table.sparse = True
     if name == "row-adagrad":
-        return [RowAdaGrad(network.parameters(), lr=lr)]
+        return [RowAdaGrad(learned, lr=lr)]
     if name in ("adagrad", "adagrad-averaged"):
         share = 1.0 if name == "adagrad" else 1 - momentum
-        return [AdaGradMomentum(network.parameters(), lr=lr, momentum=momentum, share=share)]
-    sparse = {table.weight for table in tables}
-    dense = [parameter for parameter in network.parameters() if parameter not in sparse]
+        return [AdaGradMomentum(learned, lr=lr, momentum=momentum, share=share)]
+    sparse = {table.weight for table in tables if table.weight.requires_grad}
+    dense = [parameter for parameter in learned if parameter not in sparse]
     betas = (momentum, 0.999)  # the second as Kingma and Ba 2015 have it
     optimisers: list[Optimizer] = [Adam(dense, lr=lr, betas=betas, fused=True)] if dense else []
     return [*optimisers, SparseAdam(list(sparse), lr=lr, betas=betas)] if sparse else optimisers

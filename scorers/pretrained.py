@@ -87,18 +87,21 @@ class SentenceEncoder(nn.Module):
         """Encode groups of texts of one length: tokens (batch, length) of each -> (batch of all, dim)."""
         return self.pool(self.transformer(groups), shapes_of(groups))
 
-    def encode(self, texts: Sequence[str]) -> Tensor:
-        """Encode texts of any length, without gradients: (texts, dim)."""
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """Encode a batch of texts of any length: (texts, dim)."""
         tokens = self.tokens(texts)
+        groups = group_by_length(tokens)
+        vectors: Tensor = self([torch.tensor([tokens[row] for row in group], device=self.device) for group in groups])
+        return vectors[torch.tensor([row for group in groups for row in group]).argsort()]
+
+    def encode(self, texts: Sequence[str]) -> Tensor:
+        """Encode any number of texts, without gradients: (texts, dim)."""
+        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
         vectors = torch.empty(len(texts), self.dim, device=self.device)
-        order = sorted(range(len(tokens)), key=lambda row: len(tokens[row]))
         with scoring(len(texts)):
             for first in range(0, len(order), AT_ONCE):
                 rows = order[first : first + AT_ONCE]
-                groups = [
-                    [tokens[rows[at]] for at in group] for group in group_by_length([tokens[row] for row in rows])
-                ]
-                vectors[rows] = self([torch.tensor(group, device=self.device) for group in groups])
+                vectors[rows] = self.embed([texts[row] for row in rows])
         return vectors
 
 

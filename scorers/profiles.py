@@ -11,6 +11,7 @@ from kbtools.scorers.training_settings import (
     EncoderConfig,
     FitConfig,
     ObjectiveConfig,
+    PretrainedSettings,
     TaggerSettings,
     TrainingSettings,
     TransESettings,
@@ -36,9 +37,12 @@ BEST_LTG = replace(
 )
 BEST_EMBED = replace(BEST, encoder=EncoderConfig(dim=200), fit=replace(ADAM, epochs=7))
 
-BY_NAME = {
-    "paper": {"embed-avg": PAPER_EMBED, "ltg-cnn": PAPER_LTG},
-    "best": {"embed-avg": BEST_EMBED, "ltg-cnn": BEST_LTG},
+ENCODER = PretrainedSettings()
+"""The paper has no pretrained encoder: both profiles train it alike."""
+
+BY_NAME: dict[str, dict[str, Any]] = {
+    "paper": {"embed-avg": PAPER_EMBED, "ltg-cnn": PAPER_LTG, "encoder": ENCODER},
+    "best": {"embed-avg": BEST_EMBED, "ltg-cnn": BEST_LTG, "encoder": ENCODER},
 }
 
 

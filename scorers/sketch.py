@@ -12,7 +12,8 @@ from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.fitting import SelfFitting
 from kbtools.scorers.splits import Examples, Splits
-from kbtools.scorers.training_settings import TrainingSettings, TransESettings, change_settings
+from kbtools.scorers.training import change_known
+from kbtools.scorers.training_settings import TrainingSettings, TransESettings
 from kbtools.scorers.transe import TransE
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import MarkedQuestion
@@ -26,7 +27,7 @@ def sketch(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) 
     The model is not trained, but for one without a network, which is nothing before it has learned.
     """
     examples = read_marked(kb, questions[:3])
-    settings = change_settings(TrainingSettings(), SMALL)
+    settings = change_known(getattr(plugin, "settings", TrainingSettings()), SMALL)
     with tempfile.TemporaryDirectory() as models:
         vectors = TransE.task(kb, None, TransESettings(), models=Path(models))
         vectors.save(model_folder(Path(models), ENTITIES, "transe"), Stamp("transe"))

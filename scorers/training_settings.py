@@ -120,6 +120,33 @@ class TaggerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PretrainedConfig:
+    """A pretrained encoder, how much of it is trained, and what is dropped while it trains."""
+
+    pretrained: str = setting("", "A folder or a package with a pretrained encoder; else KBTOOLS_ENCODER, or minilm.")
+    trained_layers: int = setting(2, "The last layers of a pretrained encoder, which are trained; the others stay.")
+    dropout: float = setting(0.1, "What is dropped inside the trained layers.")
+    learned_dropout: float = setting(0.1, "How often a relation has to do without the learned part of its vector.")
+
+    def __post_init__(self) -> None:
+        if self.trained_layers < 0:
+            raise BadSetting("trained-layers must be at least 0")
+        if not (0 <= self.dropout < 1 and 0 <= self.learned_dropout <= 1):
+            raise BadSetting("dropout must be at least 0 and below 1, learned-dropout at least 0 and at most 1")
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainedSettings:
+    """All that the training of a pretrained encoder depends on, besides its questions; its loss is cross entropy."""
+
+    encoder: PretrainedConfig = PretrainedConfig()
+    fit: FitConfig = FitConfig(epochs=6, batch=64, learning_rate=0.0006, optimiser="adam")
+
+    def to_record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class VectorsConfig:
     """The vectors of TransE, and its margin."""
 

@@ -39,7 +39,10 @@ def write_encoder(folder: Path, *, pooling: str = "mean_tokens", seed: int = 5) 
     write_json(folder / "modules.json", modules)
     write_tokenizer(folder)
     random = torch.Generator().manual_seed(seed)
-    weights = {name: torch.randn(shape, generator=random) * 0.3 for name, shape in shapes().items()}
+    weights = {
+        name: 1.0 * name.endswith("LayerNorm.weight") + 0.3 * torch.randn(shape, generator=random)
+        for name, shape in shapes().items()
+    }
     save_file(weights, folder / "model.safetensors")
     return folder
 

