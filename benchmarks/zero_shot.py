@@ -19,7 +19,7 @@ import kbtools
 from kbtools.answering import Answerer
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.questions import AnnotatedQuestion, read_annotated
+from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.weights import default_weights
 from kbtools.tuning import score_gold
 
@@ -160,6 +160,12 @@ def make_kb(facts: list[Fact], names: list[Name], folder: Path) -> Answerer:
     return kbtools.open(folder / "kb")
 
 
+def read_questions(path: Path) -> list[AnnotatedQuestion]:
+    """Read questions of our own: subject, relation, text."""
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return [AnnotatedQuestion(subject, relation, "", text) for subject, relation, text in rows]
+
+
 def check(kb: Answerer, gold: list[AnnotatedQuestion]) -> None:
     """Refuse questions whose fact the knowledge base lacks."""
     lacking = [one for one in gold if not has_fact(kb, one)]
@@ -182,7 +188,7 @@ def main() -> None:
         if folder is None:
             continue
         with tempfile.TemporaryDirectory() as place, make_kb(*read(folder), Path(place)) as kb:
-            gold = list(read_annotated(QUESTIONS / f"{name}.txt"))
+            gold = read_questions(QUESTIONS / f"{name}.tsv")
             check(kb, gold)
             right = {}
             for scorer in SCORERS:
