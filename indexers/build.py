@@ -255,8 +255,8 @@ def write_knowledge(
         writer.write_relation_names()
         writer.write_redirects()
         watch.done("entities", entities_report(entities, tables.count("relations"), merged=merged, named=named))
-        joined = tables.count("(SELECT 1 FROM names SEMI JOIN facts ON names.entity = facts.subject LIMIT 1)")
-        require(joined or not wanted, "no name belongs to the subject of a fact", sources)
+        if wanted:
+            require_names(tables, sources)
         if not wanted:
             logger.warning("no facts were given: names are found, and no question has an answer")
         facts, pairs = writer.write_facts(entities)
@@ -318,11 +318,20 @@ def entities_report(entities: int, relations: int, *, merged: int, named: int) -
     return report + (f"; {merged:,} ids merged into others" if merged else "")
 
 
-def require(count: int, problem: str, sources: Sequence[Source]) -> None:
+def require_names(tables: Staging, sources: Sequence[Source]) -> None:
+    """Fail where no name is of the subject of a fact, and show how ids are spelt on either side."""
+    if not tables.count("(SELECT 1 FROM names SEMI JOIN facts ON names.entity = facts.subject LIMIT 1)"):
+        subject, entity = tables.first("facts", "subject"), tables.first("names", "entity")
+        spelt = f"facts are of {subject!r}, names of {entity!r}" if entity else "no name was read"
+        require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt})")
+
+
+def require(count: int, problem: str, sources: Sequence[Source], *, because: str = "") -> None:
     """Fail a stage that produced nothing."""
     if not count:
         paths = ", ".join(source.name for source in sources)
-        raise NothingBuilt(f"{problem}; check that {paths} belong together and are given to the right options")
+        together = "belong together and are" if len(sources) > 1 else "is"
+        raise NothingBuilt(f"{problem}; check that {paths} {together} given to the right options{because}")
 
 
 def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:

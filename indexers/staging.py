@@ -161,6 +161,11 @@ class Staging:
         counted = self.connection.execute(f"SELECT count(*) FROM {query}").fetchone()
         return int(counted[0]) if counted else 0
 
+    def first(self, table: str, column: str) -> str | None:
+        """Give the first value of a column; nothing where the table is empty."""
+        row = self.connection.execute(f"SELECT {column} FROM {table} LIMIT 1").fetchone()
+        return str(row[0]) if row else None
+
     def intern(self) -> None:
         """Give every entity, relation and type its row, and write the facts as rows."""
         self.connection.execute(INTERN.format(table="entities", ids=ENTITY_IDS))

@@ -1,5 +1,6 @@
 """Answer questions: prune, score, rank, fetch the objects; the Python side of `kbtools query`."""
 
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.foreign import guarded
-from kbtools.limits import ANSWERS, TOP, Limits
+from kbtools.limits import ANSWERS, TOP, Limits, require_texts
 from kbtools.linking.links import Link, keep_type
 from kbtools.linking.trust import LinkTrust
 from kbtools.name_lookup import NameLookup
@@ -66,6 +67,8 @@ def open_kb(
     Raises KBMissing where there is none, KBUnusable for one of another version or a damaged one, ModelMissing for a
     folder of models that is not there, UnknownDevice for a device that no network computes on.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise BadArgument(f"path is a str or a Path, found {path!r}", name="path")
     folder = models_folder(models)
     if not DEVICE.fullmatch(device):
         raise UnknownDevice(f"no device {device!r}; known: cpu, cuda, cuda:1, mps", name=device)
@@ -196,8 +199,7 @@ class Answerer:
 
     def query_many(self, texts: Iterable[str], **options: Unpack[QueryOptions]) -> Iterator[Result]:
         """Answer questions as `query` does, fetching what some of them need in the same requests."""
-        if isinstance(texts, str):
-            raise BadArgument("questions come as a list or another iterable, found one str; use query", name="texts")
+        require_texts(texts, "texts", what="questions", single="query")
         self.require_open()
         require_options(options)
         system = self.system(
@@ -245,8 +247,7 @@ class Answerer:
 
     def lookup_many(self, names: Iterable[str], **options: Unpack[LookupOptions]) -> Iterator[LookupResult]:
         """Look names up as they come, as `lookup` does."""
-        if isinstance(names, str):
-            raise BadArgument("names come as a list or another iterable, found one str; use lookup", name="names")
+        require_texts(names, "names", what="names", single="lookup")
         return (self.lookup(name, **options) for name in names)
 
     def link(self, text: str, *, threshold: float = THRESHOLD, limit: int | None = CANDIDATES) -> LinkedText:

@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 
 from kbtools.bearers import link_name, rank_bearers
-from kbtools.errors import BadArgument, UnknownEntity, UnknownType
+from kbtools.errors import UnknownEntity, UnknownType
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, other_spellings
 from kbtools.kb.rows import EntityRows
-from kbtools.limits import read_limit, require_text
+from kbtools.limits import read_count, read_limit, require_text
 from kbtools.records import Entity, Fact, Facts, Named
 
 ANY_TOPIC = "m.01"
@@ -97,8 +97,7 @@ class EntityReader:
         """List facts of an entity in the order of their rows; raise UnknownEntity where there is none."""
         row = self.row_of(entity_id)
         limit = read_limit(limit, "limit")
-        if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
-            raise BadArgument(f"offset is a whole number, 0 for the first, found {offset!r}", name="offset")
+        offset = read_count(offset, "offset", zero="the first")
         (here,) = self.labels(np.array([row], dtype=np.uint32))
         if reverse:
             incoming = self.kb.subjects_of(row)

@@ -1,5 +1,6 @@
 """A result in words: its candidates and answers a line each, and why every candidate stands where it does."""
 
+from kbtools.errors import BadArgument
 from kbtools.results import Candidate, Result
 from kbtools.text.question import MOST_RUNS
 
@@ -25,7 +26,12 @@ PARTS = {
 
 
 def explain(result: Result) -> str:
-    """Lay out a result with the reasons of every candidate, as `kbtools query --explain` prints it."""
+    """Lay out a result with the reasons of every candidate, as `kbtools query --explain` prints it.
+
+    Raises BadArgument for what is no result of a question.
+    """
+    if not isinstance(result, Result):
+        raise BadArgument(f"explain takes a Result, which query gives, found {result!r:.80}", name="result")
     return "\n".join(explained_lines(result))
 
 

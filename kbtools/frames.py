@@ -124,7 +124,9 @@ def gather_columns(
     results: Result | Record | Iterable[Result | Record],
 ) -> tuple[dict[str, list[Any]], dict[str, str]]:
     """Write results out in the columns of their kind; give the kind of each column too."""
-    several = [results] if isinstance(results, Result | Record) else list(results)
+    several: list[Any] = [results]
+    if isinstance(results, Iterable) and not isinstance(results, Result | Record):
+        several = list(results)
     result_kinds = {type(result) for result in several}
     if len(result_kinds) > 1 or not result_kinds <= TABLES.keys():
         names = ", ".join(sorted(kind.__name__ for kind in result_kinds))

@@ -1,15 +1,30 @@
 """Building a knowledge base from Python: of files, data frames or rows."""
 
+import os
+import re
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kbtools.errors import BadArgument, KBToolsError
 
 if TYPE_CHECKING:
     from kbtools.answering import Answerer
 
 Rows = str | Path | Iterable[Any]
 """A path, several, a data frame (pandas, polars, Arrow), or rows as tuples or dictionaries."""
+
+ARGUMENTS = {
+    "--max-bad": "max_bad",
+    "--list-separator": "list_separator",
+    "--lang": "language",
+    "--column": "columns",
+} | {f"--{name}": name for name in ("facts", "names", "types", "relations", "redirects", "rdf", "out", "memory")}
+"""The arguments that options of the command line are here."""
+
+OPTION = re.compile(rf"({'|'.join(ARGUMENTS)})(?![a-z-])")
+COLUMN = re.compile(r"--column (\w+)=(\S+)")
 
 
 def index(
@@ -36,6 +51,8 @@ def index(
     counts (name, id, count) or (id, count). Nothing is done where the folder holds the same content already, unless
     forced. Raises BadArgument for rows of another shape, InputError and BuildError.
     """
+    if not isinstance(out, str | os.PathLike):
+        raise BadArgument(f"out is a str or a Path, found {out!r}", name="out")
     given = {
         "facts": facts,
         "names": names,
@@ -47,15 +64,17 @@ def index(
         "any": rdf,
     }
     # By name: this package knows of no storage, it is reached as a plugin is.
-    import_module("kbtools.indexers.given_rows").index_given(
-        given,
-        Path(out),
-        language=language,
-        columns=columns or {},
-        list_separator=list_separator,
-        max_bad=max_bad,
-        memory=memory,
-        force=force,
-    )
+    index_given = import_module("kbtools.indexers.given_rows").index_given
+    options = {"language": language, "columns": columns or {}, "list_separator": list_separator, "max_bad": max_bad}
+    try:
+        index_given(given, Path(out), **options, memory=memory, force=force)
+    except KBToolsError as error:
+        raise in_python(error) from error.__cause__
     answerer: Answerer = import_module("kbtools.answering").open_kb(out)
     return answerer
+
+
+def in_python(error: KBToolsError) -> KBToolsError:
+    """Say what an error says of options of the command line of the arguments that they are here."""
+    message = COLUMN.sub(r"columns={'\1': '\2'}", str(error))
+    return type(error)(OPTION.sub(lambda option: ARGUMENTS[option[1]], message), **error.facts)

@@ -1,6 +1,8 @@
 """The limits of a result: how many candidates and answers it gives, and from which confidence on it answers."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +31,31 @@ class Calibration:
 
 def read_limit(limit: int | None, name: str) -> int | None:
     """Check a limit, 0 and None give all, which None stands for; raise BadArgument for what is no limit."""
-    # True is an int to Python, and no limit.
-    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-        raise BadArgument(f"{name} is a whole number, 0 for all, found {limit!r}", name=name)
-    return limit or None
+    return None if limit is None else read_count(limit, name, zero="all") or None
+
+
+def read_count(count: object, name: str, *, zero: str) -> int:
+    """Check a whole number, NumPy's too; raise BadArgument for what is none, or below zero."""
+    # True is an int to Python, and no count.
+    whole = -1 if isinstance(count, bool) or not isinstance(count, Integral) else int(count)
+    if whole < 0:
+        raise BadArgument(f"{name} is a whole number, 0 for {zero}, found {count!r}", name=name)
+    return whole
+
+
+def read_share(share: object, name: str, *, what: str) -> float:
+    """Check a number from 0 to 1, NumPy's too; raise BadArgument for what is none."""
+    number = -1.0 if isinstance(share, bool) or not isinstance(share, Real) else float(share)
+    if not 0 <= number <= 1:  # nor is NaN
+        raise BadArgument(f"{name} is a {what} from 0 to 1, found {share!r}", name=name)
+    return number
+
+
+def require_texts(texts: object, name: str, *, what: str, single: str) -> None:
+    """Check that texts come as an iterable, and not as one text alone; raise BadArgument where they do not."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        alone = f"one {type(texts).__name__}; use {single}" if isinstance(texts, str) else repr(texts)
+        raise BadArgument(f"{what} come as a list or another iterable, found {alone}", name=name)
 
 
 def require_text(text: str, name: str) -> None:
@@ -56,8 +79,12 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("top", "answers"):
             object.__setattr__(self, name, read_limit(getattr(self, name), name))
-        if self.abstain is not None and not (isinstance(self.abstain, int | float) and 0 <= self.abstain <= 1):
-            raise BadArgument(f"abstain is a confidence from 0 to 1, found {self.abstain!r}", name="abstain")
+        if self.abstain is not None:
+            object.__setattr__(self, "abstain", read_share(self.abstain, "abstain", what="confidence"))
+        if not isinstance(self.calibration, Calibration | None):
+            raise BadArgument(
+                f"calibration is what read_calibration gives, found {self.calibration!r}", name="calibration"
+            )
 
     def confidence(self, share: float) -> float | None:
         """Give the confidence in a winner of this share of its pool; nothing where no threshold is set."""

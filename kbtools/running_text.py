@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from kbtools.bearers import rank_bearers
-from kbtools.errors import BadArgument
-from kbtools.limits import read_limit, require_text
+from kbtools.limits import read_limit, read_share, require_text
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly
 from kbtools.name_lookup import NameLookup
@@ -99,8 +98,7 @@ class TextLinker:
         """Link a text; mentions that score below the threshold are left out."""
         require_text(text, "text")
         limit = read_limit(limit, "limit")
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-            raise BadArgument(f"threshold is a score from 0 to 1, found {threshold!r}", name="threshold")
+        threshold = read_share(threshold, "threshold", what="score")
         cased = has_case(text)
         mentions: list[LinkedMention] = []
         spans = split_sentences(text)

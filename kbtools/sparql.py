@@ -4,7 +4,7 @@ import re
 
 from kbtools.errors import NoIRI
 from kbtools.explaining import verdict
-from kbtools.kb.ids import FREEBASE_NAMESPACE, TOPIC, is_literal
+from kbtools.kb.ids import FREEBASE_NAMESPACE, NAMESPACES, TOPIC, WIKIDATA, is_literal
 from kbtools.results import Result
 
 WIKIDATA_ENTITY = "http://www.wikidata.org/entity/"
@@ -49,24 +49,37 @@ def subject_query(target: str, relation: str) -> str:
 def subject_iri(subject: str) -> str:
     if is_literal(subject):
         raise NoIRI(f"{subject!r} is a literal and has no facts", id=subject)
-    if ABSOLUTE.match(subject):
-        return iri(subject)
+    if full := in_full(subject, WIKIDATA_ENTITY):
+        return iri(full)
     if TOPIC.fullmatch(subject):
         return iri(FREEBASE_NAMESPACE + subject)
-    if re.fullmatch(r"Q\d+", subject):
-        return iri(WIKIDATA_ENTITY + subject)
     raise NoIRI(f"no query: {subject!r} is no IRI, and no id of Freebase or Wikidata", id=subject)
 
 
 def relation_path(subject: str, relation: str) -> str:
-    if ABSOLUTE.match(relation):
-        return iri(relation)
+    full = in_full(relation, WIKIDATA_DIRECT)
+    # A number alone is a relation of Wikidata only beside an entity of it.
+    if full and (ABSOLUTE.match(relation) or WIKIDATA.fullmatch(subject)):
+        return iri(full)
     if TOPIC.fullmatch(subject) and FREEBASE_RELATION.fullmatch(relation):
         # A path of two steps, `a/b`, through the mediator that stands between.
         return "/".join(iri(FREEBASE_NAMESPACE + step) for step in relation.split(".."))
-    if re.fullmatch(r"Q\d+", subject) and re.fullmatch(r"P\d+", relation):
-        return iri(WIKIDATA_DIRECT + relation)
     raise NoIRI(f"no query: {relation!r} is no IRI, and no relation of Freebase or Wikidata", id=relation)
+
+
+def in_full(spelling: str, wikidata: str) -> str | None:
+    """Give the IRI of an id: Wikidata's in a namespace, one under a usual prefix (`dbr:Berlin`), or the IRI that it is.
+
+    Nothing for any other.
+    """
+    if "://" in spelling and ABSOLUTE.match(spelling):
+        return spelling
+    if number := WIKIDATA.fullmatch(spelling):
+        return wikidata + number[1]
+    prefix, _, name = spelling.partition(":")
+    if prefix in NAMESPACES:
+        return NAMESPACES[prefix] + name
+    return spelling if ABSOLUTE.match(spelling) else None
 
 
 def iri(full: str) -> str:

@@ -113,7 +113,7 @@ def name_vectors(pretrained: Pretrained, relations: Sequence[str]) -> Tensor:
     # A text that several relations share is encoded once.
     distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     vectors = encode_once(pretrained, list(distinct))
-    whole, last = vectors[[distinct[text] for text in texts]].view(2, len(relations), -1)
+    whole, last = vectors[[distinct[text] for text in texts]].view(2, len(relations), pretrained.encoder.dim)
     mean: Tensor = (whole + last) / 2
     return mean
 

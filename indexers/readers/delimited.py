@@ -125,6 +125,8 @@ class DelimitedReader:
         advice = (
             "; its columns seem to be divided by several spaces, write tabs" if re.search(r"\S {2,}\S", line) else ""
         )
+        if self.table.kind == "facts" and separator == "\t" and len(self.table.missing(self.table.heads(header))) == 3:
+            advice += "; a file of facts without a header is read when it is named .txt"
         heads = self.table.check_header(header, number, advice=advice)
         self.places = {name: header.index(head) for name, head in heads.items()}
         if separator != self.separator:

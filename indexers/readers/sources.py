@@ -27,9 +27,25 @@ LONGEST_LINE = 64 << 20
 """Bytes: room for two million ids of Freebase; a packed file without a line end unpacks no further than this."""
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+PAIRS = 64
+"""Bytes that are looked at for characters of two bytes, one of them empty in every letter of English."""
+
 HTML = (b"<!", b"<html", b"<head", b"<?xml", b"<rss")
 RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
 OWL_XML = re.compile(rb"<Ontology\b")
+ONTOLOGIES = {
+    "OWL functional syntax": re.compile(rb"(?:Prefix|Ontology)\s*\("),
+    "OWL Manchester syntax": re.compile(rb"(?:Prefix|Ontology):\s"),
+    "OBO": re.compile(rb"format-version:\s"),
+}
+"""Syntaxes of ontologies that are no RDF, and how each begins."""
+
+CONTAINERS = {
+    b"PK\x03\x04": ("a ZIP archive", "unpack it"),
+    b"PAR1": ("Parquet", "a table of an entity a row goes to --table, any other is written as CSV first"),
+    b"SQLite format 3\x00": ("an SQLite file", "a table of an entity a row goes to --table with --query"),
+}
+"""Files by their first bytes that hold no text, and what may be done with each."""
 
 
 def check_source(path: Path) -> None:
@@ -113,6 +129,11 @@ def open_source(path: Path) -> io.BufferedReader:
 def check_packing(path: Path, start: bytes) -> None:
     """Refuse a file whose first bytes belie its suffix."""
     magic = MAGIC.get(path.suffix.lower(), ())
+    for mark, (container, advice) in CONTAINERS.items():
+        if start.startswith(mark):
+            if path.suffix.lower() in (".xlsx", ".xlsm", ".ods"):
+                container, advice = "a spreadsheet", "save it as CSV"
+            raise WrongFormat(f"{path}: found {container}, expected text; {advice}", path=str(path))
     if not magic and start.startswith(PACKED):
         raise WrongFormat(
             f"{path}: found compressed data, expected text; name it .gz, .bz2, .xz or .zst, or unpack it",
@@ -129,18 +150,20 @@ def check_packing(path: Path, start: bytes) -> None:
 
 def refuse_page(path: Path, start: bytes) -> None:
     """Refuse a web page, what a dead download link usually leaves, and text of another encoding."""
-    if start.startswith(UTF_16):
+    if encoding := wide_encoding(start):
         raise WrongFormat(
-            f"{path}:1: found UTF-16, expected UTF-8; convert it with: iconv -f UTF-16 -t UTF-8",
+            f"{path}:1: found {encoding}, expected UTF-8; convert it with: iconv -f {encoding} -t UTF-8",
             path=str(path),
             line=1,
         )
     page = start.removeprefix(BOM).lstrip()
     if page.startswith(b"<") and RDF_XML.search(page):
         return
-    if page.startswith(b"<") and OWL_XML.search(page):
+    ontology = "OWL/XML" if page.startswith(b"<") and OWL_XML.search(page) else None
+    ontology = ontology or next((name for name, opening in ONTOLOGIES.items() if opening.match(page)), None)
+    if ontology:
         raise WrongFormat(
-            f"{path}:1: found OWL/XML, expected RDF; convert it with: robot convert --input FILE --output FILE.ttl",
+            f"{path}:1: found {ontology}, expected RDF; convert it with: robot convert --input FILE --output FILE.ttl",
             path=str(path),
             line=1,
         )
@@ -151,3 +174,11 @@ def refuse_page(path: Path, start: bytes) -> None:
             path=str(path),
             line=1,
         )
+
+
+def wide_encoding(start: bytes) -> str:
+    """Name the encoding of a text in two bytes a character, by its mark or by the empty half of each; else nothing."""
+    if start.startswith(UTF_16):
+        return "UTF-16"
+    halves = {"UTF-16LE": start[1:PAIRS:2], "UTF-16BE": start[0:PAIRS:2]}
+    return next((name for name, half in halves.items() if half and half.count(0) > len(half) / 2), "")

@@ -1,5 +1,6 @@
 """Columns of a table and what they hold: found by their heads, taken row by row."""
 
+import shlex
 from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
@@ -99,8 +100,10 @@ class TableColumns:
         """Name the columns that are not used, and how they would be."""
         if unused:
             names = ", ".join(map(repr, unused[:10])) + (", ..." if len(unused) > 10 else "")
-            example = f"{self.names[-1]}={unused[0]}"
-            self.skips.note(f"columns not used: {names}; --column {example} takes one", line=number)
+            # What pandas calls `Unnamed: 0`, or writes no head above, is its index: nothing to take.
+            named = [head for head in unused if head.strip() and not head.startswith("Unnamed: ")]
+            advice = f"; --column {shlex.quote(f'{self.names[-1]}={named[0]}')} takes one" if named else ""
+            self.skips.note(f"columns not used: {names}{advice}", line=number)
 
     def keep(self, cells: Mapping[str, object], number: int, line: str, rows: Rows) -> None:
         """Turn the cells of a row into rows of its kind, or count why not."""

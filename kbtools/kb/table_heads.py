@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 
 USUAL = {
-    "subject": ("subject", "head", "s"),
-    "relation": ("relation", "predicate", "property", "p"),
-    "object": ("object", "tail", "o"),
+    "subject": ("subject", "subj", "head", "s"),
+    "relation": ("relation", "rel", "predicate", "pred", "property", "p"),
+    "object": ("object", "obj", "tail", "o"),
     "entity": ("entity", "id", "subject"),
     "name": ("name", "label", "title"),
     "alias": ("alias", "aliases"),

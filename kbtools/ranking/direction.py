@@ -18,9 +18,9 @@ from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_parts
 
 # Chosen on 2,000 validation questions of FBSQ, which are as accurate with these as without inverse relations, and on
-# the 590 training and validation questions whose fact is also stored the other way round, of which as many as may be
-# were to be answered without the fact that they ask for: see benchmarks/inverse.py. Where nothing told values apart,
-# those of a logistic regression over the wording of the same.
+# the 590 training and validation questions whose fact is also stored the other way round: asked without the fact that
+# they ask for, half of them are right. Where nothing told values apart, those of a logistic regression over the wording
+# of the same questions; see benchmarks/inverse.py.
 KIND = 1.0
 """Log-probability that a relation gains, in a direction, where the answer's kind is asked for."""
 

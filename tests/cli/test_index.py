@@ -246,8 +246,16 @@ NOTHING = {
     ("options", "told"),
     [
         (["--facts", "nothing.facts.tsv", "--names", "n.tsv"], "nothing.facts.tsv: no facts among its 1 lines"),
-        (["--facts", "f.tsv", "--names", "nothing.names.tsv"], "no name belongs to the subject of a fact; check"),
-        (["--facts", "f.tsv"], "no name belongs to the subject of a fact; check"),
+        (
+            ["--facts", "f.tsv", "--names", "nothing.names.tsv"],
+            "no name belongs to the subject of a fact; check that f.tsv, nothing.names.tsv belong together and are "
+            "given to the right options (facts are of 'a', names of 'zzz')",
+        ),
+        (
+            ["--facts", "f.tsv"],
+            "no name belongs to the subject of a fact; check that f.tsv is given to the right options "
+            "(no name was read)",
+        ),
         (["--facts", "f.tsv", "--types", "nothing.types.tsv"], "no name belongs to the subject of a fact; check"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 import kbtools
 from kbtools.answering import Answerer
-from kbtools.errors import BadArgument, TooManyBadLines
+from kbtools.errors import BadArgument, TooManyBadLines, WrongFormat
 
 FACTS = [("Q1", "capital", "Q2"), ("Q1", "language", "Q3")]
 NAMES = [("Q1", "Freedonia"), ("Q2", "Freetown"), ("Q3", "Free\tSpeech 自由")]
@@ -124,3 +124,13 @@ def test_what_is_no_source_is_refused_in_one_sentence(index: Index, given: dict[
 def test_a_bad_row_is_named_by_its_number(index: Index) -> None:
     with pytest.raises(TooManyBadLines, match="facts given in Python:2"):
         index(facts=[FACTS[0], ("Q1", "", "Q2")], names=NAMES)
+
+
+def test_errors_speak_of_arguments_and_not_of_options(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(TooManyBadLines, match=r"more than max_bad 0\.001 allows; .*; mend the file or raise max_bad$"):
+        index(facts=[("Q1", "", "Q2")], names=NAMES)
+    table = tmp_path / "facts.csv"
+    table.write_text("from,how,to\nQ1,r,Q2\n")
+    with pytest.raises(WrongFormat, match=r"name it with columns={'subject': 'HEADER'}$") as caught:
+        index(facts=table, names=NAMES)
+    assert caught.value.facts["missing"] == ["subject", "relation", "object"]

@@ -255,6 +255,33 @@ def test_utf_16_with_its_mark_is_refused_with_the_command_that_converts_it(tmp_p
         text_of(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_its_mark_is_known_by_its_empty_halves(tmp_path: Path, encoding: str) -> None:
+    path = write(tmp_path / "facts.csv", "subject,relation,object\n".encode(encoding))
+
+    with pytest.raises(WrongFormat, match=rf":1: found {encoding.upper().replace('-LE', 'LE').replace('-BE', 'BE')}, "):
+        text_of(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "message"),
+    [
+        ("k.xlsx", b"PK\x03\x04", "found a spreadsheet, expected text; save it as CSV"),
+        ("k.zip", b"PK\x03\x04", "found a ZIP archive, expected text; unpack it"),
+        ("k.parquet", b"PAR1", "found Parquet, expected text; a table of an entity a row goes to --table"),
+        ("k.db", b"SQLite format 3\0", "found an SQLite file, expected text; .* --table with --query"),
+        ("k.ofn", b"Prefix(ex:=<http://ex.org/>)\n", ":1: found OWL functional syntax, expected RDF; .* robot convert"),
+        ("k.owl", b"Prefix: ex: <http://ex.org/>\n", ":1: found OWL Manchester syntax, expected RDF"),
+        ("k.obo", b"format-version: 1.2\n", ":1: found OBO, expected RDF; convert it with: robot convert"),
+    ],
+)
+def test_files_that_hold_no_rows_are_known_by_their_beginning(
+    tmp_path: Path, name: str, start: bytes, message: str
+) -> None:
+    with pytest.raises(WrongFormat, match=message):
+        text_of(write(tmp_path / name, start + b"...\n"))
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing, match=r"absent\.txt: No such file or directory; check the path"):
         text_of(tmp_path / "absent.txt")

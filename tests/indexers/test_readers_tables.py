@@ -326,6 +326,26 @@ def test_unused_columns_are_named_with_the_option_that_takes_one() -> None:
     assert others.notes == ["file:1: columns not used: 'synonyms'; --column alias=synonyms takes one"]
 
 
+@pytest.mark.parametrize("head", ["", "Unnamed: 0"])
+def test_the_index_that_pandas_writes_is_not_offered_as_a_column(head: str) -> None:
+    rows, skips = read(f"{head},subject,relation,object\n0,Q1,r,Q2\n")
+    _, others = read(f"{head},subject,relation,object,my note\n0,Q1,r,Q2,x\n")
+
+    assert rows.facts == [("Q1", "r", "Q2")]
+    assert skips.notes == [f"file:1: columns not used: {head!r}"]
+    assert others.notes == [f"file:1: columns not used: {head!r}, 'my note'; --column 'object=my note' takes one"]
+
+
+def test_shortened_heads_are_usual_ones() -> None:
+    rows, _ = read("subj,pred,obj\nQ1,r,Q2\n")
+    assert rows.facts == [("Q1", "r", "Q2")]
+
+
+def test_a_table_of_facts_without_a_header_is_told_how_it_is_read() -> None:
+    with pytest.raises(WrongFormat, match=r"a file of facts without a header is read when it is named \.txt"):
+        read("Q1\tr\tQ2\n", suffix=".tsv")
+
+
 @pytest.mark.parametrize(("separator", "cell"), [("|", "a|b"), ("; ", "a; b"), ("|", "['a', 'b']"), ("|", '["a","b"]')])
 @pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])
 def test_a_cell_with_a_list_is_taken_apart_where_its_separator_is_given(separator: str, cell: str, suffix: str) -> None:

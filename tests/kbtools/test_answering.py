@@ -1,5 +1,6 @@
 """Answering: from a question to its answers, and what a caller may get wrong."""
 
+import json
 import os
 import pickle
 import shutil
@@ -9,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import kbtools
 from kbtools.answer_options import QueryOptions
 from kbtools.answering import Answerer, open_kb
 from kbtools.errors import (
@@ -321,3 +324,53 @@ def test_a_type_bounds_what_is_read_backwards(sample_memory: Answerer) -> None:
     result = sample_memory.query("what is paris the capital of", inverse=True, type="location.citytown", top=0)
     assert {candidate.subject for candidate in result.candidates} <= {"m.05qtj", "m.0kba002"}
     assert [answer.name for answer in result.answers] == ["France"]
+
+
+@pytest.mark.parametrize("number", [np.int64(1), np.uint8(1), np.int32(1)])
+def test_whole_numbers_of_numpy_are_limits(sample_memory: Answerer, number: Any) -> None:
+    assert len(sample_memory.query("who wrote it", top=number, answers=number).candidates) == 1
+    assert len(sample_memory.lookup("paris", limit=number).matches) == 1
+    facts = sample_memory.facts("m.0jt90f5", reverse=True, limit=number, offset=number)
+    assert (len(facts.facts), facts.offset) == (1, 1)
+    assert json.loads(json.dumps(facts.to_json()))["offset"] == 1
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), 0.5])
+def test_numbers_of_numpy_are_thresholds(sample_memory: Answerer, number: Any) -> None:
+    assert sample_memory.query("who wrote it", abstain=number).confidence is not None
+    assert sample_memory.link("Stephen King wrote It", threshold=number).mentions
+
+
+@pytest.mark.parametrize("number", [True, np.True_, float("nan"), "0.5", -0.1, 1.1, [0.5]])
+def test_what_is_no_threshold_is_one_sentence(sample_memory: Answerer, number: Any) -> None:
+    with pytest.raises(BadArgument, match="abstain is a confidence from 0 to 1, found"):
+        sample_memory.query("who wrote it", abstain=number)
+    with pytest.raises(BadArgument, match="threshold is a score from 0 to 1, found"):
+        sample_memory.link("Stephen King wrote It", threshold=number)
+
+
+@pytest.mark.parametrize("texts", [None, 3, b"who wrote it"])
+def test_what_holds_no_texts_is_one_sentence(sample_memory: Answerer, texts: Any) -> None:
+    with pytest.raises(BadArgument, match="questions come as a list or another iterable, found "):
+        sample_memory.query_many(texts)
+    with pytest.raises(BadArgument, match="names come as a list or another iterable, found "):
+        sample_memory.lookup_many(texts)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"sample.kb", ["sample.kb"]])
+def test_what_is_no_path_is_one_sentence(path: Any) -> None:
+    with pytest.raises(BadArgument, match="path is a str or a Path, found"):
+        open_kb(path)
+    with pytest.raises(BadArgument, match="out is a str or a Path, found"):
+        kbtools.index(out=path, names=[("a", "Alpha")])
+
+
+@pytest.mark.parametrize("result", [None, {"question": "who"}, "who"])
+def test_what_is_no_result_is_not_explained(result: Any) -> None:
+    with pytest.raises(BadArgument, match="explain takes a Result, which query gives, found"):
+        explain(result)
+
+
+def test_what_is_no_calibration_is_one_sentence(sample_memory: Answerer) -> None:
+    with pytest.raises(BadArgument, match="calibration is what read_calibration gives, found 'x'"):
+        sample_memory.query("who wrote it", abstain=0.1, calibration="x")  # type: ignore[arg-type]

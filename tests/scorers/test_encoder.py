@@ -71,6 +71,10 @@ def test_a_question_alone_has_the_scores_that_it_has_in_a_batch() -> None:
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-5)
 
 
+def test_a_knowledge_base_of_names_alone_has_no_relation_to_score() -> None:
+    assert EncoderScorer.zero_shot([]).score(marked_questions()).shape == (len(marked_questions()), 0)
+
+
 def test_vectors_of_relations_are_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path))
     expected = EncoderScorer.zero_shot(RELATIONS).network.names
