@@ -14,6 +14,7 @@ from kbtools.cli.main import main
 from kbtools.errors import KBUnusable
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import write_vectors
+from kbtools.indexers.form_store import read_groups
 from kbtools.indexers.kb_folder import FORMS, find_damage, require_intact
 from kbtools.kb.vector_index import EntityVectors
 
@@ -146,6 +147,18 @@ def test_a_row_beyond_the_end_of_a_damaged_table_is_damage(copy: Path, look_up: 
 
     with pytest.raises(KBUnusable, match="not what was written"):
         look_up(kb)
+
+
+def test_a_value_without_a_name_or_with_half_a_number_is_damage() -> None:
+    value = np.array([2, 0, 7, 9, 1, 1, 5], dtype="<u4").tobytes()
+
+    (only,) = read_groups(value[:16], ["Jaws", ""])  # type: ignore[arg-type]
+
+    assert (only.name, only.entities.tolist()) == ("Jaws", [7, 9])
+    with pytest.raises(IndexError, match="name 1 is empty"):
+        read_groups(value, ["Jaws", ""])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a value of 15 bytes"):
+        read_groups(value[:15], ["Jaws", ""])  # type: ignore[arg-type]
 
 
 def test_a_wrong_row_of_a_whole_knowledge_base_stays_what_it_is(whole: Path) -> None:
