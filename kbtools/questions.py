@@ -14,11 +14,18 @@ from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.kb.both_ways import MARK
 from kbtools.kb.ids import canonical_id, canonical_property, other_spellings
 from kbtools.kb.table_heads import is_header
+from kbtools.text.encodings import wide_encoding
 
 if TYPE_CHECKING:
     from kbtools.kb.contract import KnowledgeBase
 
 logger = logging.getLogger(__name__)
+
+HEAD = 4096
+"""Bytes of a file that are looked at for what it is."""
+
+PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"BZh", b"PK\x03\x04")
+"""How gzip, xz, zstd, bzip2 and ZIP begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +45,32 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     if not path.stat().st_size:
         raise SourceEmpty(f"{path}: the file of questions is empty", path=str(path))
     with path.open("rb") as file:
+        refuse_beginning(path, file.peek(HEAD)[:HEAD])
         for number, raw in enumerate(file, 1):
             try:
                 line = raw.decode().removeprefix("\ufeff").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise BadLine(f"{path}:{number}: found invalid UTF-8 ({error.reason}), expected a question") from error
-            if number == 1 and line.lstrip().lower().startswith(("<!doctype", "<html")):
-                raise WrongFormat(f"{path}:1: found a web page, expected questions; the link is probably dead")
             yield number, line
+
+
+def refuse_beginning(path: Path, start: bytes) -> None:
+    """Refuse a file that holds no lines of questions; raise WrongFormat with what may be done."""
+    line = start.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[0].lower()
+    heads = {cell.strip(b' \r"') for cell in line.split(b",")}
+    if encoding := wide_encoding(start):
+        problem = f"found {encoding}, expected UTF-8; convert it with: iconv -f {encoding} -t UTF-8"
+    elif start.startswith(PACKED):
+        problem = "found packed data, expected questions; unpack it"
+    elif line.startswith((b"<!doctype", b"<html")):
+        problem = "found a web page, expected questions; the link is probably dead"
+    elif line.startswith(b'{"'):
+        problem = "found JSON, expected a question a line; write them with: jq -r .question FILE"
+    elif len(heads) > 1 and heads & {b"question", b"questions"}:
+        problem = "found columns with commas between, expected a question a line; save the one of questions alone"
+    else:
+        return
+    raise WrongFormat(f"{path}:1: {problem}", path=str(path))
 
 
 def read_questions(path: Path) -> Iterator[str]:
@@ -57,7 +82,10 @@ def read_questions(path: Path) -> Iterator[str]:
 
 def begins_with_header(path: Path, number: int, line: str) -> bool:
     """Tell whether a line is the header of its file, and say that it is left out."""
-    header = number == 1 and line.count("\t") == 3 and is_header(line.split("\t"))
+    cells = line.split("\t")
+    is_named = cells[-1].strip().casefold() in ("question", "questions")
+    # Of a gold fact one head more is enough beside that of the questions.
+    header = number == 1 and (is_header(cells, least=2 - is_named) if len(cells) == 4 else is_named)
     if header:
         logger.warning("%s:1: left out a header, %r", path, line)
     return header

@@ -13,6 +13,7 @@ from pathlib import Path
 from kbtools.errors import SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.indexers.readers.lines import BOM, Block
 from kbtools.indexers.readers.unpacking import MAGIC, PACKED, PIECE, Digest, HashingFile, ParallelStream, decompressed
+from kbtools.text.encodings import wide_encoding
 
 BLOCK = 8 << 20
 """Bytes of text in a block; a longer line makes a longer block."""
@@ -25,10 +26,6 @@ PAGE = 4096
 
 LONGEST_LINE = 64 << 20
 """Bytes: room for two million ids of Freebase; a packed file without a line end unpacks no further than this."""
-
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-PAIRS = 64
-"""Bytes that are looked at for characters of two bytes, one of them empty in every letter of English."""
 
 HTML = (b"<!", b"<html", b"<head", b"<?xml", b"<rss")
 RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
@@ -174,11 +171,3 @@ def refuse_page(path: Path, start: bytes) -> None:
             path=str(path),
             line=1,
         )
-
-
-def wide_encoding(start: bytes) -> str:
-    """Name the encoding of a text in two bytes a character, by its mark or by the empty half of each; else nothing."""
-    if start.startswith(UTF_16):
-        return "UTF-16"
-    halves = {"UTF-16LE": start[1:PAIRS:2], "UTF-16BE": start[0:PAIRS:2]}
-    return next((name for name, half in halves.items() if half and half.count(0) > len(half) / 2), "")

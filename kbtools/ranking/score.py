@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import ask_plugin
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer, as_scores
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.weights import Weights
@@ -47,12 +48,23 @@ def score_relations(
     blocks = [np.empty(0)]
     for first, last, marked in mark_questions(pools, questions):
         if marked:
-            v = check_scores(scorer, partial(scorer.score, marked), shape=(len(marked), len(kb.relations)))
+            v = check_scores(scorer, partial(ask_relations, scorer, marked), shape=(len(marked), len(kb.relations)))
             for at in range(first, last):
                 own = slice(mentions[at] - mentions[first], mentions[at + 1] - mentions[first])
                 blocks.append(v[own, pools.relation[relations[at] : relations[at + 1]]].reshape(-1))
         progress(last)
     return np.concatenate(blocks)
+
+
+# The next two look for the method of a plugin when it is asked: it may have none.
+def ask_relations(scorer: RelationScorer, marked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+    return scorer.score(marked)
+
+
+def ask_subjects(
+    scorer: SubjectScorer, marked: Sequence[MarkedQuestion], which: NDArray[np.int64], rows: EntityRows
+) -> NDArray[np.float64]:
+    return scorer.score(marked, which=which, subjects=rows)
 
 
 def score_subjects(
@@ -68,7 +80,7 @@ def score_subjects(
         if marked:
             own = slice(subjects[first], subjects[last])
             rows, which = pools.subject[own], pools.subject_mention[own].astype(np.int64) - mentions[first]
-            ask = partial(scorer.score, marked, which=which, subjects=rows)
+            ask = partial(ask_subjects, scorer, marked, which, rows)
             blocks.append(check_scores(scorer, ask, shape=(len(rows),)))
         progress(last)
     return np.concatenate(blocks)

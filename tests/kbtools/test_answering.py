@@ -374,3 +374,11 @@ def test_what_is_no_result_is_not_explained(result: Any) -> None:
 def test_what_is_no_calibration_is_one_sentence(sample_memory: Answerer) -> None:
     with pytest.raises(BadArgument, match="calibration is what read_calibration gives, found 'x'"):
         sample_memory.query("who wrote it", abstain=0.1, calibration="x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+def test_a_plugin_that_is_no_scorer_at_all_is_broken(sample_memory: Answerer, inverse: bool) -> None:
+    with pytest.raises(BrokenPlugin, match=r"scorer \w+ failed: AttributeError.*'str' object has no attribute 'score'"):
+        sample_memory.query("who wrote it", scorer="json:dumps", inverse=inverse)
+    with pytest.raises(BrokenPlugin, match=r"scorer \w+ failed: AttributeError.* has no attribute 'score'"):
+        sample_memory.query("who wrote it", subject="builtins:id", inverse=inverse)

@@ -1,5 +1,6 @@
 """Question files: what each line gives, and what bad input gets."""
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,30 @@ def test_ids_of_gold_are_written_as_the_knowledge_base_does(
     (question,) = read_gold(write(f"{line}\twhere?\n"), kb)
 
     assert (question.subject, question.relation, question.object) == gold
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("who wrote it\n".encode("utf-16"), "found UTF-16, expected UTF-8; convert it with: iconv -f UTF-16 -t UTF-8"),
+        ("who wrote it\n".encode("utf-16-le"), "found UTF-16LE, expected UTF-8; convert it with: iconv -f UTF-16LE"),
+        (gzip.compress(b"who wrote it\n"), "found packed data, expected questions; unpack it"),
+        ('{"question": "who wrote it"}\n', "found JSON, expected a question a line; write them with: jq -r"),
+        ('id,question\n1,"who, then"\n', "found columns with commas between, expected a question a line"),
+    ],
+)
+@pytest.mark.parametrize("read", [read_annotated, read_questions])
+def test_a_file_that_holds_no_lines_of_questions_says_what_it_is(
+    write: Callable[[str | bytes], Path], read: Callable[[Path], Any], content: str | bytes, problem: str
+) -> None:
+    with pytest.raises(WrongFormat, match=rf"questions\.txt:1: {problem}"):
+        list(read(write(content)))
+
+
+@pytest.mark.parametrize("header", ["question", "Questions", "id\tquestion", "entity\tpredicate\tanswer\tquestion"])
+def test_a_head_above_the_questions_is_left_out_and_named(
+    write: Callable[[str | bytes], Path], caplog: pytest.LogCaptureFixture, header: str
+) -> None:
+    line = "\t" * header.count("\t") + "who wrote it"
+    assert list(read_questions(write(f"{header}\n{line}\n"))) == ["who wrote it"]
+    assert f"left out a header, {header!r}" in caplog.text
