@@ -1,7 +1,9 @@
 """Index a knowledge base of FB5M's size and ask it: wall and CPU seconds, peak memory, bytes on disk, milliseconds.
 
 python benchmarks/scale.py --facts freebase-FB5M.txt --names FB5M.name.txt --types FB5M.type.txt --out build/fb5m.kb \\
-    [--questions annotated_fb_data_test.txt]
+    [--questions annotated_fb_data_test.txt] [--times 3]
+
+`--times` repeats the files under other ids and names, beside OUT; one that is below 1 takes so much of each.
 """
 
 import argparse
@@ -22,6 +24,8 @@ from kbtools.text.question import Question
 
 OPENING = "import time; from kbtools.indexers.embedded import EmbeddedKB; t = time.perf_counter(); EmbeddedKB({path!r}); print(1000 * (time.perf_counter() - t))"  # noqa: E501
 
+COPIES = (b"", b"beta", b"gamma", b"delta", b"kappa", b"sigma", b"omega")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -30,15 +34,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--questions", type=Path, help="questions to time, one a line or annotated")
     parser.add_argument("--limit", type=int, default=2000, help="questions to time")
+    parser.add_argument("--times", type=float, default=1, help="size of what is indexed, in that of the files")
     parser.add_argument("--keep", action="store_true", help="time an index that is already there")
     asked = parser.parse_args()
     files = [(kind, path) for kind in ("facts", "names", "types") for path in getattr(asked, kind)]
+    if not asked.keep and asked.times != 1:
+        files = [(kind, repeated(path, kind, asked.times, asked.out.parent)) for kind, path in files]
     if not asked.keep:
         arguments = [text for kind, path in files for text in (f"--{kind}", str(path))]
         begun = time.perf_counter()
-        subprocess.run(
-            [Path(sys.executable).with_name("kbtools"), "index", *arguments, "--out", asked.out, "--force"], check=True
-        )
+        phases = Path(__file__).with_name("phases.py")
+        subprocess.run([sys.executable, phases, *arguments, "--out", asked.out], check=True)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(f"index: {time.perf_counter() - begun:.0f} s wall, {used.ru_utime + used.ru_stime:.0f} CPU s, "
               f"peak memory {used.ru_maxrss / 1e6:.2f} GB, "
@@ -66,6 +72,28 @@ def main() -> None:
         answerer.kb.lookup(found)
         seconds.append(time.perf_counter() - begun)
     print(f"lookup of all n-grams: p50 {1e6 * np.percentile(seconds, 50):.0f} us")
+
+
+def repeated(path: Path, kind: str, times: float, folder: Path) -> Path:
+    """Write a file of the release several times, with other ids and names each time, or the first part of it."""
+    copy = folder / f"{path.stem}.{times:g}.txt"
+    with copy.open("wb") as out:
+        for number in range(max(1, int(times))):
+            left = path.stat().st_size * min(1.0, times)
+            with path.open("rb") as lines:
+                for line in lines:
+                    left -= len(line)
+                    if left < 0:
+                        break
+                    out.write(renamed(line, number, is_name=kind == "names") if number else line)
+    return copy
+
+
+def renamed(line: bytes, number: int, *, is_name: bool) -> bytes:
+    """Give the entities of a line other ids, and another word behind their names."""
+    word = COPIES[number % len(COPIES)]
+    line = line.replace(b"www.freebase.com/m/", b"www.freebase.com/m/0z" + word).replace(b"<fb:m.", b"<fb:m.0z" + word)
+    return line.replace(b'"@', b" " + word + b'"@') if is_name else line
 
 
 if __name__ == "__main__":

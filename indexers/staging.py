@@ -131,7 +131,7 @@ class Staging:
         """Give the bytes that the tables may take, which DuckDB says in binary units: `953.6 MiB`."""
         [(setting,)] = self.connection.execute("SELECT current_setting('memory_limit')").fetchall()
         amount, unit = str(setting).split()
-        return float(amount) * 1024.0 ** ["bytes", "KiB", "MiB", "GiB", "TiB"].index(unit)
+        return float(amount) * 1024.0 ** ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"].index(unit)
 
     def require_memory(self, sources: int) -> None:
         """Raise MemoryExhausted where the tables of so many bytes of sources may take more memory than is free."""
