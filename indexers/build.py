@@ -256,7 +256,7 @@ def write_knowledge(
         writer.write_redirects()
         watch.done("entities", entities_report(entities, tables.count("relations"), merged=merged, named=named))
         if wanted:
-            require_names(tables, sources)
+            require_names(tables, sources, read)
         if not wanted:
             logger.warning("no facts were given: names are found, and no question has an answer")
         facts, pairs = writer.write_facts(entities)
@@ -318,11 +318,13 @@ def entities_report(entities: int, relations: int, *, merged: int, named: int) -
     return report + (f"; {merged:,} ids merged into others" if merged else "")
 
 
-def require_names(tables: Staging, sources: Sequence[Source]) -> None:
-    """Fail where no name is of the subject of a fact, and show how ids are spelt on either side."""
+def require_names(tables: Staging, sources: Sequence[Source], read: Sequence[SourceFile]) -> None:
+    """Fail where no name is of the subject of a fact; show how ids are spelt on either side, or what was left out."""
     if not tables.count("(SELECT 1 FROM names SEMI JOIN facts ON names.entity = facts.subject LIMIT 1)"):
         subject, entity = tables.first("facts", "subject"), tables.first("names", "entity")
-        spelt = f"facts are of {subject!r}, names of {entity!r}" if entity else "no name was read"
+        left_out = {f"left out: {kind}" for file in read for kind, _, _ in file.skipped}
+        nothing = "; ".join(["no name was read", *sorted(left_out), *(note for file in read for note in file.notes)])
+        spelt = f"facts are of {subject!r}, names of {entity!r}" if entity else nothing
         require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt})")
 
 

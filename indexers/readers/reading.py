@@ -114,6 +114,11 @@ class ReadOptions:
     variants: Sequence[tuple[str, str]] = ()
     """Ways to write the same, by which questions are read."""
 
+    @property
+    def divides_words(self) -> bool:
+        """Tell whether lists are divided by what stands between the words of a name."""
+        return self.list_separator is not None and not self.list_separator.strip()
+
 
 class Reader(Protocol):
     """A format of files, an entry point in the group `kbtools.readers`.

@@ -11,7 +11,7 @@ from kbtools.indexers.readers.batches import ALIAS, Kind, Rows, flaw
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.ids import canonical_id, canonical_property
-from kbtools.kb.table_heads import USUAL
+from kbtools.kb.table_heads import SUFFIX, USUAL
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
     "facts": ("subject", "relation", "object"),
@@ -48,6 +48,9 @@ class TableColumns:
         by_fold: dict[str, list[str]] = {}
         for head in header:
             by_fold.setdefault(head.casefold(), []).append(head)
+        # `subject_id` stands for a column where nothing is called `subject`.
+        for head in header:
+            by_fold.setdefault(SUFFIX.sub("", head.casefold()), [head])
         usual = {name: chain.from_iterable(by_fold.get(head, ()) for head in self.usual(name)) for name in self.names}
         return {
             name: [head for head in header if head == self.options.columns[name]]
@@ -109,7 +112,7 @@ class TableColumns:
         """Turn the cells of a row into rows of its kind, or count why not."""
         columns: dict[str, list[str]] = {}
         for name in self.names:
-            values = self.values(cells.get(name))
+            values = self.values(name, cells.get(name))
             if values is None:
                 self.skips.add(f"neither text nor number under {name}", line=number, text=line)
                 return
@@ -124,20 +127,20 @@ class TableColumns:
             list_of_kind: list[tuple[str, ...]] = getattr(rows, self.kind)
             list_of_kind.extend(product(*columns.values()))
 
-    def values(self, cell: object) -> list[str] | None:
+    def values(self, name: str, cell: object) -> list[str] | None:
         """Read a cell as strings, several from a list; nothing if it holds what is neither text nor number."""
         cells = [value for value in (cell if isinstance(cell, list) else [cell]) if value is not None]
         texts: list[str] = []
         for value in cells:
             if isinstance(value, str):
-                texts.extend(self.divide(value))
+                texts.extend(self.divide(name, value))
             elif (text := plain_text(value)) is None:
                 return None
             else:
                 texts.append(text)
         return [text for text in map(str.strip, texts) if text]
 
-    def divide(self, text: str) -> list[str]:
+    def divide(self, name: str, text: str) -> list[str]:
         """Take a cell with a list apart, if lists were announced: `["a", "b"]`, or parts with the separator between."""
         separator = self.options.list_separator
         if separator is None:
@@ -150,7 +153,8 @@ class TableColumns:
                 values = None
             if isinstance(values, list) and all(isinstance(value, str | int | float) for value in values):
                 return list(map(str, values))
-        return text.split(separator)
+        # Spaces stand between the words of a name, whatever else they divide.
+        return [text] if name in TEXTS and self.options.divides_words else text.split(separator)
 
     def spell(self, name: str, values: list[str], columns: Mapping[str, list[str]]) -> list[str]:
         """Give ids their canonical form."""

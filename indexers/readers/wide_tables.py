@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch
 from kbtools.indexers.readers.column_batches import canonical_column
-from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import check_source, file_digest
 
@@ -65,6 +65,11 @@ class WideReading:
             raise self.unfit(f"found the columns {names[:20]!r}, none of them {subject!r}; name it with --subject")
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise self.unfit(f"found two columns {twice[0]!r}; rename one")
+        # A note, since another table of the same build may have it.
+        wide, usual = self.options.wide, Wide()
+        for option in ("name", "alias", "type"):
+            for absent in set(getattr(wide, option)) - set(getattr(usual, option)) - set(names):
+                self.skips.note(f"no column {absent!r}, which --{option} names", line=1)
 
     def unfit(self, reason: str) -> WrongFormat:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
@@ -80,7 +85,10 @@ class WideReading:
         for name in batch.schema.names:
             if name == self.options.wide.subject:
                 continue
-            entities, values = self.values(batch.column(name), subjects)
+            # Spaces stand between the words of a name, whatever else they divide.
+            is_text = name in self.options.wide.name or name in self.options.wide.alias
+            separator = None if is_text and self.options.divides_words else self.options.list_separator
+            entities, values = self.values(batch.column(name), subjects, separator)
             if not len(values):
                 continue
             if name in self.options.wide.name or name in self.options.wide.alias:
@@ -93,12 +101,12 @@ class WideReading:
                 relation = pa.array([name]).take(pa.array([0] * len(values), pa.int64()))
                 yield table("facts", [entities, relation, canonical_column(values, None)], line)
 
-    def values(self, column: pa.Array, subjects: pa.Array) -> tuple[pa.Array, pa.Array]:
+    def values(self, column: pa.Array, subjects: pa.Array, separator: str | None) -> tuple[pa.Array, pa.Array]:
         """Give the values of a column and the subject of each; lists are taken apart, empty values left out."""
         if not pa.types.is_list(column.type) and not pa.types.is_large_list(column.type):
             column = as_text(column)
-            if self.options.list_separator is not None:
-                column = pc.split_pattern(column, self.options.list_separator)
+            if separator is not None:
+                column = pc.split_pattern(column, separator)
         if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
             subjects = subjects.take(pc.list_parent_indices(column))
             column = as_text(pc.list_flatten(column))

@@ -15,11 +15,14 @@ USUAL = {
     "new": ("new", "to", "target"),
 }
 
+SUFFIX = re.compile(r"(?<=.)[_ ]?(id|uri|iri)$")
+"""The ending of heads such as `subject_id` and `relation uri`."""
+
 TRIPLE = ("subject", "relation", "object")
 
 
 def is_header(cells: Sequence[str], *, least: int = 2) -> bool:
     """Tell whether the first cells of a line are heads of a triple, so many of three at least."""
-    # `subject_id` and `relation uri` are heads too; two of three, since a word such as `s` may be an id.
-    heads = [re.sub(r"[_ ]?(id|uri|iri)$", "", cell.strip().casefold()) for cell in cells[:3]]
+    # Two of three, since a word such as `s` may be an id.
+    heads = [SUFFIX.sub("", cell.strip().casefold()) for cell in cells[:3]]
     return sum(head in USUAL[column] for head, column in zip(heads, TRIPLE, strict=False)) >= least

@@ -256,6 +256,10 @@ NOTHING = {
             "no name belongs to the subject of a fact; check that f.tsv is given to the right options "
             "(no name was read)",
         ),
+        (
+            ["--rdf", "german.nt"],
+            "(no name was read; left out: literal in another language than 'en,mul')",
+        ),
         (["--facts", "f.tsv", "--types", "nothing.types.tsv"], "no name belongs to the subject of a fact; check"),
     ],
 )
@@ -269,6 +273,8 @@ def test_a_stage_that_gave_nothing_is_a_failure(
 ) -> None:
     for kind, text in NOTHING.items():
         write(f"nothing.{kind}.tsv", text)
+    label = "http://www.w3.org/2000/01/rdf-schema#label"
+    write("german.nt", f'<http://e/a> <http://e/r> <http://e/b> .\n<http://e/a> <{label}> "Alfa"@de .\n')
     monkeypatch.chdir(tmp_path)
     before = set(os.listdir())
     result = run("index", *options, "--out", "s.kb")

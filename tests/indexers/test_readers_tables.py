@@ -432,3 +432,22 @@ def test_a_file_of_relations_gives_their_names() -> None:
 
     assert rows.relations == [("r1", "born in")]
     assert others.redirects == [("Q1", "Q2")]
+
+
+@pytest.mark.parametrize("heads", ["subject_id,relation uri,objectIRI", "Subject,Predicate_ID,object id"])
+def test_heads_may_say_that_ids_stand_under_them(heads: str) -> None:
+    rows, _ = read(f"{heads}\nQ1,r,Q2\n")
+    assert rows.facts == [("Q1", "r", "Q2")]
+
+
+def test_a_head_without_such_an_ending_is_preferred() -> None:
+    rows, skips = read("subject_id,subject,relation,object\n7,Q1,r,Q2\n")
+    assert rows.facts == [("Q1", "r", "Q2")]
+    assert skips.notes == ["file:1: columns not used: 'subject_id'; --column object=subject_id takes one"]
+
+
+def test_spaces_divide_lists_of_ids_and_no_name() -> None:
+    facts, _ = read("subject,relation,object\nQ1,r,Q2 Q3\n", list_separator=" ")
+    names, _ = read("id,name,alias\nQ1,New York,\"['Big Apple', 'NYC']\"\n", "names", list_separator=" ")
+    assert facts.facts == [("Q1", "r", "Q2"), ("Q1", "r", "Q3")]
+    assert names.names == [("Q1", 0, "New York"), ("Q1", ALIAS, "Big Apple"), ("Q1", ALIAS, "NYC")]

@@ -140,3 +140,16 @@ def test_a_table_becomes_a_knowledge_base(tmp_path: Path) -> None:
     kb = EmbeddedKB(tmp_path / "p.kb")
     assert list(kb.relations) == ["gene", "length"]
     assert kb.lookup(["titin"])
+
+
+def test_a_column_that_an_option_names_and_no_table_has_is_noticed(tmp_path: Path) -> None:
+    path = write(tmp_path / "proteins.csv", {"id": ["P1"], "label": ["Titin"]})
+    _, reading = read(path, ReadOptions(wide=Wide(name=("label", "title"))))
+    assert reading.skips.notes == [f"{path}:1: no column 'title', which --name names"]
+
+
+def test_spaces_divide_no_name_of_a_table(tmp_path: Path) -> None:
+    path = write(tmp_path / "places.csv", {"id": ["P1"], "label": ["New York"], "near": ["P2 P3"]})
+    rows, _ = read(path, ReadOptions(list_separator=" "))
+    assert rows["names"] == {("P1", 0, "New York")}
+    assert rows["facts"] == {("P1", "near", "P2"), ("P1", "near", "P3")}

@@ -135,6 +135,24 @@ def test_the_reasons_of_another_candidate_open(browser: Chrome, server: RunningS
     assert len([row for row in browser.find_elements(By.CSS_SELECTOR, "tr.why") if row.is_displayed()]) == 2
 
 
+def test_facts_are_read_backwards_where_the_switch_says_so(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + "#ask?q=" + quote("what films did steven spielberg direct"), "#output .nothing")
+
+    browser.find_element(By.NAME, "inverse").click()
+    browser.find_element(By.CSS_SELECTOR, "button.first").click()
+
+    assert wait(browser, "table.candidates .summary").text.count("inverse of film.film.directed_by") == 1
+    assert texts(browser, ".answers") == ["Jaws"]
+    assert "inverse=on" in browser.current_url
+    assert browser.find_element(By.NAME, "inverse").is_selected()
+
+
+def test_a_name_without_facts_is_named(browser: Chrome, server: RunningServer) -> None:
+    shown = visit(browser, server.url + "#ask?q=" + quote("what films did steven spielberg direct"), "#output .nothing")
+
+    assert shown.text == "No candidates: no fact is known of Steven Spielberg."
+
+
 def test_the_path_leads_from_the_question_to_the_answer(browser: Chrome, server: RunningServer) -> None:
     path = visit(browser, server.url + ASKED, "svg.path")
 
