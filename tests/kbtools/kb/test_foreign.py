@@ -43,13 +43,17 @@ def test_every_member_of_the_contract_is_guarded() -> None:
     assert set(GIVEN) == {name for name in vars(KnowledgeBase) if not name.startswith("_")}
 
 
-@pytest.mark.parametrize("method", ["lookup", "similar", "relations_of", "objects_of", "fact_counts", "ids", "names"])
+@pytest.mark.parametrize(
+    "method", ["lookup", "within_edits", "similar", "relations_of", "objects_of", "fact_counts", "ids", "names"]
+)
 @pytest.mark.parametrize("error", [RuntimeError("the wire broke"), SystemExit(3)], ids=["error", "exit"])
 def test_a_backend_that_fails_is_named(
     sample_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, error: BaseException
 ) -> None:
     monkeypatch.setattr(Breaking, method, fail(error))
-    question = "who created the character hary poter" if method == "similar" else QUESTION
+    # One and more than two edits from a name: the second is found by its resemblance alone.
+    misspelt = {"within_edits": "who created the character hary potter", "similar": "who created hurmioni grangr"}
+    question = misspelt.get(method, QUESTION)
 
     with pytest.raises(BrokenPlugin, match=f"backend Breaking failed: {type(error).__name__}"):
         open_kb(sample_path, backend=f"{__name__}:Breaking").query(question)
