@@ -7,7 +7,8 @@ is left out.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import kbtools
 from kbtools.errors import KBToolsError
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
+from kbtools.ranking.contracts import RelationScorer
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
 from kbtools.ranking.system import keep_system
@@ -29,7 +31,7 @@ from kbtools.scorers.profiles import PLANS, profile_settings
 from kbtools.scorers.splits import Splits, label_questions
 from kbtools.scorers.training import train, train_profile
 from kbtools.scorers.training_settings import change_settings
-from kbtools.text.question import Question
+from kbtools.text.question import MarkedQuestion, Question
 from kbtools.tuning import score_gold, tune_weights
 
 HINGE, PAPER = "hinge", "paper"
@@ -43,6 +45,9 @@ TAGGERS = ("crf", "bigru-crf", "bigru-crf+")
 RELATIONS = ("embed-avg", "ltg-cnn+", "bigru")
 PRUNING = (("focused", "bigru-crf"), ("focused", "bigru-crf+"), ("focused-k", "bigru-crf+"))
 END_TO_END = (("n-gram", "bigru-crf+"), ("n-gram+", "bigru-crf+"), ("focused", "bigru-crf"), ("focused", "bigru-crf+"))
+ALONE = 500
+"""Questions of the test split that are scored one by one, for their time."""
+
 ZERO_SHOT = ("lexical", "encoder")
 TIMED = (
     (TAGGER, "bigru-crf+"),
@@ -50,6 +55,7 @@ TIMED = (
     (RELATION, "ltg-cnn+"),
     (SUBJECT, "type-vector"),
     (RELATION, "embed-avg"),
+    (RELATION, "encoder"),
 )
 
 Row = tuple[str, float]
@@ -63,18 +69,51 @@ def tagger_rows(at: Measured) -> Iterator[Row]:
 
 
 def relation_rows(at: Measured) -> Iterator[Row]:
-    has = relation_marks(at.kb, at.test.subjects, len(at.kb.relations))
-    unseen = np.array([at.kb.relations[row] not in at.seen for row in at.test.relations])
     for name in RELATIONS:
-        scores = make_relation_scorer(name, at.kb, models=at.models).score(at.test.questions)
-        yield f"relation R@1 {name}", 100 * first_share(scores, at.test.relations)
-        able = np.where(has, scores, -np.inf)
-        yield f"relation given the subject {name}", 100 * first_share(able, at.test.relations)
-        if name == "ltg-cnn+":
-            share = first_share(able[unseen], at.test.relations[unseen])
-            yield f"the same, {unseen.sum()} questions of unseen relations", 100 * share
+        yield from relation_figures(at, name, unseen=name == "ltg-cnn+")
     scores = make_relation_scorer("bigru", at.kb, models=at.models / HINGE).score(at.test.questions)
     yield "relation R@1 bigru (hinge)", 100 * first_share(scores, at.test.relations)
+
+
+def relation_figures(at: Measured, name: str, *, unseen: bool) -> Iterator[Row]:
+    """Measure a relation scorer under gold mentions; one that reads names on relations that training has not seen."""
+    scores = make_relation_scorer(name, at.kb, models=at.models).score(at.test.questions)
+    yield f"relation R@1 {name}", 100 * first_share(scores, at.test.relations)
+    able = np.where(relation_marks(at.kb, at.test.subjects, len(at.kb.relations)), scores, -np.inf)
+    yield f"relation given the subject {name}", 100 * first_share(able, at.test.relations)
+    if unseen:
+        new = np.array([at.kb.relations[row] not in at.seen for row in at.test.relations])
+        share = first_share(able[new], at.test.relations[new])
+        yield f"the same, {new.sum()} questions of unseen relations", 100 * share
+
+
+def encoder_rows(at: Measured) -> Iterator[Row]:
+    yield from relation_figures(at, "encoder", unseen=True)
+    scorer = make_relation_scorer("encoder", at.kb, models=at.models)
+    marked = at.test.questions[:ALONE]
+    yield (
+        "CPU milliseconds of a question alone, its mention known, p50",
+        milliseconds(scorer, [[one] for one in marked]),
+    )
+    pools = [at.answerer("bigru-crf+").gather(one.question, pruning="n-gram-idf").pool for one in marked]
+    several = [
+        [
+            MarkedQuestion(one.question, first, last)
+            for first, last in zip(pool.mention_start, pool.mention_end, strict=True)
+        ]
+        for one, pool in zip(marked, pools, strict=True)
+    ]
+    yield "the same, for each mention of n-gram-idf", milliseconds(scorer, [own for own in several if own])
+
+
+def milliseconds(scorer: RelationScorer, batches: Sequence[Sequence[MarkedQuestion]]) -> float:
+    """Time one batch after the other: the median."""
+    times = []
+    for batch in batches:
+        begun = time.process_time()
+        scorer.score(batch)
+        times.append(1000 * (time.process_time() - begun))
+    return float(np.median(times))
 
 
 def pruning_rows(at: Measured) -> Iterator[Row]:
@@ -127,6 +166,7 @@ PARTS: dict[str, Callable[[Measured], Iterator[Row]]] = {
     "training": training_rows,
     "tagger": tagger_rows,
     "relation": relation_rows,
+    "encoder": encoder_rows,
     "pruning": pruning_rows,
     "best": partial(profile_rows, profile="best"),
     "paper": partial(profile_rows, profile="paper"),
@@ -137,7 +177,7 @@ PARTS: dict[str, Callable[[Measured], Iterator[Row]]] = {
 def train_missing(at: Measured) -> None:
     """Train what is missing, and choose the weights of what is measured end to end."""
     splits = Splits.read(at.kb, train=questions("train"), valid=questions("valid"))
-    for part, names in ((TAGGER, TAGGERS), (RELATION, RELATIONS), (SUBJECT, ("type-vector",))):
+    for part, names in ((TAGGER, TAGGERS), (RELATION, (*RELATIONS, "encoder")), (SUBJECT, ("type-vector",))):
         for name in names:
             settings = profile_settings("best", part, name)
             train(at.kb, splits, part=part, name=name, settings=settings, models=at.models)

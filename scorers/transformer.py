@@ -96,16 +96,16 @@ class PackedLinear(nn.Linear):
     """
 
     packed: Tensor | None = None
-
-    def train(self, mode: bool = True) -> Self:
-        self.packed = None
-        return super().train(mode)
+    packed_of: tuple[int, int] = (0, 0)
+    """The place and the version of the weights that were packed, which training and loading change."""
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training or torch.is_grad_enabled() or x.dtype != torch.float32 or not packs(x.device):
             return super().forward(x)
-        if self.packed is None:
+        present = self.weight.data_ptr(), self.weight._version
+        if self.packed is None or self.packed_of != present:
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach())
+            self.packed_of = present
         linear: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
         return linear
 

@@ -17,7 +17,9 @@ from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import RELATION, make_relation_scorer
 from kbtools.scorers.encoder import EncoderScorer
+from kbtools.scorers.encoder_network import UNSEEN
 from kbtools.scorers.encoder_training import EncoderTask
+from kbtools.scorers.pretrained import read_pretrained
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training import TrainedModel, train
 from kbtools.scorers.training_settings import PretrainedConfig, PretrainedSettings, change_settings
@@ -40,15 +42,28 @@ def learn(kb: KnowledgeBase, splits: Splits, models: Path, **changes: Any) -> Tr
 
 
 def test_training_ranks_gold_relations_higher(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
-    known = Splits(splits.train, splits.train)
-    before = make_task(sample_kb, known).measure()
+    texts = [EncoderScorer.text(question) for question in splits.train.questions]
 
-    trained = learn(sample_kb, known, tmp_path, epochs=20)
+    def first(scorer: EncoderScorer) -> float:
+        return float(np.mean(scorer.score_texts(texts).argmax(axis=1) == splits.train.relations))
 
-    assert trained.figures["of all relations"] > before["of all relations"] + 0.2
-    scores = make_relation_scorer("encoder", sample_kb, models=tmp_path).score(splits.train.questions)
-    first = np.mean(scores.argmax(axis=1) == splits.train.relations)
-    assert first == pytest.approx(trained.figures["of all relations"], abs=0.02)
+    untrained = EncoderScorer.new(read_pretrained(), sample_kb.relations, texts=sample_kb.relations, weight=0.0)
+
+    learn(sample_kb, splits, tmp_path, epochs=20)
+
+    trained = EncoderScorer.load(tmp_path / "relation" / "encoder", sample_kb)
+    assert first(trained) > first(untrained) + 0.1
+
+
+def test_relations_that_have_learned_nothing_gain_beside_those_that_have() -> None:
+    network = EncoderScorer.new(read_pretrained(), ["a.b", "c.d"], texts=["a.b", "c.d"], weight=0.0).network
+    with torch.no_grad():
+        plain = network.compare(network.names[:1])
+        network.learned[0, 0] = 1e-9
+
+        gained = network.compare(network.names[:1]) - plain
+
+    assert (float(gained[0, 0]), float(gained[0, 1])) == pytest.approx((-UNSEEN, 0.0), abs=1e-5)
 
 
 def test_same_seed_same_scores(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from kbtools.errors import KBToolsError, MissingDependency, ModelUnusable
 from kbtools.scorers.pretrained import PACKAGE, SentenceEncoder, read_pretrained
-from kbtools.scorers.transformer import FAMILIES, Transformer, TransformerConfig, name_weights
+from kbtools.scorers.transformer import FAMILIES, PackedLinear, Transformer, TransformerConfig, name_weights
 from tests.encoder_folders import SIZES, SIZES_OF_DISTILBERT, SMALL, write_encoder, write_json
 
 TEXTS = ["who wrote it", "", "where was the author of it born", "who wrote it", "x" * 200, "東京 in it"]
@@ -85,6 +85,22 @@ def test_packed_matrices_compute_as_plain_ones_do(encoder: SentenceEncoder) -> N
         packed = encoder(groups)
 
     torch.testing.assert_close(packed, plain.detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_matrices_are_packed_once_and_again_where_weights_have_changed(small_encoder: Path) -> None:
+    encoder = read_pretrained(str(small_encoder)).encoder
+    before = encoder.encode(TEXTS)
+    linear = encoder.transformer.layers[0].output
+    assert isinstance(linear, PackedLinear)
+    packed = linear.packed
+
+    encoder.eval()
+    assert torch.equal(encoder.encode(TEXTS), before)
+    assert linear.packed is packed
+
+    with torch.no_grad():
+        linear.weight.mul_(2)
+    assert not torch.allclose(encoder.encode(TEXTS), before)
 
 
 def test_vectors_have_a_length_of_one(encoder: SentenceEncoder) -> None:
