@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--titles", type=Path, required=True)
     parser.add_argument("--variants", type=Path, required=True)
     parser.add_argument("--names", type=int, default=5_000)
+    parser.add_argument("--skip", type=int, default=0, help="names left out before these, for a run in parts")
     parser.add_argument("--peer")
     arguments = parser.parse_args()
     rng = random.Random(SEED)
@@ -51,7 +52,7 @@ def main() -> None:
     others = rng.sample(read_titles(arguments.titles), TITLES)
     titles = list(dict.fromkeys([title for _, title in sample] + others))[:TITLES]
     ids = {title: f"title{place}" for place, title in enumerate(titles)}
-    asked = [(variant, ids[title]) for variant, title in sample[: arguments.names]]
+    asked = [(variant, ids[title]) for variant, title in sample[arguments.skip :][: arguments.names]]
     print(f"{len(asked):,} names over {len(titles):,} titles")
 
     folder = Path("build/titles")
