@@ -19,6 +19,7 @@ from kbtools.ranking.models import RELATION, make_relation_scorer
 from kbtools.scorers.encoder import EncoderScorer
 from kbtools.scorers.encoder_network import UNSEEN
 from kbtools.scorers.encoder_training import EncoderTask
+from kbtools.scorers.optimisers import make_optimisers
 from kbtools.scorers.pretrained import read_pretrained
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training import TrainedModel, train
@@ -155,6 +156,16 @@ def test_it_is_rebuilt_without_the_encoder_that_it_started_from(
     np.testing.assert_allclose(reordered, scores[:, ::-1], rtol=0, atol=1e-5)
     with pytest.raises(CheckpointMismatch, match="train the model again"):
         make_relation_scorer("encoder", MemoryKB([("a", "r", "b")]), models=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["adam", "adagrad", "adagrad-averaged", "row-adagrad"])
+def test_optimisers_keep_nothing_for_frozen_layers(sample_kb: KnowledgeBase, splits: Splits, name: str) -> None:
+    network = make_task(sample_kb, splits).network
+
+    optimisers = make_optimisers(network, name=name, lr=0.1, momentum=0.9)
+
+    moved = {id(weight) for optimiser in optimisers for group in optimiser.param_groups for weight in group["params"]}
+    assert moved == {id(weight) for weight in network.parameters() if weight.requires_grad}
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
