@@ -134,6 +134,7 @@ def command(
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
+    answerer = answerer.both_ways() if inverse else answerer
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject)
     fitted = read_calibration(calibration, answerer, system) if calibration else None
     options = QueryOptions(

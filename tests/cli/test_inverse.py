@@ -67,3 +67,17 @@ def test_a_comparison_measures_questions_of_both_directions(run: Callable[..., R
     assert both["cells"][0]["figures"]["object_accuracy"]["value"] == 1.0
     refused = run("compare", *options)
     assert "with inverse relations" in refused.stderr
+
+
+def test_confidence_is_calibrated_by_a_run_over_the_same_directions(
+    run: Callable[..., Result], examples: Path, tmp_path: Path
+) -> None:
+    files = ("--questions", str(examples / "sample.test.txt"), "--valid", str(examples / "sample.valid.txt"), "--quiet")
+    for name, options in (("both", ("--inverse",)), ("stored", ())):
+        done = run("compare", *options, *files, "--pruning", "n-gram-idf", "--out", str(tmp_path / name))
+        assert done.exit_code == 0, done.output
+    asked = ("--inverse", "--abstain", "0.1", "--json", "--calibration")
+    record = json.loads(run("query", *asked, str(tmp_path / "both"), DIRECTED).stdout)
+    assert record["answered"]
+    refused = run("query", *asked, str(tmp_path / "stored"), DIRECTED)
+    assert (refused.exit_code, "not on this one" in refused.stderr) == (1, True)
