@@ -41,22 +41,22 @@ class Measured:
 
 
 def pair_accuracy(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> float:
-    """Give the expected share of right pairs, with the weights that were chosen for this query if there are any."""
+    """Give the expected share of right pairs, ranked by what was trained for this query if there is any."""
     answerer, scores = scored_by(at, tagger, pruning, scorer, subject)
-    return float(scores.expected(answerer.weights(pruning=pruning, scorer=scorer, subject=subject)).mean())
+    return float(scores.expected(answerer.scoring(pruning=pruning, scorer=scorer, subject=subject)).mean())
 
 
 def object_accuracy(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> float:
     """Give the expected share of questions whose gold object is among those of the first pair."""
     answerer, scores = scored_by(at, tagger, pruning, scorer, subject)
     targets = at.kb.rows([question.object for question in at.gold])
-    pools = scores.pools
+    pools = scores.evidence.pools
     pairs = zip(
         pools.question_of_pair.tolist(), pools.subject_of_pair.tolist(), pools.relation_of_pair.tolist(), strict=True
     )
     leads = np.array([targets[question] in at.kb.objects_of(s, r) for question, s, r in pairs])
-    weights = answerer.weights(pruning=pruning, scorer=scorer, subject=subject)
-    return float(scores.expected(weights, leads).mean())
+    scoring = answerer.scoring(pruning=pruning, scorer=scorer, subject=subject)
+    return float(scores.expected(scoring, leads).mean())
 
 
 def scored_by(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> tuple[Answerer, GoldScores]:

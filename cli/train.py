@@ -13,8 +13,9 @@ from kbtools.answering import TAGGER
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import FILE, device_option, kb_option, pruning_option
-from kbtools.cli.training_options import config_option, read_changes, settings_options, training_options
+from kbtools.cli.training_options import config_option, ranker_option, read_changes, settings_options, training_options
 from kbtools.cli.vector_options import ReadVectors, read_vectors_options
+from kbtools.errors import NothingToLearn
 from kbtools.ranking import models as parts
 from kbtools.scorers.profiles import PLANS, profile_settings
 from kbtools.scorers.training_settings import (
@@ -28,6 +29,7 @@ from kbtools.scorers.training_settings import (
 
 @click.group("train", invoke_without_command=True)
 @training_options(required=False)
+@ranker_option
 @click.option("--seed", type=int, help="What decides every random draw.")
 @click.pass_context
 def command(
@@ -40,13 +42,14 @@ def command(
     profile: str,
     config: Path | None,
     device: str,
+    ranker: str | None,
     seed: int | None,
 ) -> None:
     """Train the models of a knowledge base: all of a profile, or one part.
 
     Without the name of a part, the tagger, the relation scorers and the subject scorer of the profile are trained,
-    and the weights of the joint score chosen, but for the profile paper, whose score is its Eq. 4. A training that was
-    stopped goes on where it was.
+    the weights of the joint score chosen and its ranker fitted, but for the profile paper, whose score is its Eq. 4. A
+    training that was stopped goes on where it was.
     """
     if context.invoked_subcommand:
         return
@@ -56,7 +59,6 @@ def command(
     from kbtools.scorers.distributed import rank
     from kbtools.scorers.splits import Splits
     from kbtools.scorers.training import train_profile
-    from kbtools.tuning import tune_weights
 
     changes = read_changes(config, {"seed": seed})
     kb = open_home(path, elasticsearch).kb
@@ -74,7 +76,7 @@ def command(
     else:
         answerer = open_home(path, elasticsearch, models=models, device=device)
         names: dict[str, Any] = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
-        show_chosen(tune_weights(answerer, valid, models=models, **names))
+        train_ranking(answerer, valid, models=models, ranker=ranker, **names)
     say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
 
 
@@ -153,6 +155,8 @@ def train_models(
 @click.option("--scorer", default="bigru", show_default=True, help="The relation scorer, or several to average.")
 @click.option("--subject", help="The subject scorer.")
 @click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
+@ranker_option
+@click.option("--seed", type=int, default=1, show_default=True, help="What decides every random draw.")
 @device_option
 def ranking(
     path: Path,
@@ -163,15 +167,35 @@ def ranking(
     tagger: str,
     scorer: str,
     subject: str | None,
+    ranker: str | None,
     limit: int | None,
+    seed: int,
     device: str,
 ) -> None:
-    """Choose the temperatures and weights of the joint score, and keep them with the models."""
+    """Choose the temperatures and weights of the joint score, fit a ranker, and keep both with the models.
+
+    The ranker answers for just this pruner and these scorers; with weighted-sum, the weights alone do.
+    """
+    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
+    names: dict[str, Any] = {"pruning": pruning, "scorer": scorer, "subject": subject}
+    train_ranking(answerer, valid, models=models, ranker=ranker, limit=limit, seed=seed, **names)
+
+
+def train_ranking(answerer: Any, valid: Path, *, models: Path, ranker: str | None, seed: int = 1, **names: Any) -> None:
+    """Choose weights, and fit a ranker unless the weighted sum is to rank."""
+    from kbtools.ranker_training import train_ranker, usual_ranker
+    from kbtools.ranking.rankers import WEIGHTED_SUM
     from kbtools.tuning import tune_weights
 
-    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
-    chosen = tune_weights(answerer, valid, models=models, pruning=pruning, scorer=scorer, subject=subject, limit=limit)
-    show_chosen(chosen)
+    show_chosen(tune_weights(answerer, valid, models=models, **names))
+    if (ranker or usual_ranker()) == WEIGHTED_SUM:
+        return
+    try:
+        show_ranker(train_ranker(answerer, valid, models=models, ranker=ranker or usual_ranker(), seed=seed, **names))
+    except NothingToLearn as error:
+        if ranker:
+            raise
+        say(f"the weighted sum ranks: {error}", err=True)
 
 
 @command.command("transe")
@@ -248,6 +272,13 @@ def show_name(name: str) -> None:
 def show_chosen(chosen: Any) -> None:
     weights = ", ".join(f"{name} {value:g}" for name, value in asdict(chosen.weights).items())
     say(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
+
+
+def show_ranker(trained: Any) -> None:
+    say(
+        f"{trained.folder}: {trained.before:.2%} -> {trained.after:.2%} of {trained.questions:,} questions right, each "
+        "by what the others teach"
+    )
 
 
 def show_trained(model: Any) -> None:

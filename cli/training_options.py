@@ -40,6 +40,15 @@ def config_option(command: Command) -> Command:
     return click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options.")(command)
 
 
+def ranker_option(command: Command) -> Command:
+    """Take the name of a ranker."""
+    return click.option(
+        "--ranker",
+        help="What learns to rank: lightgbm where the extra [ranker] is installed, else weighted-sum, which is the sum "
+        "of the parts alone.",
+    )(command)
+
+
 def settings_options(*kinds: Any) -> Callable[[Command], Command]:
     """Make an option of every setting; one that is not given keeps the value of the profile."""
     options = []

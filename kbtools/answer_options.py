@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from kbtools.errors import BadArgument
-from kbtools.limits import Calibration
+from kbtools.ranking.confidence import Calibration
 
 
 class QueryOptions(TypedDict, total=False):

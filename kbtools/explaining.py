@@ -22,6 +22,10 @@ PARTS = {
     "rung": "how far the mention is from the name",
     "similarity": "how much a fuzzy match, or a near vector, lacks",
     "popularity": "the number of the subject's facts",
+    "sum": "the weighted sum of the parts, by itself and against the best of the pool",
+    "unexplained": "the content words that the mention leaves over",
+    "namesakes": "how many bear the name, and how many of them have the relation",
+    "pool": "the number of candidates",
 }
 
 

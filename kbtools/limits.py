@@ -5,28 +5,15 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbtools.errors import BadArgument
+from kbtools.ranking.confidence import Calibration
 
 TOP = 10
 """Candidates of a result that fit on a screen with their scores."""
 
 ANSWERS = 20
 """Answers of a result: the winner of a broad question has thousands of objects."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
-    """A map from confidence to the share that is right: (steps,) each, both ascending; between steps, a line."""
-
-    confidence: NDArray[np.float64]
-    correct: NDArray[np.float64]
-
-    def apply(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Calibrate confidences; 0, which is no candidate at all, stays 0."""
-        calibrated = np.interp(confidence, self.confidence, self.correct)
-        return np.where(confidence > 0, calibrated, 0.0)
 
 
 def read_limit(limit: int | None, name: str) -> int | None:

@@ -66,7 +66,7 @@ class RankedPool:
         # Columns of the best candidates, rounded at once: by far sooner than a look at each column for each of them.
         links = [self.links[at] for at in pool.link_of_pair[best].tolist()]
         directions, scores = pool.relation_of_pair[best].tolist(), ranking.scores[best].tolist()
-        parts = [np.round(values[best], DECIMALS).tolist() for values in ranking.parts.values()]
+        parts = [np.round(values, DECIMALS).tolist() for values in ranking.parts.values()]
         rows = zip(ids, names, links, directions, scores, *parts, strict=True)
         candidates = []
         for place, (subject, name, link, direction, score, *own_parts) in enumerate(rows):

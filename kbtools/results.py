@@ -102,6 +102,7 @@ class Result:
     inverse: bool = False
     confidence: float | None = None
     answered: bool | None = None
+    ranker: str = "weighted-sum"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", FrozenDict(self.weights))

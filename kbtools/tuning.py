@@ -3,15 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
-from kbtools.kb.contract import ABSENT, find_rows
+from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.questions import AnnotatedQuestion, read_gold
+from kbtools.ranking.evidence import Evidence
+from kbtools.ranking.learned import keep_fitted
 from kbtools.ranking.pools import Pools, concatenate_pools
-from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
+from kbtools.ranking.rankers import Scoring, WeightedSum
 from kbtools.ranking.ties import find_ties
 from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights, keep_weights, ranking_key
 from kbtools.text.question import Question
@@ -34,24 +37,27 @@ SWEEPS = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoldScores:
-    """Pools with v and u as `score_parts` takes them, and marks of the gold candidates: (pairs,)."""
+    """Evidence on questions, and marks of their gold candidates: (pairs,)."""
 
-    pools: Pools
-    v: NDArray[np.floating]
-    u: NDArray[np.floating] | None
+    evidence: Evidence
     gold: NDArray[np.bool_]
 
-    def expected(self, weights: Weights, values: NDArray[np.floating] | None = None) -> NDArray[np.float64]:
+    def expected(self, scoring: Scoring, values: NDArray[np.floating] | None = None) -> NDArray[np.float64]:
         """Give the expected value of each question's first candidate, of those tied: (questions,).
 
         Without `values` of candidates, 1 is the gold pair and all others 0; a question without candidates has 0.
         """
-        expected = np.zeros(len(self.pools))
-        filled = np.flatnonzero(self.pools.counts["pair"])
-        if len(filled):
-            scores = add_parts(score_parts(self.pools, weights, v=self.v, u=self.u))
-            ties = find_ties(scores, self.pools.first("pair")[filled])
-            expected[filled] = ties.expected(self.gold if values is None else values)
+        pools = self.evidence.pools
+        if not pools.pairs:
+            return np.zeros(len(pools))
+        return self.expected_by(scoring.rate(self.evidence).scores, self.gold if values is None else values)
+
+    def expected_by(self, scores: NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.float64]:
+        """Give the same by the scores of candidates in millionths."""
+        pools = self.evidence.pools
+        expected = np.zeros(len(pools))
+        filled = np.flatnonzero(pools.counts["pair"])
+        expected[filled] = find_ties(scores, pools.first("pair")[filled]).expected(values)
         return expected
 
 
@@ -60,15 +66,19 @@ def score_gold(
 ) -> GoldScores:
     """Gather and score the pools of annotated questions."""
     kb, texts = answerer.kb, [Question.read(question.text) for question in questions]
-    pools = concatenate_pools([answerer.gather(question, pruning=pruning).pool for question in texts])
-    v = score_relations(kb, pools, texts, answerer.scorer(scorer))
-    u = score_subjects(pools, texts, answerer.subject_scorer(subject)) if subject else None
+    pools = concatenate_pools([answerer.gather(question, pruning=pruning, trusted=True).pool for question in texts])
+    evidence = answerer.evidence(pools, texts, scorer=scorer, subject=subject, learned=True)
+    return GoldScores(evidence, mark_gold(kb, pools, questions))
+
+
+def mark_gold(kb: KnowledgeBase, pools: Pools, questions: Sequence[AnnotatedQuestion]) -> NDArray[np.bool_]:
+    """Mark the gold candidates in the pools of questions: (pairs,)."""
     rows = {relation: row for row, relation in enumerate(kb.relations)}
     relations = np.array([rows.get(question.relation, ABSENT) for question in questions], dtype=np.int64)
     subjects = find_rows(kb, [question.subject for question in questions])
     at = pools.question_of_pair
-    gold = (pools.subject_of_pair == subjects[at]) & (pools.relation_of_pair == relations[at])
-    return GoldScores(pools, v, u, gold)
+    gold: NDArray[np.bool_] = (pools.subject_of_pair == subjects[at]) & (pools.relation_of_pair == relations[at])
+    return gold
 
 
 def choose_weights(accuracy: Callable[[Weights], float], *, subject: bool) -> Weights:
@@ -114,10 +124,12 @@ def tune_weights(
     scores = score_gold(answerer, questions, pruning=pruning, scorer=scorer, subject=subject)
 
     def accuracy(weights: Weights) -> float:
-        return float(scores.expected(weights).mean()) if questions else 0.0
+        return float(scores.expected(WeightedSum(weights)).mean()) if questions else 0.0
 
     weights = choose_weights(accuracy, subject=subject is not None)
     key = ranking_key(pruning=answerer.pruning_key(pruning), scorer=scorer, subject=subject)
     keep_weights(models, key, weights)
+    keep_fitted(models, key, None)
     answerer.weights_by_key[key] = weights
+    answerer.fitted_by_key.pop(key, None)
     return TunedWeights(weights, accuracy(default_weights(subject)), accuracy(weights), len(questions))

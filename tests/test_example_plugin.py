@@ -36,7 +36,14 @@ def test_it_is_listed_with_its_distribution_and_needs(installed: dict[str, str])
 
 @pytest.mark.parametrize(
     ("plugin", "claims"),
-    [("trigram-overlap", 7), ("alias-count", 7), ("content-words", 10), ("longest", 8), ("prolog", 8)],
+    [
+        ("trigram-overlap", 7),
+        ("alias-count", 7),
+        ("content-words", 10),
+        ("least-squares", 7),
+        ("longest", 8),
+        ("prolog", 8),
+    ],
 )
 def test_a_plugin_of_each_kind_keeps_its_contract(installed: dict[str, str], plugin: str, claims: int) -> None:
     checked = kbtools(installed, "plugins", "check", plugin, "--sample", PLUGIN / "films.pl")

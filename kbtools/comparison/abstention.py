@@ -9,7 +9,7 @@ from kbtools.comparison.grid import POPULARITY, Cell
 from kbtools.comparison.run_folder import open_run
 from kbtools.comparison.weighting import TUNED, cell_weights, query_weights, weights_key
 from kbtools.errors import RunMismatch, RunUnusable
-from kbtools.limits import Calibration
+from kbtools.ranking.confidence import Calibration
 from kbtools.ranking.system import System
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from kbtools.comparison.gold import Gold
 from kbtools.comparison.gold_pools import GoldPools
 from kbtools.kb.contract import ABSENT, KnowledgeBase
+from kbtools.ranking.order import winner_confidence
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.score import MICRO
 from kbtools.ranking.ties import Ties, find_ties
@@ -56,7 +57,7 @@ def find_outcomes(
         "object": ties.expected(objects.check(np.flatnonzero(ties.tied))),
         "bound": ties.expected(1 / gold_pools.namesakes),
         "right_relations": np.add.reduceat(ties.tied & gold_relation, ties.starts, dtype=np.int64),
-        "confidence": confidence(pools, ties, score),
+        "confidence": winner_confidence(pools, ties, score),
         "confidence_without": confidence_without(gold_pools, filled, ties, score),
     }
     for name, values in of_filled.items():
@@ -98,12 +99,6 @@ def by_id(
     last = np.maximum.reduceat(np.where(ties.tied, key, ABSENT), ties.starts)
     winner = np.flatnonzero(ties.tied & (key == ties.spread(first)))
     return first == key[gold_pair], last == key[gold_pair], winner
-
-
-def confidence(pools: Pools, ties: Ties, score: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the probability of a winning pair: scores as log-probabilities, normalised over the pool, times trust."""
-    weights = np.exp((score - ties.spread(ties.best)) / MICRO)
-    return ties.expected(pools.link_trust[pools.link_of_pair]) / np.add.reduceat(weights, ties.starts)
 
 
 def confidence_without(

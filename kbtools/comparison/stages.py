@@ -22,6 +22,7 @@ from kbtools.comparison.weighting import Weighting, cell_weights, tune_cell
 from kbtools.errors import RunUnusable
 from kbtools.kb.contract import ABSENT
 from kbtools.questions import AnnotatedQuestion
+from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.score import Progress, add_parts, as_micro, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import Weights
 from kbtools.tuning import GoldScores
@@ -88,7 +89,8 @@ class Stages:
             for cell in [cell for cell in cells if cell not in chosen]:
                 v, u = self.scores(cell, pools)
                 progress = self.announce(f"weights of {cell.label}")
-                scores = GoldScores(pools.pools, v["score"], None if u is None else u["score"], gold)
+                evidence = Evidence(pools.pools, {cell.scorer: v["score"]}, None if u is None else u["score"])
+                scores = GoldScores(evidence, gold)
                 chosen[cell] = tune_cell(cell, scores)
                 facts = {"weights": asdict(chosen[cell])}
                 write_columns(self.path(WEIGHTS, *cell), Columns(prints[cell], {}, facts))

@@ -8,6 +8,7 @@ import numpy as np
 
 from kbtools.answering import Answerer
 from kbtools.comparison.grid import NO_SUBJECT, Cell
+from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights, ranking_key
 from kbtools.tuning import GoldScores, choose_weights
 
@@ -56,7 +57,7 @@ def tune_cell(cell: Cell, scores: GoldScores) -> Weights:
     """Choose the weights of a cell that are right most often on scored validation questions."""
 
     def accuracy(weights: Weights) -> float:
-        return float(np.mean(scores.expected(without_subject(cell, weights))))
+        return float(np.mean(scores.expected(WeightedSum(without_subject(cell, weights)))))
 
     return without_subject(cell, choose_weights(accuracy, subject=cell.subject_scorer is not None))
 

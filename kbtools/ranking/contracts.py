@@ -93,9 +93,14 @@ class Averaged:
 
 def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Normalise scores to log-probabilities along their last axis (paper, Eq. 9)."""
+    return scores - log_total(scores)
+
+
+def log_total(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the logarithm of the sum of exp(scores) along their last axis, which stays with one place."""
     peak = scores.max(axis=-1, keepdims=True)
-    normalised: NDArray[np.float64] = scores - peak - np.log(np.exp(scores - peak).sum(axis=-1, keepdims=True))
-    return normalised
+    total: NDArray[np.float64] = peak + np.log(np.exp(scores - peak).sum(axis=-1, keepdims=True))
+    return total
 
 
 def as_scores(scores: object, *, scorer: str, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from kbtools.entry_points import SCORERS, SUBJECT_SCORERS, TAGGERS, construct, is_installed, load_class, load_plugin
+from kbtools.entry_points import (
+    RANKERS,
+    SCORERS,
+    SUBJECT_SCORERS,
+    TAGGERS,
+    construct,
+    is_installed,
+    load_class,
+    load_plugin,
+)
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
@@ -16,10 +25,10 @@ from kbtools.pruning.tagging import Tagger
 from kbtools.ranking.contracts import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer, ZeroShot
 from kbtools.ranking.model_store import RECORD, check_plugin
 
-RELATION, SUBJECT, TAGGER, ENTITIES = "relation", "subject", "tagger", "entities"
+RELATION, SUBJECT, TAGGER, RANKER, ENTITIES = "relation", "subject", "tagger", "ranker", "entities"
 """Parts of a folder of models, each with a folder per model."""
 
-GROUPS = {RELATION: SCORERS, SUBJECT: SUBJECT_SCORERS, TAGGER: TAGGERS}
+GROUPS = {RELATION: SCORERS, SUBJECT: SUBJECT_SCORERS, TAGGER: TAGGERS, RANKER: RANKERS}
 """The entry points that offer the models of a part; vectors of entities are built in."""
 
 
@@ -58,10 +67,15 @@ def make_relation_scorer(
     Raises UnknownPlugin, BrokenPlugin, MissingDependency, and ModelError where a trained one has no usable model.
     """
     scorers: list[RelationScorer] = [
-        make_plugin(RELATION, name.strip(), kb, models=models, device=device, untrained=relation_texts(kb))
-        for name in names.split(",")
+        make_plugin(RELATION, name, kb, models=models, device=device, untrained=relation_texts(kb))
+        for name in scorer_names(names)
     ]
     return scorers[0] if len(scorers) == 1 else Averaged(scorers, len(kb.relations))
+
+
+def scorer_names(names: str) -> list[str]:
+    """List the relation scorers that commas divide."""
+    return [name.strip() for name in names.split(",")]
 
 
 def make_subject_scorer(
@@ -100,6 +114,16 @@ def model_digest(folder: Path) -> str:
     """Tell one training of a model from another; a folder that training did not make tells nothing."""
     record = folder / RECORD
     return hashlib.sha256(record.read_bytes()).hexdigest() if record.is_file() else ""
+
+
+def scorer_digests(scorer: str, subject: str | None, *, models: Path) -> dict[str, str]:
+    """Tell one training of scorers from another, by the names of those that are trained."""
+    scorers = [(RELATION, name) for name in scorer_names(scorer)] + ([(SUBJECT, subject)] if subject else [])
+    digests = {}
+    for part, name in scorers:
+        folder = plugin_folder(models, part, name, load_plugin(GROUPS[part], name))
+        digests[f"{part}/{name}"] = model_digest(folder)
+    return {name: digest for name, digest in digests.items() if digest}
 
 
 def make_embedder(kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> EmbedQuestions:

@@ -6,18 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.ranking.contracts import RelationScorer, SubjectScorer
+from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.pools import Pools
-from kbtools.ranking.score import MICRO, add_parts, score_parts, score_relations, score_subjects
-from kbtools.ranking.weights import DEFAULT, Weights
-from kbtools.text.question import Question
+from kbtools.ranking.rankers import Scoring
+from kbtools.ranking.score import MICRO
+from kbtools.ranking.ties import Ties
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """The parts and scores of candidates, (pairs,) each; `best` lists positions, highest score first.
+    """The scores of candidates, (pairs,), and the parts that those of the best add up from: (best,) each.
 
-    Candidates of one score stand in the order of their ids: a tie is part of the result, its order is not.
+    `best` lists positions, highest score first. Candidates of one score stand in the order of their ids: a tie is part
+    of the result, its order is not.
     """
 
     parts: dict[str, NDArray[np.float64]]
@@ -30,24 +31,20 @@ class Ranking:
         return float(1 / np.exp(self.scores - self.scores.max()).sum()) if len(self.scores) else 0.0
 
 
-def rank(
-    kb: KnowledgeBase,
-    question: Question,
-    pool: Pools,
-    *,
-    scorer: RelationScorer,
-    top: int | None,
-    subject: SubjectScorer | None = None,
-    weights: Weights = DEFAULT,
-) -> Ranking:
+def rank(kb: KnowledgeBase, evidence: Evidence, scoring: Scoring, *, top: int | None) -> Ranking:
     """Score the candidates of one question and find the best `top` of them, all if it is None."""
-    if not pool.pairs:
+    if not evidence.pools.pairs:
         return Ranking({}, np.empty(0), [], 0)
-    v = score_relations(kb, pool, [question], scorer)
-    u = score_subjects(pool, [question], subject) if subject else None
-    parts = score_parts(pool, weights, v=v, u=u)
-    scores = add_parts(parts)
-    return Ranking(parts, scores / MICRO, order(kb, pool, scores, top), int(np.count_nonzero(scores == scores.max())))
+    rating = scoring.rate(evidence)
+    best = order(kb, evidence.pools, rating.scores, top)
+    tied = int(np.count_nonzero(rating.scores == rating.scores.max()))
+    return Ranking(rating.parts(np.array(best, dtype=np.int64)), rating.scores / MICRO, best, tied)
+
+
+def winner_confidence(pools: Pools, ties: Ties, scores: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give the winner's share of each pool that is not empty, as exp(score) normalised, times the trust in its link."""
+    raised = np.exp((scores - ties.spread(ties.best)) / MICRO)
+    return ties.expected(pools.link_trust[pools.link_of_pair]) / np.add.reduceat(raised, ties.starts)
 
 
 def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | None) -> list[int]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kbtools.entry_points import ask_plugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
-from kbtools.ranking.contracts import RelationScorer, SubjectScorer, as_scores
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer, as_scores, log_total
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.weights import Weights
 from kbtools.text.question import MarkedQuestion, Question
@@ -42,6 +42,7 @@ def score_relations(
 ) -> NDArray[np.float64]:
     """Give v(r, q) of each mention and each relation of its question's pool: by question, then mention, then relation.
 
+    It is log p(r|q) over all relations of the knowledge base, whatever constant the scorer adds to a question's.
     Raises BrokenPlugin where the scorer fails, or does not give a finite score for all that it is asked.
     """
     mentions, relations = pools.first("mention"), pools.first("relation")
@@ -49,9 +50,11 @@ def score_relations(
     for first, last, marked in mark_questions(pools, questions):
         if marked:
             v = check_scores(scorer, partial(ask_relations, scorer, marked), shape=(len(marked), len(kb.relations)))
+            total = log_total(v)
             for at in range(first, last):
                 own = slice(mentions[at] - mentions[first], mentions[at + 1] - mentions[first])
-                blocks.append(v[own, pools.relation[relations[at] : relations[at + 1]]].reshape(-1))
+                columns = pools.relation[relations[at] : relations[at + 1]]
+                blocks.append((v[own, columns] - total[own]).reshape(-1))
         progress(last)
     return np.concatenate(blocks)
 
@@ -139,9 +142,8 @@ def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> ND
     """Give log p(r|q), normalised over the relations of the pool (paper, Eq. 9): (pairs,)."""
     if not len(v):
         return np.zeros(pools.pairs)
-    width = pools.counts["relation"]
     # Where each mention's block of v starts: a mention has a score for every relation of its question's pool.
-    sizes = np.repeat(width, pools.counts["mention"])
+    sizes = np.repeat(pools.counts["relation"], pools.counts["mention"])
     starts = np.cumsum(sizes) - sizes
     filled = sizes > 0
     firsts, lengths = starts[filled], sizes[filled]
@@ -149,9 +151,18 @@ def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> ND
     # For every mention: v - max(v) - log(sum(exp(v - max(v)))), its softmax in logarithms.
     scaled -= np.maximum.reduceat(scaled, firsts).repeat(lengths)
     scaled -= np.log(np.add.reduceat(np.exp(scaled), firsts)).repeat(lengths)
-    column = pools.pair_relation - np.repeat(np.cumsum(width) - width, pools.counts["pair"])
-    log_probability: NDArray[np.float64] = scaled[starts[pools.subject_mention[pools.pair_subject]] + column]
+    log_probability: NDArray[np.float64] = scaled[places_of_v(pools)]
     return log_probability
+
+
+def places_of_v(pools: Pools) -> NDArray[np.int64]:
+    """Give the place of each candidate's v, that of its mention and its relation, in what `score_relations` gives."""
+    width = pools.counts["relation"]
+    sizes = np.repeat(width, pools.counts["mention"])
+    starts = np.cumsum(sizes) - sizes
+    column = pools.pair_relation - np.repeat(np.cumsum(width) - width, pools.counts["pair"])
+    places: NDArray[np.int64] = starts[pools.subject_mention[pools.pair_subject]] + column
+    return places
 
 
 def subject_part(pools: Pools, u: NDArray[np.floating], weights: Weights) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from kbtools.entry_points import (
     BACKENDS,
     KINDS,
     PRUNERS,
+    RANKERS,
     READERS,
     SCORERS,
     SUBJECT_SCORERS,
@@ -36,14 +37,15 @@ SUITES = {
     SCORERS: "kbtools.suites.relation_suite:check_relation_scorer",
     SUBJECT_SCORERS: "kbtools.suites.subject_suite:check_subject_scorer",
     TAGGERS: "kbtools.suites.tagger_suite:check_tagger",
+    RANKERS: "kbtools.suites.ranker_suite:check_ranker",
     PRUNERS: "kbtools.suites.pruner_suite:check_pruner",
     READERS: "kbtools.indexers.reader_suite:check_reader",
     BACKENDS: "kbtools.indexers.backend_suite:check_backend",
 }
 """The suite of each kind, by its name as a plugin's, since readers and backends live in a room of their own."""
 
-METHODS = {TAGGERS: "spans", PRUNERS: "links", READERS: "read", BACKENDS: "lookup"}
-"""A method that only one kind of plugin has; scorers of both kinds have `score`, which takes `which` for subjects."""
+METHODS = {TAGGERS: "spans", RANKERS: "fit", PRUNERS: "links", READERS: "read", BACKENDS: "lookup"}
+"""A method that only one kind of plugin has; scorers of both kinds have `score` alone, with `which` for subjects."""
 
 TOLERANCE = 1e-5
 """The tolerance between two scores of one question: float32 sums in another order, about ten of its last digits."""
@@ -84,7 +86,7 @@ def groups_of_class(name: str) -> list[str]:
     """Tell the kind of a class by what it does."""
     plugin = import_object(name)
     groups = [group for group, method in METHODS.items() if hasattr(plugin, method)]
-    if hasattr(plugin, "score"):
+    if hasattr(plugin, "score") and not groups:
         groups.append(SUBJECT_SCORERS if "which" in inspect.signature(plugin.score).parameters else SCORERS)
     return groups
 

@@ -40,6 +40,7 @@ RESULT = {
     "answers_total": int,
     "milliseconds": float,
     "inverse": bool,
+    "ranker": str,
 }
 CANDIDATE = {
     "subject": str,
@@ -182,6 +183,7 @@ def test_a_question_without_candidates_gives_empty_lists(sample: Answerer) -> No
         "answers_total": 0,
         "milliseconds": 0.0,
         "inverse": False,
+        "ranker": "weighted-sum",
     }
     assert json.dumps(record).count("[]") == 3
 

@@ -14,8 +14,8 @@ from kbtools.comparison.run_folder import Run
 from kbtools.errors import RunMismatch, RunUnusable
 from kbtools.explaining import verdict
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.limits import Calibration
 from kbtools.questions import read_annotated
+from kbtools.ranking.confidence import Calibration
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights, ranking_key
 

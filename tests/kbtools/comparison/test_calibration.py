@@ -15,7 +15,6 @@ from kbtools.comparison.calibration import (  # fmt: skip
     auroc,
     calibration_error,
     calibration_figures,
-    fit_calibration,
     reliability,
     risk_coverage,
     run_calibration,
@@ -24,7 +23,7 @@ from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.run_folder import Run, open_run
 from kbtools.errors import RunMismatch, SourceEmpty
-from kbtools.limits import Calibration
+from kbtools.ranking.confidence import Calibration, fit_calibration
 
 ANSWERS = st.lists(st.tuples(st.floats(0.01, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=20)
 

@@ -34,6 +34,7 @@ from kbtools.comparison.weighting import (
 )
 from kbtools.errors import SourceMissing
 from kbtools.questions import read_annotated
+from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.system import System, keep_system
 from kbtools.ranking.weights import DEFAULT, EQUATION_4, PRESETS, WITH_SUBJECT, Weights
 from kbtools.scorers.lexical import LexicalScorer
@@ -151,7 +152,7 @@ def test_tuning_chooses_for_every_cell_on_the_validation_questions(
     assert weightings(tuned) == weightings(tuned.valid)
     questions = list(read_annotated(examples / "sample.valid.txt"))
     scores = score_gold(sample_memory, questions, pruning="n-gram", scorer="lexical", subject="type-count")
-    chosen = choose_weights(lambda weights: float(scores.expected(weights).mean()), subject=True)
+    chosen = choose_weights(lambda weights: float(scores.expected(WeightedSum(weights)).mean()), subject=True)
     assert weightings(tuned)[Cell("n-gram", "lexical", "type-count")] == ("tuned", chosen)
 
 
@@ -291,8 +292,8 @@ class Weighed:
     def __init__(self) -> None:
         self.popularities: set[float] = set()
 
-    def expected(self, weights: Weights) -> np.ndarray:
-        self.popularities.add(weights.popularity)
+    def expected(self, scoring: WeightedSum) -> np.ndarray:
+        self.popularities.add(scoring.weights.popularity)
         return np.array([0.5])
 
 

@@ -14,10 +14,12 @@ from kbtools.errors import BrokenPlugin
 from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
-from kbtools.ranking.order import order, rank
-from kbtools.ranking.pools import gather_pool, order_links
+from kbtools.ranking.evidence import gather_evidence
+from kbtools.ranking.order import Ranking, order, rank
+from kbtools.ranking.pools import Pools, gather_pool, order_links
+from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.score import DECIMALS
-from kbtools.ranking.weights import POPULARITY, RUNG
+from kbtools.ranking.weights import DEFAULT, POPULARITY, RUNG
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
@@ -34,6 +36,12 @@ class Spoken:
 
     def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
         return np.array([[(one.start * 7 + at * 3) % 4 / 2 for at in range(self.count)] for one in questions])
+
+
+def rank_by(kb: KnowledgeBase, question: Question, pool: Pools, *, scorer: Any, top: int | None) -> Ranking:
+    """Rank a pool by a relation scorer and the default weights."""
+    evidence = gather_evidence(kb, pool, [question], scorers={"any": scorer})
+    return rank(kb, evidence, WeightedSum(DEFAULT), top=top)
 
 
 def pools() -> st.SearchStrategy[Any]:
@@ -107,9 +115,9 @@ def test_ranking_equals_a_plain_loop(drawn: Any, top: int | None) -> None:
                 "popularity": POPULARITY * math.log(1 + facts) / (1 + math.log(1 + facts)),
             }
         )
-    ranking = rank(kb, QUESTION, pool, scorer=scorer, top=top)
+    ranking = rank_by(kb, QUESTION, pool, scorer=scorer, top=top)
     for part, values in ranking.parts.items():
-        assert values.tolist() == pytest.approx([row[part] for row in rows])
+        assert values.tolist() == pytest.approx([rows[at][part] for at in ranking.best])
     assert ranking.scores.tolist() == pytest.approx([sum(row.values()) for row in rows], abs=10**-DECIMALS)
     ids = kb.ids(pool.subject_of_pair)
     ordered = sorted(
@@ -156,7 +164,7 @@ def test_large_scores_do_not_overflow() -> None:
 
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
     pool = gather_pool(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
-    ranking = rank(kb, QUESTION, pool, scorer=Loud(kb.relations), top=None)
+    ranking = rank_by(kb, QUESTION, pool, scorer=Loud(kb.relations), top=None)
     assert ranking.parts["relation"].tolist() == [0, -2e6]
 
 
@@ -179,11 +187,12 @@ def test_a_scorer_that_breaks_its_contract_is_named(scores: list[Any], message: 
     entities = np.array(kb.rows(["m.1"]), dtype=np.uint32)
     pool = gather_pool(kb, [Link(Ngram("name", 0, 0, 0, 4), 0, 4, "name", Rung.EXACT, entities)])
     with pytest.raises(BrokenPlugin, match=message):
-        rank(kb, QUESTION, pool, scorer=Given(kb.relations), top=None)
+        rank_by(kb, QUESTION, pool, scorer=Given(kb.relations), top=None)
 
 
 def test_an_empty_pool_ranks_nothing(tiny_memory: KnowledgeBase) -> None:
-    ranking = rank(tiny_memory, QUESTION, gather_pool(tiny_memory, []), scorer=Spoken(tiny_memory.relations), top=None)
+    scorer = Spoken(tiny_memory.relations)
+    ranking = rank_by(tiny_memory, QUESTION, gather_pool(tiny_memory, []), scorer=scorer, top=None)
     assert (ranking.parts, ranking.scores.tolist(), ranking.best, ranking.tied) == ({}, [], [], 0)
 
 
@@ -191,7 +200,7 @@ def test_links_to_subjects_without_facts_rank_nothing(sample: Answerer) -> None:
     question = Question.read("atlantis")
     pool = sample.gather(question, pruning="n-gram").pool
     assert (len(pool.subject), pool.pairs) == (1, 0)
-    assert rank(sample.kb, question, pool, scorer=sample.scorer("lexical"), top=10).tied == 0
+    assert rank_by(sample.kb, question, pool, scorer=sample.scorer("lexical"), top=10).tied == 0
 
 
 def test_the_whole_gain_of_popularity_is_less_than_a_rung() -> None:

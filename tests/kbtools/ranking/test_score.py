@@ -14,8 +14,10 @@ from kbtools.errors import ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
 from kbtools.questions import read_annotated
+from kbtools.ranking.evidence import Evidence, gather_evidence
 from kbtools.ranking.order import rank
 from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
+from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import (
     DEFAULT,
@@ -58,6 +60,15 @@ def parts_of(
     subject = Known(dict(zip(pool.subject.tolist(), u, strict=True)))
     v = score_relations(kb, pool, [QUESTION], LexicalScorer(kb.relations))
     return score_parts(pool, weights, v=v, u=score_subjects(pool, [QUESTION], subject))
+
+
+def parts_alone(
+    kb: KnowledgeBase, question: Question, pool: Pools, *, scorer: Any, subject: Any = None
+) -> dict[str, np.ndarray]:
+    """Rank one pool, and give the parts in the order of its candidates."""
+    evidence = gather_evidence(kb, pool, [question], scorers={"lexical": scorer}, subject=subject)
+    ranking = rank(kb, evidence, WeightedSum(DEFAULT), top=None)
+    return {part: values[np.argsort(ranking.best)] for part, values in ranking.parts.items()}
 
 
 def test_a_subject_is_normalised_over_the_pool(tiny_memory: KnowledgeBase, pool: Pools) -> None:
@@ -127,14 +138,15 @@ def test_many_pools_score_as_each_alone(
     texts = [Question.read(gold.text) for gold in questions]
     scorer = sample_memory.scorer("lexical")
     by = sample_memory.subject_scorer(subject) if subject else None
+    pools = [sample_memory.gather(question, pruning=pruning).pool for question in texts]
     alone = [
-        rank(sample_memory.kb, question, sample_memory.gather(question, pruning=pruning).pool, scorer=scorer, top=None,
-             subject=by).parts
-        for question in texts
-    ]  # fmt: skip
+        parts_alone(sample_memory.kb, question, pool, scorer=scorer, subject=by)
+        for question, pool in zip(texts, pools, strict=True)
+    ]
 
     scores = score_gold(sample_memory, questions, pruning=pruning, scorer="lexical", subject=subject)
-    together = score_parts(scores.pools, DEFAULT, v=scores.v, u=scores.u)
+    evidence = scores.evidence
+    together = score_parts(evidence.pools, DEFAULT, v=evidence.mean, u=evidence.u)
 
     for part, values in together.items():
         expected = np.concatenate([parts[part] for parts in alone if parts])
@@ -150,8 +162,10 @@ def test_a_question_that_links_to_no_fact_does_not_shift_the_others(sample_memor
     v = score_relations(sample_memory.kb, together, texts, scorer)
     parts = score_parts(together, DEFAULT, v=v)
 
-    alone = [rank(sample_memory.kb, question, pool, scorer=scorer, top=None).parts.get("relation", np.empty(0))
-             for question, pool in zip(texts, pools, strict=True)]  # fmt: skip
+    alone = [
+        parts_alone(sample_memory.kb, question, pool, scorer=scorer).get("relation", np.empty(0))
+        for question, pool in zip(texts, pools, strict=True)
+    ]
     assert [pool.pairs for pool in pools][1] == 0
     assert parts["relation"].tolist() == pytest.approx(np.concatenate(alone).tolist())
 
@@ -171,9 +185,9 @@ def test_a_tie_counts_as_its_expected_value(tiny_memory: KnowledgeBase, pool: Po
     gold = np.arange(two.pairs) == 0
     flat = replace(WITH_SUBJECT, relation=0.0, alpha=0.0, rung=0.0)
 
-    scores = GoldScores(two, v, np.zeros(len(two.subject)), gold)
+    scores = GoldScores(Evidence(two, {"lexical": v}, np.zeros(len(two.subject))), gold)
 
-    assert scores.expected(flat).tolist() == pytest.approx([1 / pool.pairs, 0.0])
+    assert scores.expected(WeightedSum(flat)).tolist() == pytest.approx([1 / pool.pairs, 0.0])
 
 
 def test_chosen_weights_are_no_worse_and_are_used(sample_memory: Answerer, examples: Path, tmp_path: Path) -> None:

@@ -36,7 +36,12 @@ from kbtools.suites.checking import group_of
 from kbtools.suites.pruner_suite import EvenTagger
 from kbtools.text.question import MarkedQuestion, Question
 
-NEEDING = {"torch": "kbtools[cpu]", "pycrfsuite": "kbtools[crf]", "tokenizers": "kbtools[minilm]"}
+NEEDING = {
+    "torch": "kbtools[cpu]",
+    "pycrfsuite": "kbtools[crf]",
+    "lightgbm": "kbtools[ranker]",
+    "tokenizers": "kbtools[minilm]",
+}
 
 
 def skip_if_lacking(name: str) -> None:
@@ -119,8 +124,8 @@ def test_a_name_of_two_kinds_needs_its_kind(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_kind_that_is_none_is_refused() -> None:
-    with pytest.raises(UnknownPlugin, match="no kind of plugin 'ranker'; known: relation scorer, "):
-        check_plugin("lexical", kind="ranker")
+    with pytest.raises(UnknownPlugin, match="no kind of plugin 'poet'; known: relation scorer, "):
+        check_plugin("lexical", kind="poet")
 
 
 # plugins that break their contract

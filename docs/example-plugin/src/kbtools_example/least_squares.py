@@ -1,0 +1,39 @@
+"""A ranker that is linear in the features of candidates."""
+
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.ranking.features import Features
+from kbtools.ranking.model_store import Stamp, class_path, read_model, write_model
+
+SHARPNESS = 10.0
+"""Turns shares of right answers, 0 to 1, into log-probabilities apart enough to be told."""
+
+
+class LeastSquares:
+    """A score that is linear in the features, with the least squared error of the marks of gold candidates."""
+
+    def __init__(self, weights: NDArray[np.float64]) -> None:
+        self.weights = weights
+
+    @classmethod
+    def fit(cls, features: Features, gold: NDArray[np.bool_], *, seed: int) -> Self:
+        weights = np.linalg.lstsq(features.values, gold.astype(np.float64), rcond=None)[0]
+        return cls(SHARPNESS * weights)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        return cls(np.frombuffer(read_model(folder).weights.read_bytes()))
+
+    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
+        stamp = stamp or Stamp(class_path(type(self)))
+        write_model(folder, stamp, {}, file="weights", write=lambda path: path.write_bytes(self.weights.tobytes()))
+
+    def score(self, features: Features) -> NDArray[np.float64]:
+        return self.explain(features).sum(axis=1)
+
+    def explain(self, features: Features) -> NDArray[np.float64]:
+        return features.values * self.weights

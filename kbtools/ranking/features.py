@@ -1,0 +1,119 @@
+"""Features of candidates: what a learned ranker reads of the evidence, by name; beyond the paper.
+
+None tells entities apart by how they came into the knowledge base: not their number of facts, of types, or of facts
+that they are the object of. The first word of a name is the part of the score that a feature speaks of.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.ranking.evidence import Evidence
+from kbtools.ranking.pools import Pools
+from kbtools.ranking.score import places_of_v, relation_part, score_parts, subject_part
+from kbtools.ranking.weights import Weights
+
+VERSION = 1
+"""Rises when a feature comes, goes or is computed otherwise: rankers that learned from others are refused."""
+
+LEAST_TRUST = 1e-6
+"""Trust in a link below which nothing is learned: seventeen words beside a mention."""
+
+Column = tuple[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Features of the candidates of some questions, whose pools lie end to end.
+
+    names (features,); values (pairs, features); counts, the candidates of each question: (questions,).
+    """
+
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+    def of(self, questions: NDArray[np.bool_]) -> "Features":
+        """Give the features of the marked questions: (questions,)."""
+        return Features(self.names, self.values[np.repeat(questions, self.counts)], self.counts[questions])
+
+
+def find_features(evidence: Evidence, weights: Weights) -> Features:
+    """Compute the features of every candidate; the weighted sum with these weights is one of them."""
+    columns = dict(
+        [*weighted_columns(evidence, weights), *relation_columns(evidence), *subject_columns(evidence)]
+    ) | dict(link_columns(evidence.pools))
+    counts = evidence.pools.counts["pair"]
+    values = np.stack([np.asarray(column, dtype=np.float64) for column in columns.values()], axis=1)
+    return Features(tuple(columns), values, counts)
+
+
+def weighted_columns(evidence: Evidence, weights: Weights) -> Iterator[Column]:
+    """Yield the weighted sum of the parts, and how far it is behind the best of the pool."""
+    parts = score_parts(evidence.pools, weights, v=evidence.mean, u=evidence.u)
+    total = np.sum(list(parts.values()), axis=0)
+    yield "sum", total
+    yield "sum.margin", total - best_of(total, evidence.pools.question_of_pair)
+
+
+def relation_columns(evidence: Evidence) -> Iterator[Column]:
+    """Yield of each relation scorer, and of their mean: log p(r|q) over all relations, those of the pool, and those of
+    the subject, and the margin to the best of the pool."""
+    pools = evidence.pools
+    scorers = {**evidence.v, **evidence.beside} | ({"mean": evidence.mean} if len(evidence.v) > 1 else {})
+    for name, v in scorers.items():
+        values = np.asarray(v, dtype=np.float64)[places_of_v(pools)]
+        yield f"relation.{name}", values
+        yield f"relation.{name}.pool", relation_part(pools, v, Weights())
+        yield f"relation.{name}.margin", values - best_of(values, pools.question_of_pair)
+        yield f"relation.{name}.subject", values - total_of(values, pools.pair_subject)
+
+
+def subject_columns(evidence: Evidence) -> Iterator[Column]:
+    """Yield u, log p(s|q, r), and the margins to the best namesake, and to the best that has the relation too."""
+    pools, link = evidence.pools, evidence.pools.link_of_pair
+    if evidence.u is not None:
+        u = np.asarray(evidence.u, dtype=np.float64)[pools.pair_subject]
+        yield "subject", u
+        yield "subject.pool", subject_part(pools, evidence.u, Weights())
+        yield "subject.namesakes", u - best_of(u, link)
+        yield "subject.rivals", u - best_of(u, alike(pools))
+
+
+def link_columns(pools: Pools) -> Iterator[Column]:
+    """Yield what the link says: weight, rung, similarity, the words left unexplained, namesakes, and sizes."""
+    link = pools.link_of_pair
+    bearers = np.bincount(pools.subject_link, minlength=len(pools.link_start))
+    yield "mention", pools.link_weight[link]
+    yield "rung", pools.link_rung[link]
+    yield "similarity", pools.link_similarity[link]
+    yield "unexplained", np.log(np.maximum(pools.link_trust, LEAST_TRUST))[link]
+    yield "namesakes", np.log(bearers[link])
+    rivals = alike(pools)
+    yield "namesakes.rivals", np.log(np.bincount(rivals))[rivals]
+    yield "pool", np.log(pools.counts["pair"][pools.question_of_pair])
+
+
+def alike(pools: Pools) -> NDArray[np.int64]:
+    """Number the candidates that share a link and a relation alike: (pairs,)."""
+    both = pools.link_of_pair.astype(np.int64) * len(pools.relation) + pools.pair_relation
+    numbers: NDArray[np.int64] = np.unique(both, return_inverse=True)[1].reshape(-1)
+    return numbers
+
+
+def best_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Give for each value the greatest of its group."""
+    best = np.full(int(group.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(best, group, values)
+    own: NDArray[np.float64] = best[group]
+    return own
+
+
+def total_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Give for each logarithm that of the sum over its group."""
+    best = best_of(values, group)
+    total: NDArray[np.float64] = best + np.log(np.bincount(group, weights=np.exp(values - best))[group])
+    return total

@@ -1,0 +1,89 @@
+"""Learned rankers among trained models: what each was fitted for, and the file that keeps it by pruner and scorers."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+from kbtools.entry_points import RANKERS, construct, load_class
+from kbtools.errors import CheckpointMismatch, KBUnusable, ModelUnusable
+from kbtools.ranking import features
+from kbtools.ranking.confidence import Calibration
+from kbtools.ranking.model_store import check_plugin
+from kbtools.ranking.models import RANKER, model_digest, model_folder
+from kbtools.ranking.rankers import LearnedScoring, Ranker
+from kbtools.ranking.weights import Weights
+from kbtools.record_files import read_record, write_record
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-rankers", 1
+FILE = "rankers.msgpack"
+CURE = "run kbtools train ranking again"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A ranker as training left it: its plugin, its model and those that it was fitted on, by their digests.
+
+    `confidence` and `correct` are the steps of its calibration.
+    """
+
+    ranker: str
+    model: str
+    fitted_on: dict[str, str]
+    weights: dict[str, float]
+    confidence: list[float]
+    correct: list[float]
+    features: int = features.VERSION
+
+    @property
+    def calibration(self) -> Calibration:
+        return Calibration(np.array(self.confidence), np.array(self.correct))
+
+
+def ranker_folder(models: Path, name: str, key: str) -> Path:
+    """Say where a ranker lies that was fitted for a pruner and its scorers."""
+    return model_folder(models, RANKER, name) / quote(key, safe="+, ").replace(" ", "~")
+
+
+def read_fitted(models: Path | None) -> dict[str, Fitted]:
+    """Read which rankers a folder of models has, by pruner and scorers; raise ModelUnusable where that is damaged."""
+    if models is None or not (models / FILE).is_file():
+        return {}
+    try:
+        record = read_record(models / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
+        return {key: Fitted(**fitted) for key, fitted in record.items()}
+    except (KBUnusable, TypeError) as error:
+        raise ModelUnusable(
+            f"{models / FILE}: damaged, or of another version; delete it, then {CURE}", path=str(models / FILE)
+        ) from error
+
+
+def keep_fitted(models: Path, key: str, fitted: Fitted | None) -> None:
+    """Record which ranker answers for a pruner and its scorers; without one the weighted sum does."""
+    rankers = {name: ranker for name, ranker in read_fitted(models).items() if name != key}
+    if fitted is not None:
+        rankers[key] = fitted
+    elif not (models / FILE).is_file():
+        return
+    record = {name: asdict(ranker) for name, ranker in sorted(rankers.items())}
+    write_record(models / FILE, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+
+
+def load_ranker(models: Path, key: str, fitted: Fitted, *, present: Mapping[str, str]) -> LearnedScoring:
+    """Rebuild a ranker; `present` holds the digests of the models that it ranks by now.
+
+    Raises CheckpointMismatch where it was fitted on others or on other features, and as a plugin's `load` does.
+    """
+    folder = ranker_folder(models, fitted.ranker, key)
+    others = sorted({name for name, _ in fitted.fitted_on.items() ^ present.items()})
+    if others or fitted.features != features.VERSION:
+        reason = f"another training of {', '.join(others)}" if others else "features of another version of kbtools"
+        raise CheckpointMismatch(f"{folder}: fitted on {reason}; {CURE}", path=str(folder))
+    plugin = load_class(RANKERS, fitted.ranker)
+    check_plugin(folder, plugin, name=fitted.ranker)
+    ranker: Ranker = construct(fitted.ranker, lambda: plugin.load(folder))
+    if model_digest(folder) != fitted.model:
+        raise ModelUnusable(f"{folder}: not the ranker that {models / FILE} names; {CURE}", path=str(folder))
+    return LearnedScoring(fitted.ranker, ranker, Weights(**fitted.weights), fitted.calibration)

@@ -1,0 +1,237 @@
+"""A learned ranker ranks, explains itself, is sure as often as it is right, and is refused once it is out of date."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kbtools.answering import Answerer
+from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelUnusable, NothingToLearn
+from kbtools.questions import read_gold
+from kbtools.ranker_training import FOLDS, deal_folds, train_ranker
+from kbtools.ranking.evidence import Evidence
+from kbtools.ranking.features import Features, find_features
+from kbtools.ranking.learned import FILE, keep_fitted, read_fitted
+from kbtools.ranking.model_store import Stamp, read_model, write_model
+from kbtools.ranking.pools import concatenate_pools
+from kbtools.ranking.weights import DEFAULT
+from kbtools.text.question import Question
+from kbtools.tuning import tune_weights
+
+QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
+
+
+class ByWords:
+    """A ranker that takes the relation's probability for the score, and remembers how many questions it was shown."""
+
+    fits: ClassVar[list[int]] = []
+
+    @classmethod
+    def fit(cls, features: Features, gold: NDArray[np.bool_], *, seed: int) -> Self:
+        cls.fits.append(len(features.counts))
+        return cls()
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        read_model(folder)
+        return cls()
+
+    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
+        write_model(folder, stamp or Stamp(""), {}, file="nothing", write=lambda path: path.write_bytes(b""))
+
+    def score(self, features: Features) -> NDArray[np.float64]:
+        return self.explain(features).sum(axis=1)
+
+    def explain(self, features: Features) -> NDArray[np.float64]:
+        counting = np.array([name == "relation.lexical.pool" for name in features.names])
+        return np.where(counting, features.values, 0.0)
+
+
+class Endless(ByWords):
+    """A ranker whose scores are no numbers."""
+
+    def score(self, features: Features) -> NDArray[np.float64]:
+        return np.full(len(features.values), np.nan)
+
+
+BY_WORDS = f"{__name__}:ByWords"
+
+
+@pytest.fixture
+def trained(sample_memory: Answerer, examples: Path, tmp_path: Path) -> Answerer:
+    """Give an answerer whose ranker was fitted, opened again from its folder of models."""
+    answerer = Answerer(sample_memory.kb, models=tmp_path)
+    train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=BY_WORDS, **QUERY)
+    return Answerer(sample_memory.kb, models=tmp_path)
+
+
+def test_a_ranker_answers_for_what_it_was_fitted_for_alone(trained: Answerer) -> None:
+    fitted, other = trained.query("who wrote dune", **QUERY), trained.query("who wrote dune", scorer="lexical")
+
+    assert (fitted.ranker, dict(fitted.weights)) == (BY_WORDS, {})
+    assert other.ranker == "weighted-sum"
+    assert other.weights
+
+
+def test_the_parts_of_a_learned_score_add_up_to_it(trained: Answerer) -> None:
+    result = trained.query("who wrote dune", **QUERY)
+
+    assert result.candidates
+    for candidate in result.candidates:
+        assert sum(candidate.parts.values()) == pytest.approx(candidate.score, abs=1e-5)
+    assert {"sum", "relation", "subject", "mention", "rung", "similarity"} <= set(result.candidates[0].parts)
+
+
+def test_every_question_is_ranked_by_what_others_teach(sample_memory: Answerer, examples: Path, tmp_path: Path) -> None:
+    ByWords.fits = []
+    path = examples / "sample.valid.txt"
+    questions = read_gold(path, sample_memory.kb)
+
+    train_ranker(Answerer(sample_memory.kb), path, models=tmp_path, ranker=BY_WORDS, **QUERY)
+
+    assert len(ByWords.fits) == FOLDS + 1
+    assert sum(ByWords.fits[:-1]) == (FOLDS - 1) * len(questions)
+    assert ByWords.fits[-1] == len(questions)
+
+
+def test_questions_about_one_subject_lie_in_one_fold(sample_memory: Answerer, examples: Path) -> None:
+    questions = read_gold(examples / "sample.valid.txt", sample_memory.kb)
+
+    folds = deal_folds([*questions, *questions], seed=1)
+
+    assert folds[: len(questions)].tolist() == folds[len(questions) :].tolist()
+
+
+def test_confidence_is_calibrated_by_the_ranker(trained: Answerer) -> None:
+    (fitted,) = trained.fitted_by_key.values()
+
+    confidence = trained.query("who wrote dune", abstain=0.0, **QUERY).confidence
+
+    assert confidence is not None
+    assert min(fitted.correct) <= confidence <= max(fitted.correct)
+
+
+def test_choosing_weights_puts_the_weighted_sum_back(
+    trained: Answerer, sample_memory: Answerer, examples: Path, tmp_path: Path
+) -> None:
+    tune_weights(trained, examples / "sample.valid.txt", models=tmp_path, **QUERY)
+
+    assert trained.query("who wrote dune", **QUERY).ranker == "weighted-sum"
+    assert Answerer(sample_memory.kb, models=tmp_path).query("who wrote dune", **QUERY).ranker == "weighted-sum"
+
+
+def test_a_ranker_of_another_training_is_refused(trained: Answerer, tmp_path: Path) -> None:
+    ((key, fitted),) = read_fitted(tmp_path).items()
+    keep_fitted(tmp_path, key, replace(fitted, fitted_on={"subject/fact-count": "another"}))
+    stale = Answerer(trained.kb, models=tmp_path)
+
+    with pytest.raises(CheckpointMismatch, match="fitted on another training of subject/fact-count; run kbtools train"):
+        stale.query("who wrote dune", **QUERY)
+
+
+def test_a_ranker_of_other_features_is_refused(trained: Answerer, tmp_path: Path) -> None:
+    ((key, fitted),) = read_fitted(tmp_path).items()
+    keep_fitted(tmp_path, key, replace(fitted, features=0))
+
+    with pytest.raises(CheckpointMismatch, match="features of another version of kbtools; run kbtools train ranking"):
+        Answerer(trained.kb, models=tmp_path).query("who wrote dune", **QUERY)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b"#"), lambda path: path.unlink()])
+def test_a_ranker_that_was_tampered_with_is_refused(
+    trained: Answerer, tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    (weights,) = tmp_path.rglob("nothing")
+    damage(weights)
+
+    with pytest.raises(ModelUnusable, match="train the model again"):
+        Answerer(trained.kb, models=tmp_path).query("who wrote dune", **QUERY)
+
+
+def test_a_damaged_list_of_rankers_is_named(sample_memory: Answerer, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"?")
+
+    with pytest.raises(ModelUnusable, match=r"rankers\.msgpack: damaged, or of another version; delete it, then run"):
+        Answerer(sample_memory.kb, models=tmp_path)
+
+
+def test_a_ranker_whose_scores_are_no_numbers_is_named(sample_memory: Answerer, examples: Path, tmp_path: Path) -> None:
+    answerer = Answerer(sample_memory.kb, models=tmp_path)
+    name = f"{__name__}:Endless"
+
+    with pytest.raises(BrokenPlugin, match=r"Endless gave a score that is no finite number"):
+        train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=name, **QUERY)
+
+
+# features
+
+
+def evidence_of(answerer: Answerer, *texts: str) -> Evidence:
+    questions = [Question.read(text) for text in texts]
+    pools = concatenate_pools(
+        [answerer.gather(question, pruning="n-gram", trusted=True).pool for question in questions]
+    )
+    return answerer.evidence(pools, questions, scorer="lexical,type-words", subject="type-count", learned=True)
+
+
+@pytest.fixture
+def two(sample_memory: Answerer) -> Answerer:
+    """Give an answerer with two relation scorers."""
+    answerer = Answerer(sample_memory.kb)
+    answerer.scorers["type-words"] = answerer.scorer("lexical")
+    return answerer
+
+
+def test_features_of_many_questions_are_those_of_each_alone(two: Answerer) -> None:
+    texts = ("who wrote dune", "zzz", "where is springfield", "what is the genre of harder..... faster?")
+
+    together = find_features(evidence_of(two, *texts), DEFAULT)
+
+    alone = [find_features(evidence_of(two, text), DEFAULT) for text in texts if text != "zzz"]
+    assert together.names == alone[0].names
+    assert together.values == pytest.approx(np.concatenate([features.values for features in alone]))
+
+
+def test_features_are_finite_and_named_by_their_part(two: Answerer) -> None:
+    features = find_features(evidence_of(two, "who wrote dune", "where is springfield"), DEFAULT)
+
+    assert np.isfinite(features.values).all()
+    assert len(set(features.names)) == len(features.names) == features.values.shape[1]
+    assert {name.partition(".")[0] for name in features.names} == {
+        *("sum", "relation", "subject", "mention", "rung", "similarity", "unexplained", "namesakes", "pool")
+    }
+
+
+def test_margins_are_to_the_best_of_the_pool(two: Answerer) -> None:
+    features = find_features(evidence_of(two, "where is springfield"), DEFAULT)
+    by_name = dict(zip(features.names, features.values.T, strict=True))
+
+    assert by_name["sum.margin"].tolist() == pytest.approx((by_name["sum"] - by_name["sum"].max()).tolist())
+    assert by_name["relation.lexical.margin"].max() == 0
+    assert (by_name["subject.namesakes"] <= by_name["subject.rivals"]).all()
+
+
+# the plugin lightgbm
+
+
+def test_boosted_trees_learn_nothing_from_few_questions() -> None:
+    pytest.importorskip("lightgbm", reason="the ranker lightgbm needs it: pip install 'kbtools[ranker]'")
+    from kbtools.scorers.boosted_ranker import BoostedRanker
+
+    with pytest.raises(NothingToLearn, match="0 questions have their gold answer among their candidates"):
+        BoostedRanker.fit(Features(("sum",), np.zeros((2, 1)), np.array([2])), np.zeros(2, dtype=np.bool_), seed=1)
+
+
+def test_boosted_trees_refuse_other_features() -> None:
+    pytest.importorskip("lightgbm", reason="the ranker lightgbm needs it: pip install 'kbtools[ranker]'")
+    from kbtools.scorers.boosted_ranker import BoostedRanker
+
+    values, counts, gold = np.arange(600.0).reshape(600, 1), np.full(300, 2), np.tile([False, True], 300)
+    ranker = BoostedRanker.fit(Features(("sum",), values, counts), gold, seed=1)
+
+    with pytest.raises(CheckpointMismatch, match="learned from the features sum, found subject"):
+        ranker.score(Features(("subject",), values, counts))
