@@ -3,7 +3,7 @@
 python benchmarks/table1.py --out build/table1 [--limit 1000] [--epochs 4] [--epochs embed-avg=15]
     [--kb build/sample.kb --train FILE --valid FILE --test FILE]
 
-Over FBSQ, where no other knowledge base is named, it takes some three hours of one idle core with all the epochs of the
+Over FBSQ, where no other knowledge base is named, it takes some two hours of one idle core with all the epochs of the
 profile; --epochs trains every model, or one of them, for fewer. What was trained or compared before is not done again;
 a limit takes the first questions of every file. Below the tables stand the epochs that each model was trained for.
 """
