@@ -4,6 +4,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,41 +13,16 @@ from kbtools.cli import index_vectors
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import check_target, load_folder
-from kbtools.cli.options import FILE
+from kbtools.cli.options import FILE, memory_option
 from kbtools.cli.progress import shown, stoppable
+from kbtools.cli.reading_options import reading_options
 from kbtools.indexers.build import WIDE, WIKIDATA, build
 from kbtools.indexers.readers.batches import SourceKind
-from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.lines import lines_of
-from kbtools.indexers.readers.reading import Keep, Predicates, ReadOptions, Source, Wide
+from kbtools.indexers.readers.reading import Keep, ReadOptions, Source, Wide
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest_report import counts_report, skipped_report
-from kbtools.kb.table_heads import USUAL
 from kbtools.text.owner_variants import read_variants
-
-
-def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Read `--column subject=head` options."""
-    # A header may hold an equals sign itself: only the first one divides.
-    columns = dict(pair.partition("=")[::2] for pair in pairs)
-    if not all(columns.values()):
-        raise click.BadParameter("expected NAME=HEADER, such as subject=head", param_hint="--column")
-    if unknown := sorted(set(columns) - set(USUAL)):
-        known = ", ".join(USUAL)
-        raise click.BadParameter(f"found {unknown[0]!r}, expected one of {known}", param_hint="--column")
-    return columns
-
-
-def size(context: click.Context, option: click.Parameter, value: str) -> str:
-    """Check an amount of memory."""
-    if not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", value, re.IGNORECASE):
-        raise click.BadParameter(f"found {value!r}, expected an amount such as 2GB")
-    return value
-
-
-def predicates(usual: frozenset[str], named: tuple[str, ...]) -> frozenset[str]:
-    """Take the predicates that the command line names, if there are any, in place of the usual ones."""
-    return frozenset(named) or usual
 
 
 def listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
@@ -126,32 +102,8 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
 @click.option("--keep-ids", type=FILE, help="Wikidata: file of the ids of entities to keep, one a line.")
 @click.option("--closure", is_flag=True, help="Give entities the superclasses of their types: P279, rdfs:subClassOf.")
 @click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
-@click.option(
-    "--lang",
-    default=DEFAULT_LANGUAGES,
-    show_default=True,
-    help="Languages of names, the preferred first; 'de,' takes German before all others, '' the default before all.",
-)
-@click.option("--name-predicate", multiple=True, help="RDF predicate of names, in place of the usual ones.")
-@click.option("--alias-predicate", multiple=True, help="RDF predicate of aliases, in place of the usual ones.")
-@click.option("--type-predicate", multiple=True, help="RDF predicate of types, in place of the usual ones.")
-@click.option("--column", multiple=True, metavar="NAME=HEADER", help="Column of a table, such as subject=head.")
-@click.option("--list-separator", metavar="TEXT", help="What divides the values of a cell, such as |.")
-@click.option("--format", metavar="NAME", help="Reader of all sources, or module:Class; found by suffix if not given.")
-@click.option(
-    "--max-bad",
-    default=0.001,
-    show_default=True,
-    type=click.FloatRange(0, 1),
-    help="Share of lines that may be unreadable.",
-)
-@click.option(
-    "--memory",
-    default="1GB",
-    show_default=True,
-    callback=size,
-    help="Memory of the work tables; the disk takes the rest.",
-)
+@reading_options
+@memory_option
 @click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
 @click.option("--quiet", is_flag=True, help="Print the final counts alone.")
 @click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base on the cluster.")
@@ -178,14 +130,7 @@ def command(
     keep_ids: Path | None,
     closure: bool,
     out: Path | None,
-    lang: str,
-    name_predicate: tuple[str, ...],
-    alias_predicate: tuple[str, ...],
-    type_predicate: tuple[str, ...],
-    column: tuple[str, ...],
-    list_separator: str | None,
-    format: str | None,
-    max_bad: float,
+    options: ReadOptions,
     memory: str,
     force: bool,
     quiet: bool,
@@ -226,18 +171,9 @@ def command(
         check_target(name, elasticsearch)
         if counts:
             echo("counts stay in the folder of --out: a cluster keeps none", err=True)
-    usual, usual_columns = Predicates(), Wide()
-    options = ReadOptions(
-        language=lang,
-        predicates=Predicates(
-            name=predicates(usual.name, name_predicate),
-            alias=predicates(usual.alias, alias_predicate),
-            type=predicates(usual.type, type_predicate),
-        ),
-        columns=columns_of(column),
-        max_bad=max_bad,
-        list_separator=list_separator or None,
-        format=format,
+    usual_columns = Wide()
+    options = replace(
+        options,
         variants=read_variants(variants) if variants else (),
         keep=keep,
         wide=Wide(

@@ -12,8 +12,9 @@ from kbtools.cli.options import json_option
 from kbtools.errors import VectorsMissing
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import read_vectors_record
+from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.kb.manifest import Manifest
-from kbtools.kb.manifest_report import counts_report, size_text, skipped_report, statistics_report
+from kbtools.kb.manifest_report import counts_report, history_report, size_text, skipped_report, statistics_report
 from kbtools.results import JSON_VERSION
 
 
@@ -32,7 +33,7 @@ def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: E
     folder = path or (Path(name) if name else None)
     if folder is None:
         raise click.UsageError("give the folder of a knowledge base, or --elasticsearch")
-    kb = EmbeddedKB(folder)
+    kb = open_folder(folder)
     manifest, vectors = kb.manifest, vectors_record(kb)
     if as_json:
         record = manifest_record(manifest) | {"vectors": vectors, "json_version": JSON_VERSION}
@@ -72,6 +73,7 @@ def show_manifest(manifest: Manifest) -> None:
     """Show counts, sources and what was left out."""
     echo(*counts_report(manifest).split("\n"))
     echo(*statistics_report(manifest).split("\n"))
+    echo(*history_report(manifest).splitlines())
     for source in manifest.sources:
         size = f"{size_text(source.bytes)}, {source.lines:,} lines"
         echo(f"source {source.path} ({source.kind}): {size}, sha256 {source.sha256}")

@@ -17,6 +17,8 @@ from kbtools.version import __version__
 
 COMMANDS = {
     "index": "Build a knowledge base from its files.",
+    "update": "Change a knowledge base while others read it.",
+    "compact": "Merge the updates of a knowledge base.",
     "load": "Load a knowledge base into a cluster.",
     "query": "Answer a question, or a stream of them.",
     "lookup": "Find the entities that bear a name.",

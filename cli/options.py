@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -122,6 +123,24 @@ def device_option(command: Command) -> Command:
         show_envvar=True,
         help="Where networks compute: cpu, cuda, cuda:1 or mps.",
     )(command)
+
+
+def memory_option(command: Command) -> Command:
+    """Take the memory of the work tables of a build."""
+    return click.option(
+        "--memory",
+        default="1GB",
+        show_default=True,
+        callback=check_size,
+        help="Memory of the work tables; the disk takes the rest.",
+    )(command)
+
+
+def check_size(context: click.Context, option: click.Parameter, value: str) -> str:
+    """Check an amount of memory."""
+    if not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", value, re.IGNORECASE):
+        raise click.BadParameter(f"found {value!r}, expected an amount such as 2GB")
+    return value
 
 
 def pruning_option(command: Command) -> Command:

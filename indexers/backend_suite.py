@@ -36,7 +36,7 @@ def check_kb(name: str, kb: KnowledgeBase) -> Iterator[str]:
     entities = kb.manifest.counts["entities"].unique
     if entities > MOST_ENTITIES:
         raise KBUnusable(f"holds {entities:,} entities; a backend is checked on one of at most {MOST_ENTITIES:,}")
-    yield from check_claims(name, Contract.over(kb, np.arange(entities, dtype=np.uint32)).claims())
+    yield from check_claims(name, Contract.over(kb, kb.entity_rows()).claims())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,9 +52,10 @@ class Contract:
     def over(cls, kb: KnowledgeBase, rows: EntityRows) -> "Contract":
         """Read all that a knowledge base lists into a reference."""
         ids, relations, types = kb.ids(rows), kb.relations, kb.types
+        by_row = dict(zip(rows.tolist(), ids, strict=True))
         reference = MemoryKB(
-            [(ids[s], relations[r], ids[o]) for s, r, o in kb.facts_between(0, len(rows)).tolist()],
-            [(entity, name) for row, entity in enumerate(ids) for name in kb.aliases(row)],
+            [(by_row[s], relations[r], by_row[o]) for s, r, o in kb.facts_between(0, end_of(rows)).tolist()],
+            [(entity, name) for row, entity in by_row.items() for name in kb.aliases(row)],
             [
                 (entity, types[kind])
                 for entity, kinds in zip(ids, runs(kb.types_of(rows)), strict=True)
@@ -113,10 +114,11 @@ class Contract:
         counts = self.kb.incoming_counts(self.rows)
         if counts is None:
             return True
-        facts = self.kb.facts_between(0, len(self.rows))
-        expected: list[list[tuple[int, int]]] = [[] for _ in self.rows]
+        facts = self.kb.facts_between(0, end_of(self.rows))
+        into: dict[int, list[tuple[int, int]]] = {row: [] for row in self.rows.tolist()}
         for subject, relation, target in facts[np.lexsort(facts.T[[0, 1]])].tolist():
-            expected[target].append((relation, subject))
+            into[target].append((relation, subject))
+        expected = list(into.values())
         listed = [self.kb.subjects_of(row) for row in self.rows.tolist()]
         pairs = [list(zip(facts.relations.tolist(), facts.subjects.tolist(), strict=True)) for facts in listed]
         return pairs == expected and counts.tolist() == [len(facts) for facts in expected]
@@ -135,7 +137,8 @@ class Contract:
         return True
 
     def ranges(self) -> bool:
-        middle, last = len(self.rows) // 2, len(self.rows)
+        last = end_of(self.rows)
+        middle = last // 2
         whole = self.kb.facts_between(0, last)
         halves = np.concatenate([self.kb.facts_between(0, middle), self.kb.facts_between(middle, last)])
         in_order = whole.tolist() == sorted(whole.tolist())
@@ -176,6 +179,11 @@ class Contract:
         self.kb.expect_similar(forms[:MISSPELT])
         self.kb.expect_objects([(row, 0) for row in self.rows.tolist()] if self.kb.relations else [])
         return self.forms_are_found() and self.similar()
+
+
+def end_of(rows: EntityRows) -> int:
+    """Give the row behind the last of some that ascend."""
+    return int(rows[-1]) + 1 if len(rows) else 0
 
 
 def runs(grouped: Grouped) -> list[list[int]]:

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -32,7 +32,7 @@ from kbtools.indexers.writing import Writer
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
 from kbtools.read_ahead import read_ahead
 from kbtools.record_files import file_digest, write_record
-from kbtools.storage import built_folder, find_stranger, locked
+from kbtools.storage import built_folder, find_stranger, link_or_copy, locked
 from kbtools.text.owner_variants import variant_table
 
 logger = logging.getLogger(__name__)
@@ -167,10 +167,7 @@ def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> 
         return
     (new / FOLDER).mkdir()
     for name in (RECORD, INDEX, ROWS):
-        try:
-            os.link(old / FOLDER / name, new / FOLDER / name)
-        except OSError:  # a file system without links
-            shutil.copyfile(old / FOLDER / name, new / FOLDER / name)
+        link_or_copy(old / FOLDER / name, new / FOLDER / name)
 
 
 def option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, object]:
@@ -210,6 +207,9 @@ def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Man
     """
     try:
         old = read_manifest(out)
+        if old.history:
+            logger.warning("%s: its sources are read again, %d updates are not in them", out, len(old.history))
+            return None
         EmbeddedKB(out)
     except (KBMissing, KBUnusable):
         return None
@@ -235,30 +235,48 @@ def versions() -> dict[str, str]:
 def write_knowledge(
     sources: Sequence[Source], folder: Path, *, options: ReadOptions, watch: BuildProgress, memory: str
 ) -> Manifest:
-    """Write every file of a knowledge base but its manifest, which is given back."""
+    """Read sources and write every file of a knowledge base but its manifest, which is given back."""
+    read: list[SourceFile] = []
+
+    def fill(tables: Staging) -> None:
+        tables.require_memory(sum(source.path.stat().st_size for source in sources))
+        read.extend(stage(tables, source, options, watch) for source in sources)
+        merge_ids(tables)
+        for settle in (widen_types, name_units, lend_labels):
+            settle(tables)
+        name_relations(tables)
+        wanted = [source for source in sources if source.kind in ("facts", "any")]
+        require(tables.count("facts") or not wanted, "no fact was read", sources)
+        if wanted:
+            require_names(tables, sources, read)
+        else:
+            logger.warning("no facts were given: names are found, and no question has an answer")
+        if counted := tables.count("counts"):
+            known = any(
+                tables.count(f"(SELECT 1 FROM {table} SEMI JOIN counts ON counts.entity = {table}.{column} LIMIT 1)")
+                for table, column in (("facts", "subject"), ("names", "entity"), ("facts", "object"))
+            )
+            require(known, f"none of {counted:,} counts is of an entity with a fact or a name", sources)
+
+    manifest = write_tables(fill, folder, watch=watch, memory=memory)
+    return replace(manifest, sources=tuple(read), options=option_record(options, sources))
+
+
+def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildProgress, memory: str) -> Manifest:
+    """Write every file of a knowledge base from work tables that `fill` fills; give the manifest, without sources."""
     work = folder / WORK
     work.mkdir()
     threads = os.cpu_count() or 1
     with Staging(work, threads=threads, memory=memory) as tables, ExitStack() as files:
-        tables.require_memory(sum(source.path.stat().st_size for source in sources))
-        read = [stage(tables, source, options, watch) for source in sources]
-        merged = merge_ids(tables)
-        for settle in (widen_types, name_units, lend_labels):
-            settle(tables)
-        named = name_relations(tables)
+        fill(tables)
         raw = {kind: tables.count(kind) for kind in ("facts", "names", "types")}
-        wanted = [source for source in sources if source.kind in ("facts", "any")]
-        require(raw["facts"] or not wanted, "no fact was read", sources)
+        merged, named = tables.count("merged"), tables.count("relation_labels")
         tables.intern()
         writer = Writer(folder, tables, files)
         entities = writer.write_ids()
         writer.write_relation_names()
         writer.write_redirects()
         watch.done("entities", entities_report(entities, tables.count("relations"), merged=merged, named=named))
-        if wanted:
-            require_names(tables, sources, read)
-        if not wanted:
-            logger.warning("no facts were given: names are found, and no question has an answer")
         facts, pairs = writer.write_facts(entities)
         mentions = 2 * raw["facts"] + raw["names"]
         writer.write_incoming(entities)
@@ -273,9 +291,7 @@ def write_knowledge(
             "(SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity)"
         )
         tables.drop("types")
-        counts = writer.write_counts()
-        if counted := tables.count("counts"):
-            require(counts, f"none of {counted:,} counts is of an entity with a fact or a name", sources)
+        if counts := writer.write_counts():
             watch.done("counts", f"{counts:,} counts of names")
         watch.done("types", f"{types:,} types of entities")
         # The writer of the fuzzy index takes memory of its own.
@@ -300,12 +316,11 @@ def write_knowledge(
             "types": Count(raw["types"], types + strangers),
             "entities": Count(mentions, entities),
         },
-        sources=tuple(read),
+        sources=(),
         lengths=tuple(sorted(lengths)),
         statistics=statistics,
         files={name: path.stat().st_size for name, path in paths.items()},
         checksums={name: hashed.get(name) or file_digest(path) for name, path in paths.items()},
-        options=option_record(options, sources),
         versions=versions(),
         built=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -328,7 +343,7 @@ def require_names(tables: Staging, sources: Sequence[Source], read: Sequence[Sou
         require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt})")
 
 
-def require(count: int, problem: str, sources: Sequence[Source], *, because: str = "") -> None:
+def require(count: bool | int, problem: str, sources: Sequence[Source], *, because: str = "") -> None:
     """Fail a stage that produced nothing."""
     if not count:
         paths = ", ".join(source.name for source in sources)

@@ -10,6 +10,7 @@ import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.entry_points import BACKENDS, load_class
 from kbtools.errors import KBUnusable
 from kbtools.indexers.checksums import INDEX_AGAIN, require_files
 from kbtools.indexers.column_files import StringTable, read_column
@@ -23,11 +24,13 @@ from kbtools.indexers.name_counts import counts_at
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName, keep_within_edits
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.vector_index import VectorIndex
 from kbtools.linking.similarity import LONGEST_NAME, rescore
 from kbtools.storage import folder_identity
 
 P = ParamSpec("P")
 R = TypeVar("R")
+KB = TypeVar("KB", bound="EmbeddedKB")
 
 PREFIXED = 50
 """Names that begin with a form and are compared with it."""
@@ -47,11 +50,11 @@ def within(grouped: Grouped, count: int) -> Grouped:
     return grouped
 
 
-def explained(method: Callable[Concatenate["EmbeddedKB", P], R]) -> Callable[Concatenate["EmbeddedKB", P], R]:
+def explained(method: Callable[Concatenate[KB, P], R]) -> Callable[Concatenate[KB, P], R]:
     """Let a look-up that fails over damaged files say which file is damaged; other errors stay what they are."""
 
     @wraps(method)
-    def look_up(self: "EmbeddedKB", /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def look_up(self: KB, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(self, *args, **kwargs)
         except (IndexError, ValueError, OverflowError, MemoryError, RuntimeError, lmdb.Error) as error:
@@ -62,16 +65,37 @@ def explained(method: Callable[Concatenate["EmbeddedKB", P], R]) -> Callable[Con
     return look_up
 
 
-def gather(starts: NDArray[Any], values: NDArray[Any], rows: EntityRows) -> Grouped:
+def gather(starts: NDArray[Any], values: NDArray[Any], rows: NDArray[Any]) -> Grouped:
     """Collect the runs of several rows of a table that is stored one run after the other."""
+    bounds, positions = spread(starts, rows, len(values))
+    return Grouped(bounds, values[positions])
+
+
+def spread(starts: NDArray[Any], rows: NDArray[Any], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """List the places of the runs of several rows among so many values, and where each run begins in that list."""
     begin, end = starts[rows].astype(np.int64), starts[rows.astype(np.int64) + 1].astype(np.int64)
-    if ((begin > end) | (end > len(values))).any():
+    if ((begin > end) | (end > size)).any():
         raise IndexError("a run that begins behind its end, or ends behind the values")
     bounds = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(end - begin, out=bounds[1:])
     # For every row, for every place of its run: the place, without a loop over the rows.
-    positions = np.arange(bounds[-1]) + np.repeat(begin - bounds[:-1], end - begin)
-    return Grouped(bounds, values[positions])
+    return bounds, np.arange(bounds[-1]) + np.repeat(begin - bounds[:-1], end - begin)
+
+
+def facts_at(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any], subjects: NDArray[Any]) -> NDArray[np.int64]:
+    """List the facts at some rows of the columns, which are those of as many subjects, in their order: (facts, 3)."""
+    bounds, pairs = spread(columns["fact.first"], rows, len(columns["fact.relation"]))
+    runs, objects = spread(columns["fact.first_object"], pairs, len(columns["fact.object"]))
+    counts = np.diff(runs)
+    by_pair = (np.repeat(subjects, np.diff(bounds)), columns["fact.relation"][pairs])
+    facts = (*(np.repeat(column, counts) for column in by_pair), columns["fact.object"][objects])
+    return np.stack(facts, axis=1).astype(np.int64)
+
+
+def reopen(path: Path) -> "EmbeddedKB":
+    """Open a folder that was pickled, with the class that its updates need."""
+    kb: EmbeddedKB = load_class(BACKENDS, "embedded")(path)
+    return kb
 
 
 class EmbeddedKB(BackendDefaults):
@@ -79,6 +103,10 @@ class EmbeddedKB(BackendDefaults):
 
     Every file is opened at once, so that a folder that is replaced meanwhile answers as before to who has it open.
     """
+
+    reads_updates = False
+    misread = "holds updates, which kbtools.open reads and this does not; merge them with kbtools compact"
+    """Why a folder is refused: updates that are not read would be answers of long ago."""
 
     def __init__(self, path: str | Path, *, manifest: Manifest | None = None) -> None:
         """Open a folder; a build gives the manifest that it has yet to write."""
@@ -97,11 +125,13 @@ class EmbeddedKB(BackendDefaults):
     def open(self, manifest: Manifest) -> None:
         """Open every file; raise KBUnusable where one is not as it was written, or the folder was just replaced."""
         self.manifest = manifest
-        self.vector_index: FaissVectors | None = None
+        self.vector_index: VectorIndex | None = None
         self.damage = ""
         self.last_near: dict[str, list[str]] = {}
         self.remembered: dict[str, Sequence[NameMatch]] = {}
         files = manifest.files
+        if manifest.is_updated is not self.reads_updates:
+            raise KBUnusable(f"{self.path}: {self.misread}", path=str(self.path))
         require_files(self.path, files, manifest.checksums, INDEX_AGAIN)
         if missing := sorted(REQUIRED - files.keys()):
             raise KBUnusable(f"{self.path}: built by another kbtools, without {missing[0]}; index again")
@@ -117,9 +147,9 @@ class EmbeddedKB(BackendDefaults):
         self.fuzzy = FuzzyIndex(self.path / FUZZY, texts=self.alias_texts)
         self.edits = EditIndex(*(self.columns[f"edit.{part}"] for part in ("key", "row", "signature")))
 
-    def __reduce__(self) -> tuple[type["EmbeddedKB"], tuple[Path]]:
+    def __reduce__(self) -> tuple[Callable[[Path], "EmbeddedKB"], tuple[Path]]:
         """Pickle by path: whoever unpickles it opens the folder."""
-        return EmbeddedKB, (self.path.absolute(),)
+        return reopen, (self.path.absolute(),)
 
     def close(self) -> None:
         """Let go of every file; others in this process that have the folder open keep what they share."""
@@ -182,8 +212,8 @@ class EmbeddedKB(BackendDefaults):
             near = self.rescored(form, recalled, limit=limit, cutoff=cutoff)
             if near and near[0].similarity >= CLOSE:
                 return near
-        recalled |= self.fuzzy.names(self.fuzzy.near(form))
-        recalled.update(self.forms.forms_with_prefix(form, limit=PREFIXED))
+        recalled |= self.trigram_names(form)
+        recalled.update(self.forms_with_prefix(form, limit=PREFIXED))
         return self.rescored(form, recalled, limit=limit, cutoff=cutoff)
 
     @explained
@@ -204,11 +234,21 @@ class EmbeddedKB(BackendDefaults):
     def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
         return rescore(form, recalled, limit=limit, cutoff=cutoff, popularity=self.names_of_bearers)
 
+    def trigram_names(self, form: str) -> set[str]:
+        """Recall names that share the rarest trigrams of a form."""
+        return self.fuzzy.names(self.fuzzy.near(form))
+
     def names_of_bearers(self, forms: Sequence[str]) -> list[int]:
         """Count, for each form, the names of that of its bearers that has most."""
-        matches, first = self.lookup(forms), self.columns["alias.first"]
-        rows = [np.concatenate([match.entities for match in matches[form]]).astype(np.int64) for form in forms]
-        return [int((first[bearers + 1] - first[bearers]).max()) for bearers in rows]
+        matches = self.lookup(forms)
+        bearers = (np.concatenate([match.entities for match in matches[form]]) for form in forms)
+        return [int(self.alias_counts(rows).max()) for rows in bearers]
+
+    def alias_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        """Count the names and aliases of each entity."""
+        first, rows = self.columns["alias.first"], entities.astype(np.int64)
+        counts: NDArray[np.int64] = (first[rows + 1] - first[rows]).astype(np.int64)
+        return counts
 
     @explained
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
@@ -223,6 +263,11 @@ class EmbeddedKB(BackendDefaults):
         return within(
             gather(self.columns["fact.first"], self.columns["fact.relation"], entities), len(self.relation_ids)
         )
+
+    @explained
+    def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
+        """List the facts of entities, by the entities' order, then relation and object: (facts, 3)."""
+        return facts_at(self.columns, entities, entities)
 
     @explained
     def objects_of(self, entity: int, relation: int) -> EntityRows:
@@ -287,10 +332,13 @@ class EmbeddedKB(BackendDefaults):
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
         return [self.alias_texts[row] for row in range(first, last)]
 
-    def vectors(self) -> FaissVectors:
+    def vectors(self) -> VectorIndex:
         if self.vector_index is None:
-            self.vector_index = FaissVectors(self.path, self.manifest)
+            self.vector_index = self.open_vectors()
         return self.vector_index
+
+    def open_vectors(self) -> VectorIndex:
+        return FaissVectors(self.path, self.manifest)
 
     @explained
     def rows(self, ids: Sequence[str]) -> list[int | None]:

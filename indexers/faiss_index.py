@@ -147,7 +147,7 @@ def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
             path=str(path),
         )
     record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=vectors_cure(path))
-    if record["kb"] != manifest.digest:
+    if record["kb"] not in manifest.lineage:
         raise KBUnusable(
             f"{folder}: its vectors belong to a knowledge base with digest {record['kb'][:12]}, this one has "
             f"{manifest.digest[:12]}; {vectors_cure(path)}",
@@ -214,6 +214,13 @@ class FaissVectors:
             self.index.make_direct_map()
         reconstructed: NDArray[np.float32] = self.index.reconstruct(place)
         return reconstructed
+
+    def read(self, entities: EntityRows) -> NDArray[np.float32]:
+        """Give the directions of the vectors of entities that have one: (entities, dim)."""
+        if self.kind == "ivf":
+            self.index.make_direct_map()
+        vectors: NDArray[np.float32] = self.index.reconstruct_batch(np.searchsorted(self.rows, entities))
+        return vectors
 
     def use(self, device: str) -> None:
         kind, _, number = device.partition(":")

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.checksums import INDEX_AGAIN, cannot_open
-from kbtools.indexers.column_files import StringTable
+from kbtools.indexers.column_files import JoinedStrings, StringTable
 from kbtools.indexers.form_groups import ENTITIES, KIND_SHIFT, NORMAL, FormGroups
 from kbtools.kb.contract import MATCH_FORMS, NameMatch
 
@@ -184,7 +184,7 @@ class FormStore:
         """Count the forms."""
         return int(self.transaction.stat(self.forms)["entries"])
 
-    def lookup(self, forms: Sequence[str], texts: StringTable) -> dict[str, list[NameMatch]]:
+    def lookup(self, forms: Sequence[str], texts: StringTable | JoinedStrings) -> dict[str, list[NameMatch]]:
         """Find the names under each form that is stored."""
         get = self.transaction.get
         matches = {}
@@ -197,9 +197,18 @@ class FormStore:
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         """Count the names that hold each word."""
+        return [count or 0 for count in self.frequencies(words)]
+
+    def value(self, form: str) -> bytes:
+        """Give what is stored under a form, nothing where it is not."""
+        value = self.transaction.get(form_key(form)) if form else None
+        return b"" if value is None else bytes(value)
+
+    def frequencies(self, words: Sequence[str]) -> list[int | None]:
+        """Count the names that hold each word, nothing for one that is not counted here."""
         get, words_table = self.transaction.get, self.words
         values = (get(form_key(word), db=words_table) if word else None for word in words)
-        return [0 if value is None else int.from_bytes(value, "little") for value in values]
+        return [None if value is None else int.from_bytes(value, "little") for value in values]
 
     def entries(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every key in order, with its value."""
@@ -208,16 +217,23 @@ class FormStore:
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> Iterator[str]:
         """Yield the normal forms among the first stored ones that begin with a text, in order."""
+        return (form for form, is_normal in islice(self.stored_with_prefix(prefix), limit) if is_normal)
+
+    def stored_with_prefix(self, prefix: str) -> Iterator[tuple[str, bool]]:
+        """Yield the stored forms that begin with a text, in order, each with whether it is the normal one of a name.
+
+        Of a long form there are the first bytes, and it is none.
+        """
         start = prefix.encode()[:KEPT]
         cursor = self.transaction.cursor(db=self.forms)
         if not cursor.set_range(start):
             return
-        for _, (key, value) in zip(range(limit), cursor.iternext(), strict=False):
+        for key, value in cursor.iternext():
             form_key = bytes(key)
             if not form_key.startswith(start):
                 return
-            if b"\0" not in form_key and is_normal(value):
-                yield form_key.decode()
+            kept, long, _ = form_key.partition(b"\0")
+            yield kept.decode(errors="ignore"), not long and is_normal(value)
 
 
 def is_normal(value: bytes | memoryview) -> bool:
@@ -225,7 +241,7 @@ def is_normal(value: bytes | memoryview) -> bool:
     return int.from_bytes(value[:4], "little") >> KIND_SHIFT <= NORMAL
 
 
-def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:
+def read_groups(value: bytes | memoryview, texts: StringTable | JoinedStrings) -> list[NameMatch]:
     """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it.
 
     Raises IndexError for a name without a letter, ValueError for half a number, which only a damaged file has.

@@ -8,7 +8,7 @@ from pathlib import Path
 from kbtools.errors import KBMissing, KBUnusable, VectorsMissing
 from kbtools.indexers.checksums import INDEX_AGAIN, compare_files
 from kbtools.indexers.faiss_index import FOLDER, VECTOR_FILES, read_vectors_record, vectors_cure
-from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Manifest
+from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, Manifest
 from kbtools.record_files import read_record
 from kbtools.storage import beside, is_being_built
 
@@ -45,6 +45,48 @@ REQUIRED = frozenset(COLUMNS) - {"redirect.row", "form.filter"}
 
 STRINGS = ("alias.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
 FILES = {MANIFEST, f"{MANIFEST}.new", FORMS, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
+
+SEGMENT_COLUMNS = {
+    "entity.order": "<u4",
+    "gone.row": "<u4",
+    "alias.row": "<u4",
+    "alias.first": "<u8",
+    "alias.rank": "u1",
+    "fact.row": "<u4",
+    "fact.first": "<u8",
+    "fact.relation": "<u4",
+    "fact.first_object": "<u8",
+    "fact.object": "<u4",
+    "type.row": "<u4",
+    "type.first": "<u8",
+    "type.type": "<u4",
+    "gained.object": "<u4",
+    "gained.relation": "<u4",
+    "gained.subject": "<u4",
+    "lost.object": "<u4",
+    "lost.relation": "<u4",
+    "lost.subject": "<u4",
+    "relation.of_base": "<u4",
+    "type.of_base": "<u4",
+    "merged.old": "<u4",
+    "merged.row": "<u4",
+    "redirect.row": "<u4",
+    "edit.key": "<u4",
+    "edit.row": "<u4",
+    "edit.signature": "<u8",
+    "changed.forms": "u1",
+    "vanished.forms": "u1",
+}
+"""Of a segment, whose rows of entities go on where those of the base end. `entity.order` sorts the ids that are new;
+`gone.row` lists the rows of entities that are no more. Aliases, facts and types are those of the entities in `row`, all
+of them; incoming facts are what the entities `gained` and `lost`. Relations and types have rows of their own, which
+`of_base` gives for those of the base, and a number beyond all where no fact or entity has one any more. `merged` tells
+where the counts of an old entity go, `changed.forms` are the forms whose bearers are other ones, with NUL between, and
+`vanished.forms` those that are no name's normal form any more."""
+
+SEGMENT_STRINGS = ("alias.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
+SEGMENT_FILES = {FORMS, *SEGMENT_COLUMNS, *(f"{n}.{p}" for n in SEGMENT_STRINGS for p in ("utf8", "starts"))}
+
 WORK = ".staging"
 """The folder of a build's work tables, gone when it is done."""
 
@@ -55,6 +97,8 @@ WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?|edit\.(
 def is_ours(path: Path) -> bool:
     """Tell whether a build, or that of its vectors, writes such a file into the folder of a knowledge base."""
     first, _, rest = str(path).partition("/")
+    if first == SEGMENT:
+        return not rest or rest in SEGMENT_FILES or (rest.partition("/")[0] == FUZZY and is_ours(Path(rest)))
     if first == FUZZY:
         return not rest or FUZZY_FILE.fullmatch(rest) is not None
     if first == WORK:

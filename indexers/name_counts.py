@@ -86,13 +86,16 @@ class CountsReading:
 
 def counts_at(columns: dict[str, NDArray[np.generic]], form: str, entities: EntityRows) -> NDArray[np.int64] | None:
     """Find the counts of entities under a form in columns sorted by key and entity; nothing where no count has it."""
+    among = form_range(columns, form)
+    counted = columns["count.entity"][among]
+    if not len(counted):
+        return None
+    places = np.minimum(np.searchsorted(counted, entities), len(counted) - 1)
+    return np.where(counted[places] == entities, columns["count.count"][among][places], 0).astype(np.int64)
+
+
+def form_range(columns: dict[str, NDArray[np.generic]], form: str) -> slice:
+    """Find the range of the counts of a form."""
     keys = columns["count.key"]
-    if not len(keys):
-        return None
-    key = np.uint64(count_key(form))
-    first, last = (int(np.searchsorted(keys, key, side=side)) for side in ("left", "right"))
-    if first == last:
-        return None
-    counted = columns["count.entity"][first:last]
-    places = np.minimum(np.searchsorted(counted, entities), last - first - 1)
-    return np.where(counted[places] == entities, columns["count.count"][first:last][places], 0).astype(np.int64)
+    key = np.uint64(count_key(form)) if len(keys) else np.uint64(0)
+    return slice(*(int(np.searchsorted(keys, key, side=side)) for side in ("left", "right")))

@@ -66,8 +66,20 @@ if TYPE_CHECKING:
     from kbtools.answering import open_kb as open
     from kbtools.explaining import explain
     from kbtools.frames import to_arrow, to_frame
-    from kbtools.indexing import index
-    from kbtools.records import Entity, EntityMatch, Fact, Facts, LinkedMention, LinkedText, LookupResult, Named
+    from kbtools.indexing import compact, index, update
+    from kbtools.records import (
+        Entity,
+        EntityMatch,
+        Fact,
+        Facts,
+        LinkedMention,
+        LinkedText,
+        LookupResult,
+        Missing,
+        Named,
+        Skipped,
+        UpdateResult,
+    )
     from kbtools.results import Answer, Bearer, Candidate, Mention, Result
 
 __all__ = [
@@ -103,6 +115,7 @@ __all__ = [
     "LookupResult",
     "MemoryExhausted",
     "Mention",
+    "Missing",
     "MissingDependency",
     "ModelError",
     "ModelMissing",
@@ -126,6 +139,7 @@ __all__ = [
     "RunUnusable",
     "ServerBusy",
     "ServerError",
+    "Skipped",
     "SourceDamaged",
     "SourceEmpty",
     "SourceMissing",
@@ -136,26 +150,43 @@ __all__ = [
     "UnknownPlugin",
     "UnknownType",
     "Unreachable",
+    "UpdateResult",
     "VectorsMissing",
     "WrongFormat",
     "WrongServer",
     "__version__",
+    "compact",
     "explain",
     "index",
     "open",
     "to_arrow",
     "to_frame",
+    "update",
 ]
 
 RESULTS = ("Answer", "Bearer", "Candidate", "Mention", "Result")
-RECORDS = ("Entity", "EntityMatch", "Fact", "Facts", "LinkedMention", "LinkedText", "LookupResult", "Named")
+RECORDS = (
+    "Entity",
+    "EntityMatch",
+    "Fact",
+    "Facts",
+    "LinkedMention",
+    "LinkedText",
+    "LookupResult",
+    "Missing",
+    "Named",
+    "Skipped",
+    "UpdateResult",
+)
 HOMES = {
     "Answerer": "answering",
+    "compact": "indexing",
     "explain": "explaining",
     "index": "indexing",
     "open": "answering",
     "to_arrow": "frames",
     "to_frame": "frames",
+    "update": "indexing",
     **dict.fromkeys(RESULTS, "results"),
     **dict.fromkeys(RECORDS, "records"),
 }

@@ -1,4 +1,4 @@
-"""Building a knowledge base from Python: of files, data frames or rows."""
+"""Building and changing a knowledge base from Python: of files, data frames or rows."""
 
 import os
 import re
@@ -11,6 +11,7 @@ from kbtools.errors import BadArgument, KBToolsError
 
 if TYPE_CHECKING:
     from kbtools.answering import Answerer
+    from kbtools.records import UpdateResult
 
 Rows = str | Path | Iterable[Any]
 """A path, several, a data frame (pandas, polars, Arrow), or rows as tuples or dictionaries."""
@@ -78,3 +79,56 @@ def in_python(error: KBToolsError) -> KBToolsError:
     """Say what an error says of options of the command line of the arguments that they are here."""
     message = COLUMN.sub(r"columns={'\1': '\2'}", str(error))
     return type(error)(OPTION.sub(lambda option: ARGUMENTS[option[1]], message), **error.facts)
+
+
+def update(
+    kb: str | Path,
+    *,
+    add: Rows = (),
+    remove: Rows = (),
+    facts: Rows = (),
+    names: Rows = (),
+    aliases: Rows = (),
+    types: Rows = (),
+    relations: Rows = (),
+    redirects: Rows = (),
+    rdf: Rows = (),
+    remove_facts: Rows = (),
+    remove_names: Rows = (),
+    remove_types: Rows = (),
+    language: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    list_separator: str | None = None,
+    max_bad: float = 0.001,
+) -> "UpdateResult":
+    """Change the knowledge base in the folder `kb`, as `kbtools update` does with files; open it again to see it.
+
+    `add` are records of changes as dictionaries, or files of them; `remove` are ids of entities, or a file of them as
+    a `Path`. The others are rows as `index` takes them. Raises BadArgument for what is neither, InputError, BuildError.
+    """
+    given = {
+        "remove": remove,
+        "remove_facts": remove_facts,
+        "remove_names": remove_names,
+        "remove_types": remove_types,
+        "redirects": redirects,
+        "add": add,
+        "facts": facts,
+        "names": names,
+        "aliases": aliases,
+        "types": types,
+        "any": rdf,
+        "relations": relations,
+    }
+    update_given = import_module("kbtools.indexers.updates.given_changes").update_given
+    options = {"language": language, "columns": columns or {}, "list_separator": list_separator, "max_bad": max_bad}
+    try:
+        result: UpdateResult = update_given(given, Path(kb), **options)
+    except KBToolsError as error:
+        raise in_python(error) from error.__cause__
+    return result
+
+
+def compact(kb: str | Path, *, memory: str = "1GB") -> None:
+    """Merge the updates of the knowledge base in the folder `kb`; nothing is done where it has none."""
+    import_module("kbtools.indexers.updates.given_changes").compact_given(Path(kb), memory=memory)

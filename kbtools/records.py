@@ -1,4 +1,4 @@
-"""The records of look-ups, linked text, entities and facts, the same for every backend: docs/json.md describes them."""
+"""The records of look-ups, linked text, entities, facts and updates, alike everywhere: docs/json.md describes them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -113,3 +113,38 @@ class Facts(Record):
     total: int
     offset: int
     facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing(Record):
+    """Things of a kind that were to be taken away and are not there: how many, and the first."""
+
+    kind: str
+    count: int
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped(Record):
+    """Lines of a file that were left out for one reason: how many of how many, and the first."""
+
+    path: str
+    kind: str
+    count: int
+    lines: int
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateResult(Record):
+    """The outcome of an update: the numbers of changes by kind, such as `facts added`, none where nothing changed.
+
+    `digest` is that of the content afterwards; `notes` say what was understood otherwise than it may have been meant.
+    """
+
+    kb: str
+    changes: dict[str, int]
+    missing: tuple[Missing, ...]
+    skipped: tuple[Skipped, ...]
+    notes: tuple[str, ...]
+    digest: str

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -200,6 +201,14 @@ def built_folder(target: Path, *, ours: Ours) -> Iterator[Path]:
         raise
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file a second name, or a copy on a file system that knows no links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def is_below(name: str | bytes | int | None, folder: Path) -> bool:
     """Tell whether the file that an error names is in a folder; one that names none is taken to be."""
     return not isinstance(name, str | bytes) or Path(os.fsdecode(name)).is_relative_to(folder)
@@ -221,8 +230,10 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush every file of a folder to the disk."""
+    """Flush every file of a folder to the disk; one that has another name was flushed when it got the first."""
     for path in [*folder.rglob("*"), folder]:
+        if path.is_file() and path.stat().st_nlink > 1:
+            continue
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -38,7 +38,9 @@ LEAST = 1e-12
 
 
 def entity_count(kb: KnowledgeBase) -> int:
-    return kb.manifest.counts["entities"].unique
+    """Count the rows of a table of entities; those of deleted entities stand in it unused."""
+    rows = kb.entity_rows()
+    return int(rows[-1]) + 1 if len(rows) else 0
 
 
 def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
@@ -193,9 +195,8 @@ def load_vectors(folder: Path, kb: KnowledgeBase) -> Tensor:
 def trained_vectors(kb: KnowledgeBase, models: Path) -> EntityVectors:
     """Give E(s) of every entity as vectors to index."""
     table = load_vectors(model_folder(models, ENTITIES, "transe"), kb)
-    rows = np.arange(len(table), dtype=np.uint32)
     return EntityVectors(
-        rows, table.shape[1], lambda rows_read: table[torch.from_numpy(rows_read.astype(np.int64))].numpy()
+        kb.entity_rows(), table.shape[1], lambda rows_read: table[torch.from_numpy(rows_read.astype(np.int64))].numpy()
     )
 
 

@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-import numpy as np
-
 from kbtools.serve.extension import SETTINGS
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.previews import HEIGHT, WIDTH
@@ -50,8 +48,7 @@ def service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
 def identifier_spaces(edition: Edition, url: str) -> dict[str, str]:
     """Name the spaces of ids: Freebase's where the ids are, else those of this service."""
     kb = edition.answerer.kb
-    entities = np.arange(min(50, kb.manifest.counts["entities"].unique), dtype=np.uint32)
-    if any(FREEBASE.match(entity_id) for entity_id in kb.ids(entities)):
+    if any(FREEBASE.match(entity_id) for entity_id in kb.ids(kb.entity_rows()[:50])):
         return {
             "identifierSpace": "http://rdf.freebase.com/ns/",
             "schemaSpace": "http://rdf.freebase.com/ns/type.object.id",

@@ -30,8 +30,9 @@ class Vocabulary:
     @cached_property
     def borne_together(self) -> NDArray[np.int64]:
         """List (type, relation, entities of the sample that bear both), ascending: (pairs, 3)."""
-        entities = self.kb.manifest.counts["entities"].unique
-        rows = np.unique(np.linspace(0, max(0, entities - 1), min(entities, SAMPLED)).astype(np.uint32))
+        entities = self.kb.entity_rows()
+        places = np.linspace(0, max(0, len(entities) - 1), min(len(entities), SAMPLED)).astype(np.int64)
+        rows = entities[np.unique(places)]
         types, relations = self.kb.types_of(rows), self.kb.relations_of(rows)
         # For each entity, for each of its types, for each of its relations: the pair.
         relation_counts = np.diff(relations.starts)

@@ -33,7 +33,7 @@ LEVELS = (
     {"kbtools"},
     {"comparison"},
     {"comparison.report", "suites"},
-    {"indexers.readers", "indexers", "indexers.elastic", "scorers"},
+    {"indexers.readers", "indexers", "indexers.elastic", "indexers.updates", "scorers"},
     {"serve"},
     {"cli"},
 )

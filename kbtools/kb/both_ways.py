@@ -56,6 +56,9 @@ class BothWays:
     def types(self) -> Sequence[str]:
         return self.kb.types
 
+    def entity_rows(self) -> EntityRows:
+        return self.kb.entity_rows()
+
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         return self.kb.lookup(forms)
 

@@ -81,6 +81,10 @@ class KnowledgeBase(Protocol):
         """Give the ids of the types, by row."""
         ...
 
+    def entity_rows(self) -> EntityRows:
+        """List the rows of all entities, ascending; what was deleted leaves its row unused."""
+        ...
+
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         """Find the names stored under each form; a form that nothing is stored under is left out."""
         ...
@@ -198,8 +202,12 @@ def keep_within_edits(form: str, similar: Sequence[SimilarName]) -> list[Similar
 class BackendDefaults:
     """Methods that a backend need not write: hints do nothing, and facts are found pair by pair.
 
-    There are no names of relations, no vectors, and no index from objects to facts.
+    Every row up to the last is an entity's. There are no names of relations, no vectors, and no index from objects to
+    facts.
     """
+
+    def entity_rows(self: KnowledgeBase) -> EntityRows:
+        return np.arange(self.manifest.counts["entities"].unique, dtype=np.uint32)
 
     @property
     def relation_names(self: KnowledgeBase) -> Sequence[str | None]:

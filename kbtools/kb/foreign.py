@@ -17,6 +17,7 @@ GIVEN: Mapping[str, type | tuple[type, ...]] = {
     "relations": Sequence,
     "relation_names": Sequence,
     "types": Sequence,
+    "entity_rows": np.ndarray,
     "lookup": Mapping,
     "similar": Sequence,
     "within_edits": Sequence,

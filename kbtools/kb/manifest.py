@@ -37,11 +37,36 @@ class SourceFile:
     notes: tuple[str, ...] = ()
 
 
+SEGMENT = "segment"
+"""The folder inside that of a knowledge base in which its updates are, until they are merged."""
+
+
+UPDATE, MERGE = "update", "merge"
+"""The entries of a history: changes, and updates that became part of the build."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An entry of the history: an update, from which sources and with how many changes of each kind, or a merge.
+
+    `before` and `after` are the digests of the content; `bytes` is the size of what was written.
+    """
+
+    action: str
+    when: str
+    before: str
+    after: str
+    sources: tuple[str, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """The account of a build; `digest` is equal for equal content, whatever the order of the sources.
 
-    Of each file there are the bytes in `files` and the SHA-256 in `checksums`, which older builds did not keep.
+    Of each file there are the bytes in `files` and the SHA-256 in `checksums`, which older builds did not keep. Where
+    updates are yet to be merged, the digest is that of the build with that of the updates.
     """
 
     digest: str
@@ -54,12 +79,29 @@ class Manifest:
     options: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     built: str = ""
+    history: tuple[Change, ...] = ()
     normaliser: int = NORMALISER_VERSION
 
     @property
     def variants(self) -> Table:
         """Give the owner's table of other ways to write words, empty where there is none."""
         return self.options.get("variants") or NO_VARIANTS
+
+    @property
+    def is_updated(self) -> bool:
+        """Tell whether there are updates beside the build."""
+        return any(name.startswith(f"{SEGMENT}/") for name in self.files)
+
+    @property
+    def pending(self) -> tuple[Change, ...]:
+        """Give the updates that are yet to be merged, the oldest first."""
+        merges = [place for place, change in enumerate(self.history, 1) if change.action == MERGE]
+        return self.history[merges[-1] if merges else 0 :]
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """Give the digests of all states since entities were last numbered: that of the build first, its own last."""
+        return (*(change.before for change in self.pending), self.digest)
 
     def to_record(self) -> dict[str, Any]:
         return asdict(self)
@@ -85,4 +127,8 @@ class Manifest:
             for source in record["sources"]
         )
         counts = {kind: Count(**count) for kind, count in record["counts"].items()}
-        return cls(**{**record, "sources": sources, "counts": counts, "lengths": tuple(record["lengths"])})
+        history = tuple(
+            Change(**{**change, "sources": tuple(change["sources"])}) for change in record.get("history", ())
+        )
+        lengths = tuple(record["lengths"])
+        return cls(**{**record, "sources": sources, "counts": counts, "history": history, "lengths": lengths})

@@ -1,5 +1,7 @@
 """The manifest of a knowledge base as text for people: counts, and what was left out."""
 
+from collections.abc import Mapping
+
 from kbtools.kb.manifest import Manifest
 
 STATISTICS = {
@@ -38,6 +40,28 @@ def skipped_report(manifest: Manifest) -> str:
 def statistics_report(manifest: Manifest) -> str:
     """Lay out what else was counted."""
     return "\n".join(f"{manifest.statistics[name]:>14,}  {label}" for name, label in STATISTICS.items())
+
+
+def history_report(manifest: Manifest) -> str:
+    """Lay out updates and merges, a line each, the oldest first; empty if there were none."""
+    lines = []
+    for change in manifest.history:
+        sources = f" from {', '.join(change.sources)}" if change.sources else ""
+        lines.append(
+            f"{change.action} {change.when}{sources}: {changes_text(change.counts) or size_text(change.bytes)}\n"
+        )
+    return "".join(lines)
+
+
+def changes_text(counts: Mapping[str, int]) -> str:
+    """Write numbers of changes as people read them."""
+    return ", ".join(f"{count:,} {kind if count != 1 else singular(kind)}" for kind, count in counts.items())
+
+
+def singular(kind: str) -> str:
+    """Write a kind of change for one: `entity added` for `entities added`."""
+    things, _, done = kind.partition(" ")
+    return f"{'entity' if things == 'entities' else things.removesuffix('s')} {done}"
 
 
 def size_text(size: int) -> str:

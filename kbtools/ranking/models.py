@@ -5,8 +5,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from kbtools.entry_points import (
     RANKERS,
     SCORERS,
@@ -106,8 +104,7 @@ def make_vector_scorer(
 def subject_vectors(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> EntityVectors:
     """Give E(s) of every entity by a subject scorer; raise as `make_vector_scorer` does."""
     scorer, origin = make_vector_scorer(name, kb, models=models, device=device)
-    rows = np.arange(kb.manifest.counts["entities"].unique, dtype=np.uint32)
-    return EntityVectors(rows, scorer.dim, scorer.embed_subjects, origin)
+    return EntityVectors(kb.entity_rows(), scorer.dim, scorer.embed_subjects, origin)
 
 
 def model_digest(folder: Path) -> str:

@@ -41,10 +41,11 @@ def subject_types(kb: BothWays) -> dict[int, set[str]]:
 
 def sample_entities(kb: KnowledgeBase) -> EntityRows:
     """Give the rows of some entities in blocks, which lie together on a disk, all of a small knowledge base."""
-    count = kb.manifest.counts["entities"].unique
-    starts = np.linspace(0, max(count - BLOCK, 0), BLOCKS).astype(np.int64)
-    rows = np.unique(np.add.outer(starts, np.arange(BLOCK)))
-    return rows[rows < count].astype(np.uint32)
+    entities = kb.entity_rows()
+    starts = np.linspace(0, max(len(entities) - BLOCK, 0), BLOCKS).astype(np.int64)
+    places = np.unique(np.add.outer(starts, np.arange(BLOCK)))
+    rows: EntityRows = entities[places[places < len(entities)]]
+    return rows
 
 
 def type_words(kb: KnowledgeBase, types: Sequence[int]) -> dict[int, set[str]]:

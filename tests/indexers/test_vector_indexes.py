@@ -10,7 +10,7 @@ import pytest
 from kbtools.errors import BadSetting, BadVectors, KBToolsError, KBUnusable, VectorsMissing, WrongFormat
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, write_vectors
+from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, FaissVectors, write_vectors
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, VectorIndex, VectorOrigin, normalised, recall
 from tests.conftest import World
@@ -174,6 +174,7 @@ def test_vectors_are_found_when_the_kb_is_opened_again(
 ) -> None:
     write_vectors(embedded.path, embedded, given(world[0], world[1]), kind="ivf")
     again = EmbeddedKB(embedded.path).vectors()
+    assert isinstance(again, FaissVectors)
 
     assert (len(again), again.kind, again.origin) == (400, "ivf", ORIGIN)
 

@@ -1,0 +1,98 @@
+"""kbtools update: changes of a knowledge base, in place, while others read it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from kbtools.cli.display import echo, echo_json
+from kbtools.cli.options import FILE, json_option
+from kbtools.cli.progress import stoppable
+from kbtools.cli.reading_options import reading_options
+from kbtools.indexers.readers.batches import SourceKind
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.updates.update_sources import Role, UpdateSource
+from kbtools.indexers.updates.updating import update
+from kbtools.kb.manifest_report import changes_text
+from kbtools.records import UpdateResult
+
+
+@click.command("update")
+@click.option(
+    "--kb",
+    "path",
+    required=True,
+    type=FILE,
+    envvar="KBTOOLS_KB",
+    show_envvar=True,
+    help="The knowledge base, a folder.",
+)
+@click.option(
+    "--add", multiple=True, type=FILE, help="Changes as JSON Lines, a record an entity; see docs/updating.md."
+)
+@click.option("--remove", multiple=True, type=FILE, help="Ids of entities to delete, one a line.")
+@click.option("--facts", multiple=True, type=FILE, help="Facts to add, in any format that kbtools index reads.")
+@click.option("--names", multiple=True, type=FILE, help="Names and aliases to add.")
+@click.option("--types", multiple=True, type=FILE, help="Types of entities to add.")
+@click.option("--rdf", multiple=True, type=FILE, help="RDF of facts, names and types to add.")
+@click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
+@click.option("--redirects", multiple=True, type=FILE, help="Entities to merge: tables of old and new.")
+@click.option("--remove-facts", multiple=True, type=FILE, help="Facts to take away, in the same formats.")
+@click.option("--remove-names", multiple=True, type=FILE, help="Names and aliases to take away.")
+@click.option("--remove-types", multiple=True, type=FILE, help="Types of entities to take away.")
+@reading_options
+@json_option
+def command(
+    path: Path,
+    add: tuple[Path, ...],
+    remove: tuple[Path, ...],
+    facts: tuple[Path, ...],
+    names: tuple[Path, ...],
+    types: tuple[Path, ...],
+    rdf: tuple[Path, ...],
+    relations: tuple[Path, ...],
+    redirects: tuple[Path, ...],
+    remove_facts: tuple[Path, ...],
+    remove_names: tuple[Path, ...],
+    remove_types: tuple[Path, ...],
+    options: ReadOptions,
+    as_json: bool,
+) -> None:
+    """Change a knowledge base: entities, facts, names and types come, go, or are renamed.
+
+    What is removed goes first, then entities are merged, then the rest comes, file by file and line by line. Who reads
+    the knowledge base meanwhile sees it as it was; who opens it afterwards sees all changes. Updates lie beside what
+    was built until kbtools compact merges them.
+    """
+    parts: list[tuple[Role, SourceKind, tuple[Path, ...]]] = [
+        ("gone", "any", remove),
+        ("remove", "facts", remove_facts),
+        ("remove", "names", remove_names),
+        ("remove", "types", remove_types),
+        ("add", "redirects", redirects),
+        ("changes", "any", add),
+        ("add", "facts", facts),
+        ("add", "names", names),
+        ("add", "types", types),
+        ("add", "any", rdf),
+        ("add", "relations", relations),
+    ]
+    sources = [UpdateSource(Source(file, kind), role) for role, kind, files in parts for file in files]
+    if not sources:
+        raise click.UsageError("give at least one file of changes, such as --add new.jsonl or --remove gone.txt")
+    with stoppable():
+        updated = update(path, sources, options=options)
+    if as_json:
+        echo_json(updated.to_json())
+    else:
+        echo(*update_report(updated))
+
+
+def update_report(updated: UpdateResult) -> Iterator[str]:
+    """Lay out what changed, what was not there, and what was left out of the files."""
+    yield f"{updated.kb}: {changes_text(updated.changes) or 'nothing changed'}; content {updated.digest[:16]}"
+    for missing in updated.missing:
+        yield f"not there: {missing.count:,} {missing.kind}; first: {missing.first}"
+    for skip in updated.skipped:
+        yield f"skipped {skip.count:,} of {skip.lines:,} lines: {skip.kind}; first: {skip.first}"
+    yield from (f"noticed at {note}" for note in updated.notes)

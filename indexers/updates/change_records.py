@@ -1,0 +1,129 @@
+"""Records of changes, JSON Lines: what an entity gets, what is taken from it, and entities that go or are merged.
+
+    {"id": "Q1", "names": ["Ann"], "aliases": ["Annie"], "types": ["Q5"], "facts": {"P19": ["Q2"]}}
+    {"id": "Q1", "rename": {"Ann": "Anne"}}
+    {"id": "Q1", "remove": {"aliases": ["Annie"], "types": true, "facts": {"P19": ["Q2"], "P20": true}}}
+    {"remove": "Q1"}
+    {"merge": "Q3", "into": "Q1"}
+
+`true` stands for all there are. In a record, what is taken away goes first.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import methodcaller
+from typing import Any
+
+from kbtools.indexers.readers.batches import ALIAS, flaw
+from kbtools.indexers.readers.json_lines import DECODER
+from kbtools.indexers.updates.draft import Draft
+from kbtools.kb.ids import canonical_id, canonical_property
+from kbtools.text.normaliser import normal_form
+
+Change = Callable[[Draft], None]
+
+GIVEN = frozenset({"id", "names", "aliases", "types", "facts", "remove", "rename"})
+REMOVED = frozenset({"names", "aliases", "types", "facts"})
+
+
+def read_changes(line: str) -> list[Change]:
+    """Read a record into changes; raise ValueError with what is wrong with it."""
+    record = DECODER.decode(line)
+    if not isinstance(record, dict):
+        raise ValueError("no JSON object")
+    if record.keys() == {"remove"}:
+        return [methodcaller("delete", canonical_id(text)) for text in texts_of(record, "remove")]
+    if record.keys() == {"merge", "into"}:
+        into = canonical_id(text_of(record["into"], "into"))
+        return [methodcaller("merge", canonical_id(text), into) for text in texts_of(record, "merge")]
+    require_fields(record, GIVEN)
+    if not isinstance(record.get("id"), str):
+        raise ValueError("no id; expected a text under 'id'")
+    if record.keys() == {"id"}:
+        raise ValueError("nothing but an id; expected names, aliases, types, facts, remove or rename beside it")
+    return list(changes_of(canonical_id(text_of(record["id"], "id")), record))
+
+
+def changes_of(entity: str, record: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the changes of an entity."""
+    if "remove" in record:
+        yield from removals_of(entity, record["remove"])
+    for old, new in mapping_of(record, "rename").items():
+        yield methodcaller("rename", entity, text_of(old, "rename"), name_of(new, "rename"))
+    for field, rank in (("names", 0), ("aliases", ALIAS)):
+        for text in texts_of(record, field):
+            yield methodcaller("add_name", entity, name_of(text, field), rank)
+    for kind in texts_of(record, "types"):
+        yield methodcaller("add_type", entity, canonical_property(kind, beside=entity))
+    facts = mapping_of(record, "facts")
+    for relation in facts:
+        for target in texts_of(facts, relation):
+            yield methodcaller("add_fact", entity, relation_of(relation, entity), canonical_id(target))
+
+
+def removals_of(entity: str, removed: Any) -> Iterator[Change]:
+    """Yield what is taken from an entity."""
+    if not isinstance(removed, dict):
+        raise ValueError("'remove' beside an id is an object of names, aliases, types and facts")
+    require_fields(removed, REMOVED)
+    for field in ("names", "aliases"):
+        if removed.get(field) is True:
+            yield methodcaller("remove_names", entity, aliases=field == "aliases")
+            continue
+        for text in texts_of(removed, field):
+            yield methodcaller("remove_name", entity, text)
+    if removed.get("types") is True:
+        yield methodcaller("remove_types", entity)
+    else:
+        for kind in texts_of(removed, "types"):
+            yield methodcaller("remove_type", entity, canonical_property(kind, beside=entity))
+    if removed.get("facts") is True:
+        yield methodcaller("remove_facts", entity)
+        return
+    facts = mapping_of(removed, "facts")
+    for relation in facts:
+        row = relation_of(relation, entity)
+        if facts[relation] is True:
+            yield methodcaller("remove_facts", entity, row)
+            continue
+        for target in texts_of(facts, relation):
+            yield methodcaller("remove_fact", entity, row, canonical_id(target))
+
+
+def relation_of(relation: str, entity: str) -> str:
+    return canonical_property(text_of(relation, "facts"), beside=entity)
+
+
+def require_fields(record: Mapping[str, Any], known: frozenset[str]) -> None:
+    if unknown := sorted(record.keys() - known):
+        raise ValueError(f"unknown field {unknown[0]!r}; known: {', '.join(sorted(known))}")
+
+
+def texts_of(record: Mapping[str, Any], field: str) -> Sequence[str]:
+    """Give the texts of a field, which may be one alone."""
+    value = record.get(field, ())
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list | tuple):
+        raise ValueError(f"{field!r} is {value!r:.60}, expected a text or a list of texts")
+    return [text_of(text, field) for text in values]
+
+
+def mapping_of(record: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    value = record.get(field, {})
+    if not isinstance(value, dict):
+        raise ValueError(f"{field!r} is {value!r:.60}, expected an object")
+    return value
+
+
+def text_of(value: Any, field: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{field!r} holds {value!r:.60}, expected text")
+    if problem := flaw(value):
+        raise ValueError(f"{problem} in {field!r}")
+    return value
+
+
+def name_of(value: Any, field: str) -> str:
+    text = text_of(value, field)
+    if not normal_form(text):
+        raise ValueError(f"blank name in {field!r}")
+    return text

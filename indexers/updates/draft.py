@@ -1,0 +1,321 @@
+"""The draft of an update: what becomes of the entities that its changes speak of, one change after the other."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.readers.batches import ALIAS
+from kbtools.indexers.updates.updated_kb import NAMES, UpdatedKB
+
+Pair = tuple[int, int]
+
+
+class Draft:
+    """The new state of the entities that an update changes, by row; all others stay what they are in `kb`.
+
+    New entities, relations and types get rows behind the last of their kind, and no row is ever given again. `counts`
+    are the changes made; `missing` is what was to be taken away and is not there, with the first of each kind.
+    """
+
+    def __init__(self, kb: EmbeddedKB) -> None:
+        self.kb = kb
+        own_ids = kb.own_ids if isinstance(kb, UpdatedKB) else ()
+        self.first_row = len(kb.entity_ids)
+        self.new_ids = list(own_ids)
+        self.known_entities = self.first_row + len(self.new_ids)
+        self.relations, self.types = list(kb.relations), list(kb.types)
+        self.relation_rows = {relation: row for row, relation in enumerate(self.relations)}
+        self.type_rows = {kind: row for row, kind in enumerate(self.types)}
+        self.relation_names = list(kb.relation_names)
+        self.rows: dict[str, int] = {}
+        self.facts: dict[int, set[Pair]] = {}
+        self.texts: dict[int, dict[str, int]] = {}
+        self.kinds: dict[int, set[int]] = {}
+        self.into: dict[int, set[Pair]] = {}
+        self.incoming: Counter[int] = Counter()
+        self.redirects: dict[str, int] = {}
+        self.survivors: dict[int, int] = {}
+        self.deleted: set[int] = set()
+        self.counts: Counter[str] = Counter()
+        self.missing: dict[str, tuple[int, str]] = {}
+
+    # Entities
+
+    def find(self, entity_id: str) -> int | None:
+        """Find the row of an entity, or of the one that it was merged into, as far as this draft goes."""
+        row = self.rows.get(entity_id)
+        if row is None or row in self.deleted:
+            row = self.redirects.get(entity_id, row)
+        if row is None:
+            row = self.kb.row_of(entity_id)
+        while row in self.survivors:
+            row = self.survivors[row]
+        return None if row in self.deleted else row
+
+    def require(self, entity_id: str) -> int:
+        """Find the row of an entity, or give a new one to it."""
+        row = self.find(entity_id)
+        if row is None:
+            row = self.rows[entity_id] = self.first_row + len(self.new_ids)
+            self.new_ids.append(entity_id)
+        return row
+
+    def id_of(self, row: int) -> str:
+        if row >= self.first_row:
+            return self.new_ids[row - self.first_row]
+        return self.kb.entity_ids[row]
+
+    def is_known(self, row: int) -> bool:
+        """Tell whether the knowledge base has such a row already."""
+        return row < self.known_entities
+
+    def delete(self, entity_id: str) -> None:
+        """Take an entity away, with its names, its types, and every fact that it is in."""
+        row = self.find(entity_id)
+        if row is None or self.id_of(row) != entity_id:
+            self.miss("entities", entity_id)
+            return
+        self.clear(row)
+        self.deleted.add(row)
+
+    def clear(self, row: int) -> None:
+        """Take all away that an entity has, and every fact that it is the object of."""
+        for relation, subject in self.facts_into(row):
+            self.drop(subject, relation, row)
+        for relation, target in list(self.facts_from(row)):
+            self.drop(row, relation, target)
+        self.counts["names removed"] += len(self.texts_of(row))
+        self.counts["types removed"] += len(self.kinds_of(row))
+        self.texts[row], self.kinds[row] = {}, set()
+
+    def merge(self, old: str, new: str) -> None:
+        """Give all that an entity has to another, and let its id stand for that one from here on."""
+        row, gone = self.require(new), self.find(old)
+        if gone == row:
+            return
+        if gone is not None:
+            for relation, subject in self.facts_into(gone):
+                self.drop(subject, relation, gone)
+                self.put(row if subject == gone else subject, relation, row)
+            for relation, target in list(self.facts_from(gone)):
+                self.drop(gone, relation, target)
+                self.put(row, relation, row if target == gone else target)
+            for text, rank in self.texts_of(gone).items():
+                self.name(row, text, rank)
+            self.kinds_of(row).update(self.kinds_of(gone))
+            self.clear(gone)
+            self.deleted.add(gone)
+            self.survivors[gone] = row
+            self.redirects[self.id_of(gone)] = row
+        self.redirects[old] = row
+        self.counts["entities merged"] += 1
+
+    # Facts
+
+    def facts_from(self, row: int) -> set[Pair]:
+        """Give the facts of a subject, to be changed: relation and object of each."""
+        if row not in self.facts:
+            known = self.kb.facts_of(np.array([row], dtype=np.uint32))[:, 1:].tolist() if self.is_known(row) else []
+            self.facts[row] = {(relation, target) for relation, target in known}
+        return self.facts[row]
+
+    def facts_into(self, row: int) -> list[Pair]:
+        """List relation and subject of the facts that an entity is the object of by now."""
+        pairs = set(self.into.get(row, ()))
+        if self.is_known(row):
+            known = self.kb.subjects_of(row)
+            pairs.update(zip(known.relations.tolist(), known.subjects.tolist(), strict=True))
+        return [
+            (relation, subject)
+            for relation, subject in sorted(pairs)
+            if subject not in self.facts or (relation, row) in self.facts[subject]
+        ]
+
+    def put(self, subject: int, relation: int, target: int) -> None:
+        facts = self.facts_from(subject)
+        if (relation, target) not in facts:
+            facts.add((relation, target))
+            self.into.setdefault(target, set()).add((relation, subject))
+            self.incoming[target] += 1
+            self.counts["facts added"] += 1
+
+    def drop(self, subject: int, relation: int, target: int) -> None:
+        self.facts_from(subject).discard((relation, target))
+        self.incoming[target] -= 1
+        self.counts["facts removed"] += 1
+
+    def relation_row(self, relation: str) -> int:
+        if relation not in self.relation_rows:
+            self.relation_rows[relation] = len(self.relations)
+            self.relations.append(relation)
+            self.relation_names.append(None)
+        return self.relation_rows[relation]
+
+    def add_fact(self, subject: str, relation: str, target: str) -> None:
+        self.put(self.require(subject), self.relation_row(relation), self.require(target))
+
+    def remove_fact(self, subject: str, relation: str, target: str) -> None:
+        row, target_row, relation_row = self.find(subject), self.find(target), self.relation_rows.get(relation)
+        if (
+            row is None
+            or target_row is None
+            or relation_row is None
+            or (relation_row, target_row) not in self.facts_from(row)
+        ):
+            self.miss("facts", f"{subject} {relation} {target}")
+        else:
+            self.drop(row, relation_row, target_row)
+
+    def remove_facts(self, subject: str, relation: str | None = None) -> None:
+        """Take away the facts of a subject, all or those of a relation."""
+        row = self.find(subject)
+        wanted = None if relation is None else self.relation_rows.get(relation, -1)
+        pairs = [] if row is None else [pair for pair in self.facts_from(row) if wanted in (None, pair[0])]
+        if row is None or not pairs:
+            self.miss("facts", f"{subject} {relation or ''}".rstrip())
+            return
+        for relation_row, target in pairs:
+            self.drop(row, relation_row, target)
+
+    def name_relation(self, relation: str, text: str) -> None:
+        """Name a relation that facts have."""
+        row = self.relation_rows.get(relation)
+        if row is None:
+            self.miss("relations", relation)
+        elif self.relation_names[row] != text:
+            self.relation_names[row] = text
+            self.counts["relations named"] += 1
+
+    # Names
+
+    def texts_of(self, row: int) -> dict[str, int]:
+        """Give the names of an entity with the rank of each, to be changed."""
+        if row not in self.texts:
+            self.texts[row] = dict(ranked_names(self.kb, row)) if self.is_known(row) else {}
+        return self.texts[row]
+
+    def name(self, row: int, text: str, rank: int) -> None:
+        texts = self.texts_of(row)
+        if rank < texts.get(text, ALIAS + 1):
+            self.counts["names added"] += text not in texts
+            texts[text] = rank
+
+    def add_name(self, entity_id: str, text: str, rank: int) -> None:
+        """Give an entity a name; where the id is that of a relation alone, the relation gets it."""
+        if entity_id in self.relation_rows and self.find(entity_id) is None:
+            self.name_relation(entity_id, text)
+        else:
+            self.name(self.require(entity_id), text, rank)
+
+    def remove_name(self, entity_id: str, text: str) -> None:
+        row = self.find(entity_id)
+        if row is None or text not in self.texts_of(row):
+            self.miss("names", f"{entity_id} {text}")
+        else:
+            del self.texts_of(row)[text]
+            self.counts["names removed"] += 1
+
+    def remove_names(self, entity_id: str, *, aliases: bool) -> None:
+        """Take away the names of an entity, or its aliases."""
+        row = self.find(entity_id)
+        texts = {} if row is None else self.texts_of(row)
+        first = min(texts.values(), default=ALIAS)
+        chosen = [text for text, rank in texts.items() if (rank == ALIAS or rank > first) is aliases]
+        if not chosen:
+            self.miss("names", entity_id)
+        for text in chosen:
+            self.remove_name(entity_id, text)
+
+    def rename(self, entity_id: str, text: str, new: str) -> None:
+        """Put a name in the place of another, as a name or an alias as that one was."""
+        row = self.find(entity_id)
+        rank = None if row is None else self.texts_of(row).get(text)
+        if row is None or rank is None:
+            self.miss("names", f"{entity_id} {text}")
+        elif text != new:
+            self.remove_name(entity_id, text)
+            self.name(row, new, rank)
+
+    # Types
+
+    def kinds_of(self, row: int) -> set[int]:
+        """Give the types of an entity, to be changed."""
+        if row not in self.kinds:
+            known = self.kb.types_of(np.array([row], dtype=np.uint32)).values.tolist() if self.is_known(row) else []
+            self.kinds[row] = set(known)
+        return self.kinds[row]
+
+    def add_type(self, entity_id: str, kind: str) -> None:
+        """Give an entity a type; what has neither fact nor name at the end of the update gets none."""
+        if kind not in self.type_rows:
+            self.type_rows[kind] = len(self.types)
+            self.types.append(kind)
+        kinds, row = self.kinds_of(self.require(entity_id)), self.type_rows[kind]
+        self.counts["types added"] += row not in kinds
+        kinds.add(row)
+
+    def remove_type(self, entity_id: str, kind: str) -> None:
+        row, kind_row = self.find(entity_id), self.type_rows.get(kind)
+        if row is None or kind_row is None or kind_row not in self.kinds_of(row):
+            self.miss("types", f"{entity_id} {kind}")
+        else:
+            self.kinds_of(row).remove(kind_row)
+            self.counts["types removed"] += 1
+
+    def remove_types(self, entity_id: str) -> None:
+        row = self.find(entity_id)
+        if row is None or not self.kinds_of(row):
+            self.miss("types", entity_id)
+        else:
+            self.counts["types removed"] += len(self.kinds_of(row))
+            self.kinds[row] = set()
+
+    def miss(self, kind: str, example: str) -> None:
+        count, first = self.missing.get(kind, (0, example))
+        self.missing[kind] = (count + 1, first)
+
+    # The end
+
+    def settle(self) -> None:
+        """Take away what is left without fact and name, and count the entities that came and went."""
+        touched = np.array(self.touched(), dtype=np.uint32)
+        known = touched[touched < self.known_entities]
+        incoming = dict(zip(known.tolist(), self.kb.incoming_counts(known).tolist(), strict=True))
+        for row in touched.tolist():
+            alive = self.texts_of(row) or self.facts_from(row) or incoming.get(row, 0) + self.incoming[row]
+            if not alive:
+                self.deleted.add(row)
+                self.kinds[row] = set()
+        self.counts["entities added"] += sum(row not in self.deleted for row in self.new_rows())
+        self.counts["entities removed"] += sum(self.is_known(row) for row in self.deleted - self.survivors.keys())
+
+    def touched(self) -> list[int]:
+        """List the rows of all entities that may be other than before."""
+        return sorted({*self.facts, *self.texts, *self.kinds, *self.incoming, *self.new_rows()})
+
+    def new_rows(self) -> Iterable[int]:
+        return range(self.known_entities, self.first_row + len(self.new_ids))
+
+
+def ranked_names(kb: EmbeddedKB, row: int) -> list[tuple[str, int]]:
+    """List the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS.
+
+    The base keeps the order alone: where texts stop ascending among the aliases, those of another language begin.
+    """
+    if isinstance(kb, UpdatedKB) and kb.has_own(row, NAMES):
+        place = kb.place("alias", row)
+        first, last = kb.own["alias.first"][place : place + 2].tolist()
+        return [(kb.own_texts[at], rank) for at, rank in enumerate(kb.own["alias.rank"][first:last].tolist(), first)]
+    first, last = kb.columns["alias.first"][row : row + 2].tolist()
+    texts = [kb.alias_texts[at] for at in range(first, last)]
+    flags = kb.columns["alias.is_alias"][first:last].tolist()
+    ranks, rank = [0] * len(texts), 1
+    for place in range(1, len(texts)):
+        rank += bool(flags[place] and flags[place - 1] and texts[place] < texts[place - 1])
+        ranks[place] = rank if flags[place] else 0
+    return [
+        (text, 0 if not flag else ALIAS if own == rank or own == 0 else own)
+        for text, flag, own in zip(texts, flags, ranks, strict=True)
+    ]

@@ -1,0 +1,42 @@
+"""Vectors of a knowledge base that was updated after they were made: entities that are gone are no longer found."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.indexers.faiss_index import FaissVectors
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.vector_index import Neighbours, VectorOrigin
+
+
+class LiveVectors:
+    """The vectors of the entities that are still there; see `VectorIndex` for what each method promises.
+
+    Entities that came since have none until the vectors are made again.
+    """
+
+    def __init__(self, index: FaissVectors, gone: EntityRows) -> None:
+        self.index, self.gone = index, np.intersect1d(index.rows, gone)
+
+    @property
+    def origin(self) -> VectorOrigin:
+        return self.index.origin
+
+    @property
+    def dim(self) -> int:
+        return self.index.dim
+
+    def __len__(self) -> int:
+        return len(self.index) - len(self.gone)
+
+    def nearest(self, vectors: NDArray[np.float32], *, limit: int = 10) -> Neighbours:
+        # As many more as may have to be left out: then enough remain, whichever those are.
+        near = self.index.nearest(vectors, limit=limit + len(self.gone))
+        # A stable sort puts what is gone behind the others, which stay in their order.
+        order = np.argsort(np.isin(near.rows, self.gone), axis=1, kind="stable")[:, : min(limit, len(self))]
+        return Neighbours(np.take_along_axis(near.rows, order, axis=1), np.take_along_axis(near.cosines, order, axis=1))
+
+    def use(self, device: str) -> None:
+        self.index.use(device)
+
+    def vector(self, entity: int) -> NDArray[np.float32] | None:
+        return None if entity in self.gone else self.index.vector(entity)

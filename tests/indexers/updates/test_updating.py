@@ -1,0 +1,409 @@
+"""Updates in place: who reads meanwhile, what breaks, what was not there, and the history."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kbtools
+from kbtools.errors import BuildLocked, DiskFull, KBMissing, KBUnusable, NothingBuilt, TooManyBadLines
+from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.faiss_index import write_vectors
+from kbtools.indexers.kb_folder import find_damage, read_manifest
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.updates.compacting import compact
+from kbtools.indexers.updates.updated_kb import open_folder
+from kbtools.kb.vector_index import EntityVectors
+from kbtools.storage import locked
+from tests.conftest import World, write_world
+
+WORLD = World(
+    facts=(("m.0one", "music.album.artist", "m.0two"), ("m.0three", "music.album.artist", "m.0two")),
+    names=(("m.0one", "Heroes"), ("m.0two", "David Bowie"), ("m.0three", "Low")),
+    types=(("m.0one", "music.album"),),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    build(write_world(WORLD, tmp_path), tmp_path / "x.kb", options=ReadOptions(), watch=BuildProgress())
+    return tmp_path / "x.kb"
+
+
+def name_of(path: Path, entity: str) -> str | None:
+    with kbtools.open(path) as kb:
+        return kb.entity(entity).name
+
+
+def rename(path: Path, new: str) -> None:
+    kbtools.update(path, add=[{"id": "m.0one", "remove": {"names": True}, "names": [new]}])
+
+
+def test_who_has_it_open_is_answered_as_before(folder: Path) -> None:
+    before = kbtools.open(folder)
+
+    rename(folder, "Station to Station")
+
+    assert before.lookup("heroes").matches[0].id == "m.0one"
+    assert before.entity("m.0one").name == "Heroes"
+    assert name_of(folder, "m.0one") == "Station to Station"
+
+
+def test_a_reader_that_opens_at_any_moment_sees_one_state(folder: Path) -> None:
+    stop, seen = threading.Event(), set()
+
+    def read() -> None:
+        while not stop.is_set():
+            kb = open_folder(folder)
+            seen.add((kb.names(kb.entity_rows()[:1])[0], tuple(kb.lookup([f"take {take}" for take in range(6)]))))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for take in range(6):
+        rename(folder, f"Take {take}")
+    compact(folder, watch=BuildProgress())
+    stop.set()
+    reader.join()
+
+    states = {("Heroes", ()), *((f"Take {take}", (f"take {take}",)) for take in range(6))}
+    assert seen <= states
+    assert len(seen) > 1
+
+
+def test_what_is_not_there_to_be_removed_is_counted_with_the_first(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gone.txt").write_text("m.0one\nm.0nobody\n\nm.0noone\n")
+
+    result = kbtools.update(
+        folder,
+        remove=tmp_path / "gone.txt",
+        remove_facts=[("m.0three", "music.album.artist", "m.0one")],
+        remove_names=[("m.0three", "High")],
+    )
+
+    missing = {missing.kind: (missing.count, missing.first) for missing in result.missing}
+    assert result.changes == {"entities removed": 1, "facts removed": 1, "names removed": 1, "types removed": 1}
+    assert missing == {
+        "entities": (2, "m.0nobody"),
+        "facts": (1, "m.0three music.album.artist m.0one"),
+        "names": (1, "m.0three High"),
+    }
+
+
+def test_a_change_that_is_there_already_changes_nothing(folder: Path) -> None:
+    before = folder.stat().st_ino
+    result = kbtools.update(folder, add=[{"id": "m.0one", "names": ["Heroes"], "types": ["music.album"]}])
+
+    assert result.changes == {}
+    assert folder.stat().st_ino == before
+    assert read_manifest(folder).history == ()
+
+
+def test_the_same_changes_in_other_updates_are_the_same_content(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "y.kb"
+    build(write_world(WORLD, tmp_path), other, options=ReadOptions(), watch=BuildProgress())
+    first, second = ({"id": f"m.0{entity}", "names": [entity]} for entity in ("four", "five"))
+
+    kbtools.update(folder, add=[first, second])
+    for record in (
+        second,
+        {"id": "m.0four", "names": ["other"]},
+        first,
+        {"id": "m.0four", "remove": {"names": "other"}},
+    ):
+        kbtools.update(other, add=[record])
+    for path in (folder, other):
+        kbtools.compact(path)
+
+    assert read_manifest(folder).digest == read_manifest(other).digest
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "Expecting property name"),
+        ("[]", "no JSON object"),
+        ('{"id": "x"}', "nothing but an id"),
+        ('{"names": ["x"]}', "no id"),
+        ('{"id": 7, "names": ["x"]}', "no id"),
+        ('{"id": " ", "names": ["x"]}', "expected text"),
+        ('{"id": "x", "nmaes": ["x"]}', "unknown field 'nmaes'"),
+        ('{"id": "x", "names": 7}', "expected a text or a list"),
+        ('{"id": "x", "names": [7]}', "expected text"),
+        ('{"id": "x", "names": ["\\u200b"]}', "blank name"),
+        ('{"id": "x", "names": ["a\\u0000"]}', "NUL byte"),
+        ('{"id": "x", "names": ["\\ud800"]}', "half a surrogate pair"),
+        ('{"id": "x", "facts": [["r", "y"]]}', "expected an object"),
+        ('{"id": "x", "facts": {"r": {"y": 1}}}', "expected a text or a list"),
+        ('{"id": "x", "remove": true}', "object of names"),
+        ('{"id": "x", "remove": {"facts": ["r"]}}', "expected an object"),
+        ('{"remove": {"id": "x"}}', "expected a text or a list"),
+        ('{"merge": "x", "into": []}', "expected text"),
+        ('{"merge": "x"}', "unknown field 'merge'"),
+        ('{"id": "x", "id": "y", "names": ["x"]}', "two fields 'id'"),
+    ],
+)
+def test_a_line_that_is_no_record_is_named_and_nothing_of_its_file_stays(
+    folder: Path, tmp_path: Path, line: str, reason: str
+) -> None:
+    file = tmp_path / "new.jsonl"
+    file.write_text('{"id": "m.0four", "names": ["Lodger"]}\n' + line + "\n")
+
+    with pytest.raises(TooManyBadLines, match=r"new\.jsonl:2: .*") as error:
+        kbtools.update(folder, add=file)
+
+    assert reason in str(error.value)
+    assert open_folder(folder).rows(["m.0four"]) == [None]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_bad_lines_within_the_share_are_counted_and_the_others_count(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "new.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"id": "m.0four", "names": ["Lodger"]}\r\n\n\xff\xfe\n{\n{\n')
+
+    result = kbtools.update(folder, add=file, max_bad=0.8)
+
+    assert name_of(folder, "m.0four") == "Lodger"
+    assert {skip.kind: skip.count for skip in result.skipped} == {
+        "blank line": 1,
+        "invalid UTF-8": 1,
+        "no record of changes": 2,
+    }
+
+
+def test_ids_that_are_no_ids_are_bad_lines(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gone.txt").write_text("m.0one\tHeroes\n")
+
+    with pytest.raises(TooManyBadLines, match="more than an id"):
+        kbtools.update(folder, remove=tmp_path / "gone.txt")
+
+
+def test_a_file_of_other_rows_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "types.tsv").write_text("id\ttype\nm.0one\tmusic.album\n")
+
+    with pytest.raises((NothingBuilt, kbtools.WrongFormat), match=r"types\.tsv"):
+        kbtools.update(folder, facts=tmp_path / "types.tsv")
+
+
+def test_ids_are_read_in_every_spelling(folder: Path) -> None:
+    kbtools.update(
+        folder,
+        add=[{"id": "/m/0one", "facts": {"/music/album/genre": "http://rdf.freebase.com/ns/m.0rock"}}],
+        remove=["www.freebase.com/m/0three"],
+    )
+
+    kb = open_folder(folder)
+    assert kb.relations == ("music.album.artist", "music.album.genre")
+    assert kb.rows(["m.0three", "m.0rock"]) == [None, 3]
+
+
+def test_redirects_merge_entities_and_their_ids(folder: Path) -> None:
+    kbtools.update(folder, redirects=[("m.0one", "m.0three"), ("m.0elsewhere", "m.0three")])
+
+    for path in (folder, folder):
+        with kbtools.open(path) as kb:
+            assert kb.entity("m.0one").id == kb.entity("m.0elsewhere").id == "m.0three"
+            assert kb.kb.aliases(kb.kb.rows(["m.0three"])[0]) == ["Heroes", "Low"]
+            assert kb.facts("m.0two", reverse=True).total == 1
+        kbtools.compact(folder)
+
+
+def test_a_row_is_never_given_again(folder: Path) -> None:
+    rows = []
+    for _ in range(2):
+        kbtools.update(folder, add=[{"id": "m.0four", "names": ["Lodger"]}])
+        rows += open_folder(folder).rows(["m.0four"])
+        kbtools.update(folder, remove=["m.0four"])
+    kbtools.update(folder, add=[{"id": "m.0five", "names": ["Lodger"]}])
+
+    assert [*rows, *open_folder(folder).rows(["m.0five"])] == [3, 4, 5]
+
+
+def test_relations_are_named(folder: Path) -> None:
+    kbtools.update(folder, relations=[("music.album.artist", "recorded by"), ("no.such.relation", "x")])
+
+    assert open_folder(folder).relation_names == ("recorded by",)
+    kbtools.compact(folder)
+    assert open_folder(folder).relation_names == ("recorded by",)
+
+
+def test_everything_may_go(folder: Path) -> None:
+    kbtools.update(folder, remove=["m.0one", "m.0two", "m.0three"])
+
+    kb = open_folder(folder)
+    assert len(kb.entity_rows()) == 0
+    assert (kb.relations, kb.types, kb.lookup(["heroes"]), kb.similar("heroez")) == ((), (), {}, [])
+    assert {kind: count.unique for kind, count in kb.manifest.counts.items()} == dict.fromkeys(kb.manifest.counts, 0)
+    kbtools.update(folder, add=[{"id": "m.0one", "names": ["Heroes"]}])
+    assert name_of(folder, "m.0one") == "Heroes"
+
+
+def test_the_history_tells_when_what_and_how_much(folder: Path) -> None:
+    rename(folder, "Low")
+    kbtools.update(folder, remove=["m.0one"])
+    kbtools.compact(folder)
+
+    history = read_manifest(folder).history
+
+    assert [change.action for change in history] == ["update", "update", "merge"]
+    assert [change.counts for change in history] == [
+        {"names added": 1, "names removed": 1},
+        {"entities removed": 1, "facts removed": 1, "names removed": 1, "types removed": 1},
+        {},
+    ]
+    assert [change.after for change in history[:-1]] == [change.before for change in history[1:]]
+    assert [change.sources for change in history] == [("add given in Python",), ("remove given in Python",), ()]
+
+
+def test_a_build_that_reads_the_sources_again_says_that_updates_are_lost(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rename(folder, "Low")
+
+    built = build(write_world(WORLD, tmp_path), folder, options=ReadOptions(), watch=BuildProgress())
+
+    assert built.fresh
+    assert name_of(folder, "m.0one") == "Heroes"
+    assert "1 updates are not in them" in caplog.text
+
+
+def test_counts_of_names_follow_deleted_and_merged_entities(tmp_path: Path) -> None:
+    (tmp_path / "counts.tsv").write_text("Heroes\tm.0one\t7\nHeroes\tm.0three\t2\nLow\tm.0three\t5\nm.0one\t9\n")
+    sources = [*write_world(WORLD, tmp_path), Source(tmp_path / "counts.tsv", "counts")]
+    build(sources, tmp_path / "x.kb", options=ReadOptions(), watch=BuildProgress())
+
+    def counted(form: str) -> list[int] | None:
+        kb = open_folder(tmp_path / "x.kb")
+        counts = kb.name_counts(form, kb.entity_rows())
+        return None if counts is None else counts.tolist()
+
+    assert [counted("heroes"), counted("low")] == [[7, 2, 0], [0, 5, 0]]
+    kbtools.update(
+        tmp_path / "x.kb", add=[{"id": "m.0four", "names": ["Lodger"]}, {"merge": "m.0one", "into": "m.0four"}]
+    )
+    assert [counted("heroes"), counted("low"), counted("")] == [[2, 0, 7], [5, 0, 0], [0, 0, 9]]
+    kbtools.update(tmp_path / "x.kb", remove=["m.0three"])
+    assert [counted("heroes"), counted("low")] == [[0, 7], None]
+    kbtools.compact(tmp_path / "x.kb")
+    assert [counted("heroes"), counted("low")] == [[7, 0], None]
+
+
+@pytest.mark.parametrize("kind", ["flat", "ivf", "hnsw"])
+def test_vectors_go_with_their_entities(folder: Path, kind: str) -> None:
+    pytest.importorskip("faiss")
+    kb = open_folder(folder)
+    table = np.eye(3, dtype=np.float32)
+    write_vectors(folder, kb, EntityVectors(kb.entity_rows(), 3, lambda rows: table[rows]), kind=kind)
+
+    kbtools.update(folder, remove=["m.0one"], add=[{"id": "m.0zero", "names": ["Zero"]}])
+
+    for _ in range(2):
+        kb = open_folder(folder)
+        vectors = kb.vectors()
+        three, zero = kb.rows(["m.0three", "m.0zero"])
+        assert (len(vectors), vectors.vector(zero)) == (2, None)
+        assert vectors.vector(three).tolist() == [0, 1, 0]
+        assert kb.ids(vectors.nearest(table[:1] + 0.1 * table[1:2], limit=3).rows[0]) == ["m.0three", "m.0two"]
+        assert list(find_damage(folder, kb.manifest)) == []
+        kbtools.compact(folder)
+
+
+def test_a_class_that_reads_no_updates_refuses_them(folder: Path) -> None:
+    rename(folder, "Low")
+
+    with pytest.raises(KBUnusable, match=r"x\.kb: holds updates, .*merge them with kbtools compact"):
+        EmbeddedKB(folder)
+
+
+def test_a_damaged_segment_is_named(folder: Path) -> None:
+    rename(folder, "Low")
+    (file,) = folder.glob("segment/alias.text.utf8")
+    file.write_bytes(b"Lov")
+
+    assert [damage.partition(":")[0] for damage in find_damage(folder, read_manifest(folder))] == [str(file)]
+    with pytest.raises(KBUnusable, match=r"alias\.text\.utf8: not what was written"):
+        open_folder(folder)
+
+
+def test_a_second_updater_is_refused_in_a_sentence(folder: Path) -> None:
+    with (
+        locked(folder),
+        pytest.raises(BuildLocked, match="another process is building or updating it; run the command"),
+    ):
+        rename(folder, "Low")
+
+    assert name_of(folder, "m.0one") == "Heroes"
+
+
+def test_what_is_not_there_cannot_be_updated(tmp_path: Path) -> None:
+    with pytest.raises(KBMissing, match="build it with kbtools index"):
+        rename(tmp_path / "nowhere" / "x.kb", "Low")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("act", [lambda path: rename(path, "Low"), kbtools.compact], ids=["update", "compact"])
+def test_a_full_disk_leaves_the_old_state(folder: Path, act: Callable[[Path], Any]) -> None:
+    kbtools.update(folder, add=[{"id": "m.0four", "names": ["Lodger"]}])
+    before = read_manifest(folder).digest
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, limits[1]))
+    try:
+        with pytest.raises(DiskFull, match="nothing was changed"):
+            act(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+
+    assert read_manifest(folder).digest == before
+    assert name_of(folder, "m.0four") == "Lodger"
+    assert [path.name for path in folder.parent.iterdir() if path.name.startswith(".")] == []
+
+
+UPDATING = """
+import sys, kbtools
+for take in range(100):
+    kbtools.update(sys.argv[1], add=[{"id": "m.0one", "remove": {"names": True}, "names": [f"Take {take}"]}])
+    print(take, flush=True)
+    if take % 5 == 4:
+        kbtools.compact(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_killed_update_leaves_the_state_before_or_after(folder: Path, seed: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", UPDATING, folder], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(float(np.random.default_rng(seed).uniform(0, 0.8)))
+        os.kill(process.pid, signal.SIGKILL)
+        done = [0, *map(int, process.stdout.read().split())]
+
+    with kbtools.open(folder) as kb:
+        name = kb.entity("m.0one").name
+        assert name in {f"Take {done[-1]}", f"Take {done[-1] + 1}"}
+        assert [match.id for match in kb.lookup(str(name)).matches[:1]] == ["m.0one"]
+        assert list(find_damage(folder, kb.kb.manifest)) == []
+    rename(folder, "Low")
+    assert [path.name for path in folder.parent.iterdir() if path.name.startswith(".")] == []
+
+
+def test_records_may_come_packed(folder: Path, tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "new.jsonl.gz").write_bytes(gzip.compress(json.dumps({"id": "m.0four", "names": "Lodger"}).encode()))
+
+    kbtools.update(folder, add=tmp_path / "new.jsonl.gz")
+
+    assert name_of(folder, "m.0four") == "Lodger"
