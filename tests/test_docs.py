@@ -34,6 +34,15 @@ def test_the_page_is_what_help_prints() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_public_name_that_is_no_error_is_on_the_python_page() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+
+    names = [name for name in kbtools.__all__ if not hasattr(kbtools.errors, name)]
+
+    assert "Answerer" in names
+    assert [name for name in names if f"`{name}`" not in page and f"kbtools.{name}" not in page] == []
+
+
 def test_every_example_of_the_python_page_gives_what_it_says(
     sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
