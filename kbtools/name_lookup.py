@@ -1,10 +1,12 @@
 """Look-up: from a name to the entities that bear it, strictly, else to those whose names resemble it."""
 
-from kbtools.bearers import Bearers, link_name, link_similar_names, rank_bearers
+from kbtools.bearers import Bearers, link_name, link_similar_names, rank_bearers, whole
 from kbtools.entity_reader import EntityReader
 from kbtools.explaining import MATCHES
 from kbtools.limits import TOP, read_limit, require_text
+from kbtools.linking.turned import link_turned
 from kbtools.records import EntityMatch, LookupResult
+from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Rung
 
 
@@ -21,6 +23,9 @@ class NameLookup:
         limit = read_limit(limit, "limit")
         of_type = None if type is None else self.reader.type_row(type)
         bearers = rank_bearers(self.kb, link_name(self.kb, name), of_type=of_type)
+        if not len(bearers.entities):
+            turned = link_turned(self.kb, [whole(name, normal_form(name))])
+            bearers = rank_bearers(self.kb, turned, of_type=of_type)
         if not len(bearers.entities):
             bearers = rank_bearers(self.kb, link_similar_names(self.kb, name), of_type=of_type)
         return LookupResult(name, type, self.matches(name, bearers, limit=limit))

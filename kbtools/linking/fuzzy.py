@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from kbtools.kb.rows import EntityRows
 from kbtools.linking.content_words import OUTSIDE, WEAK, ContentWords
 from kbtools.linking.links import Link
 from kbtools.linking.resemblance import Resemblance, resemblance
+from kbtools.linking.turned import link_turned
 from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
@@ -77,6 +77,12 @@ class Near(NamedTuple):
         return (-self.resemblance.score, -self.similarity, self.ngram.first - self.ngram.last, self.ngram.first)
 
 
+def begins_and_ends_well(ngram: Ngram) -> bool:
+    """Tell whether an n-gram may begin and end a name: with initials, and with no word that says little."""
+    words = ngram.form.split(" ")
+    return all(len(word) == 1 or word not in WEAK for word in (words[0], words[-1]))
+
+
 def nearest(similar: Iterable[tuple[Ngram, list[SimilarName]]]) -> list[Near]:
     """Keep of the names similar to n-grams those that these may be misspellings of, the nearest first."""
     names: list[Near] = []
@@ -108,13 +114,15 @@ class Misspelling:
         Entities that are linked strictly keep their stricter link. The weight of a link says how much less its name
         resembles the mention than the nearest name does.
         """
-        spans = list(islice(self.spans(question, strict=strict), TRIED))
+        spans = list(self.spans(question, strict=strict))
         if not spans:
             return []
-        names = self.within_edits(spans) or self.similar(spans)
-        if not names:
-            return []
         linked = np.concatenate([link.entities for link in strict]) if strict else np.empty(0, dtype=np.uint32)
+        turned = link_turned(self.kb, filter(begins_and_ends_well, spans))
+        if turned:
+            return [link for link in turned if not np.isin(link.entities, linked).all()]
+        spans = spans[:TRIED]
+        names = self.within_edits(spans) or self.similar(spans)
         links = []
         for name in names:
             weight = SHARPNESS * math.log(min(1.0, name.similarity / names[0].similarity))

@@ -1,0 +1,86 @@
+"""Names turned around, the last name first: found where nothing else explains the words, and nowhere else."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kbtools.answering import Answerer
+from kbtools.linking.turned import turn
+from tests.conftest import World
+
+NAMES = (
+    ("a", "J. K. Rowling"),
+    ("b", "Orla Venn"),
+    ("c", "Vincent van Gogh"),
+    ("d", "Iron Kite"),
+    ("e", "Kite Iron"),
+    ("f", "Ana María Ruiz"),
+    ("g", "Ola Venn"),
+    ("h", "Ólafur Sól"),
+)
+
+
+@pytest.fixture(scope="session")
+def people(backend: str, make_kb: Callable[[str, World], Any], new_world: type[World]) -> Answerer:
+    facts = tuple((entity, "people.person.birthplace", "o") for entity, _ in NAMES)
+    return Answerer(make_kb(backend, new_world(facts=facts, names=NAMES)))
+
+
+def first(answerer: Answerer, text: str, pruning: str) -> tuple[str, str, str]:
+    best = answerer.query(text, pruning=pruning, scorer="lexical").candidates[0]
+    return best.subject, best.rung, best.mention.text
+
+
+@pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
+@pytest.mark.parametrize(
+    ("text", "subject", "mention"),
+    [
+        ("birthplace of rowling j k", "a", "rowling j k"),
+        ("birthplace of Rowling JK", "a", "Rowling JK"),
+        ("birthplace of rowling j.k.", "a", "rowling j.k"),
+        ("what is the birthplace of venn orla", "b", "venn orla"),
+        ("where was Venn Orla born?", "b", "Venn Orla"),
+        ("birthplace of van gogh vincent", "c", "van gogh vincent"),
+        ("birthplace of gogh vincent van", "c", "gogh vincent van"),
+        ("birthplace of ruiz ana maria", "f", "ruiz ana maria"),
+        ("birthplace of sól ólafur", "h", "sól ólafur"),
+        ("birthplace of VENN OLA", "g", "VENN OLA"),
+    ],
+)
+def test_a_name_is_found_with_the_last_name_first(
+    people: Answerer, text: str, subject: str, mention: str, pruning: str
+) -> None:
+    assert first(people, text, pruning) == (subject, "variant", mention)
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "rung"),
+    [
+        ("birthplace of Iron Kite", "d", "exact"),
+        ("birthplace of Kite Iron", "e", "exact"),
+        ("birthplace of orla venn", "b", "case"),
+        ("birthplace of orla ven", "b", "fuzzy"),
+        ("birthplace of Rowling, J. K.", "a", "variant"),
+    ],
+)
+def test_what_stands_as_it_is_written_is_not_turned(people: Answerer, text: str, subject: str, rung: str) -> None:
+    assert first(people, text, "n-gram-idf")[:2] == (subject, rung)
+
+
+def test_a_name_alone_is_looked_up_turned_before_it_is_looked_up_fuzzily(people: Answerer) -> None:
+    matches = [(match.id, match.rung) for match in people.lookup("Venn Orla").matches]
+    assert matches == [("b", "variant")]
+
+
+@pytest.mark.parametrize(
+    ("form", "turned"),
+    [
+        ("venn", []),
+        ("venn orla", ["orla venn"]),
+        ("a b c", ["b c a", "c a b"]),
+        ("a b c d e", []),
+    ],
+)
+def test_of_two_to_four_words_the_first_goes_last_or_the_last_first(form: str, turned: list[str]) -> None:
+    assert list(turn(form)) == turned
