@@ -368,6 +368,7 @@ class Answerer:
             answers_total=total,
             milliseconds=round(1000 * (ranked.seconds + time.perf_counter() - begun), 3),
             inverse=isinstance(self.kb, BothWays),
+            bearers_left_out=ranked.bearers_left_out,
             confidence=confidence,
             answered=answered,
         )

@@ -1,6 +1,7 @@
 """A result in words: its candidates and answers a line each, and why every candidate stands where it does."""
 
 from kbtools.errors import BadArgument
+from kbtools.linking.links import MOST_BEARERS
 from kbtools.results import Candidate, Result
 from kbtools.text.question import MOST_RUNS
 
@@ -70,6 +71,9 @@ def closing_lines(result: Result) -> list[str]:
     lines = []
     if result.unread:
         lines.append(f"  only the first {MOST_RUNS:,} words and marks are read: {result.unread:,} characters are not")
+    if result.bearers_left_out:
+        kept, others = f"{MOST_BEARERS:,}", f"{result.bearers_left_out:,}"
+        lines.append(f"  of a name's bearers the {kept} with the most facts are candidates: {others} are left out")
     if not result.candidates:
         lines.append(f"  {why_empty(result)}")
     elif result.answered is not False:

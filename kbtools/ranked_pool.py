@@ -37,6 +37,11 @@ class RankedPool:
         first = self.ranking.best[0]
         return int(self.pool.subject_of_pair[first]), int(self.pool.relation_of_pair[first])
 
+    @property
+    def bearers_left_out(self) -> int:
+        """Count the bearers of the linked names, each name once, that links do not lead to."""
+        return sum(number for _, number in {(link.name, link.left_out) for link in self.links})
+
     def trust(self, trust: LinkTrust) -> float:
         """Give the trust in the link of the first candidate, the mean of those that are tied; 0 without candidates."""
         scores = self.ranking.scores

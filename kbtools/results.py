@@ -81,7 +81,8 @@ class Result:
 
     Candidates stand best first, `tied` of them share the first place. `type` is the one that subjects were asked to
     have, `inverse` says that facts were read backwards too. `without_facts` lists the entities that a question without
-    candidates names, and of which there are no facts to read. `confidence` and `answered` are known where the question
+    candidates names, and of which there are no facts to read, `bearers_left_out` counts those of a name that thousands
+    bear which are no candidates. `confidence` and `answered` are known where the question
     was asked with a threshold; answers below it are withheld.
     """
 
@@ -100,6 +101,7 @@ class Result:
     answers_total: int
     milliseconds: float | None
     inverse: bool = False
+    bearers_left_out: int = 0
     confidence: float | None = None
     answered: bool | None = None
     ranker: str = "weighted-sum"

@@ -9,7 +9,7 @@ import numpy as np
 from kbtools.kb.contract import KnowledgeBase, SimilarName
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.content_words import OUTSIDE, WEAK, ContentWords
-from kbtools.linking.links import Link
+from kbtools.linking.links import Link, bound
 from kbtools.linking.resemblance import Resemblance, resemblance
 from kbtools.linking.turned import link_turned
 from kbtools.text.function_words import has_content
@@ -60,7 +60,7 @@ def links_to(kb: KnowledgeBase, ngram: Ngram, similar: dict[str, float], *, but:
                         weight=0.0 if match.form is Form.NORMAL else REWRITTEN, similarity=similarity,
                     )
                 )  # fmt: skip
-    return links
+    return bound(kb, links)
 
 
 class Near(NamedTuple):

@@ -10,13 +10,18 @@ from kbtools.kb.rows import EntityRows
 from kbtools.text.ngrams import Ngram
 from kbtools.text.rungs import Rung
 
+MOST_BEARERS = 1_000
+"""Entities of one name that a link leads to: twice as many as the commonest name of FBSQ has bearers, so that a name
+of a hundred thousand takes no longer than a few questions do."""
+
 
 class Link(NamedTuple):
     """A mention, the name it matched, and the entities that bear the name.
 
     `start` and `end` are characters of the question. `weight` is what the pruner thinks of the mention, a
     log-probability up to a constant, 0 if it has no opinion; `similarity` is 0 to 100 and below 100 only on the fuzzy
-    rung, where it is of names, and on the rung `near`, where it is of vectors.
+    rung, where it is of names, and on the rung `near`, where it is of vectors. `left_out` counts the bearers of the
+    name beyond MOST_BEARERS, which it does not lead to.
     """
 
     ngram: Ngram
@@ -27,11 +32,34 @@ class Link(NamedTuple):
     entities: EntityRows
     weight: float = 0.0
     similarity: float = 100.0
+    left_out: int = 0
 
     @property
     def order(self) -> tuple[float, int, float, int, int]:
         """Sort the better link first: weight, rung, similarity, length, place."""
         return (-self.weight, self.rung, -self.similarity, self.start - self.end, self.start)
+
+
+def foremost(kb: KnowledgeBase, entities: EntityRows) -> EntityRows:
+    """Keep of the bearers of a name the MOST_BEARERS with the most facts, of equal ones the first by id."""
+    if len(entities) <= MOST_BEARERS:
+        return entities
+    facts = kb.fact_counts(entities)
+    least = np.partition(facts, len(facts) - MOST_BEARERS)[len(facts) - MOST_BEARERS]
+    kept = facts > least
+    kept[np.flatnonzero(facts == least)[: MOST_BEARERS - np.count_nonzero(kept)]] = True
+    most: EntityRows = entities[kept]
+    return most
+
+
+def bound(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
+    """Let each link lead to the foremost bearers of its name, and count the others."""
+    return [
+        link
+        if len(link.entities) <= MOST_BEARERS
+        else link._replace(entities=foremost(kb, link.entities), left_out=len(link.entities) - MOST_BEARERS)
+        for link in links
+    ]
 
 
 def keep_type(kb: KnowledgeBase, links: Sequence[Link], type_row: int) -> list[Link]:

@@ -7,7 +7,7 @@ from itertools import accumulate, compress
 import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch
-from kbtools.linking.links import Link
+from kbtools.linking.links import MOST_BEARERS, Link, bound
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
@@ -26,7 +26,7 @@ def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] 
         among = every_ngram(question, lengths=kb.manifest.lengths, table=kb.manifest.variants)
     candidates = list(among)
     matches = kb.lookup([ngram.form for ngram in candidates])
-    return [
+    links = [
         strict_link(
             question, ngram, match, weight=ALIAS if match.is_alias and is_outranked(match, matches[ngram.form]) else 0.0
         )
@@ -35,6 +35,7 @@ def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] 
         for match in matches[ngram.form]
         if not (ngram.reading is match.form is Form.SHORTENED)  # each without an initial of its own
     ]
+    return bound(kb, links)
 
 
 def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
@@ -51,10 +52,11 @@ def is_outranked(alias: NameMatch, matches: Sequence[NameMatch]) -> bool:
     """Tell whether the alias of a match is the name of another entity."""
     if matches[0].is_alias or matches[0].form is not Form.NORMAL:  # names in their normal form come first
         return False
+    named_rows = [match.entities for match in matches if match.form is Form.NORMAL and not match.is_alias]
+    if sum(map(len, named_rows)) > MOST_BEARERS:
+        return not np.isin(alias.entities, np.concatenate(named_rows)).all()
     # Sets of a few rows: np.isin takes ten times as long on them.
-    named = {
-        row for match in matches if match.form is Form.NORMAL and not match.is_alias for row in match.entities.tolist()
-    }
+    named = {row for rows in named_rows for row in rows.tolist()}
     return not named.issuperset(alias.entities.tolist())
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.links import Link
+from kbtools.linking.links import Link, bound
 from kbtools.text.ngrams import Ngram
 from kbtools.text.rungs import Form, Rung
 
@@ -22,7 +22,7 @@ def link_turned(kb: KnowledgeBase, ngrams: Iterable[Ngram]) -> list[Link]:
         if match.form in (Form.NORMAL, Form.OTHERWISE)
     ]
     longest = max((link.end - link.start for link in links), default=0)
-    return [link for link in links if link.end - link.start == longest]
+    return bound(kb, [link for link in links if link.end - link.start == longest])
 
 
 def turn(form: str) -> Iterator[str]:

@@ -121,7 +121,7 @@ def gather_pool(kb: KnowledgeBase, links: Sequence[Link], *, trust: NDArray[np.f
     if not links:
         return EMPTY
     # The fields of all links at once stand for a loop over links for each of them.
-    _, starts, ends, _, rungs, entities, weights, similarities = zip(*links, strict=True)
+    _, starts, ends, _, rungs, entities, weights, similarities, _ = zip(*links, strict=True)
     # A dictionary of the few spans stands for np.unique, which takes longer than all of this loop.
     spans = {span: at for at, span in enumerate(sorted(set(zip(starts, ends, strict=True))))}
     mention = np.array([spans[span] for span in zip(starts, ends, strict=True)])

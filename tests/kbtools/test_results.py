@@ -41,6 +41,7 @@ RESULT = {
     "milliseconds": float,
     "inverse": bool,
     "ranker": str,
+    "bearers_left_out": int,
 }
 CANDIDATE = {
     "subject": str,
@@ -184,6 +185,7 @@ def test_a_question_without_candidates_gives_empty_lists(sample: Answerer) -> No
         "milliseconds": 0.0,
         "inverse": False,
         "ranker": "weighted-sum",
+        "bearers_left_out": 0,
     }
     assert json.dumps(record).count("[]") == 3
 
