@@ -101,10 +101,10 @@ class Result:
     answers_total: int
     milliseconds: float | None
     inverse: bool = False
-    bearers_left_out: int = 0
     confidence: float | None = None
     answered: bool | None = None
     ranker: str = "weighted-sum"
+    bearers_left_out: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", FrozenDict(self.weights))
