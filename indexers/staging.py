@@ -109,6 +109,8 @@ class Staging:
         except duckdb.ParserException as error:
             raise BadArgument(f"memory is an amount such as 2GB, found {memory!r}", name="memory") from error
         self.cursors: list[duckdb.DuckDBPyConnection] = []
+        # The file is deleted as soon as it is closed.
+        self.connection.execute("PRAGMA disable_checkpoint_on_shutdown")
         self.connection.execute(TABLES)
 
     def __enter__(self) -> "Staging":
