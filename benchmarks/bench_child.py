@@ -46,8 +46,8 @@ def main() -> None:
         figures = bench_questions.measure(name, kb=arguments.kb, models=arguments.models)
     else:
         figures = by_name(task, name, inputs, arguments.work, arguments.limit)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps(figures | {"peak_mb": round(used.ru_maxrss / 1e3)}))
+    peaks = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(json.dumps(figures | {"peak_mb": round(max(peaks) / 1e3)}))
 
 
 def by_name(task: str, name: str, inputs: Inputs, work: Path, limit: int) -> dict[str, Any]:
