@@ -169,6 +169,7 @@ PARTS: dict[str, Callable[[Measured], Iterator[Row]]] = {
     "encoder": encoder_rows,
     "pruning": pruning_rows,
     "best": partial(profile_rows, profile="best"),
+    "fast": partial(profile_rows, profile="fast"),
     "paper": partial(profile_rows, profile="paper"),
     "end": end_rows,
 }
@@ -186,6 +187,8 @@ def train_missing(at: Measured) -> None:
     plan = PLANS["best"]
     for pruning in (plan.pruning, "n-gram-idf"):
         choose(at, plan.tagger, pruning, ",".join(plan.relations), plan.ranked_by)
+    fast = PLANS["fast"]
+    choose(at, fast.tagger, fast.pruning, ",".join(fast.relations), fast.ranked_by)
     for pruning, tagger in END_TO_END:
         choose(at, tagger, pruning, "bigru", "type-vector")
     for subject in SUBJECTS:

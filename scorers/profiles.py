@@ -1,9 +1,11 @@
-"""Settings and models by the name of a profile: `paper` as published, `best` as chosen on FBSQ's validation split."""
+"""Settings and models by the name of a profile: `paper` as published, `best` and `fast` as chosen on FBSQ's validation
+split."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kbtools.errors import BadSetting
+from kbtools.pruning.pruners import UNGUIDED
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import EQUATION_4
@@ -17,7 +19,7 @@ from kbtools.scorers.training_settings import (
     TransESettings,
 )
 
-PROFILES = ("best", "paper")
+PROFILES = ("best", "fast", "paper")
 
 PAPER = TrainingSettings()
 PAPER_LTG = replace(PAPER, encoder=replace(PAPER.encoder, dropout=0.0), fit=replace(PAPER.fit, learning_rate=0.03))
@@ -40,9 +42,11 @@ BEST_EMBED = replace(BEST, encoder=EncoderConfig(dim=200), fit=replace(ADAM, epo
 ENCODER = PretrainedSettings()
 """The paper has no pretrained encoder: both profiles train it alike."""
 
+BEST_BY_NAME = {"embed-avg": BEST_EMBED, "ltg-cnn": BEST_LTG, "encoder": ENCODER}
 BY_NAME: dict[str, dict[str, Any]] = {
     "paper": {"embed-avg": PAPER_EMBED, "ltg-cnn": PAPER_LTG, "encoder": ENCODER},
-    "best": {"embed-avg": BEST_EMBED, "ltg-cnn": BEST_LTG, "encoder": ENCODER},
+    "best": BEST_BY_NAME,
+    "fast": BEST_BY_NAME,
 }
 
 
@@ -82,18 +86,22 @@ class Plan:
 
     tagger: str
     relations: tuple[str, ...]
-    subject: str
+    subject: str | None
     pruning: str
-    ranked_by: str
+    ranked_by: str | None
     """The subject scorer of the query; `type-cosine` reads the model of `type-vector`."""
 
     weights: str | None = None
     """The preset of the weights; without one they are chosen on the validation questions."""
 
     def models(self) -> list[tuple[str, str]]:
-        """List the models to train, by part and name, in the order in which they are trained."""
+        """List the models to train, by part and name, in the order in which they are trained.
+
+        A pruner that no tagger guides needs none.
+        """
+        taggers = [] if self.pruning in UNGUIDED else [(TAGGER, self.tagger)]
         relations = [(RELATION, name) for name in self.relations]
-        return [(TAGGER, self.tagger), *relations, (SUBJECT, self.subject)]
+        return [*taggers, *relations, *([(SUBJECT, self.subject)] if self.subject else [])]
 
     def system(self, *, typed: bool) -> System:
         """Give the query; over a knowledge base without types no scorer tells subjects apart."""
@@ -105,6 +113,7 @@ class Plan:
 PLANS = {
     "paper": Plan("bigru-crf", ("bigru",), "type-vector", "focused", "type-vector", EQUATION_4),
     "best": Plan("bigru-crf+", ("bigru", "ltg-cnn+"), "type-vector", "focused-k", "type-cosine"),
+    "fast": Plan("bigru-crf+", ("embed-avg", "ltg-cnn+"), None, "n-gram-idf", None),
 }
 
 

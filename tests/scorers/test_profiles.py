@@ -103,5 +103,13 @@ def test_without_types_nothing_tells_subjects_apart() -> None:
 
 
 def test_an_unknown_profile_is_refused() -> None:
-    with pytest.raises(BadSetting, match="no profile 'fast'; known: best, paper"):
-        profile_settings("fast", RELATION, "bigru")
+    with pytest.raises(BadSetting, match="no profile 'fastest'; known: best, fast, paper"):
+        profile_settings("fastest", RELATION, "bigru")
+
+
+def test_the_profile_fast_trains_neither_a_tagger_nor_a_subject_scorer() -> None:
+    plan = PLANS["fast"]
+
+    assert plan.models() == [(RELATION, "embed-avg"), (RELATION, "ltg-cnn+")]
+    assert plan.system(typed=True) == System("n-gram-idf", "embed-avg,ltg-cnn+", None, "bigru-crf+")
+    assert profile_settings("fast", RELATION, "embed-avg") == profile_settings("best", RELATION, "embed-avg")
