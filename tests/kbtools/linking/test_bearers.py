@@ -44,3 +44,12 @@ def test_a_name_of_few_bearers_leads_to_all_of_them(towns: Answerer, pruning: st
     assert {candidate.subject for candidate in result.candidates} == {"f", "g"}
     assert result.bearers_left_out == 0
     assert not any("left out" in line for line in closing_lines(result))
+
+
+def test_facts_are_counted_of_the_first_bearers_alone(towns: Answerer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "MOST_COUNTED", 4)
+
+    result = towns.query("area of springfield", pruning="n-gram", scorer="lexical", top=None)
+
+    assert {candidate.subject for candidate in result.candidates} == {"a", "b", "c"}
+    assert result.bearers_left_out == 2
