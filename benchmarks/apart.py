@@ -36,7 +36,7 @@ from kbtools.text.question import Question
 from kbtools.tuning import GoldScores, mark_gold
 
 SEED = 1
-"""Of the slips in misspelt questions."""
+"""Of the slips in misspelt questions, and of the draws among the tied."""
 
 Names = dict[str, str | None]
 
@@ -67,9 +67,10 @@ def score(
 
 
 def mcnemar(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-    """Give p of the exact test over the questions that one alone has right; shares of ties round to the nearest."""
-    gained = int(np.sum((after >= 0.5) & (before < 0.5)))
-    lost = int(np.sum((after < 0.5) & (before >= 0.5)))
+    """Give p of the exact test over the questions that one alone has right; a tie is drawn, for both by one draw."""
+    draw = np.random.default_rng(SEED).random(len(before))
+    gained = int(np.sum((after > draw) & (before <= draw)))
+    lost = int(np.sum((after <= draw) & (before > draw)))
     total = gained + lost
     return min(1.0, 2 * sum(comb(total, k) for k in range(min(gained, lost) + 1)) / 2**total)
 
