@@ -14,7 +14,7 @@ MOST_BEARERS = 1_000
 """Entities of one name that a link leads to: twice as many as the commonest name of FBSQ has bearers, so that a name
 of a hundred thousand takes no longer than a few questions do."""
 
-MOST_COUNTED = 20_000
+MOST_COUNTED = 10_000
 """Bearers of one name whose facts are counted to choose them, the first by id: all of a hundred thousand take as long
 as eight questions."""
 
