@@ -125,11 +125,17 @@ class UpdatedKB(EmbeddedKB):
 
     @explained
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
-        if self.changed_forms.isdisjoint(forms):
+        changed = self.changed_forms.intersection(forms)
+        if not changed:
             return super().lookup(forms)
-        changed = [form for form in forms if form in self.changed_forms]
-        others = [form for form in forms if form not in self.changed_forms]
-        return {**super().lookup(others), **self.own_forms.lookup(changed, self.texts)}
+        # Remembered, nothing too, so that the base is not asked for them.
+        remembered = self.remembered
+        if unknown := sorted(changed - remembered.keys()):
+            matches_of = self.own_forms.lookup(unknown, self.texts)
+            remembered.update({form: matches_of.get(form, ()) for form in unknown})
+        own = {form: remembered[form] for form in changed}
+        matches = {**super().lookup(forms), **own}
+        return matches if all(own.values()) else {form: match for form, match in matches.items() if match}
 
     def names_near(self, forms: Sequence[str]) -> dict[str, list[str]]:
         base = super().names_near(forms)
