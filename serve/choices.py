@@ -3,9 +3,10 @@
 from typing import Any
 
 from kbtools.answering import Answerer
-from kbtools.entry_points import PRUNERS, list_offers, load_class
+from kbtools.entry_points import PRUNERS, SCORERS, Offer, list_offers, load_class
 from kbtools.errors import BadArgument, KBToolsError, VectorsMissing
 from kbtools.pruning.pruners import guide_of
+from kbtools.ranking.contracts import ZeroShot
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, model_folder
 
 AVERAGED = 4
@@ -39,14 +40,26 @@ def choices(answerer: Answerer) -> dict[str, list[str]]:
             return trained(TAGGER, answerer.tagger)
         return guide is None or (models is not None and has_vectors(answerer))
 
+    def answers(offer: Offer, part: str) -> bool:
+        return not offer.needs or trained(part, offer.name) or (part == RELATION and needs_no_training(offer.name))
+
     def scorers(kind: str, part: str) -> list[str]:
-        return [offer.name for offer in offers if offer.kind == kind and (not offer.needs or trained(part, offer.name))]
+        return [offer.name for offer in offers if offer.kind == kind and answers(offer, part)]
 
     return {
         "pruners": [offer.name for offer in offers if offer.kind == "pruner" and usable(offer.name)],
         "scorers": scorers("relation scorer", RELATION),
         "subjects": scorers("subject scorer", SUBJECT),
     }
+
+
+def needs_no_training(scorer: str) -> bool:
+    """Tell whether a relation scorer whose extra is installed answers before any training."""
+    try:
+        plugin = load_class(SCORERS, scorer)
+        return isinstance(plugin, ZeroShot) and bool(plugin.origin())
+    except KBToolsError:
+        return False
 
 
 def has_vectors(answerer: Answerer) -> bool:

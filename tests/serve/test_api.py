@@ -221,5 +221,16 @@ def test_models_bring_their_parts_into_the_choice(sample_path: Path, tmp_path: P
         offered = choices(answerer)
 
     assert set(offered["pruners"]) == {"focused", "focused-k", "focused-kb", "n-gram", "n-gram+", "n-gram-idf"}
-    assert offered["scorers"] == ["bigru", "lexical"]
+    assert [name for name in offered["scorers"] if name != "encoder"] == ["bigru", "lexical"]
     assert "type-vector" in offered["subjects"]
+
+
+def test_a_pretrained_scorer_that_answers_untrained_is_a_choice(
+    sample_path: Path, small_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with kbtools.open(sample_path) as answerer:
+        monkeypatch.setenv("KBTOOLS_ENCODER", str(small_encoder))
+        assert choices(answerer)["scorers"] == ["encoder", "lexical"]
+
+        monkeypatch.setenv("KBTOOLS_ENCODER", str(tmp_path / "none"))
+        assert choices(answerer)["scorers"] == ["lexical"]
