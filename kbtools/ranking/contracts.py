@@ -98,6 +98,8 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def log_total(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Give the logarithm of the sum of exp(scores) along their last axis, which stays with one place."""
+    if not scores.shape[-1]:  # a knowledge base without facts has no relation to choose from
+        return np.zeros((*scores.shape[:-1], 1))
     peak = scores.max(axis=-1, keepdims=True)
     total: NDArray[np.float64] = peak + np.log(np.exp(scores - peak).sum(axis=-1, keepdims=True))
     return total

@@ -7,7 +7,7 @@ import pytest
 
 from kbtools.answering import Answerer
 from kbtools.errors import BrokenPlugin
-from kbtools.ranking.contracts import Averaged, as_scores
+from kbtools.ranking.contracts import Averaged, as_scores, log_softmax
 from kbtools.text.question import MarkedQuestion, Question
 
 
@@ -91,3 +91,7 @@ def test_scorers_that_are_averaged_are_each_held_to_the_contract() -> None:
 
     with pytest.raises(BrokenPlugin, match=r"scorer Plain gave scores \(1, 1\), expected \(1, 2\)"):
         averaged.score([MarkedQuestion(Question.read("who"), 0, 3)])
+
+
+def test_no_relations_have_no_probability() -> None:
+    assert log_softmax(np.empty((2, 0))).shape == (2, 0)
