@@ -41,7 +41,7 @@ def test_a_backend_is_checked_on_its_sample(sample_path: Path) -> None:
         (["kbtools.results:Result"], 1, "has no method of a plugin; say which kind"),
         (["kbtools.pruning.n_gram:NGram", "--kind", "tagger"], 1, "breaks its contract: each question has spans"),
         (["embedded"], 1, "is checked on a small knowledge base that it opens"),
-        (["lexical", "--kind", "ranker"], 2, "'ranker' is not one of 'relation scorer'"),
+        (["lexical", "--kind", "oracle"], 2, "'oracle' is not one of 'relation scorer'"),
     ],
 )
 def test_a_check_that_fails_is_one_sentence(arguments: list[str], code: int, message: str) -> None:

@@ -99,7 +99,8 @@ def test_many_names_come_as_a_line_each(client: TestClient) -> None:
     assert [json.loads(line)["text"] for line in lines] == ["It", "Yate"]
 
 
-def test_info_names_what_can_be_chosen_without_models(client: TestClient) -> None:
+def test_info_names_what_can_be_chosen_without_models(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBTOOLS_ENCODER", "no-encoder")
     record = client.get("/api/info").json()
 
     assert record["pruners"] == ["n-gram", "n-gram+", "n-gram-idf"]
