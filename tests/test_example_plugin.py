@@ -73,7 +73,7 @@ def test_every_class_of_the_page_is_that_of_the_package_and_short() -> None:
     page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
     sources = "".join(path.read_text(encoding="utf-8") for path in PLUGIN.rglob("*.py"))
     blocks = re.findall(r"```python\n(class .*?)\n```", page, re.DOTALL)
-    classes = [block for block in blocks if "def forward" not in block and ": ..." not in block]
+    classes = [block for block in blocks if "def forward" not in block and "class MyScorer" not in block]
 
     assert len(classes) == 6
     assert [block for block in classes if block not in sources] == []
