@@ -24,6 +24,12 @@ class LeastSquares:
         weights = np.linalg.lstsq(features.values, gold.astype(np.float64), rcond=None)[0]
         return cls(SHARPNESS * weights)
 
+    def score(self, features: Features) -> NDArray[np.float64]:
+        return self.explain(features).sum(axis=1)
+
+    def explain(self, features: Features) -> NDArray[np.float64]:
+        return features.values * self.weights
+
     @classmethod
     def load(cls, folder: Path) -> Self:
         return cls(np.frombuffer(read_model(folder).weights.read_bytes()))
@@ -31,9 +37,3 @@ class LeastSquares:
     def save(self, folder: Path, stamp: Stamp | None = None) -> None:
         stamp = stamp or Stamp(class_path(type(self)))
         write_model(folder, stamp, {}, file="weights", write=lambda path: path.write_bytes(self.weights.tobytes()))
-
-    def score(self, features: Features) -> NDArray[np.float64]:
-        return self.explain(features).sum(axis=1)
-
-    def explain(self, features: Features) -> NDArray[np.float64]:
-        return features.values * self.weights
