@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
 
@@ -31,6 +32,11 @@ from kbtools.questions import read_annotated
 from kbtools.serve.responses import record_bytes
 
 CLIENTS = 8
+
+PER_CONNECTION = 50
+"""Requests of a connection. Workers take new connections when they are free, so that those of eight clients that never
+end may lie six to two."""
+
 NAMES = 10
 """Names of a batch: what OpenRefine sends."""
 
@@ -144,17 +150,18 @@ async def ask(port: int, requests: Sequence[bytes], *, clients: int) -> list[flo
     places = iter(range(len(requests)))
 
     async def client() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        for place in places:
-            begun = time.perf_counter()
-            writer.write(requests[place])
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = re.search(rb"content-length: (\d+)", head)
-            assert length is not None
-            assert head.startswith(b"HTTP/1.1 200"), head
-            await reader.readexactly(int(length[1]))
-            seconds[place] = time.perf_counter() - begun
-        writer.close()
+        while own := list(islice(places, PER_CONNECTION)):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            for place in own:
+                begun = time.perf_counter()
+                writer.write(requests[place])
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: (\d+)", head)
+                assert length is not None
+                assert head.startswith(b"HTTP/1.1 200"), head
+                await reader.readexactly(int(length[1]))
+                seconds[place] = time.perf_counter() - begun
+            writer.close()
 
     await asyncio.gather(*(client() for _ in range(clients)))
     return seconds
