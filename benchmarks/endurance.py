@@ -129,23 +129,17 @@ def many_questions(kb: Path, number: int, rng: random.Random, *, until: float) -
     )
 
 
+def query_command(kb: Path) -> list[str]:
+    """Give the command that answers the questions of its standard input, the same bytes for the same questions."""
+    options = ["--pruning", "n-gram+", "--scorer", "lexical", "--json", "--no-timing"]
+    return [KBTOOLS, "query", "--kb", str(kb), *options, "-"]
+
+
 def junk_lines(kb: Path, work: Path, number: int, rng: random.Random, *, until: float) -> str:
     """Put lines of junk on the standard input of a query until the time is over, and count what comes back."""
     begun, lines = time.monotonic(), 0
     with (work / "answers").open("w+b") as answers:
-        command = [
-            KBTOOLS,
-            "query",
-            "--kb",
-            str(kb),
-            "--pruning",
-            "n-gram+",
-            "--scorer",
-            "lexical",
-            "--json",
-            "--no-timing",
-            "-",
-        ]
+        command = query_command(kb)
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=answers, stderr=subprocess.PIPE)
         assert process.stdin
         while lines < number and time.monotonic() < until:
@@ -203,19 +197,7 @@ def agreement(kb: Path, threads: int) -> str:
         by_threads = list(pool.map(lambda _: records(answerer, questions), range(threads)))
     by_forks = [forked(answerer, questions) for _ in range(threads)]
     by_forks = [read_all(descriptor) for descriptor in by_forks]
-    command = [
-        KBTOOLS,
-        "query",
-        "--kb",
-        str(kb),
-        "--pruning",
-        "n-gram+",
-        "--scorer",
-        "lexical",
-        "--json",
-        "--no-timing",
-        "-",
-    ]
+    command = query_command(kb)
     started = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
         for _ in range(threads)
