@@ -5,22 +5,14 @@ from pathlib import Path
 import click
 
 from kbtools.cli.display import echo
-from kbtools.cli.options import FILE, memory_option
+from kbtools.cli.options import kb_folder_option, memory_option
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.updates.compacting import compact
 from kbtools.kb.manifest_report import counts_report
 
 
 @click.command("compact")
-@click.option(
-    "--kb",
-    "path",
-    required=True,
-    type=FILE,
-    envvar="KBTOOLS_KB",
-    show_envvar=True,
-    help="The knowledge base, a folder.",
-)
+@kb_folder_option
 @memory_option
 @click.option("--quiet", is_flag=True, help="Print the final counts alone.")
 def command(path: Path, memory: str, quiet: bool) -> None:

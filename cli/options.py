@@ -29,6 +29,15 @@ def take_options(command: Command, options: Sequence[Decorator]) -> Command:
     return command
 
 
+def kb_folder_option(command: Command) -> Command:
+    """Take the folder of a knowledge base that is changed in place."""
+    return take_options(command, [kb_path(required=True, help="The knowledge base, a folder.")])
+
+
+def kb_path(*, required: bool, help: str) -> Decorator:
+    return click.option("--kb", "path", required=required, type=FILE, envvar="KBTOOLS_KB", show_envvar=True, help=help)
+
+
 def kb_option(command: Command) -> Command:
     """Take a knowledge base and its backend."""
     return kb_option_if(True)(command)
@@ -36,13 +45,8 @@ def kb_option(command: Command) -> Command:
 
 def kb_option_if(required: bool) -> Callable[[Command], Command]:
     """Take a knowledge base and its backend, where a command can do without one."""
-    kb = click.option(
-        "--kb",
-        "path",
+    kb = kb_path(
         required=required,
-        type=FILE,
-        envvar="KBTOOLS_KB",
-        show_envvar=True,
         help="The knowledge base: a folder that kbtools index made, or with --elasticsearch its name there.",
     )
     backend = click.option(

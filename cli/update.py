@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from kbtools.cli.display import echo, echo_json
-from kbtools.cli.options import FILE, json_option
+from kbtools.cli.options import FILE, json_option, kb_folder_option
 from kbtools.cli.progress import stoppable
 from kbtools.cli.reading_options import reading_options
 from kbtools.indexers.readers.batches import SourceKind
@@ -18,15 +18,7 @@ from kbtools.records import UpdateResult
 
 
 @click.command("update")
-@click.option(
-    "--kb",
-    "path",
-    required=True,
-    type=FILE,
-    envvar="KBTOOLS_KB",
-    show_envvar=True,
-    help="The knowledge base, a folder.",
-)
+@kb_folder_option
 @click.option(
     "--add", multiple=True, type=FILE, help="Changes as JSON Lines, a record an entity; see docs/updating.md."
 )
