@@ -52,12 +52,7 @@ def index_given(
     force: bool,
 ) -> Built:
     """Build a knowledge base from what is given for each kind: paths, data frames or rows."""
-    options = ReadOptions(
-        language=DEFAULT_LANGUAGES if language is None else language,
-        columns=columns,
-        list_separator=list_separator,
-        max_bad=max_bad,
-    )
+    options = read_options(language, columns, list_separator, max_bad)
     with tempfile.TemporaryDirectory(prefix="kbtools-") as folder:
         sources = [
             source
@@ -67,6 +62,18 @@ def index_given(
         if not any(source.kind in ("facts", "names", "any") for source in sources):
             raise BadArgument("give at least one of facts, names and rdf", name="facts")
         return build(sources, out, options=options, watch=BuildProgress(), force=force, memory=memory)
+
+
+def read_options(
+    language: str | None, columns: Mapping[str, str], list_separator: str | None, max_bad: float
+) -> ReadOptions:
+    """Give the options of reading that Python's arguments stand for; no language is the usual ones."""
+    return ReadOptions(
+        language=DEFAULT_LANGUAGES if language is None else language,
+        columns=columns,
+        list_separator=list_separator,
+        max_bad=max_bad,
+    )
 
 
 def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> Iterator[Source]:

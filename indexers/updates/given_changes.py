@@ -8,9 +8,8 @@ from typing import Any
 
 from kbtools.errors import BadArgument
 from kbtools.indexers.build import BuildProgress
-from kbtools.indexers.given_rows import json_lines, sources_of, write_lines
-from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.given_rows import json_lines, read_options, sources_of, write_lines
+from kbtools.indexers.readers.reading import Source
 from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
@@ -27,12 +26,7 @@ def update_given(
     max_bad: float,
 ) -> UpdateResult:
     """Change a knowledge base by what is given for each kind: paths, data frames, rows, records or ids."""
-    options = ReadOptions(
-        language=DEFAULT_LANGUAGES if language is None else language,
-        columns=columns,
-        list_separator=list_separator,
-        max_bad=max_bad,
-    )
+    options = read_options(language, columns, list_separator, max_bad)
     with tempfile.TemporaryDirectory(prefix="kbtools-") as folder:
         sources = [
             source
