@@ -340,13 +340,12 @@ class Answerer:
         ranking = rank(self.kb, evidence, scoring, top=top)
         seconds = time.perf_counter() - begun
         system = System(pruning, scorer, subject, self.tagger)
-        return RankedPool(question, system, linked.links, linked.pool, ranking, seconds)
+        return RankedPool(question, system, linked.links, linked.pool, ranking, scoring, seconds)
 
     def result(self, ranked: RankedPool, limits: Limits, type_row: int | None = None) -> Result:
         """Write out a ranking, and fetch the objects of its first candidate unless they are withheld."""
         begun = time.perf_counter()
-        system, ranking = ranked.system, ranked.ranking
-        scoring = self.scoring(pruning=system.pruning, scorer=system.scorer, subject=system.subject)
+        system, ranking, scoring = ranked.system, ranked.ranking, ranked.scoring
         trust = 1.0 if limits.abstain is None else ranked.trust(self.trust)
         confidence = limits.confidence(calibrate(scoring.calibration, trust * ranking.winner_share()))
         answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)

@@ -12,6 +12,7 @@ from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.linking.trust import LinkTrust
 from kbtools.ranking.order import Ranking
 from kbtools.ranking.pools import Pools
+from kbtools.ranking.rankers import Scoring
 from kbtools.ranking.score import DECIMALS
 from kbtools.ranking.system import System
 from kbtools.results import Answer, Bearer, Candidate, Mention
@@ -20,13 +21,14 @@ from kbtools.text.question import Question
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedPool:
-    """A question with its links, its ranked pool, and the seconds that took."""
+    """A question with its links, its ranked pool, what scored it, and the seconds that took."""
 
     question: Question
     system: System
     links: list[Link]
     pool: Pools
     ranking: Ranking
+    scoring: Scoring
     seconds: float
 
     @property
