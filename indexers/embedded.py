@@ -21,6 +21,7 @@ from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, find_damage, read_manifest
 from kbtools.indexers.name_counts import counts_at
+from kbtools.indexers.readers.batches import ALIAS
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName, keep_within_edits
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
@@ -92,6 +93,21 @@ def facts_at(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any], subjects: 
     return np.stack(facts, axis=1).astype(np.int64)
 
 
+def rank_names(texts: Sequence[str], flags: Sequence[bool]) -> list[tuple[str, int]]:
+    """Give the names of an entity their ranks, by which of them are aliases.
+
+    Of several languages the order is kept alone: where texts stop ascending among the aliases, those of another begin.
+    """
+    ranks, rank = [0] * len(texts), 1
+    for place in range(1, len(texts)):
+        rank += bool(flags[place] and flags[place - 1] and texts[place] < texts[place - 1])
+        ranks[place] = rank if flags[place] else 0
+    return [
+        (text, 0 if not flag else ALIAS if own == rank or own == 0 else own)
+        for text, flag, own in zip(texts, flags, ranks, strict=True)
+    ]
+
+
 def reopen(path: Path) -> "EmbeddedKB":
     """Open a folder that was pickled, with the class that its updates need."""
     kb: EmbeddedKB = load_class(BACKENDS, "embedded")(path)
@@ -137,6 +153,7 @@ class EmbeddedKB(BackendDefaults):
             raise KBUnusable(f"{self.path}: built by another kbtools, without {missing[0]}; index again")
         self.columns = {name: read_column(self.path / name, dtype) for name, dtype in COLUMNS.items() if name in files}
         self.entity_ids = StringTable(self.path / "entity.id")
+        self.base_entities = len(self.entity_ids)
         self.relation_ids = StringTable(self.path / "relation.id")
         self.type_ids = StringTable(self.path / "type.id")
         self.relation_texts = StringTable(self.path / "relation.name") if "relation.name.utf8" in files else None
@@ -306,6 +323,10 @@ class EmbeddedKB(BackendDefaults):
         counts: NDArray[np.int64] = (first[rows + 1] - first[rows]).astype(np.int64)
         return counts
 
+    def is_object_of_more(self, entity: int, *, than: int) -> bool:
+        """Tell whether an entity is the object of more than so many facts."""
+        return int(self.incoming_counts(np.array([entity], dtype=np.uint32))[0]) > than
+
     @explained
     def subjects_of(self, entity: int) -> IncomingFacts:
         first, last = self.columns["incoming.first"][entity : entity + 2].tolist()
@@ -332,6 +353,13 @@ class EmbeddedKB(BackendDefaults):
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
         return [self.alias_texts[row] for row in range(first, last)]
 
+    @explained
+    def ranked_names(self, entity: int) -> list[tuple[str, int]]:
+        """List the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS."""
+        first, last = self.columns["alias.first"][entity : entity + 2].tolist()
+        texts = [self.alias_texts[row] for row in range(first, last)]
+        return rank_names(texts, self.columns["alias.is_alias"][first:last].tolist())
+
     def vectors(self) -> VectorIndex:
         if self.vector_index is None:
             self.vector_index = self.open_vectors()
@@ -339,6 +367,10 @@ class EmbeddedKB(BackendDefaults):
 
     def open_vectors(self) -> VectorIndex:
         return FaissVectors(self.path, self.manifest)
+
+    def added_ids(self) -> list[str]:
+        """List the ids of the entities that updates brought, by row; here there are none."""
+        return []
 
     @explained
     def rows(self, ids: Sequence[str]) -> list[int | None]:

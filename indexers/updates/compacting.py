@@ -19,7 +19,6 @@ from kbtools.indexers.faiss_index import write_vectors
 from kbtools.indexers.kb_folder import MANIFEST, read_manifest
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind
 from kbtools.indexers.staging import MEMORY, Staging
-from kbtools.indexers.updates.draft import ranked_names
 from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.indexers.updates.updated_kb import NAMES, UpdatedKB
 from kbtools.indexers.updates.updating import replacing
@@ -107,7 +106,7 @@ def names_of(kb: UpdatedKB, rows: EntityRows) -> Iterator[tuple[NDArray[Any], An
     together = ~np.isin(entities, singly)
     ranks = pa.array(np.where(flags[together], ALIAS, 0), pa.uint8())
     yield entities[together], ranks, texts.filter(pa.array(together))
-    ranked = [(row, rank, text) for row in singly.tolist() for text, rank in ranked_names(kb, row)]
+    ranked = [(row, rank, text) for row in singly.tolist() for text, rank in kb.ranked_names(row)]
     if ranked:
         owners, own_ranks, own_texts = zip(*ranked, strict=True)
         yield as_rows(owners), pa.array(own_ranks, pa.uint8()), pa.array(own_texts, pa.string())

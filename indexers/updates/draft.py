@@ -1,15 +1,59 @@
 """The draft of an update: what becomes of the entities that its changes speak of, one change after the other."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.readers.batches import ALIAS
-from kbtools.indexers.updates.updated_kb import NAMES, UpdatedKB
+from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 
 Pair = tuple[int, int]
+
+
+class Updatable(Protocol):
+    """A knowledge base as a draft asks it, in whatever home; see `KnowledgeBase` for what the same methods promise.
+
+    Rows below `base_entities` were given by its build, those of `added_ids` behind them by updates; none is free again.
+    """
+
+    @property
+    def base_entities(self) -> int: ...
+
+    @property
+    def relations(self) -> Sequence[str]: ...
+
+    @property
+    def relation_names(self) -> Sequence[str | None]: ...
+
+    @property
+    def types(self) -> Sequence[str]: ...
+
+    def added_ids(self) -> list[str]:
+        """List the ids of the entities that updates brought, by row."""
+        ...
+
+    def row_of(self, entity_id: str) -> int | None: ...
+
+    def ids(self, entities: EntityRows) -> list[str]: ...
+
+    def ranked_names(self, entity: int) -> list[tuple[str, int]]:
+        """List the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS."""
+        ...
+
+    def types_of(self, entities: EntityRows) -> Grouped: ...
+
+    def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
+        """List the facts of subjects, by subject, relation and object: (facts, 3)."""
+        ...
+
+    def subjects_of(self, entity: int) -> IncomingFacts: ...
+
+    def is_object_of_more(self, entity: int, *, than: int) -> bool:
+        """Tell whether an entity is the object of more than so many facts."""
+        ...
 
 
 class Draft:
@@ -19,11 +63,10 @@ class Draft:
     are the changes made; `missing` is what was to be taken away and is not there, with the first of each kind.
     """
 
-    def __init__(self, kb: EmbeddedKB) -> None:
+    def __init__(self, kb: Updatable) -> None:
         self.kb = kb
-        own_ids = kb.own_ids if isinstance(kb, UpdatedKB) else ()
-        self.first_row = len(kb.entity_ids)
-        self.new_ids = list(own_ids)
+        self.first_row = kb.base_entities
+        self.new_ids = kb.added_ids()
         self.known_entities = self.first_row + len(self.new_ids)
         self.relations, self.types = list(kb.relations), list(kb.types)
         self.relation_rows = {relation: row for row, relation in enumerate(self.relations)}
@@ -65,7 +108,7 @@ class Draft:
     def id_of(self, row: int) -> str:
         if row >= self.first_row:
             return self.new_ids[row - self.first_row]
-        return self.kb.entity_ids[row]
+        return self.kb.ids(np.array([row], dtype=np.uint32))[0]
 
     def is_known(self, row: int) -> bool:
         """Tell whether the knowledge base has such a row already."""
@@ -193,7 +236,7 @@ class Draft:
     def texts_of(self, row: int) -> dict[str, int]:
         """Give the names of an entity with the rank of each, to be changed."""
         if row not in self.texts:
-            self.texts[row] = dict(ranked_names(self.kb, row)) if self.is_known(row) else {}
+            self.texts[row] = dict(self.kb.ranked_names(row)) if self.is_known(row) else {}
         return self.texts[row]
 
     def name(self, row: int, text: str, rank: int) -> None:
@@ -280,16 +323,16 @@ class Draft:
 
     def settle(self) -> None:
         """Take away what is left without fact and name, and count the entities that came and went."""
-        touched = np.array(self.touched(), dtype=np.uint32)
-        known = touched[touched < self.known_entities]
-        incoming = dict(zip(known.tolist(), self.kb.incoming_counts(known).tolist(), strict=True))
-        for row in touched.tolist():
-            alive = self.texts_of(row) or self.facts_from(row) or incoming.get(row, 0) + self.incoming[row]
-            if not alive:
+        for row in self.touched():
+            if not (self.texts_of(row) or self.facts_from(row) or self.is_object(row)):
                 self.deleted.add(row)
                 self.kinds[row] = set()
         self.counts["entities added"] += sum(row not in self.deleted for row in self.new_rows())
         self.counts["entities removed"] += sum(self.is_known(row) for row in self.deleted - self.survivors.keys())
+
+    def made(self) -> dict[str, int]:
+        """Give the numbers of changes by kind, none of a kind that there are none of."""
+        return {kind: count for kind, count in sorted(self.counts.items()) if count}
 
     def touched(self) -> list[int]:
         """List the rows of all entities that may be other than before."""
@@ -298,24 +341,7 @@ class Draft:
     def new_rows(self) -> Iterable[int]:
         return range(self.known_entities, self.first_row + len(self.new_ids))
 
-
-def ranked_names(kb: EmbeddedKB, row: int) -> list[tuple[str, int]]:
-    """List the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS.
-
-    The base keeps the order alone: where texts stop ascending among the aliases, those of another language begin.
-    """
-    if isinstance(kb, UpdatedKB) and kb.has_own(row, NAMES):
-        place = kb.place("alias", row)
-        first, last = kb.own["alias.first"][place : place + 2].tolist()
-        return [(kb.own_texts[at], rank) for at, rank in enumerate(kb.own["alias.rank"][first:last].tolist(), first)]
-    first, last = kb.columns["alias.first"][row : row + 2].tolist()
-    texts = [kb.alias_texts[at] for at in range(first, last)]
-    flags = kb.columns["alias.is_alias"][first:last].tolist()
-    ranks, rank = [0] * len(texts), 1
-    for place in range(1, len(texts)):
-        rank += bool(flags[place] and flags[place - 1] and texts[place] < texts[place - 1])
-        ranks[place] = rank if flags[place] else 0
-    return [
-        (text, 0 if not flag else ALIAS if own == rank or own == 0 else own)
-        for text, flag, own in zip(texts, flags, ranks, strict=True)
-    ]
+    def is_object(self, row: int) -> bool:
+        """Tell whether an entity is the object of a fact by now."""
+        gained = self.incoming[row]
+        return gained > 0 or (self.is_known(row) and self.kb.is_object_of_more(row, than=-gained))

@@ -14,7 +14,7 @@ from kbtools.indexers.column_files import ColumnWriter, StringWriter
 from kbtools.indexers.embedded import EmbeddedKB, gather
 from kbtools.indexers.kb_folder import SEGMENT_COLUMNS
 from kbtools.indexers.readers.batches import ALIAS
-from kbtools.indexers.updates.draft import Draft, ranked_names
+from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.label_rows import LabelRows
 from kbtools.indexers.updates.segment_forms import FormChanges, Name, write_forms
 from kbtools.indexers.updates.updated_kb import UpdatedKB
@@ -34,13 +34,12 @@ class SegmentAccount:
 
 
 class SegmentWriter:
-    """A writer of the segment that a draft leaves behind, in place of the one that its knowledge base has."""
+    """A writer of the segment that a draft of a knowledge base leaves behind, in place of the one that it has."""
 
-    def __init__(self, draft: Draft, folder: Path) -> None:
+    def __init__(self, draft: Draft, kb: EmbeddedKB, folder: Path) -> None:
         folder.mkdir()
-        self.draft, self.folder = draft, folder
+        self.draft, self.kb, self.folder = draft, kb, folder
         self.digest = hashlib.sha256()
-        kb = draft.kb
         own = kb.own if isinstance(kb, UpdatedKB) else {}
         # Entities that are new or gone stand in each of the tables, so that none is looked for in the base.
         self.gone = sorted({*own["gone.row"].tolist(), *draft.deleted} if own else draft.deleted)
@@ -56,7 +55,7 @@ class SegmentWriter:
 
     def write(self) -> SegmentAccount:
         """Write every file."""
-        draft, kb = self.draft, self.draft.kb
+        draft, kb = self.draft, self.kb
         self.write_ids(set(self.gone))
         fact_rows, type_rows, alias_rows = (
             self.rows(kind, changed)
@@ -149,7 +148,7 @@ class SegmentWriter:
         """Give the facts of subjects, with the draft's rows of relations."""
         draft = self.draft
         changed = [(subject, relation, target) for subject, pairs in draft.facts.items() for relation, target in pairs]
-        parts = (draft.kb.facts_of(self.unchanged(rows, draft.facts)), as_facts(changed))
+        parts = (self.kb.facts_of(self.unchanged(rows, draft.facts)), as_facts(changed))
         return np.concatenate(parts)
 
     def write_labels(self, kind: str, rows: LabelRows) -> None:
@@ -176,7 +175,7 @@ class SegmentWriter:
         """Give the types of entities, with the draft's rows of types."""
         kinds = dict(self.draft.kinds)
         unchanged = self.unchanged(rows, kinds)
-        grouped = self.draft.kb.types_of(unchanged)
+        grouped = self.kb.types_of(unchanged)
         for place, row in enumerate(unchanged.tolist()):
             kinds[row] = set(grouped.values[grouped.starts[place] : grouped.starts[place + 1]].tolist())
         return [kinds.get(row, set()) for row in rows.tolist()]
@@ -205,7 +204,7 @@ class SegmentWriter:
         ]
 
     def former_names(self, row: int) -> Iterable[tuple[str, int]]:
-        return ranked_names(self.draft.kb, row) if self.draft.is_known(row) else ()
+        return self.kb.ranked_names(row) if self.draft.is_known(row) else ()
 
 
 def own_redirects(kb: EmbeddedKB) -> dict[str, int]:

@@ -58,7 +58,6 @@ class UpdatedKB(EmbeddedKB):
         super().open(manifest)
         folder = self.path / SEGMENT
         self.own = {name: read_column(folder / name, dtype) for name, dtype in SEGMENT_COLUMNS.items()}
-        self.base_entities = len(self.entity_ids)
         self.own_ids = StringTable(folder / "entity.id")
         self.relation_texts = StringTable(folder / "relation.name")
         self.labels = {kind: StringTable(folder / f"{kind}.id") for kind in ("relation", "type")}
@@ -289,6 +288,9 @@ class UpdatedKB(EmbeddedKB):
             self.survivors.get(row, row) in self.gone for row in counted.tolist()
         )
 
+    def added_ids(self) -> list[str]:
+        return list(self.own_ids)
+
     @explained
     def ids(self, entities: EntityRows) -> list[str]:
         base, own, first = self.entity_ids, self.own_ids, self.base_entities
@@ -311,6 +313,16 @@ class UpdatedKB(EmbeddedKB):
         place = self.place("alias", entity) if own else entity
         first, last = columns["alias.first"][place : place + 2].tolist()
         return [texts[row] for row in range(first, last)[:count]]
+
+    @explained
+    def ranked_names(self, entity: int) -> list[tuple[str, int]]:
+        if not self.has_own(entity, NAMES):
+            return super().ranked_names(entity)
+        place = self.place("alias", entity)
+        first, last = self.own["alias.first"][place : place + 2].tolist()
+        return list(
+            zip(self.own_texts.take(range(first, last)), self.own["alias.rank"][first:last].tolist(), strict=True)
+        )
 
     @explained
     def alias_counts(self, entities: EntityRows) -> NDArray[np.int64]:

@@ -48,17 +48,19 @@ def update(path: Path, sources: Sequence[UpdateSource], *, options: ReadOptions)
                 draft = Draft(kb)
                 skips = tuple(read_into(draft, part, options) for part in sources)
                 draft.settle()
-                manifest = write_update(draft, folder, [part.source.name for part in sources])
+                manifest = write_update(draft, kb, folder, [part.source.name for part in sources])
                 keep_vectors(path, folder, manifest, locks)
         except NothingChanged:
-            return result_of(draft, skips, {}, kb.manifest.digest)
-    return result_of(draft, skips, manifest.history[-1].counts, manifest.digest)
+            return result_of(path, draft, skips, {}, kb.manifest.digest)
+    return result_of(path, draft, skips, manifest.history[-1].counts, manifest.digest)
 
 
-def result_of(draft: Draft, skips: Sequence[Skips], changes: dict[str, int], digest: str) -> UpdateResult:
+def result_of(
+    kb: str | Path, draft: Draft, skips: Sequence[Skips], changes: dict[str, int], digest: str
+) -> UpdateResult:
     """Tell what an update did, what was not there, and what was left out of its files."""
     return UpdateResult(
-        kb=str(draft.kb.path),
+        kb=str(kb),
         changes=changes,
         missing=tuple(Missing(kind, count, first) for kind, (count, first) in draft.missing.items()),
         skipped=tuple(
@@ -96,13 +98,13 @@ def base_files(manifest: Manifest) -> list[str]:
     return [name for name in manifest.files if not name.startswith(f"{SEGMENT}/")]
 
 
-def write_update(draft: Draft, folder: Path, sources: Sequence[str]) -> Manifest:
+def write_update(draft: Draft, kb: EmbeddedKB, folder: Path, sources: Sequence[str]) -> Manifest:
     """Write the segment of a draft and its manifest; raise NothingChanged where both are as before."""
-    counts = {kind: count for kind, count in sorted(draft.counts.items()) if count}
+    counts = draft.made()
     if not counts:
         raise NothingChanged
-    segment = SegmentWriter(draft, folder / SEGMENT).write()
-    old = draft.kb.manifest
+    segment = SegmentWriter(draft, kb, folder / SEGMENT).write()
+    old = kb.manifest
     digest = hashlib.sha256(f"{old.lineage[0]} {segment.digest}".encode()).hexdigest()
     if digest == old.digest:
         raise NothingChanged
@@ -124,7 +126,7 @@ def write_update(draft: Draft, folder: Path, sources: Sequence[str]) -> Manifest
     )
     updated = UpdatedKB(folder, manifest=manifest)
     touched = np.array(draft.touched(), dtype=np.uint32)
-    before, after = count_entities(draft.kb, touched), count_entities(updated, touched)
+    before, after = count_entities(kb, touched), count_entities(updated, touched)
     differences = {name: old.statistics[name] + after[name] - before[name] for name in after}
     manifest = replace(manifest, statistics=manifest.statistics | differences)
     write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
