@@ -89,6 +89,7 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
     "--name", "name_column", help="Columns of --table with names, commas between; name and label if not given."
 )
 @click.option("--alias", help="Columns of --table with aliases; alias and aliases if not given.")
+@click.option("--description", help="Columns of --table with descriptions; description if not given.")
 @click.option("--type", "type_column", help="Columns of --table with types; type and types if not given.")
 @click.option(
     "--query", default="", metavar="SQL", help="What to take from a --table that is an SQLite or DuckDB file."
@@ -121,6 +122,7 @@ def command(
     subject: str,
     name_column: str | None,
     alias: str | None,
+    description: str | None,
     type_column: str | None,
     query: str,
     wikidata: tuple[Path, ...],
@@ -181,6 +183,7 @@ def command(
             name=columns_in(name_column, usual_columns.name),
             alias=columns_in(alias, usual_columns.alias),
             type=columns_in(type_column, usual_columns.type),
+            description=columns_in(description, usual_columns.description),
             query=query,
         ),
         closure=closure,

@@ -21,7 +21,8 @@ def lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
     for place, match in enumerate(result.matches, 1):
         types = ", ".join(kind.name or kind.id for kind in match.types)
         found_by = f"[{match.rung}: {match.matched_name}]"
-        yield f"{place:>3}  {match.score:6.2f}  {named(match.id, match.name)}  {found_by}  {types}".rstrip()
+        shown = named(match.id, match.name) + (f", {match.description}" if match.description else "")
+        yield f"{place:>3}  {match.score:6.2f}  {shown}  {found_by}  {types}".rstrip()
         if explain:
             yield from (f"      {reason}" for reason in match.reasons)
 

@@ -20,6 +20,7 @@ def reading_options(command: Command) -> Command:
         lang: str,
         name_predicate: tuple[str, ...],
         alias_predicate: tuple[str, ...],
+        description_predicate: tuple[str, ...],
         type_predicate: tuple[str, ...],
         column: tuple[str, ...],
         list_separator: str | None,
@@ -33,6 +34,7 @@ def reading_options(command: Command) -> Command:
             predicates=Predicates(
                 name=predicates(usual.name, name_predicate),
                 alias=predicates(usual.alias, alias_predicate),
+                description=predicates(usual.description, description_predicate),
                 type=predicates(usual.type, type_predicate),
             ),
             columns=columns_of(column),
@@ -52,6 +54,9 @@ def reading_options(command: Command) -> Command:
         ),
         click.option("--name-predicate", multiple=True, help="RDF predicate of names, in place of the usual ones."),
         click.option("--alias-predicate", multiple=True, help="RDF predicate of aliases, in place of the usual ones."),
+        click.option(
+            "--description-predicate", multiple=True, help="RDF predicate of descriptions, in place of the usual ones."
+        ),
         click.option("--type-predicate", multiple=True, help="RDF predicate of types, in place of the usual ones."),
         click.option("--column", multiple=True, metavar="NAME=HEADER", help="Column of a table, such as subject=head."),
         click.option("--list-separator", metavar="TEXT", help="What divides the values of a cell, such as |."),

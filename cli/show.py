@@ -17,6 +17,8 @@ SHOWN = 20
 def lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[str]:
     """Lay an entity out: names and types, then facts, those that it is the object of with an arrow back."""
     yield named(entity.id, entity.name)
+    if entity.description:
+        yield f"  {entity.description}"
     if entity.prior is not None:
         yield f"  prior {entity.prior:.3f}, how likely its name means it"
     if entity.aliases:

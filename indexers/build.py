@@ -178,6 +178,7 @@ def option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, 
         "columns": dict(sorted(options.columns.items())),
         "name_predicates": sorted(predicates.name),
         "alias_predicates": sorted(predicates.alias),
+        "description_predicates": sorted(predicates.description),
         "type_predicates": sorted(predicates.type),
         "max_bad": options.max_bad,
         "list_separator": options.list_separator,
@@ -276,7 +277,10 @@ def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildP
         entities = writer.write_ids()
         writer.write_relation_names()
         writer.write_redirects()
-        watch.done("entities", entities_report(entities, tables.count("relations"), merged=merged, named=named))
+        described = writer.write_descriptions()
+        tables.drop("descriptions")
+        report = entities_report(entities, tables.count("relations"), merged=merged, named=named, described=described)
+        watch.done("entities", report)
         facts, pairs = writer.write_facts(entities)
         mentions = 2 * raw["facts"] + raw["names"]
         writer.write_incoming(entities)
@@ -326,10 +330,11 @@ def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildP
     )
 
 
-def entities_report(entities: int, relations: int, *, merged: int, named: int) -> str:
+def entities_report(entities: int, relations: int, *, merged: int, named: int, described: int) -> str:
     """Lay out what was counted when ids became rows."""
     report = f"{entities:,} entities, {relations:,} relations"
     report += f", {named:,} of them with a name" if named else ""
+    report += f"; {described:,} descriptions" if described else ""
     return report + (f"; {merged:,} ids merged into others" if merged else "")
 
 

@@ -159,6 +159,9 @@ class EmbeddedKB(BackendDefaults):
         self.relation_texts = StringTable(self.path / "relation.name") if "relation.name.utf8" in files else None
         self.redirects = StringTable(self.path / "redirect.old") if "redirect.old.utf8" in files else None
         self.alias_texts = StringTable(self.path / "alias.text")
+        self.description_texts = (
+            StringTable(self.path / "description.text") if "description.text.utf8" in files else None
+        )
         self.forms = FormStore.open(self.path / FORMS)
         self.form_filter = FormFilter(self.columns["form.filter"]) if "form.filter" in files else None
         self.fuzzy = FuzzyIndex(self.path / FUZZY, texts=self.alias_texts)
@@ -359,6 +362,24 @@ class EmbeddedKB(BackendDefaults):
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
         texts = [self.alias_texts[row] for row in range(first, last)]
         return rank_names(texts, self.columns["alias.is_alias"][first:last].tolist())
+
+    @property
+    def base_descriptions(self) -> int:
+        """Count the descriptions that the build wrote."""
+        rows: NDArray[np.uint32] = self.columns.get("description.row", np.empty(0, dtype=np.uint32))
+        return len(rows)
+
+    @explained
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        if not self.description_texts:
+            return [None] * len(entities)
+        described = self.columns["description.row"]
+        places = np.minimum(np.searchsorted(described, entities), len(described) - 1)
+        found = described[places] == entities
+        return [
+            self.description_texts[place] if has else None
+            for place, has in zip(places.tolist(), found.tolist(), strict=True)
+        ]
 
     def vectors(self) -> VectorIndex:
         if self.vector_index is None:

@@ -31,6 +31,7 @@ COLUMNS = {
     "type.first": "<u8",
     "type.type": "<u4",
     "redirect.row": "<u4",
+    "description.row": "<u4",
     "edit.key": "<u4",
     "edit.row": "<u4",
     "edit.signature": "<u8",
@@ -38,12 +39,12 @@ COLUMNS = {
 }
 """Per entity: where its aliases, its pairs, its incoming facts and its types start. Per pair: its relation, where its
 objects start. Per incoming fact: its relation and its subject. Per count of a name: the hash of its form, 0 for every
-name, the entity that it meant and how often. The columns of the edit index: keys with the row of a name, and the
-signature of each name. The filter of forms, by bits."""
+name, the entity that it meant and how often. Per description: its entity. The columns of the edit index: keys with the
+row of a name, and the signature of each name. The filter of forms, by bits."""
 
-REQUIRED = frozenset(COLUMNS) - {"redirect.row", "form.filter"}
+REQUIRED = frozenset(COLUMNS) - {"redirect.row", "description.row", "form.filter"}
 
-STRINGS = ("alias.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
+STRINGS = ("alias.text", "description.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
 FILES = {MANIFEST, f"{MANIFEST}.new", FORMS, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
 
 SEGMENT_COLUMNS = {
@@ -68,6 +69,7 @@ SEGMENT_COLUMNS = {
     "lost.subject": "<u4",
     "relation.of_base": "<u4",
     "type.of_base": "<u4",
+    "description.row": "<u4",
     "merged.old": "<u4",
     "merged.row": "<u4",
     "redirect.row": "<u4",
@@ -80,11 +82,20 @@ SEGMENT_COLUMNS = {
 """Of a segment, whose rows of entities go on where those of the base end. `entity.order` sorts the ids that are new;
 `gone.row` lists the rows of entities that are no more. Aliases, facts and types are those of the entities in `row`, all
 of them; incoming facts are what the entities `gained` and `lost`. Relations and types have rows of their own, which
-`of_base` gives for those of the base, and a number beyond all where no fact or entity has one any more. `merged` tells
+`of_base` gives for those of the base, and a number beyond all where no fact or entity has one any more. Descriptions,
+where there are any, are those of the entities in `row` alone, an empty one in place of the base's. `merged` tells
 where the counts of an old entity go, `changed.forms` are the forms whose bearers are other ones, with NUL between, and
 `vanished.forms` those that are no name's normal form any more."""
 
-SEGMENT_STRINGS = ("alias.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
+SEGMENT_STRINGS = (
+    "alias.text",
+    "description.text",
+    "entity.id",
+    "relation.id",
+    "relation.name",
+    "redirect.old",
+    "type.id",
+)
 SEGMENT_FILES = {FORMS, *SEGMENT_COLUMNS, *(f"{n}.{p}" for n in SEGMENT_STRINGS for p in ("utf8", "starts"))}
 
 WORK = ".staging"

@@ -40,6 +40,7 @@ class MemoryKB(BackendDefaults):
         *,
         aliases: Iterable[tuple[str, str]] = (),
         counts: Iterable[tuple[str, str, int]] = (),
+        descriptions: Iterable[tuple[str, str]] = (),
     ) -> None:
         triples = {(canonical_id(s), canonical_id(r), canonical_id(o)) for s, r, o in facts}
         texts: dict[str, dict[str, int]] = defaultdict(dict)
@@ -74,6 +75,9 @@ class MemoryKB(BackendDefaults):
         for name, entity, count in counts:
             if canonical_id(entity) in self.row:
                 self.counts[normal_form(name)][self.row[canonical_id(entity)]] += count
+        self.described: dict[str, str] = {}
+        for entity, text in descriptions:
+            self.described.setdefault(canonical_id(entity), text)
         normal = match_kind(Form.NORMAL, is_alias=True)
         self.normal_forms = {form for form, groups in self.forms.items() if any(kind <= normal for kind, _ in groups)}
         named = sum(map(len, self.texts.values()))
@@ -160,6 +164,9 @@ class MemoryKB(BackendDefaults):
 
     def aliases(self, entity: int) -> list[str]:
         return list(self.texts.get(self.entity_ids[entity], ()))
+
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        return [self.described.get(entity_id) for entity_id in self.ids(entities)]
 
     def vectors(self) -> VectorIndex:
         if self.vector_index is None:

@@ -48,6 +48,8 @@ RENAMED = {
     "LEFT JOIN merged a ON a.old = subject LEFT JOIN merged b ON b.old = object",
     "names": "coalesce(a.new, entity) AS entity, rank, text FROM names LEFT JOIN merged a ON a.old = entity",
     "counts": "coalesce(a.new, entity) AS entity, key, count FROM counts LEFT JOIN merged a ON a.old = entity",
+    "descriptions": "coalesce(a.new, entity) AS entity, rank, text FROM descriptions "
+    "LEFT JOIN merged a ON a.old = entity",
     "labels": "coalesce(a.new, entity) AS entity, rank, text FROM labels LEFT JOIN merged a ON a.old = entity",
     "subclasses": "coalesce(a.new, type) AS type, coalesce(b.new, parent) AS parent FROM subclasses "
     "LEFT JOIN merged a ON a.old = type LEFT JOIN merged b ON b.old = parent",

@@ -35,6 +35,7 @@ CREATE TABLE redirects (old VARCHAR, new VARCHAR);
 CREATE TABLE same (old VARCHAR, new VARCHAR);
 CREATE TABLE merged (old VARCHAR, new VARCHAR);
 CREATE TABLE counts (entity VARCHAR, key UBIGINT, count UBIGINT);
+CREATE TABLE descriptions (entity VARCHAR, rank UTINYINT, text VARCHAR);
 CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, alias UINTEGER);
 """
 
@@ -72,6 +73,15 @@ RELATION_NAMES = """
 SELECT coalesce(text, '') AS text FROM relations LEFT JOIN relation_labels ON relation_labels.relation = relations.id
 ORDER BY row
 """
+
+DESCRIPTIONS = r"""
+SELECT row, text FROM (
+  SELECT e.row AS row, line AS text, row_number() OVER (PARTITION BY e.row ORDER BY rank, line) AS place
+  FROM (SELECT entity, rank, trim(regexp_replace(text, '[\s\p{Z}]+', ' ', 'g')) AS line FROM descriptions)
+  JOIN entities e ON e.id = entity WHERE line <> '')
+WHERE place = 1 ORDER BY row
+"""
+"""One for each entity that has any, of the first language that it has, without its line breaks."""
 
 REDIRECTS = "SELECT old, row FROM merged JOIN entities ON entities.id = merged.new ORDER BY old"
 

@@ -70,6 +70,17 @@ class Writer:
         hashes = self.of_content(rows.count)
         hashes["redirect.old"], hashes["redirect.row"] = ids.close(), rows.close()
 
+    def write_descriptions(self) -> int:
+        """Write a description for each entity that has one, by row; give their number."""
+        rows, texts = self.column("description.row"), self.strings("description.text")
+        for batch in self.tables.stream(staging.DESCRIPTIONS):
+            rows.write(batch.column(0).to_numpy())
+            texts.write(batch.column(1))
+        hashes = self.of_content(rows.count)
+        hashes["description.row"], hashes["description.text"] = rows.close(), texts.close()
+        self.statistics["descriptions"] = rows.count
+        return rows.count
+
     def write_counts(self) -> int:
         """Write how often names mean entities, by the hash of the name's form and by entity."""
         columns = [self.column(f"count.{name}") for name in ("key", "entity", "count")]

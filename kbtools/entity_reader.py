@@ -84,6 +84,7 @@ class EntityReader:
             facts_out=int(self.kb.fact_counts(rows)[0]),
             facts_in=None if incoming is None else int(incoming[0]),
             prior=self.prior(row, names),
+            description=self.kb.descriptions(rows)[0],
         )
 
     def prior(self, row: int, names: Sequence[str]) -> float | None:

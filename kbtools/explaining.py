@@ -63,7 +63,8 @@ def candidate_line(place: int, candidate: Candidate) -> str:
     relation = f"{candidate.relation_name} ({candidate.relation})" if candidate.relation_name else candidate.relation
     relation = f"inverse of {relation}" if candidate.inverse else relation
     link = f"[{candidate.rung}: {candidate.mention.text}]"
-    return f"{place:>3}  {candidate.score:8.3f}  {name} ({candidate.subject})  {relation}  {link}"
+    described = f", {candidate.subject_description}" if candidate.subject_description else ""
+    return f"{place:>3}  {candidate.score:8.3f}  {name} ({candidate.subject}){described}  {relation}  {link}"
 
 
 def closing_lines(result: Result) -> list[str]:

@@ -62,7 +62,9 @@ def rows_of_facts(facts: Facts) -> Iterator[Cells]:
 
 
 def rows_of_entity(entity: Entity) -> Iterator[Cells]:
-    cells = {column: getattr(entity, column) for column in ("id", "name", "facts_out", "facts_in", "prior")}
+    cells = {
+        column: getattr(entity, column) for column in ("id", "name", "description", "facts_out", "facts_in", "prior")
+    }
     yield {**cells, "aliases": list(entity.aliases), "types": [kind.id for kind in entity.types]}
 
 
@@ -87,7 +89,7 @@ TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[Cells]], dict
     Entity: (
         rows_of_entity,
         {
-            "id": TEXT, "name": TEXT, "facts_out": WHOLE, "facts_in": WHOLE, "prior": NUMBER,
+            "id": TEXT, "name": TEXT, "description": TEXT, "facts_out": WHOLE, "facts_in": WHOLE, "prior": NUMBER,
             "aliases": TEXTS, "types": TEXTS,
         },
     ),

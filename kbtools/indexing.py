@@ -35,6 +35,7 @@ def index(
     names: Rows = (),
     aliases: Rows = (),
     types: Rows = (),
+    descriptions: Rows = (),
     relations: Rows = (),
     redirects: Rows = (),
     counts: Rows = (),
@@ -48,9 +49,9 @@ def index(
 ) -> "Answerer":
     """Build a knowledge base in the folder `out` and open it, as `kbtools index` does with files; rows are streamed.
 
-    Rows are (subject, relation, object), (id, name), (id, alias), (id, type), (relation, name), (old, new), and for
-    counts (name, id, count) or (id, count). Nothing is done where the folder holds the same content already, unless
-    forced. Raises BadArgument for rows of another shape, InputError and BuildError.
+    Rows are (subject, relation, object), (id, name), (id, alias), (id, type), (id, description), (relation, name),
+    (old, new), and for counts (name, id, count) or (id, count). Nothing is done where the folder holds the same content
+    already, unless forced. Raises BadArgument for rows of another shape, InputError and BuildError.
     """
     if not isinstance(out, str | os.PathLike):
         raise BadArgument(f"out is a str or a Path, found {out!r}", name="out")
@@ -59,6 +60,7 @@ def index(
         "names": names,
         "aliases": aliases,
         "types": types,
+        "descriptions": descriptions,
         "relations": relations,
         "redirects": redirects,
         "counts": counts,
@@ -90,6 +92,7 @@ def update(
     names: Rows = (),
     aliases: Rows = (),
     types: Rows = (),
+    descriptions: Rows = (),
     relations: Rows = (),
     redirects: Rows = (),
     rdf: Rows = (),
@@ -117,6 +120,7 @@ def update(
         "names": names,
         "aliases": aliases,
         "types": types,
+        "descriptions": descriptions,
         "any": rdf,
         "relations": relations,
     }

@@ -34,9 +34,10 @@ class NameLookup:
         """Write out the first bearers of some words."""
         entities = bearers.entities[:limit]
         labels, types = self.reader.labels(entities), self.reader.types_of(entities)
-        scored = zip(labels, types, bearers.links[:limit], bearers.scores(limit), strict=True)
+        described = self.kb.descriptions(entities)
+        scored = zip(labels, types, described, bearers.links[:limit], bearers.scores(limit), strict=True)
         matches = []
-        for place, (label, kinds, link, score) in enumerate(scored):
+        for place, (label, kinds, description, link, score) in enumerate(scored):
             reasons = [f"{words!r} {MATCHES[link.rung.label].format(name=link.name)}"]
             if link.rung is Rung.FUZZY:
                 reasons.append(f"similarity {link.similarity:.1f} of 100")
@@ -51,6 +52,7 @@ class NameLookup:
                     score=round(score, 4),
                     types=kinds,
                     reasons=(*reasons, bearers.prior.reason(place)),
+                    description=description,
                 )
             )
         return tuple(matches)

@@ -69,14 +69,15 @@ class RankedPool:
         best = np.array(ranking.best, dtype=np.int64)
         subjects = pool.subject_of_pair[best]
         ids, names, types = kb.ids(subjects), kb.names(subjects), kb.types_of(subjects)
+        descriptions = kb.descriptions(subjects)
         starts, type_rows = types.starts.tolist(), types.values.tolist()
         # Columns of the best candidates, rounded at once: by far sooner than a look at each column for each of them.
         links = [self.links[at] for at in pool.link_of_pair[best].tolist()]
         directions, scores = pool.relation_of_pair[best].tolist(), ranking.scores[best].tolist()
         parts = [np.round(values, DECIMALS).tolist() for values in ranking.parts.values()]
-        rows = zip(ids, names, links, directions, scores, *parts, strict=True)
+        rows = zip(ids, names, descriptions, links, directions, scores, *parts, strict=True)
         candidates = []
-        for place, (subject, name, link, direction, score, *own_parts) in enumerate(rows):
+        for place, (subject, name, description, link, direction, score, *own_parts) in enumerate(rows):
             relation, inverse = read_direction(kb, direction)
             candidates.append(
                 Candidate(
@@ -91,6 +92,7 @@ class RankedPool:
                     rung=link.rung.label,
                     parts=dict(zip(ranking.parts, own_parts, strict=True)),
                     inverse=inverse,
+                    subject_description=description,
                 )
             )
         return tuple(candidates)

@@ -44,6 +44,7 @@ class EntityMatch(Record):
     score: float
     types: tuple[Named, ...]
     reasons: tuple[str, ...]
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class Entity(Record):
     facts_out: int
     facts_in: int | None
     prior: float | None
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ class Candidate:
     rung: str
     parts: Mapping[str, float]
     inverse: bool = False
+    subject_description: str | None = None
 
     def __post_init__(self) -> None:
         # A frozen dataclass sets no attribute otherwise.

@@ -75,6 +75,7 @@ def matches_by_id(answerer: Answerer, ids: Iterable[str]) -> list[EntityMatch]:
                     score=100.0,
                     types=entity.types,
                     reasons=("the query is its id",),
+                    description=entity.description,
                 )
             )
     return matches

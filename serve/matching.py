@@ -75,6 +75,7 @@ def reconcile(edition: Edition, query: ReconciliationQuery) -> list[dict[str, An
         {
             "id": candidate.match.id,
             "name": candidate.match.name or candidate.match.id,
+            **({"description": candidate.match.description} if candidate.match.description else {}),
             "type": [type_record(kind) for kind in candidate.match.types],
             "score": candidate.score,
             "features": candidate.features(),

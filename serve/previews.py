@@ -29,6 +29,8 @@ def summary(answerer: Answerer, entity_id: str) -> str:
     """Write the names, types and some facts of an entity; raise UnknownEntity."""
     entity = answerer.entity(entity_id)
     lines = [f'<h1 dir="auto">{escape(entity.name or entity.id)}</h1><p>{escape(entity.id)}</p>']
+    if entity.description:
+        lines.append(f'<p dir="auto">{escape(entity.description)}</p>')
     others = [name for name in (*entity.names, *entity.aliases) if name != entity.name][:NAMES]
     if others:
         lines.append(f'<p dir="auto">{escape(", ".join(others))}</p>')

@@ -55,7 +55,7 @@ def entity_suggestion(match: EntityMatch) -> dict[str, Any]:
     return {
         "id": match.id,
         "name": match.name or match.id,
-        "description": ", ".join([match.id, *(kind.name or kind.id for kind in types)]),
+        "description": match.description or ", ".join([match.id, *(kind.name or kind.id for kind in types)]),
         "notable": [kind.id for kind in types],  # OpenRefine joins them as texts where a whole column is matched
     }
 

@@ -42,12 +42,13 @@ SHARED_PREFIX = "one prefix of many words " * 24
 
 @dataclass(frozen=True)
 class World:
-    """A knowledge base as plain data: (subject, relation, object), (entity, name or alias), (entity, type)."""
+    """A knowledge base as plain data: (subject, relation, object), (entity, name, alias, type or description)."""
 
     facts: tuple[tuple[str, str, str], ...]
     names: tuple[tuple[str, str], ...]
     types: tuple[tuple[str, str], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
+    descriptions: tuple[tuple[str, str], ...] = ()
 
 
 TINY = World(
@@ -116,7 +117,7 @@ TINY = World(
 
 
 def make_memory(world: World, folder: Path) -> MemoryKB:
-    return MemoryKB(world.facts, world.names, world.types, aliases=world.aliases)
+    return MemoryKB(world.facts, world.names, world.types, aliases=world.aliases, descriptions=world.descriptions)
 
 
 def make_embedded(world: World, folder: Path) -> EmbeddedKB:
@@ -195,7 +196,8 @@ def write_world(world: World, folder: Path) -> list[Source]:
     sources = [Source(folder / f"{kind}.jsonl", kind) for kind in ("facts", "names", "types")]
     named = [{"id": entity, "name": name} for entity, name in world.names]
     write_lines(sources[0].path, (dict(zip(("subject", "relation", "object"), f, strict=True)) for f in world.facts))
-    write_lines(sources[1].path, named + [{"id": entity, "alias": alias} for entity, alias in world.aliases])
+    named += [{"id": entity, "alias": alias} for entity, alias in world.aliases]
+    write_lines(sources[1].path, named + [{"id": entity, "description": text} for entity, text in world.descriptions])
     write_lines(sources[2].path, ({"id": entity, "type": kind} for entity, kind in world.types))
     return sources if world.types else sources[:2]
 

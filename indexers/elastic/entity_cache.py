@@ -32,6 +32,7 @@ class Entity:
     relations: tuple[int, ...]
     types: tuple[int, ...]
     facts: int
+    description: str | None = None
 
 
 class Entities:
@@ -111,6 +112,7 @@ class Entities:
             tuple(order[relation] for relation in source.get("relations", ())),
             tuple(kinds[kind] for kind in source.get("types", ())),
             source["facts"],
+            source.get("description"),
         )
         if "parts" not in source:
             self.known.put(source["row"], entity)
@@ -124,7 +126,8 @@ class Entities:
         for part in more:
             relations.update(self.catalog.relation_rows[relation] for relation in part.get("relations", ()))
             types.update(self.catalog.type_rows[kind] for kind in part.get("types", ()))
-        return Entity(entity.id, name or entity.name, tuple(sorted(relations)), tuple(sorted(types)), entity.facts)
+        whole = tuple(sorted(relations)), tuple(sorted(types))
+        return Entity(entity.id, name or entity.name, *whole, entity.facts, entity.description)
 
     def part_documents(self, source: dict[str, Any], fields: list[str]) -> list[dict[str, Any]]:
         """Read the further parts of an entity, in order."""

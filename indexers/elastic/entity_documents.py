@@ -67,6 +67,7 @@ class EntityReader:
         type_rows = columns["type.type"][type_of[0] : type_of[-1]].tolist()
         is_alias = self.is_alias[alias_of[0] : alias_of[-1]].tolist()
         merged = self.merged_ids(first, last)
+        descriptions = kb.descriptions(np.arange(first, last, dtype=np.uint32))
         for place, row in enumerate(range(first, last)):
             pairs = range(pair_of[place] - pair_of[0], pair_of[place + 1] - pair_of[0])
             begin, end = object_of[pairs.start] - object_of[0], object_of[pairs.stop] - object_of[0]
@@ -79,6 +80,8 @@ class EntityReader:
             for alias in aliases:
                 kind = "aliases" if is_alias[alias - alias_of[0]] else "names"
                 content.setdefault(kind, []).append(texts[alias])
+            if description := descriptions[place]:
+                content["description"] = description
             if own_types:
                 content["types"] = [types[type_row] for type_row in own_types]
             if pairs:
@@ -103,6 +106,8 @@ class EntityReader:
             yield Document(f"{row}-{count}", source, row)
         facts = int(self.kb.fact_counts(np.array([row], dtype=np.uint32))[0])
         content = {"row": row, "part": 0, "id": self.kb.entity_ids[row], "facts": facts} | main.content
+        if description := self.kb.descriptions(np.array([row], dtype=np.uint32))[0]:
+            content["description"] = description
         if count:
             content["parts"] = count
         merged = self.merged_ids(row, row + 1).get(row, ())

@@ -102,6 +102,9 @@ class ElasticKB(BackendDefaults):
     def names(self, entities: EntityRows) -> list[str | None]:
         return [entity.name for entity in self.read(entities)]
 
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        return [entity.description for entity in self.read(entities)]
+
     def read(self, entities: EntityRows) -> list[Entity]:
         """Give what is known of entities, fetching what is not remembered."""
         return self.entities.at(entities.tolist())

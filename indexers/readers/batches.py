@@ -6,7 +6,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-Kind = Literal["facts", "names", "types", "relations", "redirects", "labels", "subclasses", "counts"]
+Kind = Literal["facts", "names", "types", "relations", "redirects", "labels", "subclasses", "counts", "descriptions"]
 
 SourceKind = Kind | Literal["any"]
 """The kind of rows in a file, or `any` for facts, names and types alike."""
@@ -20,6 +20,7 @@ SCHEMAS: dict[Kind, pa.Schema] = {
     "labels": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string()}),
     "subclasses": pa.schema({"type": pa.string(), "parent": pa.string()}),
     "counts": pa.schema({"entity": pa.string(), "key": pa.uint64(), "count": pa.uint64()}),
+    "descriptions": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string()}),
 }
 """The columns of each kind; labels are names that count only where a fact speaks of what they name.
 
@@ -54,6 +55,7 @@ class Rows:
     labels: list[tuple[str, int, str]] = field(default_factory=list)
     subclasses: list[tuple[str, str]] = field(default_factory=list)
     counts: list[tuple[str, int, int]] = field(default_factory=list)
+    descriptions: list[tuple[str, int, str]] = field(default_factory=list)
     lines: dict[Kind, int] = field(default_factory=dict)
 
     def __len__(self) -> int:

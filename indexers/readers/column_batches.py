@@ -1,6 +1,7 @@
 """Columns of a table as record batches: ids made canonical and odd rows set apart, all rows of a block at once."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -67,13 +68,12 @@ def read_columns(
         if table.options.list_separator is not None:
             odd = pc.or_(odd, pc.match_substring(values[name], table.options.list_separator))
             odd = pc.or_(odd, pc.starts_with(values[name], "["))
-        elif not table.lists_noted and name not in ("entity", "subject", "relation"):
+        elif not table.lists_noted and name not in ("entity", "subject", "relation", "description"):
             note_lists(table, name, values[name], line)
     if "name" in table.names:
-        # A row of names has a name or an alias: the lengths of both together are not zero.
-        odd = pc.or_(
-            odd, pc.equal(pc.add(pc.binary_length(values["name"]), pc.binary_length(values.get("alias", empty))), 0)
-        )
+        # A row of names has a name, an alias or a description: the lengths of all together are not zero.
+        lengths = [pc.binary_length(values.get(name, empty)) for name in sorted(OPTIONAL)]
+        odd = pc.or_(odd, pc.equal(reduce(pc.add, lengths), 0))
     if pc.any(odd).as_py():
         clean = pc.invert(odd)
         values = {name: column.filter(clean) for name, column in values.items()}
@@ -88,12 +88,15 @@ def lay_out(kind: Kind, values: Mapping[str, pa.Array], line: int) -> list[Recor
     if kind != "names":
         return [RecordBatch(kind, pa.Table.from_arrays(list(values.values()), schema=schema), line)]
     batches = []
-    for name, rank in (("name", 0), ("alias", ALIAS)):
+    texts_of: tuple[tuple[str, int, Kind], ...] = (
+        ("name", 0, "names"), ("alias", ALIAS, "names"), ("description", 0, "descriptions")
+    )  # fmt: skip
+    for name, rank, text_kind in texts_of:
         filled = pc.not_equal(values[name], "")
         texts, entities = values[name].filter(filled), values["entity"].filter(filled)
         # The same rank in every row, made by Arrow.
         ranks = pa.array([rank], pa.uint8()).take(pa.array([0] * len(texts), pa.int64()))
-        batches.append(RecordBatch("names", pa.Table.from_arrays([entities, ranks, texts], schema=schema), line))
+        batches.append(RecordBatch(text_kind, pa.Table.from_arrays([entities, ranks, texts], schema=schema), line))
     return batches
 
 

@@ -42,6 +42,14 @@ class Languages:
         return None
 
 
+def keep_description(entity: str, rank: int, text: str, number: int, rows: Rows, skips: Skips) -> None:
+    """Keep a description."""
+    if fault := flaw(entity, text):
+        skips.add(fault, line=number, text=f"{entity} {text}")
+    else:
+        rows.descriptions.append((entity, rank, text))
+
+
 def keep_name(entity: str, rank: int, text: str, number: int, rows: Rows, skips: Skips) -> None:
     """Keep a name that has something to say."""
     fault = flaw(entity, text) or ("" if text.strip() else "an empty name")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from kbtools.entry_points import install_command
 from kbtools.errors import MissingDependency
 from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, SourceKind, flaw
-from kbtools.indexers.readers.labels import KEY_NAMESPACE, Languages, decode_key, keep_name
+from kbtools.indexers.readers.labels import KEY_NAMESPACE, Languages, decode_key, keep_description, keep_name
 from kbtools.indexers.readers.lines import Block, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
@@ -38,10 +38,13 @@ class NTriplesReader:
         self.closure = options.closure
         self.languages = Languages.read(options.language)
         predicates = options.predicates
-        self.names, self.aliases, self.types, self.same, self.subclass = (
+        self.names, self.aliases, self.descriptions, self.types, self.same, self.subclass = (
             {canonical_id(predicate) for predicate in kind}
-            for kind in (predicates.name, predicates.alias, predicates.type, predicates.same, predicates.subclass)
-        )
+            for kind in (
+                predicates.name, predicates.alias, predicates.description, predicates.type, predicates.same,
+                predicates.subclass,
+            )
+        )  # fmt: skip
         self.blanks = ""
 
     @classmethod
@@ -99,6 +102,8 @@ class NTriplesReader:
         elif literal and relation in self.names | self.aliases:
             text = decode_key(target.value) if relation.startswith(KEY_NAMESPACE) else target.value
             keep_name(entity, ALIAS if relation in self.aliases else rank, text, number, rows, self.skips)
+        elif literal and relation in self.descriptions:
+            keep_description(entity, rank, target.value, number, rows, self.skips)
         elif relation in self.same and not literal:
             rows.redirects.append((entity, value))
         else:

@@ -21,7 +21,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 
-ALWAYS = ("redirects", "labels", "subclasses")
+ALWAYS = ("redirects", "labels", "subclasses", "descriptions")
 """Kinds that are read from every source: they add no row by themselves."""
 
 
@@ -46,12 +46,27 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Predicates:
-    """Predicates of names, aliases, types and merged entities in RDF; every other one is a relation."""
+    """Predicates of names, aliases, descriptions, types and merged entities in RDF; every other one is a relation."""
 
     name: frozenset[str] = frozenset(
-        {f"{RDFS}label", f"{FREEBASE_NAMESPACE}type.object.name", f"{SKOS}prefLabel", "http://schema.org/name"}
+        {
+            f"{RDFS}label",
+            f"{FREEBASE_NAMESPACE}type.object.name",
+            f"{SKOS}prefLabel",
+            "http://schema.org/name",
+            "https://schema.org/name",
+        }
     )
     alias: frozenset[str] = frozenset({f"{FREEBASE_NAMESPACE}common.topic.alias", f"{SKOS}altLabel"})
+    description: frozenset[str] = frozenset(
+        {
+            "http://schema.org/description",
+            "https://schema.org/description",
+            "http://purl.org/dc/terms/description",
+            f"{RDFS}comment",
+            f"{SKOS}definition",
+        }
+    )
     type: frozenset[str] = frozenset(
         {f"{RDF}type", f"{FREEBASE_NAMESPACE}type.object.type", "http://www.wikidata.org/prop/direct/P31"}
     )
@@ -90,6 +105,7 @@ class Wide:
     name: tuple[str, ...] = ("name", "label")
     alias: tuple[str, ...] = ("alias", "aliases")
     type: tuple[str, ...] = ("type", "types")
+    description: tuple[str, ...] = ("description",)
     query: str = ""
 
 

@@ -15,13 +15,12 @@ from kbtools.kb.table_heads import SUFFIX, USUAL
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
     "facts": ("subject", "relation", "object"),
-    "names": ("entity", "name", "alias"),
+    "names": ("entity", "name", "description", "alias"),
     "types": ("entity", "type"),
     "relations": ("relation", "name"),
     "redirects": ("old", "new"),
 }
-OPTIONAL = {"name", "alias"}
-TEXTS = {"name", "alias"}
+OPTIONAL = TEXTS = {"name", "alias", "description"}
 PROPERTIES = {"relation": "subject", "type": "entity"}
 """Columns of relations and types, and the column of ids beside them."""
 
@@ -67,7 +66,7 @@ class TableColumns:
         """Name the columns that the kind needs, or the caller named, and that have no head."""
         columns = self.options.columns
         missing = [name for name in self.names if not heads[name] and (name not in OPTIONAL or name in columns)]
-        return missing or (["name"] if "name" in heads and not heads["name"] and not heads.get("alias") else [])
+        return missing or ([] if any(heads.get(name) for name in OPTIONAL) or "name" not in heads else ["name"])
 
     def check_header(self, header: Sequence[str], number: int, *, advice: str = "") -> dict[str, str]:
         """Give the head of each column; refuse a header that lacks one, or has one of them twice."""
@@ -123,6 +122,7 @@ class TableColumns:
         elif self.kind == "names":
             rows.names.extend(product(columns["entity"], [0], columns["name"]))
             rows.names.extend(product(columns["entity"], [ALIAS], columns["alias"]))
+            rows.descriptions.extend(product(columns["entity"], [0], columns["description"]))
         else:
             list_of_kind: list[tuple[str, ...]] = getattr(rows, self.kind)
             list_of_kind.extend(product(*columns.values()))
@@ -143,7 +143,7 @@ class TableColumns:
     def divide(self, name: str, text: str) -> list[str]:
         """Take a cell with a list apart, if lists were announced: `["a", "b"]`, or parts with the separator between."""
         separator = self.options.list_separator
-        if separator is None:
+        if separator is None or name == "description":
             return [text]
         if text.strip().startswith("[") and text.strip().endswith("]"):
             try:
@@ -168,14 +168,14 @@ class TableColumns:
     def fault(self, columns: dict[str, list[str]]) -> str:
         """Name what makes a record unusable."""
         lacking = [name for name, values in columns.items() if name not in OPTIONAL and not all(values or [""])]
-        if "name" in columns and not columns["name"] and not columns.get("alias"):
+        if "name" in columns and not any(columns.get(name) for name in OPTIONAL):
             lacking.append("name")
         if lacking:
             return f"nothing under {', '.join(lacking)}"
         counts = {name: len(values) for name, values in columns.items()}
         total = sum(counts.values())
-        # Names and aliases stand in rows of their own: their numbers add up, where those of other columns multiply.
-        counts["name"] = counts.get("name", 1) + counts.pop("alias", 0)
+        # Each text stands in a row of its own: their numbers add up, where those of other columns multiply.
+        counts["name"] = counts.get("name", 1) + counts.pop("alias", 0) + counts.pop("description", 0)
         if prod(counts.values()) > max(MOST_ROWS, total):
             return f"lists that make {prod(counts.values()):,} rows, more than {MOST_ROWS:,}"
         return flaw(*chain.from_iterable(columns.values()))

@@ -1,4 +1,4 @@
-"""Tables of an entity a row, as `--table` gives them: names, aliases and types in columns, and relations in all others.
+"""Tables of an entity a row, as `--table` gives them: names, types, descriptions in columns, relations in all others.
 
 Parquet, Arrow and Feather files, CSV, TSV and JSON Lines, and what a query takes from an SQLite or DuckDB file.
 """
@@ -67,7 +67,7 @@ class WideReading:
             raise self.unfit(f"found two columns {twice[0]!r}; rename one")
         # A note, since another table of the same build may have it.
         wide, usual = self.options.wide, Wide()
-        for option in ("name", "alias", "type"):
+        for option in ("name", "alias", "type", "description"):
             for absent in set(getattr(wide, option)) - set(getattr(usual, option)) - set(names):
                 self.skips.note(f"no column {absent!r}, which --{option} names", line=1)
 
@@ -75,8 +75,8 @@ class WideReading:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
 
     def lay_out(self, batch: pa.RecordBatch) -> Iterator[RecordBatch]:
-        """Turn rows into tables of names, types and facts."""
-        line = self.skips.lines + 1
+        """Turn rows into tables of names, types, descriptions and facts."""
+        line, wide = self.skips.lines + 1, self.options.wide
         self.skips.lines += batch.num_rows
         subjects = canonical_column(pc.utf8_trim_whitespace(as_text(batch.column(self.options.wide.subject))), None)
         for row in pc.indices_nonzero(pc.equal(pc.fill_null(subjects, ""), "")).to_pylist():
@@ -86,16 +86,17 @@ class WideReading:
             if name == self.options.wide.subject:
                 continue
             # Spaces stand between the words of a name, whatever else they divide.
-            is_text = name in self.options.wide.name or name in self.options.wide.alias
-            separator = None if is_text and self.options.divides_words else self.options.list_separator
+            is_text = name in wide.name or name in wide.alias
+            whole = name in wide.description or (is_text and self.options.divides_words)
+            separator = None if whole else self.options.list_separator
             entities, values = self.values(batch.column(name), subjects, separator)
             if not len(values):
                 continue
-            if name in self.options.wide.name or name in self.options.wide.alias:
-                rank = pa.array([0 if name in self.options.wide.name else ALIAS], pa.uint8())
+            if is_text or name in wide.description:
+                rank = pa.array([ALIAS if name in wide.alias else 0], pa.uint8())
                 ranks = rank.take(pa.array([0] * len(values), pa.int64()))
-                yield table("names", [entities, ranks, values], line)
-            elif name in self.options.wide.type:
+                yield table("names" if is_text else "descriptions", [entities, ranks, values], line)
+            elif name in wide.type:
                 yield table("types", [entities, canonical_column(values, None)], line)
             else:
                 relation = pa.array([name]).take(pa.array([0] * len(values), pa.int64()))

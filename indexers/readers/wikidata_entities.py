@@ -56,6 +56,7 @@ class Entity(TypedDict, total=False):
     type: str
     labels: dict[str, Term] | list[Any]
     aliases: dict[str, list[Term]] | list[Any]
+    descriptions: dict[str, Term] | list[Any]
     claims: dict[str, list[Statement]] | list[Any]
     sitelinks: dict[str, Sitelink] | list[Any]
     entity: str
@@ -241,6 +242,8 @@ class EntityParser:
         rows.add("types", entity_id, types)
         if sitelinks and (texts or objects):
             rows.add("counts", entity_id, [0], [sitelinks])
+        if described := min(zip(*self.terms(entity.get("descriptions") or {}), strict=True), default=None):
+            rows.add("descriptions", entity_id, *([part] for part in described))
         return number
 
     def terms(self, labels: Mapping[str, Term]) -> tuple[list[int], list[str]]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kbtools.indexers.readers.batches import ALIAS, Rows, flaw
-from kbtools.indexers.readers.labels import keep_name
+from kbtools.indexers.readers.labels import keep_description, keep_name
 from kbtools.indexers.readers.ntriples import NTriplesReader
 from kbtools.indexers.readers.wikidata_entities import SUBCLASS, TYPE
 from kbtools.indexers.readers.wikidata_values import ENTITY, spell_address, spell_typed
@@ -13,7 +13,7 @@ SITELINKS = "http://wikiba.se/ontology#sitelinks"
 
 
 class TruthyReader(NTriplesReader):
-    """A reader of truthy statements of items, the labels of items and properties, and merged items."""
+    """A reader of truthy statements of items, labels of items and properties, descriptions, and merged items."""
 
     def keep(self, number: int, triple: Any, rows: Rows) -> None:
         """Turn a triple into the rows that the JSON dump would give, or count why not."""
@@ -23,7 +23,7 @@ class TruthyReader(NTriplesReader):
         text = f"{subject} {predicate}"
         if entity_id == subject or not entity_id[1:].isdecimal() or entity_id[0] not in "QP":
             self.skips.add("statement about no item and no property", line=number, text=text, bad=False)
-        elif predicate in self.names | self.aliases:
+        elif predicate in self.names | self.aliases | self.descriptions:
             self.keep_label(entity_id, predicate, triple.object, number, rows)
         elif predicate in self.same:
             rows.redirects.append((entity_id, self.spell(triple.object).removeprefix(ENTITY)))
@@ -36,11 +36,14 @@ class TruthyReader(NTriplesReader):
         rows.mark(number)
 
     def keep_label(self, entity_id: str, predicate: str, term: Any, number: int, rows: Rows) -> None:
-        """Keep a label or an alias in one of the languages asked for."""
+        """Keep a label, an alias or a description in one of the languages asked for."""
         rank = self.languages.rank(term.language)
         if rank is None:
             kind = f"literal in another language than {self.language!r}"
             self.skips.add(kind, line=number, text=f"{entity_id} {term.value}", bad=False)
+        elif predicate in self.descriptions:
+            if not entity_id.startswith("P"):
+                keep_description(entity_id, rank, term.value, number, rows, self.skips)
         elif not entity_id.startswith("P"):
             keep_name(entity_id, ALIAS if predicate in self.aliases else rank, term.value, number, rows, self.skips)
         elif predicate in self.names and not flaw(term.value):

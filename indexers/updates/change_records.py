@@ -1,6 +1,7 @@
 """Records of changes, JSON Lines: what an entity gets, what is taken from it, and entities that go or are merged.
 
     {"id": "Q1", "names": ["Ann"], "aliases": ["Annie"], "types": ["Q5"], "facts": {"P19": ["Q2"]}}
+    {"id": "Q1", "description": "a painter"}
     {"id": "Q1", "rename": {"Ann": "Anne"}}
     {"id": "Q1", "remove": {"aliases": ["Annie"], "types": true, "facts": {"P19": ["Q2"], "P20": true}}}
     {"remove": "Q1"}
@@ -21,8 +22,8 @@ from kbtools.text.normaliser import normal_form
 
 Change = Callable[[Draft], None]
 
-GIVEN = frozenset({"id", "names", "aliases", "types", "facts", "remove", "rename"})
-REMOVED = frozenset({"names", "aliases", "types", "facts"})
+GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
+REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
 
 
 def read_changes(line: str) -> list[Change]:
@@ -39,7 +40,9 @@ def read_changes(line: str) -> list[Change]:
     if not isinstance(record.get("id"), str):
         raise ValueError("no id; expected a text under 'id'")
     if record.keys() == {"id"}:
-        raise ValueError("nothing but an id; expected names, aliases, types, facts, remove or rename beside it")
+        raise ValueError(
+            "nothing but an id; expected names, aliases, types, description, facts, remove or rename beside it"
+        )
     return list(changes_of(canonical_id(text_of(record["id"], "id")), record))
 
 
@@ -54,6 +57,8 @@ def changes_of(entity: str, record: Mapping[str, Any]) -> Iterator[Change]:
             yield methodcaller("add_name", entity, name_of(text, field), rank)
     for kind in texts_of(record, "types"):
         yield methodcaller("add_type", entity, canonical_property(kind, beside=entity))
+    if "description" in record:
+        yield methodcaller("describe", entity, text_of(record["description"], "description"))
     facts = mapping_of(record, "facts")
     for relation in facts:
         for target in texts_of(facts, relation):
@@ -63,7 +68,7 @@ def changes_of(entity: str, record: Mapping[str, Any]) -> Iterator[Change]:
 def removals_of(entity: str, removed: Any) -> Iterator[Change]:
     """Yield what is taken from an entity."""
     if not isinstance(removed, dict):
-        raise ValueError("'remove' beside an id is an object of names, aliases, types and facts")
+        raise ValueError("'remove' beside an id is an object of names, aliases, types, description and facts")
     require_fields(removed, REMOVED)
     for field in ("names", "aliases"):
         if removed.get(field) is True:
@@ -76,6 +81,10 @@ def removals_of(entity: str, removed: Any) -> Iterator[Change]:
     else:
         for kind in texts_of(removed, "types"):
             yield methodcaller("remove_type", entity, canonical_property(kind, beside=entity))
+    if removed.get("description") is True:
+        yield methodcaller("remove_description", entity)
+    elif "description" in removed:
+        raise ValueError(f"'description' to remove is {removed['description']!r:.60}, expected true")
     if removed.get("facts") is True:
         yield methodcaller("remove_facts", entity)
         return

@@ -72,6 +72,16 @@ def fill(tables: Staging, kb: UpdatedKB) -> None:
         add(tables, "facts", ids.take(facts[:, 0]), relations.take(facts[:, 1]), ids.take(facts[:, 2]))
         kinds = kb.types_of(rows)
         add(tables, "types", ids.take(np.repeat(rows, np.diff(kinds.starts))), types.take(kinds.values))
+        described = [(row, text) for row, text in zip(rows.tolist(), kb.descriptions(rows), strict=True) if text]
+        if described:
+            owners, lines = zip(*described, strict=True)
+            add(
+                tables,
+                "descriptions",
+                ids.take(as_rows(owners)),
+                pa.array([0] * len(lines), pa.uint8()),
+                pa.array(lines),
+            )
         for entities, ranks, texts in names_of(kb, rows):
             add(tables, "names", ids.take(entities), ranks, texts)
     named = [(relation, name) for relation, name in zip(kb.relations, kb.relation_names, strict=True) if name]

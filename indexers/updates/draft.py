@@ -43,6 +43,8 @@ class Updatable(Protocol):
         """List the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS."""
         ...
 
+    def descriptions(self, entities: EntityRows) -> list[str | None]: ...
+
     def types_of(self, entities: EntityRows) -> Grouped: ...
 
     def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
@@ -76,6 +78,7 @@ class Draft:
         self.facts: dict[int, set[Pair]] = {}
         self.texts: dict[int, dict[str, int]] = {}
         self.kinds: dict[int, set[int]] = {}
+        self.descriptions: dict[int, str] = {}
         self.into: dict[int, set[Pair]] = {}
         self.incoming: Counter[int] = Counter()
         self.redirects: dict[str, int] = {}
@@ -132,6 +135,8 @@ class Draft:
         self.counts["names removed"] += len(self.texts_of(row))
         self.counts["types removed"] += len(self.kinds_of(row))
         self.texts[row], self.kinds[row] = {}, set()
+        if self.description_of(row):
+            self.descriptions[row] = ""
 
     def merge(self, old: str, new: str) -> None:
         """Give all that an entity has to another, and let its id stand for that one from here on."""
@@ -148,6 +153,8 @@ class Draft:
             for text, rank in self.texts_of(gone).items():
                 self.name(row, text, rank)
             self.kinds_of(row).update(self.kinds_of(gone))
+            if (description := self.description_of(gone)) and not self.description_of(row):
+                self.descriptions[row] = description
             self.clear(gone)
             self.deleted.add(gone)
             self.survivors[gone] = row
@@ -315,6 +322,28 @@ class Draft:
             self.counts["types removed"] += len(self.kinds_of(row))
             self.kinds[row] = set()
 
+    # Descriptions
+
+    def description_of(self, row: int) -> str:
+        """Give the description of an entity, empty where it has none."""
+        if row not in self.descriptions and self.is_known(row):
+            return self.kb.descriptions(np.array([row], dtype=np.uint32))[0] or ""
+        return self.descriptions.get(row, "")
+
+    def describe(self, entity_id: str, text: str) -> None:
+        """Put a description in the place of the one that an entity has."""
+        row, line = self.require(entity_id), " ".join(text.split())
+        if line != self.description_of(row):
+            self.descriptions[row] = line
+            self.counts["descriptions changed"] += 1
+
+    def remove_description(self, entity_id: str) -> None:
+        row = self.find(entity_id)
+        if row is None or not self.description_of(row):
+            self.miss("descriptions", entity_id)
+        else:
+            self.describe(entity_id, "")
+
     def miss(self, kind: str, example: str) -> None:
         count, first = self.missing.get(kind, (0, example))
         self.missing[kind] = (count + 1, first)
@@ -327,6 +356,8 @@ class Draft:
             if not (self.texts_of(row) or self.facts_from(row) or self.is_object(row)):
                 self.deleted.add(row)
                 self.kinds[row] = set()
+                if self.description_of(row):
+                    self.descriptions[row] = ""
         self.counts["entities added"] += sum(row not in self.deleted for row in self.new_rows())
         self.counts["entities removed"] += sum(self.is_known(row) for row in self.deleted - self.survivors.keys())
 
@@ -336,7 +367,8 @@ class Draft:
 
     def touched(self) -> list[int]:
         """List the rows of all entities that may be other than before."""
-        return sorted({*self.facts, *self.texts, *self.kinds, *self.incoming, *self.new_rows()})
+        changed = (self.facts, self.texts, self.kinds, self.descriptions, self.incoming)
+        return sorted({*(row for rows in changed for row in rows), *self.new_rows()})
 
     def new_rows(self) -> Iterable[int]:
         return range(self.known_entities, self.first_row + len(self.new_ids))

@@ -89,6 +89,7 @@ class SegmentWriter:
         self.write_labels("type", types)
         self.write_types(type_rows, [sorted(types.of_draft[list(run)].tolist()) for run in kinds])
         names = self.write_names(alias_rows)
+        descriptions = self.write_descriptions()
         changes = FormChanges.between(kb, self.in_base(alias_rows).tolist(), names)
         write_forms(changes, self.folder, self.write_column)
         return SegmentAccount(
@@ -104,6 +105,7 @@ class SegmentWriter:
                 "types": len(types.labels),
                 "pairs": len(kb.columns["fact.relation"]) - len(base_pairs) + pairs,
                 "forms": changes.forms,
+                "descriptions": descriptions,
             },
             lengths=changes.lengths,
         )
@@ -202,6 +204,18 @@ class SegmentWriter:
             for row, run in zip(rows.tolist(), runs, strict=True)
             for rank, text in run
         ]
+
+    def write_descriptions(self) -> int:
+        """Write the descriptions that are other than the base's; give the number of all that there are now."""
+        draft, kb = self.draft, self.kb
+        described = {**(kb.own_descriptions if isinstance(kb, UpdatedKB) else {}), **draft.descriptions}
+        rows = np.array(sorted(described), dtype=np.uint32)
+        texts = [described[row] for row in rows.tolist()]
+        if texts:
+            self.write_column("description.row", rows)
+            self.write_strings("description.text", texts)
+        base = sum(text is not None for text in EmbeddedKB.descriptions(kb, self.in_base(rows)))
+        return kb.base_descriptions - base + sum(map(bool, texts))
 
     def former_names(self, row: int) -> Iterable[tuple[str, int]]:
         return self.kb.ranked_names(row) if self.draft.is_known(row) else ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Literal
 
 from kbtools.errors import NothingBuilt
@@ -61,6 +62,12 @@ def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
             else:
                 draft.remove_name(entity, text)
         return len(rows)
+    if batch.kind == "descriptions":
+        # The last is of the first language that there is, the shortest text as in a build.
+        best = {entity: text for entity, _, text in sorted(rows, key=itemgetter(1, 2), reverse=True)}
+        for entity, text in best.items() if role == "add" else ():
+            draft.describe(entity, text)
+        return len(best) if role == "add" else 0
     method = METHODS[role].get(batch.kind)
     if method is None:
         return 0

@@ -57,7 +57,8 @@ class UpdatedKB(EmbeddedKB):
     def open(self, manifest: Manifest) -> None:
         super().open(manifest)
         folder = self.path / SEGMENT
-        self.own = {name: read_column(folder / name, dtype) for name, dtype in SEGMENT_COLUMNS.items()}
+        present = [name for name in SEGMENT_COLUMNS if f"{SEGMENT}/{name}" in manifest.files]
+        self.own = {name: read_column(folder / name, SEGMENT_COLUMNS[name]) for name in present}
         self.own_ids = StringTable(folder / "entity.id")
         self.relation_texts = StringTable(folder / "relation.name")
         self.labels = {kind: StringTable(folder / f"{kind}.id") for kind in ("relation", "type")}
@@ -65,6 +66,8 @@ class UpdatedKB(EmbeddedKB):
         self.label_rows = {kind: moved(self.own[f"{kind}.of_base"], len(table)) for kind, table in self.labels.items()}
         self.own_redirects = StringTable(folder / "redirect.old")
         self.own_texts = StringTable(folder / "alias.text")
+        rows = self.own.get("description.row", np.empty(0, dtype=np.uint32)).tolist()
+        self.own_descriptions = dict(zip(rows, StringTable(folder / "description.text"), strict=True)) if rows else {}
         self.texts = JoinedStrings(self.alias_texts, self.own_texts)
         self.own_forms = FormStore.open(folder / FORMS)
         self.own_fuzzy = FuzzyIndex(folder / FUZZY, texts=self.own_texts)
@@ -305,6 +308,11 @@ class UpdatedKB(EmbeddedKB):
     @explained
     def aliases(self, entity: int) -> list[str]:
         return self.first_aliases(entity)
+
+    @explained
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        base, own = super().descriptions(entities), self.own_descriptions
+        return [own.get(row, text) or None for row, text in zip(entities.tolist(), base, strict=True)]
 
     def first_aliases(self, entity: int, count: int | None = None) -> list[str]:
         """List so many of the names of an entity, by default all."""

@@ -125,6 +125,9 @@ class BothWays:
     def aliases(self, entity: int) -> list[str]:
         return self.kb.aliases(entity)
 
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        return self.kb.descriptions(entities)
+
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
         """List the facts that are stored of the entities from one row up to another."""
         return self.kb.facts_between(first, last)

@@ -155,6 +155,10 @@ class KnowledgeBase(Protocol):
         """List every name and alias of an entity, names first."""
         ...
 
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        """Give what is said of each entity in a line; nothing where there is none."""
+        ...
+
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
         """List the facts of the entities from row `first` up to `last`, by subject, relation and object: (facts, 3)."""
         ...
@@ -202,8 +206,8 @@ def keep_within_edits(form: str, similar: Sequence[SimilarName]) -> list[Similar
 class BackendDefaults:
     """Methods that a backend need not write: hints do nothing, and facts are found pair by pair.
 
-    Every row up to the last is an entity's. There are no names of relations, no vectors, and no index from objects to
-    facts.
+    Every row up to the last is an entity's. There are no names of relations, no descriptions, no vectors, and no index
+    from objects to facts.
     """
 
     def entity_rows(self: KnowledgeBase) -> EntityRows:
@@ -230,6 +234,9 @@ class BackendDefaults:
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Do nothing: all is at hand."""
+
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        return [None] * len(entities)
 
     def close(self) -> None:
         """Do nothing: there is nothing to let go of."""

@@ -33,6 +33,7 @@ GIVEN: Mapping[str, type | tuple[type, ...]] = {
     "ids": Sequence,
     "names": Sequence,
     "aliases": Sequence,
+    "descriptions": Sequence,
     "facts_between": np.ndarray,
     "expect": type(None),
     "expect_similar": type(None),

@@ -9,6 +9,7 @@ STATISTICS = {
     "types": "types",
     "pairs": "subject-relation pairs",
     "forms": "forms of names",
+    "descriptions": "entities with a description",
     "subjects": "entities that are the subject of a fact",
     "objects": "entities that are the object of a fact",
     "subjects_of_no_fact": "entities that are the subject of no fact",
@@ -39,7 +40,8 @@ def skipped_report(manifest: Manifest) -> str:
 
 def statistics_report(manifest: Manifest) -> str:
     """Lay out what else was counted."""
-    return "\n".join(f"{manifest.statistics[name]:>14,}  {label}" for name, label in STATISTICS.items())
+    counted = ((manifest.statistics.get(name, 0), label) for name, label in STATISTICS.items())
+    return "\n".join(f"{count:>14,}  {label}" for count, label in counted)
 
 
 def history_report(manifest: Manifest) -> str:

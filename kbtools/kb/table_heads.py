@@ -10,6 +10,7 @@ USUAL = {
     "entity": ("entity", "id", "subject"),
     "name": ("name", "label", "title"),
     "alias": ("alias", "aliases"),
+    "description": ("description",),
     "type": ("type", "types", "class"),
     "old": ("old", "from", "id"),
     "new": ("new", "to", "target"),

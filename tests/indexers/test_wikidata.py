@@ -361,6 +361,8 @@ def truthy(entity: dict[str, Any]) -> list[str]:
     lines.append(f'{subject} <{SITELINKS}> "{len(entity.get("sitelinks") or ())}"^^<{XSD}integer> .')
     for tag, label in (entity["labels"] or {}).items():
         lines += [f'{subject} <http://{predicate}> "{label["value"]}"@{tag} .' for predicate in LABELS]
+    for tag, described in (entity.get("descriptions") or {}).items():
+        lines.append(f'{subject} <http://schema.org/description> "{described["value"]}"@{tag} .')
     for tag, aliases in (entity["aliases"] or {}).items():
         lines += [
             f'{subject} <http://www.w3.org/2004/02/skos/core#altLabel> "{alias["value"]}"@{tag} .' for alias in aliases

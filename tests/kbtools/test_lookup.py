@@ -115,6 +115,7 @@ def test_records_have_a_hash_and_become_json(tiny_answerer: Answerer) -> None:
     assert list(record) == ["json_version", "text", "type", "matches"]
     assert list(record["matches"][0]) == [
         "id", "name", "matched_name", "rung", "similarity", "prior", "score", "types", "reasons",
+        "description",
     ]  # fmt: skip
 
 

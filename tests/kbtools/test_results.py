@@ -55,6 +55,7 @@ CANDIDATE = {
     "rung": str,
     "parts": dict,
     "inverse": bool,
+    "subject_description": str | None,
 }
 MENTION = {"text": str, "start": int, "end": int}
 ANSWER = {"id": str, "name": str | None}
