@@ -73,6 +73,11 @@ def count_questions(path: Path | None) -> Iterator[Callable[[], None]]:
     help="The subject scorer: a plugin, or module:Class; popularity counts facts instead.  "
     "[default: as trained, else popularity]",
 )
+@click.option(
+    "--ranker",
+    help="What ranks: weighted-sum, or a ranker that kbtools train ranking fitted for these.  "
+    "[default: as trained, else weighted-sum]",
+)
 @click.option("--tagger", help="The tagger of the focused pruners.  [default: as trained, else bigru-crf+]")
 @click.option("--type", "of_type", metavar="ID", help="Subjects of this type alone.")
 @inverse_option
@@ -107,6 +112,7 @@ def command(
     pruning: str | None,
     scorer: str | None,
     subject: str | None,
+    ranker: str | None,
     tagger: str | None,
     of_type: str | None,
     inverse: bool,
@@ -135,12 +141,13 @@ def command(
         raise click.UsageError("the question is empty")
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
     answerer = answerer.both_ways() if inverse else answerer
-    system = answerer.system(pruning=pruning, scorer=scorer, subject=subject)
+    system = answerer.system(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
     fitted = read_calibration(calibration, answerer, system) if calibration else None
     options = QueryOptions(
         pruning=pruning,
         scorer=scorer,
         subject=subject,
+        ranker=ranker,
         type=of_type,
         inverse=inverse,
         top=top,

@@ -181,20 +181,32 @@ def ranking(
     train_ranking(answerer, valid, models=models, ranker=ranker, limit=limit, seed=seed, **names)
 
 
-def train_ranking(answerer: Any, valid: Path, *, models: Path, ranker: str | None, seed: int = 1, **names: Any) -> None:
+def train_ranking(
+    answerer: Any,
+    valid: Path,
+    *,
+    models: Path,
+    ranker: str | None,
+    limit: int | None = None,
+    seed: int = 1,
+    **names: Any,
+) -> None:
     """Choose weights, and fit a ranker unless the weighted sum is to rank."""
-    from kbtools.ranker_training import train_ranker, usual_ranker
+    from kbtools.ranker_training import rank_by_weights, train_ranker, usual_ranker
     from kbtools.ranking.rankers import WEIGHTED_SUM
     from kbtools.tuning import tune_weights
 
-    show_chosen(tune_weights(answerer, valid, models=models, **names))
-    if (ranker or usual_ranker()) == WEIGHTED_SUM:
+    show_chosen(tune_weights(answerer, valid, models=models, limit=limit, **names))
+    name = ranker or usual_ranker()
+    if name == WEIGHTED_SUM:
+        rank_by_weights(answerer, models=models, **names)
         return
     try:
-        show_ranker(train_ranker(answerer, valid, models=models, ranker=ranker or usual_ranker(), seed=seed, **names))
+        show_ranker(train_ranker(answerer, valid, models=models, ranker=name, limit=limit, seed=seed, **names))
     except NothingToLearn as error:
         if ranker:
             raise
+        rank_by_weights(answerer, models=models, **names)
         say(f"the weighted sum ranks: {error}", err=True)
 
 

@@ -13,6 +13,7 @@ class QueryOptions(TypedDict, total=False):
     pruning: str | None
     scorer: str | None
     subject: str | None
+    ranker: str | None
     type: str | None
     inverse: bool
     top: int | None

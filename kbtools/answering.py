@@ -12,7 +12,7 @@ from typing import Self, Unpack
 
 from kbtools.answer_options import LookupOptions, QueryOptions, require_options
 from kbtools.entity_reader import EntityReader
-from kbtools.entry_points import BACKENDS, construct, load_class
+from kbtools.entry_points import BACKENDS, RANKERS, construct, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import KnowledgeBase
@@ -41,7 +41,7 @@ from kbtools.ranking.models import (
 )
 from kbtools.ranking.order import rank
 from kbtools.ranking.pools import Pools, gather_pool, order_links
-from kbtools.ranking.rankers import LearnedScoring, Scoring, WeightedSum
+from kbtools.ranking.rankers import WEIGHTED_SUM, LearnedScoring, Scoring, WeightedSum
 from kbtools.ranking.system import System, read_system
 from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
 from kbtools.records import Entity, Facts, LinkedText, LookupResult
@@ -119,7 +119,7 @@ class Answerer:
         self.subject_scorers: dict[str, SubjectScorer] = {}
         self.weights_by_key = read_weights(models)
         self.fitted_by_key = read_fitted(models)
-        self.rankers: dict[str, LearnedScoring] = {}
+        self.rankers: dict[tuple[str, str], LearnedScoring] = {}
         self.closed = False
         self.reader = EntityReader(kb)
         self.names = NameLookup(self.reader)
@@ -144,10 +144,17 @@ class Answerer:
         if self.closed:
             raise KBUnusable("the knowledge base is closed; open it again")
 
-    def system(self, *, pruning: str | None = None, scorer: str | None = None, subject: str | None = None) -> System:
+    def system(
+        self,
+        *,
+        pruning: str | None = None,
+        scorer: str | None = None,
+        subject: str | None = None,
+        ranker: str | None = None,
+    ) -> System:
         """Name the parts that answer: those given, and for the rest what training chose, else the defaults."""
         trained = self.trained_system
-        named = {"pruning": pruning, "scorer": scorer, "subject": subject}
+        named = {"pruning": pruning, "scorer": scorer, "subject": subject, "ranker": ranker}
         for argument, name in named.items():
             if not isinstance(name, str | None):
                 raise BadArgument(f"{argument} is a name, found {name!r}", name=argument)
@@ -157,6 +164,7 @@ class Answerer:
             scorer or trained.scorer,
             None if subject == POPULARITY else subject,
             self.tagger,
+            ranker=ranker,
         )
 
     def pruner(self, name: str) -> Pruner:
@@ -185,16 +193,27 @@ class Answerer:
         key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
         return self.weights_by_key.get(key, default_weights(subject, self.trained_system.weights))
 
-    def scoring(self, *, pruning: str, scorer: str, subject: str | None) -> Scoring:
-        """Give what scores candidates: the ranker that was fitted for just these if one was, else the weighted sum."""
+    def scoring(self, *, pruning: str, scorer: str, subject: str | None, ranker: str | None = None) -> Scoring:
+        """Give what scores candidates: the ranker of a name, else the one that was fitted for just these last.
+
+        Without any it is the weighted sum. Raises ModelMissing for one that was not fitted for these, UnknownPlugin.
+        """
         key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
-        fitted = self.fitted_by_key.get(key)
-        if fitted is None or self.models is None:
+        fitted = self.fitted_by_key.get(key, {})
+        name = ranker or next(reversed(fitted), WEIGHTED_SUM)
+        if name == WEIGHTED_SUM:
             return WeightedSum(self.weights(pruning=pruning, scorer=scorer, subject=subject))
-        if key not in self.rankers:
+        if name not in fitted or self.models is None:
+            load_class(RANKERS, name)
+            raise ModelMissing(
+                f"no ranker {name!r} was fitted for the pruner and scorers {key!r} in the folder of models "
+                f"{self.models}; fit it with kbtools train ranking --ranker {name}, or choose {WEIGHTED_SUM}",
+                name=name,
+            )
+        if (key, name) not in self.rankers:
             present = scorer_digests(scorer, subject, models=self.models)
-            self.rankers[key] = load_ranker(self.models, key, fitted, present=present)
-        return self.rankers[key]
+            self.rankers[key, name] = load_ranker(self.models, key, fitted[name], present=present)
+        return self.rankers[key, name]
 
     def evidence(
         self, pools: Pools, questions: Sequence[Question], *, scorer: str, subject: str | None, learned: bool
@@ -217,11 +236,12 @@ class Answerer:
     def query(self, text: str, **options: Unpack[QueryOptions]) -> Result:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
 
-        `pruning`, `scorer` and `subject` name parts in place of those that training chose. With `type`, subjects are
-        those that have it. With `inverse`, facts are read backwards too. With `abstain`, answers of a result whose
-        confidence is below it are withheld; a `calibration` makes confidence the share that is right. A question
-        without candidates, an empty one among them, gives a result without any. Raises BadArgument for what is no
-        question or limit, UnknownType for a type that no entity has, IncomingMissing where no fact is read backwards.
+        `pruning`, `scorer`, `subject` and `ranker` name parts in place of those that training chose. With `type`,
+        subjects are those that have it. With `inverse`, facts are read backwards too. With `abstain`, answers of a
+        result whose confidence is below it are withheld; a `calibration` makes confidence the share that is right. A
+        question without candidates, an empty one among them, gives a result without any. Raises BadArgument for what
+        is no question or limit, UnknownType for a type that no entity has, ModelMissing for a ranker that was not
+        fitted for the parts, IncomingMissing where no fact is read backwards.
         """
         (result,) = self.query_many([text], **options)
         return result
@@ -232,7 +252,10 @@ class Answerer:
         self.require_open()
         require_options(options)
         system = self.system(
-            pruning=options.get("pruning"), scorer=options.get("scorer"), subject=options.get("subject")
+            pruning=options.get("pruning"),
+            scorer=options.get("scorer"),
+            subject=options.get("subject"),
+            ranker=options.get("ranker"),
         )
         limits = Limits(
             options.get("top", TOP), options.get("answers", ANSWERS), options.get("abstain"), options.get("calibration")
@@ -251,7 +274,7 @@ class Answerer:
         self, texts: Iterator[str], system: System, limits: Limits, type_row: int | None
     ) -> Iterator[Result]:
         """Yield results, a batch of questions at a time."""
-        names = {"pruning": system.pruning, "scorer": system.scorer}
+        names = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
         while batch := list(islice(texts, TOGETHER)):
             for text in batch:
                 if not isinstance(text, str):
@@ -259,7 +282,8 @@ class Answerer:
             if len(batch) > 1:
                 self.kb.expect([Question.read(text) for text in batch])
             pools = [
-                self.ranked(text, **names, subject=system.subject, top=limits.top, type_row=type_row) for text in batch
+                self.ranked(text, **names, ranker=system.ranker, top=limits.top, type_row=type_row)  # type: ignore[arg-type]
+                for text in batch
             ]
             self.kb.expect_objects([pair for ranked in pools if (pair := ranked.best_pair)])
             for ranked in pools:
@@ -323,6 +347,7 @@ class Answerer:
         scorer: str,
         subject: str | None,
         top: int | None,
+        ranker: str | None = None,
         type_row: int | None = None,
     ) -> RankedPool:
         """Prune and rank."""
@@ -331,7 +356,7 @@ class Answerer:
             self.scorer(name)
         if subject:
             self.subject_scorer(subject)
-        scoring = self.scoring(pruning=pruning, scorer=scorer, subject=subject)
+        scoring = self.scoring(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
         begun = time.perf_counter()
         question = Question.read(text)
         learned = isinstance(scoring, LearnedScoring)

@@ -20,7 +20,7 @@ from kbtools.question_faults import Fault, find_faults
 from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.ranking.confidence import fit_calibration
 from kbtools.ranking.features import Features, find_features
-from kbtools.ranking.learned import Fitted, keep_fitted, ranker_folder
+from kbtools.ranking.learned import Fitted, forget_fitted, keep_fitted, ranker_folder
 from kbtools.ranking.model_store import Stamp, check_replaceable
 from kbtools.ranking.models import model_digest, scorer_digests
 from kbtools.ranking.order import winner_confidence
@@ -98,9 +98,17 @@ def train_ranker(
         calibration.correct.tolist(),
     )
     keep_fitted(models, key, record)
-    answerer.fitted_by_key[key] = record
-    answerer.rankers[key] = fitted
+    others = {name: one for name, one in answerer.fitted_by_key.get(key, {}).items() if name != ranker}
+    answerer.fitted_by_key[key] = others | {ranker: record}
+    answerer.rankers[key, ranker] = fitted
     return TrainedRanker(folder, float(before.mean()), float(right.mean()), len(questions))
+
+
+def rank_by_weights(answerer: Answerer, *, models: Path, pruning: str, scorer: str, subject: str | None) -> None:
+    """Let the weighted sum rank for a pruner and its scorers from now on, and forget what was fitted for them."""
+    key = ranking_key(pruning=answerer.pruning_key(pruning), scorer=scorer, subject=subject)
+    forget_fitted(models, key)
+    answerer.fitted_by_key.pop(key, None)
 
 
 def deal_folds(questions: list[AnnotatedQuestion], *, seed: int) -> NDArray[np.int64]:

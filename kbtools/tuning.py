@@ -12,7 +12,6 @@ from kbtools.answering import Answerer
 from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.ranking.evidence import Evidence
-from kbtools.ranking.learned import keep_fitted
 from kbtools.ranking.pools import Pools, concatenate_pools
 from kbtools.ranking.rankers import Scoring, WeightedSum
 from kbtools.ranking.ties import find_ties
@@ -129,7 +128,5 @@ def tune_weights(
     weights = choose_weights(accuracy, subject=subject is not None)
     key = ranking_key(pruning=answerer.pruning_key(pruning), scorer=scorer, subject=subject)
     keep_weights(models, key, weights)
-    keep_fitted(models, key, None)
     answerer.weights_by_key[key] = weights
-    answerer.fitted_by_key.pop(key, None)
     return TunedWeights(weights, accuracy(default_weights(subject)), accuracy(weights), len(questions))

@@ -15,7 +15,7 @@ AVERAGED = 4
 
 def check_choice(arguments: dict[str, Any]) -> None:
     """Refuse what would import a module by its path, or average a scorer with itself; raise BadArgument."""
-    for name in ("pruning", "scorer", "subject"):
+    for name in ("pruning", "scorer", "subject", "ranker"):
         if ":" in arguments.get(name, ""):
             raise BadArgument(f"{name} is the name of a plugin here; module:Class is for the command line", name=name)
     scorers = [scorer.strip() for scorer in arguments.get("scorer", "").split(",")]

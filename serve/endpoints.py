@@ -18,6 +18,7 @@ SYSTEM = (
     Parameter("pruning", "text", "The pruner.", longest=100),
     Parameter("scorer", "text", "The relation scorer; several, with commas between, are averaged.", longest=300),
     Parameter("subject", "text", "The subject scorer; popularity takes one away.", longest=100),
+    Parameter("ranker", "text", "What ranks: weighted-sum, or a ranker that was fitted for these.", longest=100),
     Parameter("type", "text", "The id of a type that the subjects have."),
     Parameter("inverse", "flag", "Read facts backwards too: what the question names may be their object."),
     Parameter("top", "count", f"Candidates to give, {TOP} if not given; 0 gives all.", most=100_000),

@@ -1,4 +1,4 @@
-"""Learned rankers among trained models: what each was fitted for, and the file that keeps it by pruner and scorers."""
+"""Learned rankers among trained models: what each was fitted on; a file keeps them by pruner and scorers."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,9 +17,12 @@ from kbtools.ranking.rankers import LearnedScoring, Ranker
 from kbtools.ranking.weights import Weights
 from kbtools.record_files import read_record, write_record
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-rankers", 1
+FORMAT_NAME, FORMAT_VERSION = "kbtools-rankers", 2
 FILE = "rankers.msgpack"
 CURE = "run kbtools train ranking again"
+
+FittedRankers = dict[str, "Fitted"]
+"""Rankers by their names that were fitted for one pruner and its scorers; the last ranks where nobody chose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +50,34 @@ def ranker_folder(models: Path, name: str, key: str) -> Path:
     return model_folder(models, RANKER, name) / quote(key, safe="+, ").replace(" ", "~")
 
 
-def read_fitted(models: Path | None) -> dict[str, Fitted]:
+def read_fitted(models: Path | None) -> dict[str, FittedRankers]:
     """Read which rankers a folder of models has, by pruner and scorers; raise ModelUnusable where that is damaged."""
     if models is None or not (models / FILE).is_file():
         return {}
     try:
         record = read_record(models / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
-        return {key: Fitted(**fitted) for key, fitted in record.items()}
-    except (KBUnusable, TypeError) as error:
+        return {key: {one["ranker"]: Fitted(**one) for one in fitted} for key, fitted in record.items()}
+    except (KBUnusable, KeyError, TypeError) as error:
         raise ModelUnusable(
             f"{models / FILE}: damaged, or of another version; delete it, then {CURE}", path=str(models / FILE)
         ) from error
 
 
-def keep_fitted(models: Path, key: str, fitted: Fitted | None) -> None:
-    """Record which ranker answers for a pruner and its scorers; without one the weighted sum does."""
-    rankers = {name: ranker for name, ranker in read_fitted(models).items() if name != key}
-    if fitted is not None:
-        rankers[key] = fitted
-    elif not (models / FILE).is_file():
-        return
-    record = {name: asdict(ranker) for name, ranker in sorted(rankers.items())}
+def keep_fitted(models: Path, key: str, fitted: Fitted) -> None:
+    """Record a ranker that answers for a pruner and its scorers from now on, beside those that did before."""
+    before = {name: one for name, one in read_fitted(models).get(key, {}).items() if name != fitted.ranker}
+    write_fitted(models, read_fitted(models) | {key: before | {fitted.ranker: fitted}})
+
+
+def forget_fitted(models: Path, key: str) -> None:
+    """Forget the rankers of a pruner and its scorers, so that the weighted sum answers for them."""
+    rankers = read_fitted(models)
+    if rankers.pop(key, None):
+        write_fitted(models, rankers)
+
+
+def write_fitted(models: Path, rankers: Mapping[str, FittedRankers]) -> None:
+    record = {key: [asdict(fitted) for fitted in by_name.values()] for key, by_name in sorted(rankers.items())}
     write_record(models / FILE, record, name=FORMAT_NAME, version=FORMAT_VERSION)
 
 

@@ -15,7 +15,7 @@ FILE = "query.msgpack"
 class System:
     """A pruner with the tagger that may guide it, relation scorers and a subject scorer; without one, popularity.
 
-    `weights` names the preset of weights where none were chosen.
+    `weights` names the preset of weights where none were chosen, `ranker` what ranks in place of what training left.
     """
 
     pruning: str
@@ -23,6 +23,7 @@ class System:
     subject: str | None
     tagger: str
     weights: str | None = None
+    ranker: str | None = None
 
 
 def read_system(models: Path | None) -> System | None:

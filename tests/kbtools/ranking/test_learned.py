@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
-from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelUnusable, NothingToLearn
+from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, ModelUnusable, NothingToLearn, UnknownPlugin
 from kbtools.questions import read_gold
-from kbtools.ranker_training import FOLDS, deal_folds, train_ranker
+from kbtools.ranker_training import FOLDS, deal_folds, rank_by_weights, train_ranker
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.features import Features, find_features
 from kbtools.ranking.learned import FILE, keep_fitted, read_fitted
@@ -20,7 +20,6 @@ from kbtools.ranking.model_store import Stamp, read_model, write_model
 from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.weights import DEFAULT
 from kbtools.text.question import Question
-from kbtools.tuning import tune_weights
 
 QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
 
@@ -58,7 +57,15 @@ class Endless(ByWords):
         return np.full(len(features.values), np.nan)
 
 
-BY_WORDS = f"{__name__}:ByWords"
+class ByName(ByWords):
+    """A ranker that takes the similarity of names for the score."""
+
+    def explain(self, features: Features) -> NDArray[np.float64]:
+        counting = np.array([name == "similarity" for name in features.names])
+        return np.where(counting, features.values, 0.0)
+
+
+BY_WORDS, BY_NAME = f"{__name__}:ByWords", f"{__name__}:ByName"
 
 
 @pytest.fixture
@@ -107,7 +114,7 @@ def test_questions_about_one_subject_lie_in_one_fold(sample_memory: Answerer, ex
 
 
 def test_confidence_is_calibrated_by_the_ranker(trained: Answerer) -> None:
-    (fitted,) = trained.fitted_by_key.values()
+    ((fitted,),) = (by_name.values() for by_name in trained.fitted_by_key.values())
 
     confidence = trained.query("who wrote dune", abstain=0.0, **QUERY).confidence
 
@@ -115,17 +122,38 @@ def test_confidence_is_calibrated_by_the_ranker(trained: Answerer) -> None:
     assert min(fitted.correct) <= confidence <= max(fitted.correct)
 
 
-def test_choosing_weights_puts_the_weighted_sum_back(
+def test_a_ranker_is_chosen_by_its_name_and_the_last_fitted_ranks_without(
     trained: Answerer, sample_memory: Answerer, examples: Path, tmp_path: Path
 ) -> None:
-    tune_weights(trained, examples / "sample.valid.txt", models=tmp_path, **QUERY)
+    train_ranker(trained, examples / "sample.valid.txt", models=tmp_path, ranker=BY_NAME, **QUERY)
+
+    for answerer in (trained, Answerer(sample_memory.kb, models=tmp_path)):
+        names = (None, BY_NAME, BY_WORDS, "weighted-sum")
+        rankers = [answerer.query("who wrote dune", ranker=name, **QUERY).ranker for name in names]
+        assert rankers == [BY_NAME, BY_NAME, BY_WORDS, "weighted-sum"]
+
+
+def test_a_ranker_that_was_not_fitted_for_the_scorers_is_named(trained: Answerer) -> None:
+    with pytest.raises(ModelMissing, match=r"no ranker .*ByName' was fitted .* 'n-gram lexical fact-count' .*; fit it"):
+        trained.query("who wrote dune", ranker=BY_NAME, **QUERY)
+
+    with pytest.raises(ModelMissing, match=r"no ranker .*ByWords' was fitted .* 'n-gram lexical -'"):
+        trained.query("who wrote dune", ranker=BY_WORDS, **QUERY | {"subject": None})
+
+    with pytest.raises(UnknownPlugin, match="no ranker 'by-wrods'"):
+        trained.query("who wrote dune", ranker="by-wrods", **QUERY)
+
+
+def test_training_the_weighted_sum_puts_it_back(trained: Answerer, sample_memory: Answerer, tmp_path: Path) -> None:
+    rank_by_weights(trained, models=tmp_path, **QUERY)
 
     assert trained.query("who wrote dune", **QUERY).ranker == "weighted-sum"
     assert Answerer(sample_memory.kb, models=tmp_path).query("who wrote dune", **QUERY).ranker == "weighted-sum"
 
 
 def test_a_ranker_of_another_training_is_refused(trained: Answerer, tmp_path: Path) -> None:
-    ((key, fitted),) = read_fitted(tmp_path).items()
+    ((key, by_name),) = read_fitted(tmp_path).items()
+    (fitted,) = by_name.values()
     keep_fitted(tmp_path, key, replace(fitted, fitted_on={"subject/fact-count": "another"}))
     stale = Answerer(trained.kb, models=tmp_path)
 
@@ -134,7 +162,8 @@ def test_a_ranker_of_another_training_is_refused(trained: Answerer, tmp_path: Pa
 
 
 def test_a_ranker_of_other_features_is_refused(trained: Answerer, tmp_path: Path) -> None:
-    ((key, fitted),) = read_fitted(tmp_path).items()
+    ((key, by_name),) = read_fitted(tmp_path).items()
+    (fitted,) = by_name.values()
     keep_fitted(tmp_path, key, replace(fitted, features=0))
 
     with pytest.raises(CheckpointMismatch, match="features of another version of kbtools; run kbtools train ranking"):
