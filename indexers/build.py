@@ -37,9 +37,6 @@ from kbtools.text.owner_variants import variant_table
 
 logger = logging.getLogger(__name__)
 
-WIKIDATA = "wikidata"
-"""The reader whose redirects work one way: a dump names what was merged, and into what."""
-
 WIDE = "wide"
 """Tables of an entity a row, which are read by columns rather than by blocks of lines."""
 
@@ -377,9 +374,9 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
 
 
 def work_table(source: Source, kind: Kind) -> str:
-    """Name the work table of a kind of rows; what a graph says to be the same is no redirect, and works both ways."""
+    """Name the work table of a kind of rows; what a graph says to be the same is no redirect."""
     if kind == "redirects":
-        return "redirects" if source.kind == "redirects" or source.format == WIKIDATA else "same"
+        return "redirects" if source.directed else "same"
     return "relation_names" if kind == "relations" else kind
 
 

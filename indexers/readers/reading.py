@@ -13,6 +13,7 @@ from kbtools.indexers.readers.batches import SCHEMAS, RecordBatch, SourceKind
 from kbtools.indexers.readers.formats import find_format
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.redirect_loops import without_loops
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import BLOCK, read_blocks
 from kbtools.kb.ids import FREEBASE_NAMESPACE
@@ -20,6 +21,9 @@ from kbtools.kb.ids import FREEBASE_NAMESPACE
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
+
+WIKIDATA = "wikidata"
+"""The reader of dumps, which name what was merged, and into what."""
 
 ALWAYS = ("redirects", "labels", "subclasses", "descriptions")
 """Kinds that are read from every source: they add no row by themselves."""
@@ -42,6 +46,11 @@ class Source:
     def name(self) -> str:
         """Give what reports call it."""
         return self.label or str(self.path)
+
+    @property
+    def directed(self) -> bool:
+        """Tell whether its redirects work one way; what a graph says to be the same works both ways."""
+        return self.kind == "redirects" or self.format == WIKIDATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +202,17 @@ class Reading:
         name = self.source.format or self.options.format or find_format(self.source.path, self.source.kind, first)
         make = load_class(READERS, name)
         reader: Reader = construct(name, lambda: make(self.source, self.options, self.skips))
+        redirects: list[RecordBatch] = []
         for batch in ask_reader(reader, self.metered(chain([first], blocks), meter)):
-            if self.source.kind in ("any", batch.kind) or batch.kind in ALWAYS:
+            if batch.kind == "redirects" and self.source.directed:
+                redirects.append(batch)
+            elif self.source.kind in ("any", batch.kind) or batch.kind in ALWAYS:
                 yield batch
             else:
                 kind = f"{batch.kind} in a file of {self.source.kind}"
                 example = str(batch.table.slice(0, 1).to_pylist()[0])
                 self.skips.add(kind, line=batch.line, text=example, bad=False, count=batch.table.num_rows)
+        yield from without_loops(redirects, self.source.path, self.skips)
         # Only at the end: the share of bad lines is one of the whole file.
         self.skips.check()
         self.digest = meter.hexdigest()

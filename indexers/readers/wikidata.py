@@ -35,7 +35,6 @@ class WikidataReader:
         self.options = options
         self.skips = skips
         self.seen = SeenNumbers()
-        self.redirects: dict[str, str] = {}
         self.opened = self.closed = 0
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
@@ -55,7 +54,8 @@ class WikidataReader:
         for parsed in parse_in_order(chain([first], blocks), parser):
             self.account(parsed)
             yield from parsed.batches
-            yield from self.follow(parsed)
+            # A batch each, so that each has its line.
+            yield from (redirect_batch(*redirect) for redirect in parsed.redirects)
         if self.opened > self.closed:
             self.skips.add("array without its end", line=self.skips.lines, text="no ] after the last entity")
 
@@ -69,20 +69,12 @@ class WikidataReader:
             entity_id = f"Q{number}" if number > 0 else f"P{-number}"
             self.skips.add("id that repeats", line=line, text=entity_id)
 
-    def follow(self, parsed: ParsedBlock) -> Iterator[RecordBatch]:
-        """Yield the redirects of a block, but for one that would lead back to where it starts."""
-        rows = Rows()
-        for line, old, new in parsed.redirects:
-            end = new
-            while end in self.redirects:
-                end = self.redirects[end]
-            if end == old:
-                self.skips.add("redirect loop", line=line, text=f"{old} -> {new}")
-                continue
-            self.redirects[old] = new
-            rows.redirects.append((old, new))
-            rows.mark(line)
-        yield from rows.batches()
+
+def redirect_batch(line: int, old: str, new: str) -> RecordBatch:
+    rows = Rows(redirects=[(old, new)])
+    rows.mark(line)
+    (batch,) = rows.batches()
+    return batch
 
 
 class SeenNumbers:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kbtools
 from kbtools.answering import Answerer
+from kbtools.errors import TooManyBadLines
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.readers.batches import SourceKind
@@ -31,7 +33,7 @@ def make(tmp_path: Path) -> Make:
 
     def make_kb(*, language: str = "en", **lines: Iterable[str]) -> EmbeddedKB:
         sources = []
-        kinds: dict[str, SourceKind] = {"rdf": "any", "rdf2": "any", "relations": "relations", "redirects": "redirects"}
+        kinds: dict[str, SourceKind] = {"rdf": "any", "rdf2": "any", "redirects2": "redirects"}
         for name, content in lines.items():
             path = tmp_path / f"{name}.{'nt' if name.startswith('rdf') else 'tsv'}"
             path.write_text("".join(line + "\n" for line in content), encoding="utf-8")
@@ -67,8 +69,11 @@ def test_redirected_ids_are_the_entity_they_lead_to(make: Make) -> None:
     assert kb.rows(["oldest"]) == [None]
 
 
-def test_redirects_in_a_circle_end(make: Make) -> None:
-    kb = make(facts=[HEAD, "a\tr\tb"], names=["id\tname", "a\tA"], redirects=["old\tnew", "a\tc", "c\td", "d\ta"])
+def test_redirects_of_two_files_that_make_a_circle_end(make: Make) -> None:
+    kb = make(
+        facts=[HEAD, "a\tr\tb"], names=["id\tname", "a\tA"],
+        redirects=["old\tnew", "a\tc", "c\td"], redirects2=["old\tnew", "d\ta"],
+    )  # fmt: skip
 
     assert len(kb.entity_ids) == 2
 
@@ -227,3 +232,40 @@ def test_the_name_shown_is_of_the_first_language_that_an_entity_has(
 
     assert names_of(kb) == {f"http://a/{entity}": texts for entity, texts in names.items()}
     assert kb.names(np.array(kb.rows(["http://a/Q1"]), dtype=np.uint32)) == [names["Q1"][0]]
+
+
+LOOPS = {
+    "a pair": ("b\ta\n", 3, "b -> a"),
+    "itself": ("c\tc\n", 3, "c -> c"),
+    "three": ("b\tc\nc\td\nd\ta\n", 5, "d -> a"),
+}
+
+
+@pytest.mark.parametrize("case", LOOPS)
+def test_a_redirect_loop_is_counted_with_its_line_and_refused_beyond_max_bad(tmp_path: Path, case: str) -> None:
+    text, line, example = LOOPS[case]
+    (tmp_path / "r.tsv").write_text("old\tnew\na\tb\n" + text)
+    with pytest.raises(TooManyBadLines, match=rf"redirect loop, first at {tmp_path}/r\.tsv:{line}: '{example}'"):
+        kbtools.index(out=tmp_path / "x.kb", facts=[("a", "r", "o")], names=[("a", "A")], redirects=tmp_path / "r.tsv")
+    assert not (tmp_path / "x.kb").exists()
+    with kbtools.index(
+        out=tmp_path / "x.kb", facts=[("a", "r", "o")], names=[("a", "A")], redirects=tmp_path / "r.tsv", max_bad=1
+    ) as answerer:
+        assert answerer.lookup("A").matches[0].id in "abcd"
+        (source,) = [source for source in answerer.kb.manifest.sources if source.kind == "redirects"]
+        assert [(kind, count) for kind, count, _ in source.skipped] == [("redirect loop", 1)]
+
+
+def test_chains_and_what_leads_into_a_loop_are_no_loops(tmp_path: Path) -> None:
+    chain = [(f"{number:03}", f"{number + 1:03}") for number in range(100)]
+    chain.reverse()
+    facts = [("000", "r", "o"), ("050", "r", "p")]
+    with kbtools.index(out=tmp_path / "x.kb", facts=facts, names=[("000", "A")], redirects=chain) as answerer:
+        assert [match.id for match in answerer.lookup("A").matches] == ["100"]
+        assert answerer.kb.rows(["000", "099"]) == answerer.kb.rows(["100"]) * 2
+    into_loop = [("x", "a"), ("a", "b"), ("b", "a")]
+    with kbtools.index(
+        out=tmp_path / "y.kb", facts=[("a", "r", "o")], names=[("a", "A")], redirects=into_loop, max_bad=1
+    ) as answerer:
+        assert answerer.kb.manifest.sources[-1].skipped[0][1] == 1
+        assert answerer.kb.rows(["x", "a"]) == answerer.kb.rows(["b"]) * 2
