@@ -1,7 +1,6 @@
 """The network of `encoder`: one pretrained encoder of questions and of names, to which each relation may add."""
 
 from collections.abc import Sequence
-from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -31,11 +30,6 @@ class EncoderNetwork(nn.Module):
         self.learned = nn.Parameter(torch.zeros(relations, encoder.dim))
         self.known: tuple[tuple[int, int, int], Tensor, Tensor] | None = None
 
-    def train(self, mode: bool = True) -> Self:
-        if mode:  # fused optimisers change weights without raising their version
-            self.known = None
-        return super().train(mode)
-
     def scores(self, texts: Sequence[str]) -> Tensor:
         """Give the scores of a batch of texts: (texts, relations)."""
         return self.compare(self.encoder.embed(texts))
@@ -46,7 +40,7 @@ class EncoderNetwork(nn.Module):
         if self.known is not None and self.known[0] == present and not torch.is_grad_enabled():
             return self.known[1:]
         relations, gains = SHARPNESS * (self.names + self.learned), UNSEEN * (self.learned == 0).all(dim=1)
-        self.known = None if self.training or torch.is_grad_enabled() else (present, relations, gains)
+        self.known = None if torch.is_grad_enabled() else (present, relations, gains)
         return relations, gains
 
     def compare(self, vectors: Tensor, rows: Tensor | None = None, *, dropped: float = 0.0) -> Tensor:

@@ -97,12 +97,7 @@ class PackedLinear(nn.Linear):
 
     packed: Tensor | None = None
     packed_of: tuple[int, int] = (0, 0)
-    """The place and the version of the weights that were packed, which loading changes."""
-
-    def train(self, mode: bool = True) -> Self:
-        if mode:  # fused optimisers change weights without raising their version
-            self.packed = None
-        return super().train(mode)
+    """The place and the version of the weights that were packed, which training and loading change."""
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training or torch.is_grad_enabled() or x.dtype != torch.float32 or not packs(x.device):
