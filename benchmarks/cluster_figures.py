@@ -1,8 +1,9 @@
-"""Measure the cluster backend: loading, linking, fuzzy linking, memory, questions per second.
+"""Measure the cluster backend: loading, linking, fuzzy linking, memory, questions per second; compare both homes.
 
     python benchmarks/cluster_figures.py --kb FBSQ.kb --questions annotated_fb_data_test.txt
     python benchmarks/cluster_figures.py --kb SCALE.kb --only load,memory
-    python benchmarks/cluster_figures.py --kb FBSQ.kb --titles titles.txt.xz --variants variants.tsv.gz --only fuzzy
+    python benchmarks/cluster_figures.py --kb SCALE.kb --variants variants.tsv.gz --only fuzzy
+    python benchmarks/cluster_figures.py --kb FBSQ.kb --questions annotated_fb_data_test.txt --only agreement
 
 The cluster is the one that KBTOOLS_ELASTICSEARCH_URL names; what is written there is removed at the end.
 """
@@ -10,7 +11,6 @@ The cluster is the one that KBTOOLS_ELASTICSEARCH_URL names; what is written the
 import argparse
 import gzip
 import json
-import lzma
 import os
 import random
 import subprocess
@@ -37,20 +37,20 @@ from kbtools.indexers.elastic.entity_documents import EntityReader
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load_job import LoadOptions
 from kbtools.indexers.elastic.loading import load
-from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, IndexSettings, index_body, index_name
-from kbtools.indexers.elastic.name_documents import form_document, name_documents
-from kbtools.indexers.elastic.searches import Cache, Searches, count_search
-from kbtools.indexers.elastic.similar_names import recall_searches, recalled
+from kbtools.indexers.elastic.mapping import ENTITIES, ROLES, IndexSettings, index_body, index_name
+from kbtools.indexers.elastic.name_documents import name_documents
+from kbtools.indexers.elastic.searches import Cache
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.kb.contract import SimilarName
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, recall
-from kbtools.linking.similarity import rescore
+from kbtools.pruning import UNGUIDED
 from kbtools.text.ngrams import ngrams
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
 
 NAME = f"benchmark-{uuid.uuid4().hex[:8]}"
-SECTIONS = "load,memory,linking,fuzzy,throughput,vectors"
+SECTIONS = "load,memory,linking,fuzzy,agreement,throughput,vectors"
 
 
 def say(label: str, *figures: str) -> None:
@@ -195,39 +195,56 @@ def linking_figures(kb: ElasticKB, questions: list[str]) -> None:
     say("linking, one request an n-gram", spread(each), f"ratio 1/{np.median(each) / np.median(once):.1f}")
 
 
-def fuzzy_figures(cluster: Cluster, titles: Path, variants: Path, count: int) -> None:
-    """Recall titles from their variants, each an edit or two away, over all titles."""
-    index = fresh_index(cluster, NAMES, 300)
-    with lzma.open(titles, "rt", encoding="utf-8") as file:
-        forms = sorted({normal_form(line.rstrip("\n").replace("_", " ")) for line in file} - {""})
-    documents = (Document(str(at), json.dumps(form_document(form)).encode(), at + 1) for at, form in enumerate(forms))
-    begun = time.perf_counter()
-    Sender(cluster, patience=Patience()).send_all(index, documents, lambda sent: None)
-    seconds = time.perf_counter() - begun
-    say("load titles", f"{len(forms):,} in {seconds:.0f} s", f"{len(forms) / seconds:,.0f} a second")
-    say("size of titles", f"{size_of(cluster, index) / 1e6:,.0f} MB")
+def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int) -> None:
+    """Recall names from their variants, each an edit or two away, in both homes; compare what they find."""
     with gzip.open(variants, "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file]
     pairs = [(normal_form(row[1].replace("_", " ")), normal_form(row[2].replace("_", " "))) for row in rows]
-    searches, taken, first, among = Searches(cluster, NAME), [], 0, 0
-    chosen = random.Random(1).sample(pairs, min(count, len(pairs)))
+    held = kb.lookup([name for _, name in pairs])
+    chosen = random.Random(1).sample([pair for pair in pairs if pair[1] in held], min(count, len(held)))
+    answers: dict[str, list[list[SimilarName]]] = {}
+    for home, knowledge in (("cluster", opened), ("folder", kb)):
+        found, taken = answers.setdefault(home, []), []
+        for asked, _ in chosen:
+            begun = time.perf_counter()
+            found.append(knowledge.similar(asked))
+            taken.append(time.perf_counter() - begun)
+        first = np.mean([near[:1] and near[0].form == name for near, (_, name) in zip(found, chosen, strict=True)])
+        among = np.mean([name in {one.form for one in near} for near, (_, name) in zip(found, chosen, strict=True)])
+        say(f"fuzzy, {home}", f"recall@20 {among:.4f}, top-1 {first:.4f}", spread(taken), f"{len(chosen)} variants")
+    both = list(zip(*answers.values(), strict=True))
+    names = [[{near.form for near in found} for found in pair] for pair in both]
+    shared, either = (sum(len(join(*pair)) for pair in names) for join in (set.intersection, set.union))
+    say(
+        "fuzzy, both homes",
+        f"the same first for {np.mean([one[:1] == other[:1] for one, other in both]):.4f}",
+        f"the same list for {np.mean([one == other for one, other in both]):.4f}",
+        f"shared {shared / either:.4f} of the names that either finds",
+    )
+    for (asked, name), (one, other) in zip(chosen, both, strict=True):
+        if one[:1] != other[:1]:
+            say(f"  {asked!r} for {name!r}", f"cluster {one[:1]}", f"folder {other[:1]}")
 
-    def similar(form: str) -> list[str]:
-        words = form.split(" ")
-        (counted,) = searches.run([(index, count_search(words))])
-        known = {word for word, told in counted["aggregations"]["words"]["buckets"].items() if told["doc_count"]}
-        answers = searches.run([(index, body) for body in recall_searches(form, known)])
-        near = {found["form"] for answer in answers for found in recalled(answer)}
-        return [found.form for found in rescore(form, near, limit=20, cutoff=0)]
 
-    for asked, name in chosen:
-        begun = time.perf_counter()
-        found = similar(asked)
-        taken.append(time.perf_counter() - begun)
-        first += found[:1] == [name]
-        among += name in found
-    figures = f"recall@20 {among / len(chosen):.4f}, top-1 {first / len(chosen):.4f}"
-    say("fuzzy over titles", figures, spread(taken), f"{len(chosen)} variants")
+def agreement_figures(kb: EmbeddedKB, opened: ElasticKB, questions: list[str]) -> None:
+    """Compare whole answers of both homes, as JSON but for the time taken."""
+    for pruning in UNGUIDED:
+        pairs = [
+            tuple(result.to_json() | {"milliseconds": 0} for result in pair)
+            for pair in zip(
+                *(Answerer(home).query_many(questions, pruning=pruning, top=None) for home in (kb, opened)), strict=True
+            )
+        ]
+        fuzzy = [any(one["rung"] == "fuzzy" for result in pair for one in result["candidates"]) for pair in pairs]
+        equal = np.array([one == other for one, other in pairs])
+        strict = ~np.array(fuzzy)
+        say(
+            f"agreement, {pruning}",
+            f"{equal[strict].mean():.4f} of {strict.sum():,} questions linked strictly",
+            f"{equal[~strict].mean():.4f} of {(~strict).sum():,} linked fuzzily" if fuzzy.count(True) else "",
+        )
+        for one, other in [pair for pair, same in zip(pairs, equal, strict=True) if not same][:5]:
+            say(f"  {one['question']!r}", *(f"{key}" for key in one if one[key] != other[key]))
 
 
 def throughput_figures(cluster: Cluster, name: str, questions: list[str]) -> None:
@@ -279,8 +296,8 @@ def main() -> None:
     parser.add_argument("--kb", type=Path, required=True, help="an embedded knowledge base")
     parser.add_argument("--loaded", help="the name of the same knowledge base on the cluster, if it is there already")
     parser.add_argument("--questions", type=Path, help="questions in the release's format")
-    parser.add_argument("--titles", type=Path, help="titles, one a line, words joined by _; .xz")
     parser.add_argument("--variants", type=Path, help="edits TAB variant TAB name")
+    parser.add_argument("--asked", type=int, default=1_000, help="questions, drawn at random")
     parser.add_argument("--documents", type=int, default=150_000, help="documents of the load")
     parser.add_argument("--facts", type=int, default=5_000_000, help="facts of the load whose memory is measured")
     parser.add_argument("--only", default=SECTIONS)
@@ -302,9 +319,7 @@ def main() -> None:
         if "memory" in wanted:
             memory_figures(arguments.kb, arguments.facts, 1, 1e9)
             memory_figures(arguments.kb, arguments.facts, 10, 60)
-        if "fuzzy" in wanted and arguments.titles and arguments.variants:
-            fuzzy_figures(cluster, arguments.titles, arguments.variants, 3_000)
-        if wanted & {"linking", "throughput", "vectors"}:
+        if wanted & {"linking", "fuzzy", "agreement", "throughput", "vectors"}:
             if not arguments.loaded:
                 options = LoadOptions(settings=IndexSettings(replicas=0))
                 begun = time.perf_counter()
@@ -314,12 +329,16 @@ def main() -> None:
             opened = ElasticKB(name, cluster)
             for role in ROLES:
                 say(f"size of {role}", f"{size_of(cluster, opened.version.indexes[role]) / 1e6:,.0f} MB")
+            if "fuzzy" in wanted and arguments.variants:
+                fuzzy_figures(kb, opened, arguments.variants, 3_000)
             if "vectors" in wanted:
                 vector_figures(opened, min(50_000, kb.manifest.counts["entities"].unique), 100)
             if arguments.questions:
                 with arguments.questions.open(encoding="utf-8") as file:
                     texts = [line.rstrip("\n").split("\t")[-1] for line in file]
-                texts = random.Random(1).sample(texts, min(1_000, len(texts)))
+                texts = random.Random(1).sample(texts, min(arguments.asked, len(texts)))
+                if "agreement" in wanted:
+                    agreement_figures(kb, opened, texts)
                 if "linking" in wanted:
                     linking_figures(opened, texts[:300])
                 if "throughput" in wanted:

@@ -25,7 +25,7 @@ AT_ONCE = 250_000
 DONTNEED = 4
 """MADV_DONTNEED of Linux."""
 
-MAPS = Path("/proc/self/maps")
+MAPS, STATM = Path("/proc/self/maps"), Path("/proc/self/statm")
 
 
 class ColumnWriter:
@@ -173,12 +173,13 @@ class JoinedStrings:
         return chain(self.first, self.second)
 
 
-def release_pages(folder: Path) -> None:
+def release_pages(folder: Path, *, beyond: int = 0) -> None:
     """Drop the pages of every mapped file in a folder from this process; they come back when they are read again.
 
-    Linux tells the mappings; elsewhere nothing happens, and the system takes pages back when it needs them.
+    Nothing happens while files have at most so many bytes in memory, libraries among them. Linux tells the mappings;
+    elsewhere nothing happens at all, and the system takes pages back when it needs them.
     """
-    if not MAPS.exists():
+    if not MAPS.exists() or (beyond and resident_bytes() <= beyond):
         return
     advise = ctypes.CDLL(None, use_errno=True).madvise
     advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -189,3 +190,8 @@ def release_pages(folder: Path) -> None:
         if len(fields) == 6 and fields[1].startswith("r--s") and fields[5].startswith(inside):
             start, end = (int(edge, 16) for edge in fields[0].split("-"))
             advise(start, end - start, DONTNEED)
+
+
+def resident_bytes() -> int:
+    """Tell how many bytes of files are in this process's memory; Linux tells."""
+    return int(STATM.read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE

@@ -4,15 +4,17 @@ So a name that fuzzy recall finds need not be looked up again.
 """
 
 import base64
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from binascii import b2a_base64
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, pairwise
+from json.encoder import encode_basestring
 from typing import Any
 
 import msgpack
 import numpy as np
 
 from kbtools.indexers.column_files import release_pages
-from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, encode, word_term
+from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, word_term
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.form_store import form_key, is_normal, read_group_lists
 from kbtools.kb.contract import match_kind
@@ -28,15 +30,20 @@ Match = tuple[str, int, list[int]]
 MOST_BEARING = 500
 """Bearers, with their relations and types, that a document lists; a form of more is looked up like any other."""
 
-BLOCK, STRETCHES = 4_000, 8
-"""Forms read together, and stretches of rows in which their bearers are read: so few pages are in memory at once."""
+BLOCK, STRETCH = 4_000, 250
+"""Forms read together, and bearers read between two looks at the memory that their pages take."""
+
+RESIDENT = 160_000_000
+"""Bytes of mapped files beyond which pages are given back: libraries take 110 MB, a small knowledge base the rest."""
+
+MOST_NORMAL = match_kind(Form.NORMAL, is_alias=True)
+"""The last of the kinds of matches whose names have the form itself as their normal one."""
 
 RELEASED = 200_000
 """Entries after which the pages of the exact index are given back."""
 
-
-# One for all documents, in place of one that `packb` makes for each.
-PACKER = msgpack.Packer(unicode_errors="surrogatepass")
+PACKER = msgpack.Packer()
+"""One for all documents, in place of one that `packb` makes for each."""
 
 
 def name_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
@@ -48,46 +55,53 @@ def name_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
             for place, (form, value) in block
             if is_normal(value) and len(form) <= LONGEST_NAME and len(value) <= 4 * MOST_BEARING
         }
-        release_pages(kb.path)
         bearers = read_bearers(kb, {row for groups in matches.values() for _, _, rows in groups for row in rows})
         words = {place: words_of(form, matches[place]) for place, (form, _) in block if place in matches}
         counted = list({word for of_form in words.values() for word in of_form})
         counts = dict(zip(counted, kb.name_frequency(counted), strict=True))
         for place, (form, value) in block:
             if is_normal(value):
-                document = form_document(form)
+                linked = None
                 if place in matches:
-                    frequencies: list[Any] = [[word, counts[word]] for word in sorted(words[place])]
-                    document |= linked(matches[place], bearers, frequencies)
-                yield Document(str(place), encode(document).encode(), place + 1)
-        release_pages(kb.path)
+                    frequencies = [(word, counts[word]) for word in sorted(words[place])]
+                    listed = [
+                        bearers[row] for row in dict.fromkeys(row for _, _, rows in matches[place] for row in rows)
+                    ]
+                    linked = link(matches[place], listed, frequencies)
+                yield Document(str(place), form_source(form, linked), place + 1)
+        release_pages(kb.path, beyond=RESIDENT)
 
 
-def form_document(form: str) -> dict[str, Any]:
-    """Write a form: whole, so that it can be found fuzzily, unless it is too long; then its words, to be counted."""
-    if len(form) <= LONGEST_NAME:
-        return {"form": form}
-    return {"words": " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= LONGEST_TERM)}
+def form_source(form: str, linked: str | None = None) -> bytes:
+    """Write a form: whole, so that it can be found fuzzily, unless it is too long; then its words, to be counted.
+
+    The text stands for an encoder of JSON, which would take as long as all the rest.
+    """
+    if len(form) > LONGEST_NAME:
+        words = " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= LONGEST_TERM)
+        return f'{{"words":{encode_basestring(words)}}}'.encode()
+    end = "}" if linked is None else f',"linked":"{linked}"}}'
+    return f'{{"form":{encode_basestring(form)}{end}'.encode()
 
 
 def words_of(form: str, matches: Sequence[Match]) -> set[str]:
     """Gather the words of the names under a form."""
-    spelt = {form if kind <= match_kind(Form.NORMAL, is_alias=True) else normal_form(name) for name, kind, _ in matches}
-    return {word for name in spelt for word in name.split(" ")}
+    words = set()
+    for name, kind, _ in matches:
+        words.update((form if kind <= MOST_NORMAL else normal_form(name)).split(" "))
+    return words
 
 
-def linked(matches: Sequence[Match], bearers: Mapping[int, tuple[Any, ...]], counts: list[Any]) -> dict[str, Any]:
+def link(matches: Sequence[Match], bearers: Sequence[tuple[Any, ...]], counts: Sequence[tuple[str, int]]) -> str | None:
     """Write what a form links to, unless it is too much: names by kind and spelling, their bearers, their words."""
-    listed = [bearers[row] for row in dict.fromkeys(row for _, _, rows in matches for row in rows)]
-    if sum([1 + len(bearer[3]) + len(bearer[4]) for bearer in listed]) > MOST_BEARING:
-        return {}
-    groups = [[kind, name, rows] for name, kind, rows in matches]
-    return {"linked": pack([groups, listed, counts])}
+    if sum([1 + len(bearer[3]) + len(bearer[4]) for bearer in bearers]) > MOST_BEARING:
+        return None
+    return pack([[(kind, name, rows) for name, kind, rows in matches], bearers, counts])
 
 
 def pack(linked: list[Any]) -> str:
     """Write what a form links to as one value, which costs the cluster nothing to take apart."""
-    return base64.b64encode(PACKER.pack(linked)).decode()
+    return b2a_base64(PACKER.pack(linked), newline=False).decode()
 
 
 def unpack(packed: str) -> list[Any]:
@@ -99,13 +113,12 @@ def read_bearers(kb: EmbeddedKB, rows: Collection[int]) -> dict[int, tuple[Any, 
     """Read row, id, name, relations, types and number of facts of entities; stretch by stretch, to hold few pages."""
     bearers: dict[int, tuple[Any, ...]] = {}
     ascending = np.sort(np.fromiter(rows, dtype=np.uint32, count=len(rows)))
-    size = len(ascending) // STRETCHES + 1
-    for start in range(0, len(ascending), size):
-        stretch = ascending[start : start + size]
+    for start in range(0, len(ascending), STRETCH):
+        stretch = ascending[start : start + STRETCH]
         runs = map(runs_of, (kb.relations_of(stretch), kb.types_of(stretch)))
         columns = (stretch.tolist(), kb.ids(stretch), kb.names(stretch), *runs, kb.fact_counts(stretch).tolist())
-        bearers |= {row[0]: row for row in zip(*columns, strict=True)}
-        release_pages(kb.path)
+        bearers.update(zip(columns[0], zip(*columns, strict=True), strict=True))
+        release_pages(kb.path, beyond=RESIDENT)
     return bearers
 
 
