@@ -121,7 +121,9 @@ class Contract:
         expected = list(into.values())
         listed = [self.kb.subjects_of(row) for row in self.rows.tolist()]
         pairs = [list(zip(facts.relations.tolist(), facts.subjects.tolist(), strict=True)) for facts in listed]
-        return pairs == expected and counts.tolist() == [len(facts) for facts in expected]
+        relations = [sorted({relation for relation, _ in facts}) for facts in expected]
+        counted = counts.tolist() == [len(facts) for facts in expected]
+        return counted and pairs == expected and runs(self.kb.incoming_relations_of(self.rows)) == relations
 
     def objects(self) -> bool:
         """Compare the objects of every entity under every relation."""
@@ -178,6 +180,7 @@ class Contract:
         self.kb.expect([Question.read(form) for form in forms])
         self.kb.expect_similar(forms[:MISSPELT])
         self.kb.expect_objects([(row, 0) for row in self.rows.tolist()] if self.kb.relations else [])
+        self.kb.expect_subjects(self.rows.tolist())
         return self.forms_are_found() and self.similar()
 
 

@@ -1,26 +1,19 @@
-"""Entities on a cluster: what is known of them and the objects of their facts, asked for together and remembered."""
+"""Entities on a cluster: what is known of them, asked for together and remembered."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.documents import id_field, id_hash
 from kbtools.indexers.elastic.searches import LINKED, PAGE, Cache, Searches, cut, terms_search
-from kbtools.kb.rows import EntityRows
 
 ENTITIES_REMEMBERED = 50_000
-PAIRS_REMEMBERED = 500
-"""Entities, and pairs of an entity and a relation with its objects, that are kept; twice as many at most."""
+"""Entities that are kept, twice as many at most."""
 
 PARTS_AT_ONCE = 10
 """Parts of a large entity in one answer: each has up to 4 MB."""
-
-SUBJECTS_AT_ONCE = 20
-"""Entities whose objects come in one answer; each may have some megabytes of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +25,7 @@ class Entity:
     relations: tuple[int, ...]
     types: tuple[int, ...]
     facts: int
+    facts_in: int
     description: str | None = None
 
 
@@ -112,6 +106,7 @@ class Entities:
             tuple(order[relation] for relation in source.get("relations", ())),
             tuple(kinds[kind] for kind in source.get("types", ())),
             source["facts"],
+            source["facts_in"],
             source.get("description"),
         )
         if "parts" not in source:
@@ -126,8 +121,7 @@ class Entities:
         for part in more:
             relations.update(self.catalog.relation_rows[relation] for relation in part.get("relations", ()))
             types.update(self.catalog.type_rows[kind] for kind in part.get("types", ()))
-        whole = tuple(sorted(relations)), tuple(sorted(types))
-        return Entity(entity.id, name or entity.name, *whole, entity.facts, entity.description)
+        return replace(entity, name=name or entity.name, relations=tuple(sorted(relations)), types=tuple(sorted(types)))
 
     def part_documents(self, source: dict[str, Any], fields: list[str]) -> list[dict[str, Any]]:
         """Read the further parts of an entity, in order."""
@@ -139,6 +133,11 @@ class Entities:
                 f"{self.catalog.kb}: a part of entity {row} is missing; load the knowledge base again", row=row
             )
         return sources
+
+    def sources(self, entities: Sequence[int], field: str) -> list[dict[str, Any]]:
+        """Read a field of entities, with the further parts of those that have some; each tells its row."""
+        sources = self.documents([str(entity) for entity in dict.fromkeys(entities)], ["row", "parts", field])
+        return sources + [part for source in sources for part in self.part_documents(source, ["row", field])]
 
     def documents(self, keys: Sequence[str], fields: list[str]) -> list[dict[str, Any]]:
         """Read documents by their ids, those that exist, in order."""
@@ -156,56 +155,3 @@ class Entities:
             raise IndexError(f"no entity at row {entity}")
         sources += self.part_documents(sources[0], ["names", "aliases"])
         return [text for kind in ("names", "aliases") for source in sources for text in source.get(kind, ())]
-
-
-class Objects:
-    """The objects of pairs of an entity and a relation, read by row."""
-
-    def __init__(self, entities: Entities) -> None:
-        self.entities, self.catalog = entities, entities.catalog
-        self.known: Cache[tuple[int, int], EntityRows] = Cache(PAIRS_REMEMBERED)
-
-    def of(self, entity: int, relation: int) -> EntityRows:
-        pair = entity, relation
-        objects = self.known.get(pair)
-        if objects is None:
-            objects = self.fetch([pair]).get(pair)
-        return np.empty(0, dtype=np.uint32) if objects is None else objects
-
-    def expect(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Fetch the objects of pairs that are not remembered."""
-        self.fetch(self.known.missing(pairs))
-
-    def fetch(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], EntityRows]:
-        """Fetch the objects of pairs: a request for their ids, and one for what is to be known of them."""
-        entities = [entity for entity, _ in pairs]
-        known = dict(zip(entities, self.entities.at(entities), strict=True))
-        stated = [pair for pair in pairs if pair[1] in known[pair[0]].relations]
-        ids: dict[tuple[int, int], list[str]] = {}
-        for chunk in cut(stated, SUBJECTS_AT_ONCE):
-            lists = self.lists([entity for entity, _ in chunk])
-            ids |= {pair: lists[pair[0]].get(self.catalog.relations[pair[1]], []) for pair in chunk}
-        targets = list({target for listed in ids.values() for target in listed})
-        rows = dict(zip(targets, self.entities.rows(targets), strict=True))
-        objects: dict[tuple[int, int], EntityRows] = {}
-        for pair, listed in ids.items():
-            if any(rows[target] is None for target in listed):
-                raise KBUnusable(
-                    f"{self.catalog.kb}: an object of {known[pair[0]].id} is missing; load it again",
-                    name=self.catalog.kb,
-                )
-            objects[pair] = np.array(sorted(row for target in listed if (row := rows[target]) is not None), np.uint32)
-            self.known.put(pair, objects[pair])
-        return objects
-
-    def lists(self, entities: Sequence[int]) -> dict[int, dict[str, list[str]]]:
-        """Read the ids of objects by entity and relation."""
-        lists: dict[int, dict[str, list[str]]] = {}
-        sources = self.entities.documents(
-            [str(entity) for entity in dict.fromkeys(entities)], ["row", "parts", "objects"]
-        )
-        further = [part for source in sources for part in self.entities.part_documents(source, ["row", "objects"])]
-        for source in sources + further:
-            for relation, targets in source.get("objects", ()):
-                lists.setdefault(source["row"], {}).setdefault(relation, []).extend(targets)
-        return lists

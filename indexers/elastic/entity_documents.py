@@ -16,13 +16,17 @@ from kbtools.text.name_forms import name_forms
 
 MOST_VALUES = 20_000
 MOST_BYTES = 4_000_000
-"""The content of one document of an entity: names, types, relations and objects, and their bytes.
+"""The content of one document of an entity: names, types, relations, objects and subjects, and their bytes.
 
 As many bytes as a bulk request has; a cluster takes 100 MB if nothing else is set.
 """
 
 BLOCK = 2_000
 """Entities whose columns are read together: enough to make NumPy's cost for each call small."""
+
+FACTS = (("objects", "relations", "held"), ("subjects", "relations_in", "held_in"))
+"""The facts that an entity is the subject and the object of: their other ends by relation, ids of objects and rows of
+subjects; their relations; how many a part holds."""
 
 
 class EntityReader:
@@ -64,6 +68,9 @@ class EntityReader:
         pair_relation = columns["fact.relation"][pair_of[0] : pair_of[-1]].tolist()
         object_of = columns["fact.first_object"][pair_of[0] : pair_of[-1] + 1].tolist()
         objects = columns["fact.object"][object_of[0] : object_of[-1]]
+        incoming_of = columns["incoming.first"][first : last + 1].tolist()
+        incoming_relations = columns["incoming.relation"][incoming_of[0] : incoming_of[-1]].tolist()
+        subjects = columns["incoming.subject"][incoming_of[0] : incoming_of[-1]].tolist()
         type_rows = columns["type.type"][type_of[0] : type_of[-1]].tolist()
         is_alias = self.is_alias[alias_of[0] : alias_of[-1]].tolist()
         merged = self.merged_ids(first, last)
@@ -73,10 +80,13 @@ class EntityReader:
             begin, end = object_of[pairs.start] - object_of[0], object_of[pairs.stop] - object_of[0]
             aliases = range(alias_of[place], alias_of[place + 1])
             own_types = type_rows[type_of[place] - type_of[0] : type_of[place + 1] - type_of[0]]
-            if len(pairs) + end - begin + len(aliases) + len(own_types) > MOST_VALUES:
+            incoming = range(incoming_of[place] - incoming_of[0], incoming_of[place + 1] - incoming_of[0])
+            # An incoming fact has a value for itself, and at most one for its relation.
+            if len(pairs) + end - begin + len(aliases) + len(own_types) + 2 * len(incoming) > MOST_VALUES:
                 yield from self.parts(row)
                 continue
-            content: dict[str, Any] = {"row": row, "part": 0, "id": ids[row], "facts": end - begin}
+            content: dict[str, Any] = {"row": row, "part": 0, "id": ids[row]}
+            content |= {"facts": end - begin, "facts_in": len(incoming)}
             for alias in aliases:
                 kind = "aliases" if is_alias[alias - alias_of[0]] else "names"
                 content.setdefault(kind, []).append(texts[alias])
@@ -90,7 +100,13 @@ class EntityReader:
                 content["objects"] = [
                     [relations[pair_relation[pair]], targets[starts[k] : starts[k + 1]]] for k, pair in enumerate(pairs)
                 ]
-            source = encode(completed(content, held=end - begin, merged=merged.get(row, ()))).encode()
+            if incoming:
+                content["subjects"] = by_relation(
+                    relations,
+                    incoming_relations[incoming.start : incoming.stop],
+                    subjects[incoming.start : incoming.stop],
+                )
+            source = encode(completed(content, merged=merged.get(row, ()))).encode()
             if len(source) > MOST_BYTES:
                 yield from self.parts(row)
             else:
@@ -102,16 +118,17 @@ class EntityReader:
         main = next(pieces)
         count = 0
         for count, piece in enumerate(pieces, 1):
-            source = encode(completed({"row": row, "part": count} | piece.content, held=piece.held)).encode()
+            source = encode(completed({"row": row, "part": count} | piece.content)).encode()
             yield Document(f"{row}-{count}", source, row)
-        facts = int(self.kb.fact_counts(np.array([row], dtype=np.uint32))[0])
-        content = {"row": row, "part": 0, "id": self.kb.entity_ids[row], "facts": facts} | main.content
-        if description := self.kb.descriptions(np.array([row], dtype=np.uint32))[0]:
+        rows = np.array([row], dtype=np.uint32)
+        counts = {"facts": int(self.kb.fact_counts(rows)[0]), "facts_in": int(self.kb.incoming_counts(rows)[0])}
+        content = {"row": row, "part": 0, "id": self.kb.entity_ids[row]} | counts | main.content
+        if description := self.kb.descriptions(rows)[0]:
             content["description"] = description
         if count:
             content["parts"] = count
         merged = self.merged_ids(row, row + 1).get(row, ())
-        yield Document(str(row), encode(completed(content, held=main.held, merged=merged)).encode(), row + 1)
+        yield Document(str(row), encode(completed(content, merged=merged)).encode(), row + 1)
 
     def pieces(self, row: int) -> Iterator["Piece"]:
         """Fill pieces with the values of an entity, one at least."""
@@ -123,11 +140,11 @@ class EntityReader:
             if relation is None:
                 piece.add(name, value)
             else:
-                piece.add_object(relation, value)
+                piece.add_related(name, relation, value)
         yield piece
 
-    def values(self, row: int) -> Iterator[tuple[str, str | None, str]]:
-        """Yield the values of an entity one by one: field, relation of an object, value."""
+    def values(self, row: int) -> Iterator[tuple[str, str | None, str | int]]:
+        """Yield the values of an entity one by one: field, relation of an object or subject, value."""
         kb, columns = self.kb, self.kb.columns
         first, last = columns["alias.first"][row : row + 2].tolist()
         for alias in range(first, last):
@@ -141,48 +158,59 @@ class EntityReader:
             begin, end = columns["fact.first_object"][pair : pair + 2].tolist()
             for position in range(begin, end):
                 yield "objects", relation, kb.entity_ids[int(columns["fact.object"][position])]
+        incoming = kb.subjects_of(row)
+        for relation_row, subject in zip(incoming.relations.tolist(), incoming.subjects.tolist(), strict=True):
+            yield "subjects", kb.relations[relation_row], subject
 
 
 @dataclass(slots=True)
 class Piece:
-    """A part of a large entity while it grows; `held` counts its objects."""
+    """A part of a large entity while it grows."""
 
     content: dict[str, Any] = field(default_factory=dict)
     values: int = 0
     bytes: int = 0
-    held: int = 0
 
-    def add(self, name: str, value: str) -> None:
+    def add(self, name: str, value: str | int) -> None:
         self.content.setdefault(name, []).append(value)
         self.grow(value)
 
-    def add_object(self, relation: str, target: str) -> None:
-        pairs = self.content.setdefault("objects", [])
+    def add_related(self, name: str, relation: str, value: str | int) -> None:
+        pairs = self.content.setdefault(name, [])
         if not pairs or pairs[-1][0] != relation:
             pairs.append([relation, []])
             self.grow(relation)
-        pairs[-1][1].append(target)
-        self.held += 1
-        self.grow(target)
+        pairs[-1][1].append(value)
+        self.grow(value)
 
-    def grow(self, value: str) -> None:
+    def grow(self, value: str | int) -> None:
         """Count a value and its bytes, at most; quotes and a comma come with each."""
+        text = str(value)
         self.values += 1
-        self.bytes += len(value) + 4 if value.isascii() else 4 * len(value)
+        self.bytes += len(text) + 4 if text.isascii() else 4 * len(text)
 
     def full(self) -> bool:
         return self.values >= MOST_VALUES or self.bytes >= MOST_BYTES
 
 
-def completed(content: dict[str, Any], *, held: int, merged: Sequence[str] = ()) -> dict[str, Any]:
-    """Add to a part what it is found and counted by: terms of its names, relations of its objects, hashes of ids."""
+def by_relation(names: Sequence[str], relations: Sequence[int], subjects: Sequence[int]) -> list[Any]:
+    """Group the subjects of incoming facts, which come by relation."""
+    groups: dict[int, list[int]] = {}
+    for relation, subject in zip(relations, subjects, strict=True):
+        groups.setdefault(relation, []).append(subject)
+    return [[names[relation], group] for relation, group in groups.items()]
+
+
+def completed(content: dict[str, Any], *, merged: Sequence[str] = ()) -> dict[str, Any]:
+    """Add to a part what it is found and counted by: terms of its names, relations of its facts, hashes of ids."""
     texts = content.get("names", []) + content.get("aliases", [])
     if texts:
         content["named"] = len(texts)
         content["forms"] = list(dict.fromkeys(term_of(form) for text in texts for form in name_forms(text)))
-    if "objects" in content:
-        content["relations"] = [relation for relation, _ in content["objects"]]
-        content["held"] = held
+    for related, relations, held in FACTS:
+        if related in content:
+            content[relations] = [relation for relation, _ in content[related]]
+            content[held] = sum([len(values) for _, values in content[related]])
     hashed = [*merged, content["id"]] if len(content.get("id", "")) > LONGEST_ID else merged
     if hashed:
         content["hashed_id"] = [id_hash(entity_id) for entity_id in hashed]

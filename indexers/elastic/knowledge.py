@@ -18,14 +18,15 @@ from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.dense_vectors import ElasticVectors, load_vectors
-from kbtools.indexers.elastic.entity_cache import Entities, Entity, Objects
+from kbtools.indexers.elastic.entity_cache import Entities, Entity
+from kbtools.indexers.elastic.entity_facts import Objects, Subjects
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, IndexSettings, check_mapping_version
 from kbtools.indexers.elastic.names import Names
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.similar_names import SimilarNames
 from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
-from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
@@ -45,7 +46,7 @@ class ElasticKB(BackendDefaults):
         self.manifest = self.catalog.manifest
         self.searches = Searches(self.cluster, self.name)
         self.entities = Entities(self.searches, self.catalog)
-        self.objects = Objects(self.entities)
+        self.objects, self.subjects = Objects(self.entities), Subjects(self.entities)
         self.named = Names(self.entities, self.version.indexes[NAMES])
         self.near = SimilarNames(self.named)
         self.vector_index: ElasticVectors | None = None
@@ -95,6 +96,19 @@ class ElasticKB(BackendDefaults):
 
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         return np.array([entity.facts for entity in self.read(entities)], dtype=np.int64)
+
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        return np.array([entity.facts_in for entity in self.read(entities)], dtype=np.int64)
+
+    def incoming_relations_of(self, entities: EntityRows) -> Grouped:
+        return Grouped.of(self.subjects.relations(entities.tolist()))
+
+    def subjects_of(self, entity: int) -> IncomingFacts:
+        return self.subjects.of(entity)
+
+    def expect_subjects(self, entities: Sequence[int]) -> None:
+        """Fetch the incoming facts of entities that are not remembered."""
+        self.subjects.expect(entities)
 
     def ids(self, entities: EntityRows) -> list[str]:
         return [entity.id for entity in self.read(entities)]

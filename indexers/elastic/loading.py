@@ -138,6 +138,8 @@ def check_counts(kb: EmbeddedKB, cluster: Cluster, build: Build, indexes: dict[s
         "entities": counts["entities"].unique,
         "facts": counts["facts"].unique,
         "facts of subjects": counts["facts"].unique,
+        "incoming facts": counts["facts"].unique,
+        "facts of objects": counts["facts"].unique,
         "names": counts["names"].unique,
         "types": counts["types"].unique - statistics["types_of_unknown_entities"],
         "forms": count_normal_forms(kb),
@@ -156,7 +158,7 @@ def check_counts(kb: EmbeddedKB, cluster: Cluster, build: Build, indexes: dict[s
 
 def count_stored(cluster: Cluster, indexes: dict[str, str]) -> dict[str, int]:
     """Count entities, facts, names, types and forms of a version."""
-    sums = {name: {"sum": {"field": name}} for name in ("facts", "held", "named")}
+    sums = {name: {"sum": {"field": name}} for name in ("facts", "facts_in", "held", "held_in", "named")}
     body = {
         "size": 0,
         "query": {"exists": {"field": "part"}},
@@ -172,6 +174,8 @@ def count_stored(cluster: Cluster, indexes: dict[str, str]) -> dict[str, int]:
         "entities": counts["whole"]["doc_count"],
         "facts": int(counts["held"]["value"]),
         "facts of subjects": int(counts["facts"]["value"]),
+        "incoming facts": int(counts["held_in"]["value"]),
+        "facts of objects": int(counts["facts_in"]["value"]),
         "names": int(counts["named"]["value"]),
         "types": counts["types"]["value"],
         "forms": forms["count"],

@@ -61,27 +61,31 @@ def name_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
         counts = dict(zip(counted, kb.name_frequency(counted), strict=True))
         for place, (form, value) in block:
             if is_normal(value):
-                linked = None
+                linked, popularity = None, 0
                 if place in matches:
                     frequencies = [(word, counts[word]) for word in sorted(words[place])]
                     listed = [
                         bearers[row] for row in dict.fromkeys(row for _, _, rows in matches[place] for row in rows)
                     ]
+                    popularity = max([bearer[-1] for bearer in listed])
                     linked = link(matches[place], listed, frequencies)
-                yield Document(str(place), form_source(form, linked), place + 1)
+                elif len(form) <= LONGEST_NAME:
+                    (popularity,) = kb.names_of_bearers([form])
+                yield Document(str(place), form_source(form, popularity, linked), place + 1)
         release_pages(kb.path, beyond=RESIDENT)
 
 
-def form_source(form: str, linked: str | None = None) -> bytes:
+def form_source(form: str, popularity: int = 0, linked: str | None = None) -> bytes:
     """Write a form: whole, so that it can be found fuzzily, unless it is too long; then its words, to be counted.
 
-    The text stands for an encoder of JSON, which would take as long as all the rest.
+    Its popularity is the number of names of that of its bearers that has most. The text stands for an encoder of JSON,
+    which would take as long as all the rest.
     """
     if len(form) > LONGEST_NAME:
         words = " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= LONGEST_TERM)
         return f'{{"words":{encode_basestring(words)}}}'.encode()
     end = "}" if linked is None else f',"linked":"{linked}"}}'
-    return f'{{"form":{encode_basestring(form)}{end}'.encode()
+    return f'{{"form":{encode_basestring(form)},"popularity":{popularity}{end}'.encode()
 
 
 def words_of(form: str, matches: Sequence[Match]) -> set[str]:
@@ -110,13 +114,20 @@ def unpack(packed: str) -> list[Any]:
 
 
 def read_bearers(kb: EmbeddedKB, rows: Collection[int]) -> dict[int, tuple[Any, ...]]:
-    """Read row, id, name, relations, types and number of facts of entities; stretch by stretch, to hold few pages."""
+    """Read row, id, name, relations, types, numbers of facts and of incoming facts, description, number of names.
+
+    They are read stretch by stretch, to hold few pages.
+    """
     bearers: dict[int, tuple[Any, ...]] = {}
     ascending = np.sort(np.fromiter(rows, dtype=np.uint32, count=len(rows)))
     for start in range(0, len(ascending), STRETCH):
         stretch = ascending[start : start + STRETCH]
         runs = map(runs_of, (kb.relations_of(stretch), kb.types_of(stretch)))
-        columns = (stretch.tolist(), kb.ids(stretch), kb.names(stretch), *runs, kb.fact_counts(stretch).tolist())
+        facts, facts_in, names = (
+            count(stretch).tolist() for count in (kb.fact_counts, kb.incoming_counts, kb.alias_counts)
+        )
+        known = (*runs, facts, facts_in, kb.descriptions(stretch))
+        columns = (stretch.tolist(), kb.ids(stretch), kb.names(stretch), *known, names)
         bearers.update(zip(columns[0], zip(*columns, strict=True), strict=True))
         release_pages(kb.path, beyond=RESIDENT)
     return bearers

@@ -108,8 +108,8 @@ class Names:
         if "linked" not in source:
             return
         matches, bearers, counts = unpack(source["linked"])
-        for row, entity_id, name, relations, types, facts in bearers:
-            self.entities.known.put(row, Entity(entity_id, name, tuple(relations), tuple(types), facts))
+        for row, entity_id, name, relations, types, *known, _ in bearers:
+            self.entities.known.put(row, Entity(entity_id, name, tuple(relations), tuple(types), *known))
         for word, count in counts:
             self.frequencies.put(word, count)
         self.matches.put(

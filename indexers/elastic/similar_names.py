@@ -5,7 +5,7 @@ name holds; whole names within two edits. The cluster's scores decide only what 
 What a form links to comes with it.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kbtools.indexers.elastic.names import Names
@@ -16,7 +16,7 @@ from kbtools.linking.similarity import LONGEST_NAME, has_neighbours, rescore
 RECALLED = 100
 """Names that each search recalls: five times the twenty that linking wants, since only rescoring orders them."""
 
-RECALLED_FIELDS = ["form", "linked"]
+RECALLED_FIELDS = ["form", "popularity", "linked"]
 EXPANSIONS = 200
 """Terms that an edit may expand to; the cluster's own 50 loses names."""
 
@@ -52,11 +52,16 @@ class SimilarNames:
         similar = {}
         for form in forms:
             sources = {source["form"]: source for _ in searches.get(form, ()) for source in recalled(next(answers))}
-            similar[form] = rescore(form, sources, limit=limit, cutoff=cutoff)
+            similar[form] = rescore(form, sources, limit=limit, cutoff=cutoff, popularity=popularity_in(sources))
             self.known.put((form, limit, cutoff), similar[form])
             for name in similar[form]:
                 self.names.note_linked(sources[name.form])
         return similar
+
+
+def popularity_in(sources: Mapping[str, Mapping[str, Any]]) -> Callable[[Sequence[str]], list[int]]:
+    """Look up the popularity of forms in their documents."""
+    return lambda forms: [sources[form]["popularity"] for form in forms]
 
 
 def recall_searches(form: str, known: Collection[str]) -> list[dict[str, Any]]:

@@ -76,13 +76,11 @@ class BothWays:
 
     def relations_of(self, entities: EntityRows) -> Grouped:
         """List the relations of each entity, then the inverses of those that it is an object of."""
-        stored = self.kb.relations_of(entities)
+        both = (self.kb.relations_of(entities), self.kb.incoming_relations_of(entities))
         groups = []
-        for place, entity in enumerate(entities.tolist()):
-            incoming = self.kb.subjects_of(entity).relations
-            # They ascend, so that each differs from the one before where it first stands.
-            firsts = np.flatnonzero(np.diff(incoming.astype(np.int64), prepend=-1))
-            groups += [stored.values[stored.starts[place] : stored.starts[place + 1]], incoming[firsts] + self.stored]
+        for place in range(len(entities)):
+            stored, incoming = (grouped.values[slice(*grouped.starts[place : place + 2])] for grouped in both)
+            groups += [stored, incoming + np.uint32(self.stored)]
         sizes = [len(group) for group in groups]
         starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)[1::2]))
         return Grouped(starts, np.concatenate([np.empty(0, dtype=np.uint32), *groups]).astype(np.uint32))
@@ -113,6 +111,9 @@ class BothWays:
     def subjects_of(self, entity: int) -> IncomingFacts:
         return self.kb.subjects_of(entity)
 
+    def incoming_relations_of(self, entities: EntityRows) -> Grouped:
+        return self.kb.incoming_relations_of(entities)
+
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
         return self.kb.name_counts(form, entities)
 
@@ -140,6 +141,10 @@ class BothWays:
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         self.kb.expect_objects([pair for pair in pairs if pair[1] < self.stored])
+        self.kb.expect_subjects(list(dict.fromkeys(entity for entity, relation in pairs if relation >= self.stored)))
+
+    def expect_subjects(self, entities: Sequence[int]) -> None:
+        self.kb.expect_subjects(entities)
 
     def vectors(self) -> VectorIndex:
         return self.kb.vectors()

@@ -136,6 +136,10 @@ class KnowledgeBase(Protocol):
         """List the facts that an entity is the object of; raise IncomingMissing where there is no index of them."""
         ...
 
+    def incoming_relations_of(self, entities: EntityRows) -> Grouped:
+        """List the relations that each entity is an object of, once each, ascending."""
+        ...
+
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
         """Tell how often a normal form meant each entity, by the counts that came with the knowledge base.
 
@@ -173,6 +177,10 @@ class KnowledgeBase(Protocol):
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Hint that `objects_of` is asked for these subjects and relations next."""
+        ...
+
+    def expect_subjects(self, entities: Sequence[int]) -> None:
+        """Hint that `subjects_of` is asked for these entities next."""
         ...
 
     def vectors(self) -> "VectorIndex":
@@ -235,6 +243,9 @@ class BackendDefaults:
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Do nothing: all is at hand."""
 
+    def expect_subjects(self, entities: Sequence[int]) -> None:
+        """Do nothing: all is at hand."""
+
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         return [None] * len(entities)
 
@@ -249,6 +260,13 @@ class BackendDefaults:
 
     def subjects_of(self, entity: int) -> IncomingFacts:
         raise IncomingMissing("this backend has no index from objects to facts; kbtools index makes one in its folder")
+
+    def incoming_relations_of(self: KnowledgeBase, entities: EntityRows) -> Grouped:
+        incoming = [self.subjects_of(entity).relations for entity in entities.tolist()]
+        # They ascend, so that each differs from the one before where it first stands.
+        groups = [run[np.flatnonzero(np.diff(run.astype(np.int64), prepend=-1))] for run in incoming]
+        starts = np.cumsum([0, *map(len, groups)], dtype=np.int64)
+        return Grouped(starts, np.concatenate([np.empty(0, dtype=np.uint32), *groups]).astype(np.uint32))
 
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
         return None

@@ -15,7 +15,7 @@ from kbtools.kb.contract import BackendDefaults
 from kbtools.records import Fact, Named
 from tests.conftest import World
 
-backends_with_incoming = pytest.mark.parametrize("home", ["memory", "embedded"])
+every_home = pytest.mark.parametrize("home", ["memory", "embedded", "elasticsearch"])
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_an_entity_has_its_names_types_and_numbers_of_facts(sample_memory: Answe
     assert entity.prior == sample_memory.lookup("Harry Potter").matches[0].prior
 
 
-@backends_with_incoming
+@every_home
 def test_an_entity_without_a_name_has_no_prior(tiny_in: Callable[[str], Answerer], home: str) -> None:
     entity = tiny_in(home).entity("m.09unnamed")
     assert (entity.name, entity.names, entity.aliases, entity.prior) == (None, (), (), None)
@@ -54,7 +54,7 @@ def test_a_type_that_is_an_entity_has_its_name(make_kb: Callable[[str, World], A
     assert Answerer(make_kb("embedded", world)).entity("wd:Q64").types == (Named("Q515", "city"),)
 
 
-@backends_with_incoming
+@every_home
 def test_facts_come_in_both_directions_with_names(tiny_in: Callable[[str], Answerer], home: str) -> None:
     answerer = tiny_in(home)
     texas, paris = Named("m.02texas", "Texas"), Named("m.02paris", "Paris")
@@ -62,20 +62,20 @@ def test_facts_come_in_both_directions_with_names(tiny_in: Callable[[str], Answe
     assert answerer.facts("m.02texas", reverse=True).facts == (Fact(paris, Named("location.containedby", None), texas),)
 
 
-@backends_with_incoming
+@every_home
 def test_a_fact_is_incoming_once_however_often_it_was_read(tiny_in: Callable[[str], Answerer], home: str) -> None:
     facts = tiny_in(home).facts("m.03france", reverse=True)
     assert (facts.total, [fact.subject.id for fact in facts.facts]) == (1, ["m.01paris"])
 
 
-@backends_with_incoming
+@every_home
 def test_a_literal_is_its_own_name_and_can_be_asked_about(tiny_in: Callable[[str], Answerer], home: str) -> None:
     answerer = tiny_in(home)
     assert answerer.facts("m.11titin").facts[0].object == Named('"2"@en', "2")
     assert answerer.facts('"2"@en', reverse=True).facts[0].subject.id == "m.11titin"
 
 
-@backends_with_incoming
+@every_home
 def test_facts_are_paged_and_the_total_is_told(tiny_in: Callable[[str], Answerer], home: str) -> None:
     answerer = tiny_in(home)
     every = answerer.facts("m.08acdc")

@@ -31,8 +31,9 @@ def sources(found: Iterable[Document]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def giant(make_kb: Callable[[str, World], Any], new_world: type[World]) -> EmbeddedKB:
-    """A knowledge base with an entity of 45,000 objects, 100 relations and 21,000 names."""
+    """A knowledge base with an entity of 45,000 objects, 30,000 subjects, 100 relations and 21,000 names."""
     facts = [("giant", f"r.{number % 100:02}", f"object {number:05}") for number in range(45_000)]
+    facts += [(f"object {number:05}", f"r.{number % 3}", "giant") for number in range(15_000, 45_000)]
     names = [("giant", "Giant"), ("object 00007", "Seven")]
     aliases = [("giant", f"Giant number {number}") for number in range(21_000)]
     types = [("giant", "t.large"), ("object 00007", "t.small")]
@@ -67,6 +68,10 @@ def test_a_document_holds_what_the_embedded_index_holds(sample_kb: EmbeddedKB) -
         }
         for row in rows.tolist()
     ]
+    assert [document["facts_in"] for document in found] == kb.incoming_counts(rows).tolist()
+    assert [[row for _, run in document.get("subjects", []) for row in run] for document in found] == [
+        kb.subjects_of(row).subjects.tolist() for row in rows.tolist()
+    ]
 
 
 def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
@@ -83,6 +88,15 @@ def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
     assert len(held) == len(set(held)) == 45_000 == sum(part.get("held", 0) for part in parts)
     assert set(held) == {(f"r.{number % 100:02}", f"object {number:05}") for number in range(45_000)}
     assert all(part["relations"] == [relation for relation, _ in part["objects"]] for part in parts if "held" in part)
+    # Those who point at it are many too, and stand in its documents by row.
+    pointing = [(relation, row) for part in parts for relation, run in part.get("subjects", []) for row in run]
+    assert len(pointing) == main["facts_in"] == 30_000 == sum(part.get("held_in", 0) for part in parts)
+    incoming = giant.subjects_of(row)
+    ids = [giant.relations[relation] for relation in incoming.relations]
+    assert pointing == list(zip(ids, incoming.subjects.tolist(), strict=True))
+    assert all(
+        part["relations_in"] == [relation for relation, _ in part["subjects"]] for part in parts if "held_in" in part
+    )
     names = [name for part in [main, *parts[:-1]] for name in part.get("names", []) + part.get("aliases", [])]
     assert names == giant.aliases(row)
     assert sum(part.get("named", 0) for part in parts) == 21_001
@@ -105,7 +119,8 @@ def test_an_entity_that_fits_is_one_document(giant: EmbeddedKB) -> None:
     (document,) = sources(EntityReader(giant).documents(row, row + 1))
     assert document == {
         "row": row, "part": 0, "id": "object 00007", "facts": 0, "names": ["Seven"], "named": 1, "forms": ["seven"],
-        "types": ["t.small"],
+        "types": ["t.small"], "facts_in": 1, "held_in": 1, "relations_in": ["r.07"],
+        "subjects": [["r.07", giant.rows(["giant"])]],
     }  # fmt: skip
 
 

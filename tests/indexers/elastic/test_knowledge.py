@@ -95,6 +95,17 @@ def test_answers_take_two_more_requests_and_a_question_asked_again_none(
     assert first.to_json() | {"milliseconds": 0} == again.to_json() | {"milliseconds": 0}
 
 
+def test_reading_backwards_takes_one_more_request_for_relations_and_one_for_subjects(
+    opened: ElasticKB, requests: SmallServer, sample_kb: EmbeddedKB
+) -> None:
+    directed = "what films did stanley kubrick direct"
+    there = Answerer(opened).query(directed, inverse=True)
+    here = Answerer(sample_kb).query(directed, inverse=True)
+    assert there.to_json() | {"milliseconds": 0} == here.to_json() | {"milliseconds": 0}
+    assert there.inverse
+    assert len(requests.requests) == 3 + 2
+
+
 def test_fuzzy_linking_takes_one_more_request(opened: ElasticKB, requests: SmallServer) -> None:
     ranked = Answerer(opened).ranked("who wrote frankenstien", pruning="n-gram-idf", **CHOSEN)
     assert "fuzzy" in [link.rung.label for link in ranked.links]
@@ -120,6 +131,16 @@ def test_what_comes_with_a_recalled_name_is_what_is_known_of_it(
     rows = np.concatenate([match.entities for found in theirs.values() for match in found])
     assert [describe_entity(opened, row) for row in rows] == [describe_entity(sample_kb, row) for row in rows]
     assert requests.requests == []
+
+
+def test_the_description_of_what_bears_a_recalled_name_is_known(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    world = new_world((("m.1", "r", "m.2"),), (("m.1", "Springfield"),), descriptions=(("m.1", "a town"),))
+    kb = make_kb("elasticsearch", world)
+    (near,) = kb.similar("sprongfield")
+    (match,) = kb.lookup([near.form])[near.form]
+    assert kb.descriptions(match.entities) == ["a town"]
 
 
 def test_a_recalled_name_of_many_bearers_is_looked_up(
@@ -203,18 +224,23 @@ def test_an_entity_in_parts_is_whole(make_kb: Callable[[str, World], Any], new_w
     facts = tuple(("giant", f"r.{number % 30_000 % 7}", f"object {number:05}") for number in range(45_000))
     names = (("giant", "Giant"), ("object 00007", "Seven"), ("small", "Giant"))
     aliases = tuple(("giant", f"Giant number {number}") for number in range(21_000))
-    world = new_world((*facts, ("small", "r.0", "giant")), names, (("giant", "t.large"),), aliases)
+    back = tuple((f"object {number:05}", f"r.{number % 3}", "giant") for number in range(30_000))
+    world = new_world((*facts, *back, ("small", "r.0", "giant")), names, (("giant", "t.large"),), aliases)
     kb, reference = make_kb("elasticsearch", world), make_kb("embedded", world)
     rows = as_rows(*reference.rows(["giant", "small"]))
     giant = int(rows[0])
     assert kb.rows(["giant", "small"]) == rows.tolist()
     assert kb.fact_counts(rows).tolist() == [45_000, 1]
-    for asked in ("relations_of", "types_of"):
+    assert kb.incoming_counts(rows).tolist() == [30_001, 0]
+    for asked in ("relations_of", "types_of", "incoming_relations_of"):
         ours, theirs = getattr(kb, asked)(rows), getattr(reference, asked)(rows)
         assert (ours.starts.tolist(), ours.values.tolist()) == (theirs.starts.tolist(), theirs.values.tolist())
     assert kb.names(rows) == ["Giant", "Giant"]
     assert kb.aliases(giant) == reference.aliases(giant)
     assert kb.objects_of(giant, 3).tolist() == reference.objects_of(giant, 3).tolist()
+    ours, theirs = kb.subjects_of(giant), reference.subjects_of(giant)
+    assert ours.relations.tolist() == theirs.relations.tolist()
+    assert ours.subjects.tolist() == theirs.subjects.tolist()
     late = kb.lookup(["giant number 20999", "giant"])
     assert late["giant number 20999"][0].entities.tolist() == [giant]
     assert late["giant"][0].entities.tolist() == sorted(rows.tolist())
