@@ -134,6 +134,53 @@ def signatures_of(letters: Letters) -> Hashes:
     return np.bitwise_or.reduceat(np.uint64(1) << (pair >> np.uint64(58)), letters.starts)
 
 
+class Probes(NamedTuple):
+    """The keys of all runs of letters of some forms, the form of each run, and the pairs of letters of each form."""
+
+    keys: NDArray[np.uint32]
+    form_of: NDArray[np.int64]
+    signatures: Hashes
+
+
+def probes_of(forms: Sequence[str]) -> Probes:
+    """Hash what names within two edits of forms are found by; too short and too long ones have no runs."""
+    every = [segments_of(len(form)) for form in forms]
+    fit = [place for place, own in enumerate(every) if len(own.part)]
+    signatures = np.zeros(len(forms), dtype=np.uint64)
+    if not fit:
+        return Probes(NOTHING, np.empty(0, dtype=np.int64), signatures)
+    # All forms in one pass: for every form, for every run of its letters, the key.
+    at = Segments(*map(np.concatenate, zip(*(every[place] for place in fit), strict=True)))
+    letters, runs = letters_of([forms[place] for place in fit]), [len(every[place].part) for place in fit]
+    start = letters.starts.repeat(runs)
+    signatures[fit] = signatures_of(letters)
+    return Probes(
+        key_of(running_sums(letters), start + at.first, start + at.last, at), np.repeat(fit, runs), signatures
+    )
+
+
+def hash_names(forms: Sequence[str], rows: NDArray[np.uint32]) -> Iterator[tuple[Hashes, NDArray[Any]]]:
+    """Yield the keys of normal forms with the row of each, which sort by key, and their pairs of letters by row.
+
+    Shorter and longer forms than are found by edits are left out.
+    """
+    lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
+    places = np.flatnonzero((lengths >= SHORTEST) & (lengths <= LONGEST_NAME))
+    for first in range(0, len(places), AT_ONCE):
+        piece = places[first : first + AT_ONCE]
+        letters, own = letters_of([forms[place] for place in piece.tolist()]), rows[piece]
+        sums, third = running_sums(letters), letters.lengths // PARTS
+        starts = np.stack([np.zeros_like(third), third, third + (letters.lengths - third) // 2, letters.lengths])
+        parts = []
+        for part in range(PARTS):
+            at = Segments(np.full(len(own), part), letters.lengths, starts[part], starts[part + 1])
+            keys = key_of(sums, letters.starts + at.first, letters.starts + at.last, at)
+            parts.append(keys.astype(np.uint64) << np.uint64(32) | own)
+        signed = np.empty(len(own), dtype=SIGNED)
+        signed["row"], signed["signature"] = own, signatures_of(letters)
+        yield np.concatenate(parts), signed
+
+
 class EditKeys:
     """The keys and signatures of names while they are collected for writing, in files of a work folder.
 
@@ -156,34 +203,16 @@ class EditKeys:
         self.files.close()
 
     def add(self, forms: Sequence[str], rows: NDArray[np.uint32]) -> None:
-        """Take normal forms, each with the row of a name; shorter and longer ones are not found by edits."""
-        lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
-        places = np.flatnonzero((lengths >= SHORTEST) & (lengths <= LONGEST_NAME))
-        for first in range(0, len(places), AT_ONCE):
-            piece = places[first : first + AT_ONCE]
-            self.hash([forms[place] for place in piece.tolist()], rows[piece])
-
-    def hash(self, forms: Sequence[str], rows: NDArray[np.uint32]) -> None:
-        """Hash names of a length that is indexed: key and row in one number, which sorts by key."""
-        letters = letters_of(forms)
-        sums, first = running_sums(letters), letters.lengths // PARTS
-        starts = np.stack([np.zeros_like(first), first, first + (letters.lengths - first) // 2, letters.lengths])
-        parts = []
-        for part in range(PARTS):
-            at = Segments(np.full(len(rows), part), letters.lengths, starts[part], starts[part + 1])
-            keys = key_of(sums, letters.starts + at.first, letters.starts + at.last, at)
-            parts.append(keys.astype(np.uint64) << np.uint64(32) | rows)
-        keyed = np.concatenate(parts)
-        share_out(keyed, keyed >> np.uint64(64 - BUCKETS.bit_length() + 1), self.keys)
-        signed = np.empty(len(rows), dtype=SIGNED)
-        signed["row"], signed["signature"] = rows, signatures_of(letters)
-        share_out(signed, rows.astype(np.uint64) * np.uint64(BUCKETS) // np.uint64(self.names), self.signatures)
+        """Take normal forms, each with the row of a name."""
+        for keyed, signed in hash_names(forms, rows):
+            share_out(keyed, keyed >> np.uint64(64 - BUCKETS.bit_length() + 1), self.keys)
+            buckets = signed["row"].astype(np.uint64) * np.uint64(BUCKETS) // np.uint64(self.names)
+            share_out(signed, buckets, self.signatures)
 
     def runs(self) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
         """Yield keys, ascending, and the rows of their names, a bucket at a time."""
         for file in self.keys:
-            keyed = np.sort(take_back(file, np.uint64))
-            yield (keyed >> np.uint64(32)).astype(np.uint32), keyed.astype(np.uint32)
+            yield keys_and_rows(take_back(file, np.uint64))
 
     def signature(self) -> Iterator[Hashes]:
         """Yield the pairs of letters of all names by row, none of a name without a normal form of its own."""
@@ -194,6 +223,12 @@ class EditKeys:
             signature = np.zeros(last - first, dtype=np.uint64)
             signature[signed["row"] - np.uint32(first)] = signed["signature"]
             yield signature
+
+
+def keys_and_rows(keyed: Hashes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Sort keys that hold the rows of their names, and take both apart."""
+    keyed = np.sort(keyed)
+    return (keyed >> np.uint64(32)).astype(np.uint32), keyed.astype(np.uint32)
 
 
 def share_out(values: NDArray[Any], buckets: NDArray[np.uint64], files: Sequence[IO[bytes]]) -> None:
@@ -225,36 +260,27 @@ class EditIndex:
 
     def near_all(self, forms: Sequence[str]) -> list[NDArray[np.uint32]]:
         """Recall for each form the rows of names that may be within two edits of it, at most KEPT of the likest."""
-        every = [segments_of(len(form)) for form in forms]
-        fit = [place for place, own in enumerate(every) if len(own.part)]
-        near = [NOTHING] * len(forms)
-        if fit:
-            recalled = self.fit_near([forms[place] for place in fit], [every[place] for place in fit])
-            for place, rows in zip(fit, recalled, strict=True):
-                near[place] = rows
-        return near
+        return self.recall(probes_of(forms))
 
-    def fit_near(self, forms: Sequence[str], at: Sequence[Segments]) -> list[NDArray[np.uint32]]:
-        """Recall as `near_all` does for forms that have segments."""
-        segments = Segments(*map(np.concatenate, zip(*at, strict=True)))
+    def recall(self, probes: Probes) -> list[NDArray[np.uint32]]:
+        """Recall as `near_all` does by what was hashed once, for several indexes."""
         # All forms in one pass: for every form, for every run of its letters, the names with such a part.
-        letters = letters_of(forms)
-        form_of = np.repeat(np.arange(len(forms)), [len(own.part) for own in at])
-        start = letters.starts[form_of]
-        keys = key_of(running_sums(letters), start + segments.first, start + segments.last, segments)
+        keys, form_of, signatures = probes
         firsts, lasts = self.keys.searchsorted(keys, "left"), self.keys.searchsorted(keys, "right")
         seen = np.flatnonzero(lasts > firsts)
+        if not len(seen):
+            return [NOTHING] * len(signatures)
         firsts, sizes, form_of = firsts[seen], (lasts - firsts)[seen], form_of[seen]
         if sizes.sum() > MOST_SEEN:
             kept = rarest_runs(form_of, sizes, firsts)
             firsts, sizes, form_of = firsts[kept], sizes[kept], form_of[kept]
         ends = sizes.cumsum()
-        rows = self.rows[np.arange(ends[-1] if len(ends) else 0) + (firsts - ends + sizes).repeat(sizes)]
+        rows = self.rows[np.arange(ends[-1]) + (firsts - ends + sizes).repeat(sizes)]
         of = form_of.repeat(sizes)
-        different = np.bitwise_count(self.signatures[rows] ^ signatures_of(letters)[of])
+        different = np.bitwise_count(self.signatures[rows] ^ signatures[of])
         like = np.flatnonzero(different <= MOST_DIFFERENT)
         unique, place = np.unique(of[like].astype(np.uint64) << np.uint64(32) | rows[like], return_index=True)
-        edges = unique.searchsorted(np.arange(1, len(forms), dtype=np.uint64) << np.uint64(32))
+        edges = unique.searchsorted(np.arange(1, len(signatures), dtype=np.uint64) << np.uint64(32))
         runs = zip(np.split(unique.astype(np.uint32), edges), np.split(different[like][place], edges), strict=True)
         return [own if len(own) <= KEPT else own[np.argsort(unlike, kind="stable")[:KEPT]] for own, unlike in runs]
 

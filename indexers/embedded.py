@@ -14,7 +14,7 @@ from kbtools.entry_points import BACKENDS, load_class
 from kbtools.errors import KBUnusable
 from kbtools.indexers.checksums import INDEX_AGAIN, require_files
 from kbtools.indexers.column_files import StringTable, read_column
-from kbtools.indexers.edit_index import EditIndex
+from kbtools.indexers.edit_index import EditIndex, Probes, probes_of
 from kbtools.indexers.faiss_index import FaissVectors
 from kbtools.indexers.form_filter import FormFilter
 from kbtools.indexers.form_store import FormStore
@@ -74,10 +74,16 @@ def gather(starts: NDArray[Any], values: NDArray[Any], rows: NDArray[Any]) -> Gr
 
 def spread(starts: NDArray[Any], rows: NDArray[Any], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List the places of the runs of several rows among so many values, and where each run begins in that list."""
-    begin, end = starts[rows].astype(np.int64), starts[rows.astype(np.int64) + 1].astype(np.int64)
+    return spread_runs(starts[rows].astype(np.int64), starts[rows.astype(np.int64) + 1].astype(np.int64), size)
+
+
+def spread_runs(
+    begin: NDArray[np.int64], end: NDArray[np.int64], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """List the places of runs among so many values, and where each run begins in that list."""
     if ((begin > end) | (end > size)).any():
         raise IndexError("a run that begins behind its end, or ends behind the values")
-    bounds = np.zeros(len(rows) + 1, dtype=np.int64)
+    bounds = np.zeros(len(begin) + 1, dtype=np.int64)
     np.cumsum(end - begin, out=bounds[1:])
     # For every row, for every place of its run: the place, without a loop over the rows.
     return bounds, np.arange(bounds[-1]) + np.repeat(begin - bounds[:-1], end - begin)
@@ -106,6 +112,24 @@ def rank_names(texts: Sequence[str], flags: Sequence[bool]) -> list[tuple[str, i
         (text, 0 if not flag else ALIAS if own == rank or own == 0 else own)
         for text, flag, own in zip(texts, flags, ranks, strict=True)
     ]
+
+
+def facts_among(columns: Mapping[str, NDArray[Any]], first: int, subjects: NDArray[Any]) -> NDArray[np.int64]:
+    """List the facts at the rows from `first` on, which are those of some subjects, in their order: (facts, 3)."""
+    pairs = columns["fact.first"][first : first + len(subjects) + 1].astype(np.int64)
+    objects = columns["fact.first_object"][pairs[0] : pairs[-1] + 1].astype(np.int64)
+    relations = columns["fact.relation"][pairs[0] : pairs[-1]]
+    targets = columns["fact.object"][objects[0] : objects[-1]]
+    counts = np.diff(objects)
+    by_fact = (np.repeat(np.repeat(subjects, np.diff(pairs)), counts), np.repeat(relations, counts), targets)
+    return np.stack(by_fact, axis=1).astype(np.int64)
+
+
+def near_forms(edits: EditIndex, fuzzy: FuzzyIndex, probes: Probes) -> list[list[str]]:
+    """List what an edit index has near each form that was probed for, in normal forms."""
+    rows = edits.recall(probes)
+    names = iter(fuzzy.forms(np.concatenate(rows).tolist() if rows else ()))
+    return [list(islice(names, len(own))) for own in rows]
 
 
 def reopen(path: Path) -> "EmbeddedKB":
@@ -210,10 +234,14 @@ class EmbeddedKB(BackendDefaults):
         remembered = self.remembered
         matches = {form: remembered[form] for form in kept if form in remembered}
         if len(matches) < len(kept):
-            new = self.forms.lookup([form for form in kept if form not in matches], self.alias_texts)
+            new = self.stored_names([form for form in kept if form not in matches])
             self.remember(new)
             matches |= new
         return matches
+
+    def stored_names(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:
+        """Read the names under each form that is stored."""
+        return self.forms.lookup(forms, self.alias_texts)
 
     def remember(self, matches: Mapping[str, Sequence[NameMatch]]) -> None:
         """Keep matches in memory: the words that most questions have are names of a dozen spellings each."""
@@ -246,10 +274,13 @@ class EmbeddedKB(BackendDefaults):
         """Recall for each form the normal forms within two edits; the last ones asked for are at hand."""
         near = self.last_near
         if not near.keys() >= set(forms):
-            rows = self.edits.near_all(forms)
-            names = iter(self.fuzzy.forms(np.concatenate(rows).tolist() if rows else ()))
-            near = self.last_near = {form: list(islice(names, len(own))) for form, own in zip(forms, rows, strict=True)}
+            names = self.recall(probes_of(forms))
+            near = self.last_near = dict(zip(forms, names, strict=True))
         return near
+
+    def recall(self, probes: Probes) -> list[list[str]]:
+        """List the normal forms within two edits of each form that was probed for."""
+        return near_forms(self.edits, self.fuzzy, probes)
 
     def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
         return rescore(form, recalled, limit=limit, cutoff=cutoff, popularity=self.names_of_bearers)
@@ -260,9 +291,14 @@ class EmbeddedKB(BackendDefaults):
 
     def names_of_bearers(self, forms: Sequence[str]) -> list[int]:
         """Count, for each form, the names of that of its bearers that has most."""
+        if not forms:
+            return []
         matches = self.lookup(forms)
-        bearers = (np.concatenate([match.entities for match in matches[form]]) for form in forms)
-        return [int(self.alias_counts(rows).max()) for rows in bearers]
+        bearers = [np.concatenate([match.entities for match in matches[form]]) for form in forms]
+        # For every form, for every bearer: the number of its names.
+        counts = self.alias_counts(np.concatenate(bearers))
+        most: list[int] = np.maximum.reduceat(counts, np.cumsum([0, *map(len, bearers[:-1])])).tolist()
+        return most
 
     def alias_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         """Count the names and aliases of each entity."""
@@ -300,14 +336,7 @@ class EmbeddedKB(BackendDefaults):
 
     @explained
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
-        pairs = self.columns["fact.first"][first : last + 1].astype(np.int64)
-        objects = self.columns["fact.first_object"][pairs[0] : pairs[-1] + 1].astype(np.int64)
-        subjects = np.repeat(np.arange(first, last), np.diff(pairs))
-        relations = self.columns["fact.relation"][pairs[0] : pairs[-1]]
-        targets = self.columns["fact.object"][objects[0] : objects[-1]]
-        counts = np.diff(objects)
-        columns = (np.repeat(subjects, counts), np.repeat(relations, counts), targets)
-        return np.stack(columns, axis=1).astype(np.int64)
+        return facts_among(self.columns, first, np.arange(first, last))
 
     @explained
     def types_of(self, entities: EntityRows) -> Grouped:

@@ -30,13 +30,18 @@ class FilterWriter:
 
 
 class FormFilter:
-    """A reader of the bits of all stored forms."""
+    """A reader of the bits of all stored forms, and of some `also`, which updates brought."""
 
-    def __init__(self, bits: NDArray[np.uint8]) -> None:
+    def __init__(self, bits: NDArray[np.uint8], *, also: frozenset[str] = frozenset()) -> None:
         self.bits = bits.data  # read by places twice as fast as the array
         self.mask = 8 * len(bits) - 1
+        self.also = also
 
     def keep(self, forms: Sequence[str]) -> list[str]:
         """Keep the forms that may be stored, in order; no stored one is left out."""
-        bits, mask = self.bits, self.mask
-        return [form for form in forms if bits[(slot := crc32(form.encode()) & mask) >> 3] >> (slot & 7) & 1]
+        bits, mask, also = self.bits, self.mask, self.also
+        if not also:
+            return [form for form in forms if bits[(slot := crc32(form.encode()) & mask) >> 3] >> (slot & 7) & 1]
+        return [
+            form for form in forms if form in also or bits[(slot := crc32(form.encode()) & mask) >> 3] >> (slot & 7) & 1
+        ]

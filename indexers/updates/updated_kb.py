@@ -1,7 +1,7 @@
 """A knowledge base that was updated: its base as it was built, and the segment that has the changed entities whole."""
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -12,13 +12,24 @@ from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.column_files import JoinedStrings, StringTable, read_column
-from kbtools.indexers.edit_index import EditIndex
-from kbtools.indexers.embedded import EmbeddedKB, explained, facts_at, gather, within
+from kbtools.indexers.edit_index import EditIndex, Probes
+from kbtools.indexers.embedded import (
+    EmbeddedKB,
+    explained,
+    facts_among,
+    facts_at,
+    gather,
+    near_forms,
+    spread_runs,
+    within,
+)
 from kbtools.indexers.faiss_index import FaissVectors
+from kbtools.indexers.form_filter import FormFilter
 from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.indexers.kb_folder import FORMS, FUZZY, SEGMENT_COLUMNS, read_manifest
 from kbtools.indexers.name_counts import counts_at, form_range
+from kbtools.indexers.updates.changed_runs import ChangedRuns
 from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.kb.contract import ABSENT, NameMatch
 from kbtools.kb.manifest import SEGMENT, Manifest
@@ -26,9 +37,13 @@ from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.storage import folder_identity
 
-FACTS, NAMES, TYPES = 1, 2, 4
-"""Bits of what the segment has of an entity; it has all of those that are new or gone."""
+FACTS, NAMES, TYPES, INCOMING = 1, 2, 4, 8
+"""Bits of what the segment has of an entity, of the facts that it is the object of the differences; it has all of those
+that are new or gone."""
 
+
+MERGED, MANY = 2_000_000, 10_000
+"""Facts, and entities, whose incoming facts are kept merged: 16 MB, or those of the one entity that has more."""
 
 NO_FACTS = IncomingFacts(np.empty(0, dtype=np.uint32), np.empty(0, dtype=np.uint32))
 
@@ -72,9 +87,19 @@ class UpdatedKB(EmbeddedKB):
         self.own_forms = FormStore.open(folder / FORMS)
         self.own_fuzzy = FuzzyIndex(folder / FUZZY, texts=self.own_texts)
         self.own_edits = EditIndex(*(self.own[f"edit.{part}"] for part in ("key", "row", "signature")))
+        # Forms that are looked up in the segment, which knows all their bearers.
+        self.changed_forms = frozenset(self.own["changed.forms"].tobytes().decode().split("\0"))
+        if "form.filter" in manifest.files:
+            self.form_filter = FormFilter(self.columns["form.filter"], also=self.changed_forms)
+        self.own_runs = {kind: ChangedRuns(self.own, kind) for kind in ("fact", "alias", "type")}
         self.marks = np.zeros(self.base_entities + len(self.own_ids), dtype=np.uint8)
         for kind, bit in (("fact", FACTS), ("alias", NAMES), ("type", TYPES)):
             self.marks[self.own[f"{kind}.row"]] |= bit
+        for change in ("gained", "lost"):
+            self.marks[self.own[f"{change}.object"]] |= INCOMING
+        self.marks[self.base_entities :] |= INCOMING
+        self.mark_of = self.marks.data  # read by entity five times as fast as the array
+        self.merged_incoming: dict[int, IncomingFacts] = {}
 
     @cached_property
     @explained
@@ -92,11 +117,6 @@ class UpdatedKB(EmbeddedKB):
         return rows if label_rows is None else label_rows[rows]
 
     @cached_property
-    def changed_forms(self) -> frozenset[str]:
-        """Give the forms that are looked up in the segment, which knows all their bearers."""
-        return frozenset(self.own["changed.forms"].tobytes().decode().split("\0"))
-
-    @cached_property
     def gone(self) -> frozenset[int]:
         return frozenset(self.own["gone.row"].tolist())
 
@@ -110,39 +130,38 @@ class UpdatedKB(EmbeddedKB):
         """Give the rows of entities that were merged into others, each with the row of that one."""
         return dict(zip(self.own["merged.old"].tolist(), self.own["merged.row"].tolist(), strict=True))
 
-    def places(self, kind: str, entities: EntityRows) -> NDArray[np.int64]:
-        """Find the places of entities, all of which the segment has, among those with facts, names or types of it."""
-        return np.searchsorted(self.own[f"{kind}.row"], entities)
-
     def place(self, kind: str, entity: int) -> int:
-        return int(np.searchsorted(self.own[f"{kind}.row"], np.uint32(entity)))
+        """Find the place of an entity among those that the segment has facts, names or types of."""
+        return self.own_runs[kind].place(entity)
 
     def has_own(self, entity: int, bit: int) -> bool:
-        return bool(self.marks[entity] & bit)
+        return bool(self.mark_of[entity] & bit)
+
+    def own_among(self, entities: EntityRows, bit: int) -> NDArray[np.bool_] | None:
+        """Tell which of some entities the segment has, nothing where it has none of them."""
+        marks = self.marks[entities] & bit
+        return marks.astype(bool) if np.count_nonzero(marks) else None
+
+    def in_base(self, entities: EntityRows, own: NDArray[np.bool_]) -> EntityRows:
+        """Let the first entity of the base stand where the segment has one, so that the base can be read."""
+        return np.where(own, np.uint32(0), entities)
 
     def entity_rows(self) -> EntityRows:
         alive = np.ones(len(self.marks), dtype=bool)
         alive[self.own["gone.row"]] = False
         return np.flatnonzero(alive).astype(np.uint32)
 
-    @explained
-    def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
-        changed = self.changed_forms.intersection(forms)
-        if not changed:
-            return super().lookup(forms)
-        # Remembered, nothing too, so that the base is not asked for them.
-        remembered = self.remembered
-        if unknown := sorted(changed - remembered.keys()):
-            matches_of = self.own_forms.lookup(unknown, self.texts)
-            remembered.update({form: matches_of.get(form, ()) for form in unknown})
-        own = {form: remembered[form] for form in changed}
-        matches = {**super().lookup(forms), **own}
-        return matches if all(own.values()) else {form: match for form, match in matches.items() if match}
+    def stored_names(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:
+        changed = self.changed_forms
+        own = [form for form in forms if form in changed]
+        if not own:
+            return super().stored_names(forms)
+        base = super().stored_names([form for form in forms if form not in changed])
+        return base | self.own_forms.lookup(own, self.texts)
 
-    def names_near(self, forms: Sequence[str]) -> dict[str, list[str]]:
-        base = super().names_near(forms)
-        own = (self.own_fuzzy.names(rows) for rows in self.own_edits.near_all(forms))
-        return {form: list({*base[form], *new} - self.vanished) for form, new in zip(forms, own, strict=True)}
+    def recall(self, probes: Probes) -> list[list[str]]:
+        own = near_forms(self.own_edits, self.own_fuzzy, probes)
+        return [list({*base, *new} - self.vanished) for base, new in zip(super().recall(probes), own, strict=True)]
 
     def trigram_names(self, form: str) -> set[str]:
         own = self.own_fuzzy.names(self.own_fuzzy.near(form))
@@ -162,19 +181,23 @@ class UpdatedKB(EmbeddedKB):
 
     def labels_of(self, kind: str, entities: EntityRows, *, bit: int, label: str) -> Grouped:
         """Read relations or types of entities from the base, and from the segment those of the entities that it has."""
-        first, values = f"{kind}.first", f"{kind}.{label}"
-        own = (self.marks[entities] & bit) > 0
-        base = gather(self.columns[first], self.columns[values], entities[~own] if own.any() else entities)
-        base = Grouped(base.starts, self.of_base(label, base.values))
-        if not own.any():
-            return within(base, len(self.labels[label]))
-        changed = gather(self.own[first], self.own[values], self.places(kind, entities[own]))
-        lengths = np.empty(len(entities), dtype=np.int64)
-        lengths[~own], lengths[own] = np.diff(base.starts), np.diff(changed.starts)
-        is_own = np.repeat(own, lengths)
-        rows = np.empty(len(is_own), dtype=np.uint32)
-        rows[~is_own], rows[is_own] = base.values, changed.values
-        return within(Grouped(np.concatenate([[0], np.cumsum(lengths)]), rows), len(self.labels[label]))
+        starts, values = self.columns[f"{kind}.first"], self.columns[f"{kind}.{label}"]
+        runs, own_values, own = self.own_runs[kind], self.own[f"{kind}.{label}"], self.own_among(entities, bit)
+        if own is None:
+            base = gather(starts, values, entities)
+            grouped = Grouped(base.starts, self.of_base(label, base.values))
+        elif own.all():
+            grouped = gather(runs.starts, own_values, runs.places(entities))
+        else:
+            # The values of the segment as if they stood behind those of the base.
+            begin, end = runs.bounds(starts, entities, own, behind=len(values))
+            first, places = spread_runs(begin, end, len(values) + len(own_values))
+            is_own = places >= len(values)
+            labels = np.empty(len(places), dtype=np.uint32)
+            labels[~is_own] = self.of_base(label, values[places[~is_own]])
+            labels[is_own] = own_values[places[is_own] - len(values)]
+            grouped = Grouped(first, labels)
+        return within(grouped, len(self.labels[label]))
 
     @explained
     def relations_of(self, entities: EntityRows) -> Grouped:
@@ -189,8 +212,7 @@ class UpdatedKB(EmbeddedKB):
         if not self.has_own(entity, FACTS):
             base = self.base_relation(relation)
             return np.empty(0, dtype=np.uint32) if base == ABSENT else super().objects_of(entity, base)
-        place = self.place("fact", entity)
-        first, last = self.own["fact.first"][place : place + 2].tolist()
+        first, last = self.own_runs["fact"].run(entity)
         pair = first + int(np.searchsorted(self.own["fact.relation"][first:last], relation))
         if pair == last or self.own["fact.relation"][pair] != relation:
             return np.empty(0, dtype=np.uint32)
@@ -207,63 +229,104 @@ class UpdatedKB(EmbeddedKB):
 
     @explained
     def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
-        own = (self.marks[entities] & FACTS) > 0
-        if not own.any():
+        own, runs = self.own_among(entities, FACTS), self.own_runs["fact"]
+        if own is None:
             return self.with_labels(super().facts_of(entities))
+        if own.all():
+            return facts_at(self.own, runs.places(entities), entities)
         is_own, changed = np.repeat(own, self.fact_counts(entities)), entities[own]
         facts = np.empty((len(is_own), 3), dtype=np.int64)
         facts[~is_own] = self.with_labels(super().facts_of(entities[~own]))
-        facts[is_own] = facts_at(self.own, self.places("fact", changed), changed)
+        facts[is_own] = facts_at(self.own, runs.places(changed), changed)
         return facts
 
     @explained
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
-        if not self.marks[first:last].any():
+        if last == first + 1 and self.has_own(first, FACTS):
+            return facts_among(self.own, self.place("fact", first), np.array([first]))
+        if not (self.marks[first:last] & FACTS).any():
             return self.with_labels(super().facts_between(first, last))
         return self.facts_of(np.arange(first, last, dtype=np.uint32))
 
     def with_labels(self, facts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give the relations of facts of the base the rows that they have now."""
-        facts[:, 1] = self.of_base("relation", facts[:, 1])
+        if self.label_rows["relation"] is not None:
+            facts[:, 1] = self.of_base("relation", facts[:, 1])
         return facts
-
-    def own_fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        places, first, objects = self.places("fact", entities), self.own["fact.first"], self.own["fact.first_object"]
-        counts: NDArray[np.int64] = (objects[first[places + 1]] - objects[first[places]]).astype(np.int64)
-        return counts
 
     @explained
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        own = (self.marks[entities] & FACTS) > 0
-        if not own.any():
+        own = self.own_among(entities, FACTS)
+        if own is None:
             return super().fact_counts(entities)
-        counts = np.empty(len(entities), dtype=np.int64)
-        counts[~own], counts[own] = super().fact_counts(entities[~own]), self.own_fact_counts(entities[own])
+        changed = self.own_fact_counts[self.own_runs["fact"].places(entities[own])]
+        if len(changed) == len(entities):
+            return changed
+        counts = super().fact_counts(self.in_base(entities, own))
+        counts[own] = changed
+        return counts
+
+    @cached_property
+    def own_fact_counts(self) -> NDArray[np.int64]:
+        """Count the facts of each of the entities that the segment has facts of."""
+        counts: NDArray[np.int64] = np.diff(self.own["fact.first_object"][self.own["fact.first"]].astype(np.int64))
         return counts
 
     @explained
     def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        counts = np.zeros(len(entities), dtype=np.int64)
-        base = entities < self.base_entities
-        counts[base] = super().incoming_counts(entities[base])
-        for kind, sign in (("gained", 1), ("lost", -1)):
-            column = self.own[f"{kind}.object"]
-            first, last = (np.searchsorted(column, entities, side) for side in ("left", "right"))
-            counts += sign * (last - first)
+        own = self.own_among(entities, INCOMING)
+        if own is None:
+            return super().incoming_counts(entities)
+        objects, differences = self.incoming_differences
+        changed: NDArray[np.int64] = differences[objects.searchsorted(entities[own])]
+        if entities.min(initial=self.base_entities) >= self.base_entities:
+            return changed
+        is_new = entities >= self.base_entities
+        counts = super().incoming_counts(self.in_base(entities, is_new))
+        counts[is_new] = 0
+        counts[own] += changed
         return counts
+
+    @cached_property
+    def incoming_differences(self) -> tuple[EntityRows, NDArray[np.int64]]:
+        """List the entities that are the object of more or fewer facts, and new ones, with how many more each."""
+        gained, lost = self.own["gained.object"], self.own["lost.object"]
+        new = np.arange(self.base_entities, len(self.marks), dtype=np.uint32)
+        objects, place = np.unique(np.concatenate([gained, lost, new]), return_inverse=True)
+        signs = np.repeat([1, -1, 0], [len(gained), len(lost), len(new)])
+        return objects, np.bincount(place, weights=signs, minlength=len(objects)).astype(np.int64)
 
     @explained
     def subjects_of(self, entity: int) -> IncomingFacts:
+        if entity in self.merged_incoming:
+            return self.merged_incoming[entity]
         facts = super().subjects_of(entity) if entity < self.base_entities else NO_FACTS
+        if not self.has_own(entity, INCOMING):
+            return IncomingFacts(self.of_base("relation", facts.relations), facts.subjects)
+        return self.remember_incoming(entity, self.merge_incoming(entity, facts))
+
+    def remember_incoming(self, entity: int, facts: IncomingFacts) -> IncomingFacts:
+        """Keep merged facts in memory: of an entity that millions of facts point at merging takes long."""
+        kept = self.merged_incoming
+        if len(facts.subjects) + sum(len(other.subjects) for other in kept.values()) > MERGED or len(kept) > MANY:
+            kept = self.merged_incoming = {}
+        kept[entity] = facts
+        return facts
+
+    def merge_incoming(self, entity: int, facts: IncomingFacts) -> IncomingFacts:
+        """Take from the facts of the base that an entity is the object of what it lost, and add what it gained."""
         lost, gained = self.incoming_change("lost", entity), self.incoming_change("gained", entity)
         if len(lost.subjects):
             keys = as_keys(facts)
-            facts = from_keys(np.delete(keys, np.searchsorted(keys, as_keys(lost))))
-        facts = IncomingFacts(self.of_base("relation", facts.relations), facts.subjects)
-        if len(gained.subjects):
-            keys, new = as_keys(facts), as_keys(gained)
-            facts = from_keys(np.insert(keys, np.searchsorted(keys, new), new))
-        return facts
+            left = np.ones(len(keys), dtype=bool)
+            left[keys.searchsorted(as_keys(lost))] = False
+            facts = from_keys(keys[left])
+        relations = self.of_base("relation", facts.relations)
+        if not len(facts.subjects) or not len(gained.subjects):
+            return gained if len(gained.subjects) else IncomingFacts(relations, facts.subjects)
+        both = np.concatenate([as_keys(IncomingFacts(relations, facts.subjects)), as_keys(gained)])
+        both.sort(kind="stable")  # two sorted runs, which are merged
+        return from_keys(both)
 
     def incoming_change(self, kind: str, entity: int) -> IncomingFacts:
         """List the facts that an entity became, or is no longer, the object of."""
@@ -273,6 +336,8 @@ class UpdatedKB(EmbeddedKB):
 
     @explained
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
+        if not len(self.columns["count.key"]):
+            return None
         base = entities < self.base_entities
         counted = counts_at(self.columns, form, np.where(base, entities, 0))
         if counted is None or self.is_forgotten(form):
@@ -301,26 +366,29 @@ class UpdatedKB(EmbeddedKB):
 
     @explained
     def names(self, entities: EntityRows) -> list[str | None]:
-        if not (self.marks[entities] & NAMES).any():
+        rows, marks = entities.tolist(), self.mark_of
+        own = {row: self.own_name(row) for row in rows if marks[row] & NAMES}
+        if not own:
             return super().names(entities)
-        return [next(iter(self.first_aliases(row, 1)), None) for row in entities.tolist()]
+        base = [row for row in rows if row not in own]
+        names = iter(super().names(np.array(base, dtype=np.uint32)) if base else ())
+        return [own[row] if row in own else next(names) for row in rows]
+
+    def own_name(self, entity: int) -> str | None:
+        """Give the first name of an entity that the segment has names of."""
+        first, last = self.own_runs["alias"].run(entity)
+        return self.own_texts[first] if first < last else None
 
     @explained
     def aliases(self, entity: int) -> list[str]:
-        return self.first_aliases(entity)
+        if not self.has_own(entity, NAMES):
+            return super().aliases(entity)
+        return [self.own_texts[row] for row in range(*self.own_runs["alias"].run(entity))]
 
     @explained
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         base, own = super().descriptions(entities), self.own_descriptions
         return [own.get(row, text) or None for row, text in zip(entities.tolist(), base, strict=True)]
-
-    def first_aliases(self, entity: int, count: int | None = None) -> list[str]:
-        """List so many of the names of an entity, by default all."""
-        own = self.has_own(entity, NAMES)
-        columns, texts = (self.own, self.own_texts) if own else (self.columns, self.alias_texts)
-        place = self.place("alias", entity) if own else entity
-        first, last = columns["alias.first"][place : place + 2].tolist()
-        return [texts[row] for row in range(first, last)[:count]]
 
     @explained
     def ranked_names(self, entity: int) -> list[tuple[str, int]]:
@@ -334,23 +402,23 @@ class UpdatedKB(EmbeddedKB):
 
     @explained
     def alias_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        own = (self.marks[entities] & NAMES) > 0
-        counts = np.empty(len(entities), dtype=np.int64)
-        first, places = self.own["alias.first"], self.places("alias", entities[own])
-        counts[~own] = super().alias_counts(entities[~own])
-        counts[own] = first[places + 1] - first[places]
-        return counts
+        own = self.own_among(entities, NAMES)
+        if own is None:
+            return super().alias_counts(entities)
+        begin, end = self.own_runs["alias"].bounds(self.columns["alias.first"], entities, own, behind=0)
+        return end - begin
 
     def open_vectors(self) -> VectorIndex:
         return LiveVectors(FaissVectors(self.path, self.manifest), self.own["gone.row"])
 
     def row_of(self, entity_id: str) -> int | None:
-        place = self.own_ids.find_among(entity_id, self.own["entity.order"])
-        if place is not None:
-            return self.base_entities + place
         row = self.entity_ids.find(entity_id)
         if row is not None and row not in self.gone:
             return row
+        # Also of an id that is gone from the base: it may have come again.
+        place = self.own_ids.find_among(entity_id, self.own["entity.order"])
+        if place is not None:
+            return self.base_entities + place
         merged = self.merged_row(entity_id)
         survivor = self.survivors.get(merged, merged)
         return None if survivor in self.gone or survivor == ABSENT else survivor

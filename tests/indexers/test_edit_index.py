@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from kbtools.indexers import edit_index
-from kbtools.indexers.edit_index import SHORTEST, EditIndex, EditKeys
+from kbtools.indexers.edit_index import SHORTEST, EditIndex, EditKeys, probes_of
 from kbtools.kb.contract import EDITS
 from kbtools.linking.similarity import LONGEST_NAME
 
@@ -100,6 +100,18 @@ def test_forms_are_looked_up_together_as_alone(names: list[str], forms: list[str
     index = make(names)
 
     assert [rows.tolist() for rows in index.near_all(forms)] == [index.near(form).tolist() for form in forms]
+
+
+@given(NAMES, NAMES, st.lists(st.text(LETTERS, max_size=14), max_size=5))
+@settings(deadline=None)
+def test_what_is_hashed_once_is_recalled_from_several_indexes(
+    names: list[str], others: list[str], forms: list[str]
+) -> None:
+    indexes, probes = [make(names), make(others)], probes_of(forms)
+
+    recalled = [[rows.tolist() for rows in index.recall(probes)] for index in indexes]
+
+    assert recalled == [[index.near(form).tolist() for form in forms] for index in indexes]
 
 
 def test_a_flood_is_passed_over_for_the_form_that_it_is_near_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,12 @@ def test_every_stored_form_is_kept_in_order(forms: list[str]) -> None:
     assert filter_of(forms).keep(forms) == forms
 
 
+@given(FORMS, FORMS)
+def test_forms_that_updates_brought_are_kept_as_well(stored: list[str], brought: list[str]) -> None:
+    kept = FormFilter(filter_of(stored).bits, also=frozenset(brought)).keep([*brought, *stored])  # type: ignore[arg-type]
+    assert kept == [*brought, *stored]
+
+
 def test_few_of_the_others_are_kept() -> None:
     stored = filter_of([f"name {number}" for number in range(5000)])
     assert len(stored.keep([f"other {number}" for number in range(5000)])) < 0.08 * 5000

@@ -17,12 +17,14 @@ import pytest
 
 import kbtools
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, KBUnusable, NothingBuilt, TooManyBadLines
+from kbtools.indexers import embedded
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import write_vectors
 from kbtools.indexers.kb_folder import find_damage, read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.compacting import compact
+from kbtools.indexers.updates import updated_kb
 from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.storage import locked
@@ -98,6 +100,40 @@ def test_what_is_not_there_to_be_removed_is_counted_with_the_first(folder: Path,
         "facts": (1, "m.0three music.album.artist m.0one"),
         "names": (1, "m.0three High"),
     }
+
+
+def test_what_is_remembered_of_changed_names_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "REMEMBERED", 3)
+    kbtools.update(folder, add=[{"id": f"m.0new{number}", "names": [f"new {number}"]} for number in range(9)])
+    kb = open_folder(folder)
+
+    found = [[match.name for match in kb.lookup([f"new {number}"])[f"new {number}"]] for number in range(9)]
+
+    assert found == [[f"new {number}"] for number in range(9)]
+    assert len(kb.remembered) <= 3
+
+
+def test_the_facts_into_a_changed_entity_are_merged_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kbtools.update(
+        folder,
+        remove=["m.0one"],
+        add=[{"id": "m.0zero", "facts": {"music.album.artist": ["m.0two"], "a.b.c": ["m.0two"]}}],
+    )
+    kb = open_folder(folder)
+    (two,) = kb.rows(["m.0two"])
+    assert two is not None
+
+    facts = kb.subjects_of(two)
+
+    assert [kb.relations[row] for row in facts.relations] == ["a.b.c", "music.album.artist", "music.album.artist"]
+    assert kb.ids(facts.subjects) == ["m.0zero", "m.0three", "m.0zero"]
+    assert kb.incoming_counts(np.array([two, two], dtype=np.uint32)).tolist() == [3, 3]
+    assert kb.subjects_of(two) is facts
+    monkeypatch.setattr(updated_kb, "MERGED", 2)
+    (zero,) = kb.rows(["m.0zero"])
+    assert zero is not None
+    kb.subjects_of(zero)
+    assert kb.subjects_of(two) is not facts
 
 
 def test_a_change_that_is_there_already_changes_nothing(folder: Path) -> None:
