@@ -1,6 +1,5 @@
 """The forms of a segment: of every form whose bearers changed all its names and bearers, and counts of words."""
 
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kbtools.indexers.edit_index import EditKeys
+from kbtools.indexers.edit_index import hash_names, keys_and_rows
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.form_groups import ENTITIES, KIND_SHIFT, FormGroups
 from kbtools.indexers.form_rows import form_rows
 from kbtools.indexers.form_store import FormWriter, is_normal
 from kbtools.indexers.fuzzy_index import FuzzyWriter
-from kbtools.indexers.kb_folder import FORMS, FUZZY, WORK
+from kbtools.indexers.kb_folder import FORMS, FUZZY
 
 WriteColumn = Callable[[str, Sequence[Any] | NDArray[Any]], None]
 
@@ -128,24 +127,20 @@ def write_forms(changes: FormChanges, folder: Path, write_column: WriteColumn) -
         exact.close()
         fuzzy.add(*new)
         fuzzy.close()
-    write_edits(*new, changes.names, folder, write_column)
+    write_edits(*new, changes.names, write_column)
     for name, forms in (("changed.forms", changes.values), ("vanished.forms", changes.vanished)):
         write_column(name, np.frombuffer("\0".join(forms).encode(), dtype=np.uint8))
 
 
-def write_edits(
-    forms: Sequence[str], rows: NDArray[np.uint32], names: int, folder: Path, write_column: WriteColumn
-) -> None:
+def write_edits(forms: Sequence[str], rows: NDArray[np.uint32], names: int, write_column: WriteColumn) -> None:
     """Write the edit index of forms, each with the row of a name among so many."""
-    work = folder.with_name(WORK)
-    work.mkdir()
-    with EditKeys(work, names=max(1, names)) as edits:
-        edits.add(forms, rows)
-        runs = list(edits.runs())
-        write_column("edit.key", np.concatenate([keys for keys, _ in runs]))
-        write_column("edit.row", np.concatenate([owners for _, owners in runs]))
-        write_column("edit.signature", np.concatenate(list(edits.signature())))
-    shutil.rmtree(work)
+    keyed, signatures = [np.empty(0, dtype=np.uint64)], np.zeros(max(1, names), dtype=np.uint64)
+    for keys, signed in hash_names(forms, rows):
+        keyed.append(keys)
+        signatures[signed["row"]] = signed["signature"]
+    for part, column in zip(("key", "row"), keys_and_rows(np.concatenate(keyed)), strict=True):
+        write_column(f"edit.{part}", column)
+    write_column("edit.signature", signatures)
 
 
 def as_groups(values: dict[str, bytes]) -> FormGroups:

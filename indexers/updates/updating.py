@@ -26,6 +26,8 @@ from kbtools.record_files import file_digest, write_record
 from kbtools.records import Missing, Skipped, UpdateResult
 from kbtools.storage import built_folder, link_or_copy
 
+NOBODY = np.empty(0, dtype=np.uint32)
+
 
 class NothingChanged(Exception):
     """The end of an update that leaves the knowledge base as it is."""
@@ -141,7 +143,8 @@ def count(old: Manifest, segment: SegmentAccount) -> dict[str, Count]:
 
 def count_entities(kb: EmbeddedKB, rows: EntityRows) -> dict[str, int]:
     """Count the subjects, objects and so on among some rows, of those that a knowledge base has."""
-    alive = rows[np.isin(rows, kb.entity_rows())]
+    known, gone = (len(kb.marks), kb.own["gone.row"]) if isinstance(kb, UpdatedKB) else (len(kb.entity_ids), NOBODY)
+    alive = rows[(rows < known) & ~np.isin(rows, gone)]
     has_facts, is_object = kb.fact_counts(alive) > 0, kb.incoming_counts(alive) > 0
     is_named, has_types = kb.alias_counts(alive) > 0, np.diff(kb.types_of(alive).starts) > 0
     flags = {

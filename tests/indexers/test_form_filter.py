@@ -13,10 +13,10 @@ from kbtools.indexers.form_filter import FilterWriter, FormFilter
 FORMS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), unique=True)
 
 
-def filter_of(forms: list[str]) -> FormFilter:
+def filter_of(forms: list[str], *, also: frozenset[str] = frozenset()) -> FormFilter:
     writer = FilterWriter(len(forms))
     writer.add(pa.array(forms, pa.string()))
-    return FormFilter(writer.bits)
+    return FormFilter(writer.bits, also=also)
 
 
 @pytest.fixture
@@ -32,8 +32,7 @@ def test_every_stored_form_is_kept_in_order(forms: list[str]) -> None:
 
 @given(FORMS, FORMS)
 def test_forms_that_updates_brought_are_kept_as_well(stored: list[str], brought: list[str]) -> None:
-    kept = FormFilter(filter_of(stored).bits, also=frozenset(brought)).keep([*brought, *stored])  # type: ignore[arg-type]
-    assert kept == [*brought, *stored]
+    assert filter_of(stored, also=frozenset(brought)).keep([*brought, *stored]) == [*brought, *stored]
 
 
 def test_few_of_the_others_are_kept() -> None:

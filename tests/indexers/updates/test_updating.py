@@ -23,8 +23,8 @@ from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import write_vectors
 from kbtools.indexers.kb_folder import find_damage, read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates import updated_kb
+from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.storage import locked
