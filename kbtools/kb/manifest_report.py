@@ -1,8 +1,13 @@
 """The manifest of a knowledge base as text for people: counts, and what was left out."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 
-from kbtools.kb.manifest import Manifest
+from kbtools.kb.manifest import UPDATE, Change, Manifest
+
+LATEST = 10
+"""Updates and merges that are shown a line each."""
 
 STATISTICS = {
     "relations": "relations",
@@ -45,14 +50,26 @@ def statistics_report(manifest: Manifest) -> str:
 
 
 def history_report(manifest: Manifest) -> str:
-    """Lay out updates and merges, a line each, the oldest first; empty if there were none."""
-    lines = []
-    for change in manifest.history:
-        sources = f" from {', '.join(change.sources)}" if change.sources else ""
-        lines.append(
-            f"{change.action} {change.when}{sources}: {changes_text(change.counts) or size_text(change.bytes)}\n"
-        )
-    return "".join(lines)
+    """Lay out updates and merges, the oldest first: a line each of the last ones, the earlier updates summed up."""
+    earlier, latest = manifest.history[:-LATEST], manifest.history[-LATEST:]
+    runs = (list(changes) for _, changes in groupby(earlier, key=lambda change: change.action == UPDATE))
+    lines = [line for run in runs for line in run_lines(run)]
+    return "".join(f"{line}\n" for line in [*lines, *map(change_line, latest)])
+
+
+def run_lines(changes: Sequence[Change]) -> list[str]:
+    """Sum up successive updates; a single one, and merges, have a line each."""
+    if len(changes) == 1 or changes[0].action != UPDATE:
+        return [change_line(change) for change in changes]
+    counts: Counter[str] = Counter()
+    for change in changes:
+        counts.update(change.counts)
+    return [f"{len(changes):,} updates from {changes[0].when} to {changes[-1].when}: {changes_text(counts)}"]
+
+
+def change_line(change: Change) -> str:
+    sources = f" from {', '.join(change.sources)}" if change.sources else ""
+    return f"{change.action} {change.when}{sources}: {changes_text(change.counts) or size_text(change.bytes)}"
 
 
 def changes_text(counts: Mapping[str, int]) -> str:

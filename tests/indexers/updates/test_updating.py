@@ -3,12 +3,14 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates import updated_kb
 from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.updated_kb import open_folder
+from kbtools.kb.manifest import Change
+from kbtools.kb.manifest_report import change_line, history_report
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.storage import locked
 from tests.conftest import World, write_world
@@ -301,6 +305,31 @@ def test_the_history_tells_when_what_and_how_much(folder: Path) -> None:
     assert [change.sources for change in history] == [("add given in Python",), ("remove given in Python",), ()]
 
 
+def test_a_long_history_is_summed_up_but_for_the_last(folder: Path) -> None:
+    manifest = read_manifest(folder)
+    days = [
+        Change(
+            "update" if day % 10 else "merge",
+            f"day {day}",
+            "",
+            "",
+            ("x.tsv",),
+            {"facts added": day} if day % 10 else {},
+        )
+        for day in range(1, 26)
+    ]
+
+    lines = history_report(replace(manifest, history=tuple(days))).splitlines()
+
+    assert lines[:3] == [
+        "9 updates from day 1 to day 9: 45 facts added",
+        "merge day 10 from x.tsv: 0 B",
+        "5 updates from day 11 to day 15: 65 facts added",
+    ]
+    assert lines[3:] == [change_line(day) for day in days[15:]]
+    assert lines[-1] == "update day 25 from x.tsv: 25 facts added"
+
+
 def test_a_build_that_reads_the_sources_again_says_that_updates_are_lost(
     folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -405,6 +434,30 @@ def test_a_full_disk_leaves_the_old_state(folder: Path, act: Callable[[Path], An
     assert read_manifest(folder).digest == before
     assert name_of(folder, "m.0four") == "Lodger"
     assert [path.name for path in folder.parent.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("small_disk", ["2m"], indirect=True)
+@pytest.mark.parametrize("free", [0, 20_000, 60_000])
+@pytest.mark.parametrize("act", [lambda path: rename(path, "Low"), kbtools.compact], ids=["update", "compact"])
+def test_a_small_disk_that_fills_up_keeps_the_old_state(
+    small_disk: Path, folder: Path, act: Callable[[Path], Any], free: int
+) -> None:
+    kbtools.update(folder, add=[{"id": "m.0four", "names": ["Lodger"]}])
+    path = Path(shutil.copytree(folder, small_disk / "x.kb"))
+    before, reader = read_manifest(path), kbtools.open(path)
+    filling = small_disk / "filling"
+    filling.write_bytes(bytes(shutil.disk_usage(small_disk).free - free))
+
+    with pytest.raises(DiskFull, match="no space left on the disk; nothing was changed"):
+        act(path)
+
+    assert sorted(os.listdir(small_disk)) == ["filling", "x.kb"]
+    assert read_manifest(path) == before
+    assert list(find_damage(path, before)) == []
+    assert reader.lookup("lodger").matches[0].id == "m.0four"
+    filling.unlink()
+    rename(path, "Low")
+    assert name_of(path, "m.0one") == "Low"
 
 
 UPDATING = """
