@@ -98,7 +98,12 @@ class StringWriter:
         self.starts.write(ends)
 
     def close(self) -> str:
-        return self.bytes.close() + self.starts.close()
+        try:
+            digest = self.bytes.close()
+        finally:
+            # On a full disk either fails, and none may be left to be flushed when it is collected.
+            starts = self.starts.close()
+        return digest + starts
 
 
 def map_file(path: Path) -> mmap.mmap | bytes:

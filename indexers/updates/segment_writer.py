@@ -124,13 +124,19 @@ class SegmentWriter:
 
     def write_column(self, name: str, values: Sequence[Any] | NDArray[Any]) -> None:
         column = ColumnWriter(self.folder / name, SEGMENT_COLUMNS[name])
-        column.write(np.asarray(values))
-        self.digest.update(f"{name}={column.close()}\n".encode())
+        try:
+            column.write(np.asarray(values))
+        finally:
+            digest = column.close()
+        self.digest.update(f"{name}={digest}\n".encode())
 
     def write_strings(self, name: str, texts: Iterable[str]) -> None:
         strings = StringWriter(self.folder / name)
-        strings.write(pa.array(texts, pa.string()))
-        self.digest.update(f"{name}={strings.close()}\n".encode())
+        try:
+            strings.write(pa.array(texts, pa.string()))
+        finally:
+            digest = strings.close()
+        self.digest.update(f"{name}={digest}\n".encode())
 
     def write_ids(self, gone: set[int]) -> None:
         """Write the ids of new entities, the rows of those that are gone, and ids and rows that stand for another."""

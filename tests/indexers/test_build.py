@@ -5,8 +5,7 @@ import logging
 import os
 import random
 import shutil
-import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from string import ascii_lowercase
@@ -280,19 +279,6 @@ def test_facts_without_names_are_a_failure(
     with pytest.raises(NothingBuilt, match=told):
         make(*(sources[at] for at in chosen))
     assert not out.parent.exists()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Mount a disk of 500 kB, or of the size asked for, or skip."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    size = getattr(request, "param", "500k")
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small disk needs root and the right to mount: sudo pytest")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def test_a_small_disk_keeps_the_old_one(small_disk: Path, sources: list[Source]) -> None:
