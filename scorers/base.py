@@ -1,15 +1,15 @@
 """Encoders: f or g of the paper, from the words of a text to a vector."""
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
 from kbtools.scorers.training_settings import EncoderConfig
-from kbtools.scorers.words import WordEmbedding, WordVectors, collect_words
+from kbtools.scorers.word_embedding import WordEmbedding
+from kbtools.scorers.words import WordVectors, collect_words
 
 
 class Encoder(nn.Module, ABC):
@@ -74,14 +74,3 @@ def moved(inputs: tuple[Tensor, ...], device: torch.device) -> tuple[Tensor, ...
     """Bring collated tensors to a network's device."""
     # Without waiting: the copy to a GPU runs while the next tensors are collated.
     return inputs if device.type == "cpu" else tuple(tensor.to(device, non_blocking=True) for tensor in inputs)
-
-
-def group_by_length(texts: Sequence[Sized], *, most: int | None = None) -> list[list[int]]:
-    """List the positions of the texts of each length, the shortest first, and at most so many together."""
-    groups = defaultdict(list)
-    for position, text in enumerate(texts):
-        groups[len(text)].append(position)
-    step = most or len(texts)
-    return [
-        groups[size][first : first + step] for size in sorted(groups) for first in range(0, len(groups[size]), step)
-    ]

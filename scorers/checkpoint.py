@@ -2,19 +2,18 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self
 
-import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
 
+from kbtools.entry_points import import_object
 from kbtools.errors import CheckpointMismatch, ModelUnusable
 from kbtools.ranking.model_store import FILES, Stamp, class_path, read_model, write_model
-from kbtools.scorers.devices import resolve_device
-
-Network = TypeVar("Network", bound=nn.Module)
+from kbtools.scorers.weight_files import read_weights, write_weights
 
 WEIGHTS = FILES[0]
 """The file that every network keeps its weights in."""
@@ -27,7 +26,14 @@ class Checkpoint:
     config: dict[str, Any]
     vocabulary: tuple[str, ...]
     rows: tuple[str, ...]
-    weights: dict[str, Tensor]
+    weights: Mapping[str, NDArray[Any]]
+
+    def in_order(self, order: Sequence[int], *, by_row: Collection[str]) -> Self:
+        """Put the rows of the table, and of the weights that have an entry for each, into another order."""
+        if list(order) == list(range(len(order))):  # as they lie, none is copied
+            return self
+        moved = {name: self.weights[name][order] for name in by_row if name in self.weights}
+        return replace(self, rows=tuple(self.rows[row] for row in order), weights={**self.weights, **moved})
 
 
 class SavedNetwork(ABC):
@@ -50,29 +56,27 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, stamp: Stamp) -> None
         "vocabulary": list(checkpoint.vocabulary),
         "rows": list(checkpoint.rows),
     }
-    # From the CPU, so that a model that a GPU trained is read where there is none.
-    weights = {name: tensor.detach().cpu() for name, tensor in checkpoint.weights.items()}
-    write_model(folder, stamp, contents, file=WEIGHTS, write=lambda path: torch.save(weights, path))
+    write_model(folder, stamp, contents, file=WEIGHTS, write=lambda path: write_weights(path, checkpoint.weights))
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
-    """Read a network; raise ModelMissing or ModelUnusable."""
+    """Read a network; raise ModelMissing or ModelUnusable, and MissingDependency for an older one without torch."""
     stored = read_model(folder)
-    # Weights alone: a pickle could run code, and a model may come from anybody.
-    weights = torch.load(stored.weights, map_location="cpu", weights_only=True)
+    old = stored.weights.suffix == ".pt"
+    weights = (import_object("kbtools.scorers.devices:read_tensors") if old else read_weights)(stored.weights)
     contents = stored.contents
     return Checkpoint(contents["config"], tuple(contents["vocabulary"]), tuple(contents["rows"]), weights)
 
 
-def restore_network(network: Network, weights: dict[str, Tensor], *, folder: Path, device: str) -> Network:
-    """Give a network its weights and its device; raise ModelUnusable where they are those of another network."""
+@contextmanager
+def other_network(folder: Path) -> Iterator[None]:
+    """Raise ModelUnusable where weights turn out to be those of another network."""
     try:
-        network.load_state_dict(weights)
-    except RuntimeError as error:
+        yield
+    except (RuntimeError, KeyError, ValueError) as error:
         raise ModelUnusable(
             f"{folder}: its weights are those of another network; train the model again", path=str(folder)
         ) from error
-    return network.to(resolve_device(device)).eval()
 
 
 def match_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], what: str) -> list[int]:

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 import kbtools.free_memory
 from kbtools.errors import DeviceFull, UnknownDevice
+from kbtools.scorers.checkpoint import other_network
 from kbtools.scorers.distributed import local_rank, processes
+from kbtools.scorers.text_batches import AT_ONCE
+from kbtools.scorers.weight_files import Weights
 
 Network = TypeVar("Network", bound=nn.Module)
-
-AT_ONCE = 4_096
-"""Texts that are scored in one batch: 37 MB of scores over the 2,247 relations of FBSQ."""
 
 FEW = 16
 """Texts that one thread scores: BiGRU over as many takes 15 ms, and 55 on two threads of a busy machine."""
@@ -95,6 +98,25 @@ def build_network(build: Callable[[], Network]) -> Network:
         numbers = count_numbers(build())
     check_memory(NUMBER * numbers, torch.device("cpu"), instead="lower --dim, --hidden or --words-dim")
     return build()
+
+
+def restore_network(network: Network, weights: Weights, *, folder: Path, device: str) -> Network:
+    """Give a network its weights and its device; raise ModelUnusable where they are those of another network."""
+    with other_network(folder):
+        network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    return network.to(resolve_device(device)).eval()
+
+
+def arrays(network: nn.Module) -> dict[str, NDArray[Any]]:
+    """Give the weights of a network as arrays, which are read where there is no GPU."""
+    return {name: np.asarray(tensor.detach().cpu().numpy()) for name, tensor in network.state_dict().items()}
+
+
+def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
+    """Read weights as kbtools once kept them, by torch."""
+    # Weights alone: a pickle could run code, and a model may come from anybody.
+    tensors = torch.load(path, map_location="cpu", weights_only=True)
+    return {name: np.asarray(tensor.numpy()) for name, tensor in tensors.items()}
 
 
 def count_numbers(network: nn.Module) -> int:

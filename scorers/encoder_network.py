@@ -1,21 +1,19 @@
 """The network of `encoder`: one pretrained encoder of questions and of names, to which each relation may add."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.scorers.pretrained import SentenceEncoder
-
-SHARPNESS = 15.0
-"""Log-probability of a cosine of 1. Untrained, with n-gram-idf and half of `lexical`, on the first 3,000 validation
-questions of FBSQ, of the named: 76.6 % are right, 76.8 % at 10, 76.4 % at 20; with `lexical` alone 69.8 %."""
-
-
-UNSEEN = 1.0
-"""What a relation gains that has learned nothing, beside those that questions were seen of. On FBSQ's validation split,
-of the questions of such relations, given the subject, 96.3 % are right, 94.4 % without it, 98.1 % at 1.5; of all
-relations the right one is first in 77.4 %, 77.5 % without it, 77.1 % at 1.5."""
+from kbtools.scorers.checkpoint import Checkpoint
+from kbtools.scorers.devices import arrays, restore_network
+from kbtools.scorers.encoder_forward import SHARPNESS, UNSEEN
+from kbtools.scorers.pretrained import PretrainedFiles, PretrainedRecord
+from kbtools.scorers.sentence_encoder import SentenceEncoder, build_encoder
 
 
 class EncoderNetwork(nn.Module):
@@ -53,3 +51,26 @@ class EncoderNetwork(nn.Module):
             return vectors @ relations.T + gains
         kept = torch.rand(len(rows), 1, device=rows.device) >= dropped
         return SHARPNESS * vectors @ (self.names[rows] + self.learned[rows] * kept).T
+
+    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Score texts of any length, without gradients: (texts, relations)."""
+        self.eval()
+        vectors = self.encoder.encode(texts)
+        with torch.inference_mode():
+            scores: NDArray[np.float32] = self.compare(vectors).float().cpu().numpy()
+        return scores
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Give the weights by their names."""
+        return arrays(self)
+
+
+def make_encoder_network(files: PretrainedFiles, relations: int) -> EncoderNetwork:
+    """Make a network that has learned nothing yet, and knows no name."""
+    return EncoderNetwork(build_encoder(files), relations)
+
+
+def rebuild_encoder_network(saved: Checkpoint, relations: int, *, folder: Path, device: str) -> EncoderNetwork:
+    """Rebuild a trained network."""
+    network = EncoderNetwork(SentenceEncoder(PretrainedRecord(**saved.config)), relations)
+    return restore_network(network, saved.weights, folder=folder, device=device)

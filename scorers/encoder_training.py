@@ -12,10 +12,10 @@ from torch import Tensor
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.model_store import Stamp
-from kbtools.scorers.base import group_by_length
 from kbtools.scorers.encoder_network import EncoderNetwork
 from kbtools.scorers.measures import measure_relations, relation_marks
 from kbtools.scorers.splits import Splits
+from kbtools.scorers.text_batches import group_by_length
 from kbtools.scorers.training_settings import PretrainedConfig
 from kbtools.text.question import MarkedQuestion
 
@@ -26,7 +26,8 @@ AT_ONCE = 256
 class Learner(Protocol):
     """The scorer that learns, as its training sees it."""
 
-    network: EncoderNetwork
+    @property
+    def trainable(self) -> EncoderNetwork: ...
 
     @property
     def save(self) -> Callable[[Path, Stamp], None]: ...
@@ -46,7 +47,7 @@ class EncoderTask:
         self, scorer: Learner, texts: Sequence[str], config: PretrainedConfig, *, kb: KnowledgeBase, splits: Splits
     ) -> None:
         self.scorer = scorer
-        self.network = scorer.network
+        self.network = scorer.trainable
         self.save = scorer.save
         self.config = config
         self.kb = kb

@@ -13,15 +13,17 @@ from torch import Tensor, nn
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.ranking.models import ENTITIES, model_folder
-from kbtools.scorers.base import group_by_length, moved
-from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, read_checkpoint, restore_network
-from kbtools.scorers.devices import AT_ONCE, build_network, scoring
+from kbtools.scorers.base import moved
+from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, read_checkpoint
+from kbtools.scorers.devices import arrays, build_network, restore_network, scoring
 from kbtools.scorers.measures import Namesakes, relation_marks
 from kbtools.scorers.splits import Splits
+from kbtools.scorers.text_batches import AT_ONCE, group_by_length
 from kbtools.scorers.training_settings import EncoderConfig, ObjectiveConfig, TrainingSettings
 from kbtools.scorers.transe import check_digest, entity_count, load_vectors
-from kbtools.scorers.word_encoders import BiGRU
-from kbtools.scorers.words import UNKNOWN, WordVectors, initialise, load_words
+from kbtools.scorers.word_embedding import initialise
+from kbtools.scorers.word_networks import BiGRU
+from kbtools.scorers.words import UNKNOWN, WordVectors, load_words
 from kbtools.text.question import MarkedQuestion
 
 ALPHA = 1.0
@@ -99,7 +101,7 @@ class RandomVectorScorer(SavedNetwork):
 
     def checkpoint(self) -> Checkpoint:
         encoder = self.network.encoder
-        return Checkpoint(asdict(encoder.config), encoder.vocabulary, (self.digest,), self.network.state_dict())
+        return Checkpoint(asdict(encoder.config), encoder.vocabulary, (self.digest,), arrays(self.network))
 
     @staticmethod
     def text(question: MarkedQuestion) -> tuple[str, ...]:

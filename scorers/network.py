@@ -1,97 +1,63 @@
-"""The one network of the paper, every score f(q)·E(x) (Eq. 10), over the relations or types of a knowledge base."""
+"""Trained scorers with the one network of the paper, every score f(q)·E(x) (Eq. 10), over relations or types."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
+from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.scorers.base import Encoder, group_by_length, moved
-from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, match_rows, read_checkpoint, restore_network
-from kbtools.scorers.devices import AT_ONCE, build_network, scoring
+from kbtools.scorers.checkpoint import Checkpoint, SavedNetwork, match_rows, other_network, read_checkpoint
+from kbtools.scorers.forward import DotForward, Forward
 from kbtools.scorers.training_settings import EncoderConfig
-from kbtools.scorers.words import SYMBOL, UNKNOWN, WordVectors, initialise
+from kbtools.scorers.words import SYMBOL, UNKNOWN, WordVectors
 from kbtools.text.question import MarkedQuestion
 
-Inputs = tuple[Tensor, ...]
+if TYPE_CHECKING:
+    from kbtools.scorers.base import Encoder
+    from kbtools.scorers.dot_scorer import DotScorer
 
 BY_ROW = ("table", "bias")
-"""The parameters of a `DotScorer` that have an entry for each row."""
+"""The weights that have an entry for each row."""
 
 
-class DotScorer(nn.Module):
-    """The scores of a text against every row of a table, which is learned, or encoded from the names of its rows."""
+@dataclass(frozen=True, slots=True)
+class BuiltInEncoder:
+    """An encoder in two forms: the network that training and GPUs import, and its forward pass without torch."""
 
-    def __init__(self, encoder: Encoder, names: Sequence[Sequence[str]], *, biased: bool = False) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.names = [tuple(name) for name in names]
-        self.known: Tensor | None = None
-        self.collated: tuple[tuple[int, ...], Inputs] | None = None
-        if not encoder.names:
-            self.table = nn.Parameter(torch.empty(len(self.names), encoder.dim))
-        if biased:
-            self.bias = nn.Parameter(torch.empty(len(self.names)))
-        self.biased = biased
+    network: str
+    forward: type[Forward]
 
-    def initialise(self, words: WordVectors) -> None:
-        """Draw the parameters, and take over given word vectors."""
-        initialise(self)
-        self.encoder.initialise(words)
+
+class Network(Protocol):
+    """A network over rows, which torch computes or NumPy."""
 
     @property
-    def device(self) -> torch.device:
-        return next(self.parameters()).device
+    def encoder(self) -> Any: ...
 
-    def train(self, mode: bool = True) -> Self:
-        if mode:
-            self.known = None
-            self.collated = None
-        return super().train(mode)
+    def score_texts(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """Score texts of any length: (texts, rows)."""
+        ...
 
-    def vectors(self, rows: NDArray[np.int64] | None = None) -> Tensor:
-        """Give E(x) of some rows, or of all: (rows, dim). Encoded names are kept at inference, never in training."""
-        if not self.encoder.names:
-            return self.table if rows is None or len(rows) == len(self.names) else self.table[torch.from_numpy(rows)]
-        if rows is None and self.known is not None and not torch.is_grad_enabled():
-            return self.known
-        vectors = self.encode_names(tuple(range(len(self.names)) if rows is None else rows.tolist()))
-        if rows is None and not self.training and not torch.is_grad_enabled():
-            self.known = vectors
-        return vectors
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Give the weights by their names."""
+        ...
 
-    def encode_names(self, rows: tuple[int, ...]) -> Tensor:
-        """Encode the names of rows; what was collated for the last rows is kept."""
-        if self.collated is None or self.collated[0] != rows:
-            self.collated = rows, self.collate([self.names[row] for row in rows])
-        encoded: Tensor = self.encoder(*self.collated[1])
-        return encoded
 
-    def scores(self, texts: Sequence[Sequence[str]], *, rows: NDArray[np.int64] | None = None) -> Tensor:
-        """Give the scores of texts of one length against some rows, or against all: (texts, rows)."""
-        scores: Tensor = self.encoder(*self.collate(texts)) @ self.vectors(rows).T
-        return scores + self.bias if self.biased else scores
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        """Give the scores of collated texts against all rows: (batch, rows)."""
-        scores: Tensor = self.encoder(*inputs) @ self.vectors().T
-        return scores + self.bias if self.biased else scores
-
-    def collate(self, texts: Sequence[Sequence[str]]) -> Inputs:
-        """Make the tensors of texts of one length, on the network's device."""
-        return moved(self.encoder.collate(texts), self.device)
+def without_torch(needs: str | None, device: str) -> bool:
+    """Tell whether a forward pass stands in for torch: on a CPU, unless what it needs is not there and torch is."""
+    return device == "cpu" and (needs is None or bool(find_spec(needs)) or not find_spec("torch"))
 
 
 class TrainedNetwork(SavedNetwork):
     """A dot scorer over the relations or the types of a knowledge base; a subclass names its encoder."""
 
-    encoder: ClassVar[type[Encoder]]
+    encoder: ClassVar["type[Encoder] | BuiltInEncoder"]
     symbol: ClassVar[bool] = False
     """Whether a symbol stands for the mention in the words that the network reads."""
 
@@ -100,7 +66,7 @@ class TrainedNetwork(SavedNetwork):
 
     biased: ClassVar[bool] = False
 
-    def __init__(self, network: DotScorer, rows: Sequence[str]) -> None:
+    def __init__(self, network: Network, rows: Sequence[str]) -> None:
         self.network = network
         self.rows = tuple(rows)
 
@@ -117,6 +83,14 @@ class TrainedNetwork(SavedNetwork):
         ...
 
     @classmethod
+    def encoder_class(cls) -> "type[Encoder]":
+        """Import the encoder as torch trains it; raise MissingDependency where torch is not there."""
+        if not isinstance(cls.encoder, BuiltInEncoder):
+            return cls.encoder
+        encoder: type[Encoder] = import_object(cls.encoder.network)
+        return encoder
+
+    @classmethod
     def new(
         cls,
         config: EncoderConfig,
@@ -127,29 +101,35 @@ class TrainedNetwork(SavedNetwork):
         seed: int,
     ) -> Self:
         """Make an untrained network that knows the words of some texts."""
+        encoder, make = cls.encoder_class(), import_object("kbtools.scorers.dot_scorer:make_network")
         names = cls.names_of(rows)
-        encoded = [*texts, *names] if cls.encoder.names else texts
-        vocabulary = cls.encoder.collect(encoded, words=words, config=config)
-        torch.manual_seed(seed)
-        network = build_network(lambda: DotScorer(cls.encoder.build(config, vocabulary), names, biased=cls.biased))
-        network.initialise(words)
-        return cls(network.eval(), rows)
+        return cls(make(encoder, config, names=names, texts=texts, words=words, biased=cls.biased, seed=seed), rows)
 
     @classmethod
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
         """Rebuild a trained network, its rows in the order of the knowledge base's; raise ModelError for other rows."""
-        saved = read_checkpoint(folder)
-        rows = cls.rows_of(kb)
+        saved, rows = read_checkpoint(folder), cls.rows_of(kb)
         # A table is learned in the order of the knowledge base it was trained on; this one may list its rows otherwise.
-        order = match_rows(folder, trained=saved.rows, present=rows, what=cls.what)
-        weights = saved.weights | {name: saved.weights[name][order] for name in BY_ROW if name in saved.weights}
-        encoder = cls.encoder.build(EncoderConfig(**saved.config), saved.vocabulary)
-        network = DotScorer(encoder, cls.names_of(rows), biased=cls.biased)
-        return cls(restore_network(network, weights, folder=folder, device=device), rows)
+        saved = saved.in_order(match_rows(folder, trained=saved.rows, present=rows, what=cls.what), by_row=BY_ROW)
+        if isinstance(cls.encoder, BuiltInEncoder) and without_torch(cls.encoder.forward.needs, device):
+            with other_network(folder):
+                encoder = cls.encoder.forward(EncoderConfig(**saved.config), saved.vocabulary, saved.weights)
+                names = cls.names_of(rows) if encoder.names else []
+                return cls(DotForward(encoder, names, saved.weights), rows)
+        rebuild, encoder_class = import_object("kbtools.scorers.dot_scorer:rebuild_network"), cls.encoder_class()
+        names = cls.names_of(rows)
+        network = rebuild(encoder_class, saved, names=names, biased=cls.biased, folder=folder, device=device)
+        return cls(network, rows)
+
+    @property
+    def trainable(self) -> "DotScorer":
+        """Give the network as torch trains it, which `new` makes."""
+        trainable: DotScorer = self.network  # type: ignore[assignment]
+        return trainable
 
     def checkpoint(self) -> Checkpoint:
         encoder = self.network.encoder
-        return Checkpoint(asdict(encoder.config), encoder.vocabulary, self.rows, self.network.state_dict())
+        return Checkpoint(asdict(encoder.config), encoder.vocabulary, self.rows, self.network.state())
 
     @classmethod
     def text(cls, question: MarkedQuestion) -> tuple[str, ...]:
@@ -165,9 +145,4 @@ class TrainedNetwork(SavedNetwork):
 
     def score_texts(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Score texts of any length: (texts, rows)."""
-        scores = np.empty((len(texts), len(self.rows)), dtype=np.float32)
-        self.network.eval()
-        with scoring(len(texts)):
-            for rows in group_by_length(texts, most=AT_ONCE):
-                scores[rows] = self.network.scores([texts[row] for row in rows]).float().cpu().numpy()
-        return scores
+        return self.network.score_texts(texts)

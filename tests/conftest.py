@@ -235,7 +235,7 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def small_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a small pretrained encoder, or skip."""
-    for module in ("torch", "tokenizers", "safetensors"):
+    for module in ("torch", "tokenizers"):
         pytest.importorskip(module, reason=f"pretrained encoders need {module}: pip install 'kbtools[minilm]'")
     return write_encoder(tmp_path_factory.mktemp("encoder") / "model")
 

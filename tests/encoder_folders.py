@@ -5,6 +5,8 @@ import string
 from pathlib import Path
 from typing import Any
 
+from kbtools.scorers.weight_files import write_weights
+
 PARTS = ("who", "wrote", "##s", "born", "where", "it", "person", "place", "film", "author")
 SMALL = {"vocab_size": 200, "max_position_embeddings": 64, "hidden_act": "gelu"}
 SIZES = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 32}
@@ -27,7 +29,6 @@ def write_tokenizer(folder: Path) -> None:
 def write_encoder(folder: Path, *, pooling: str = "mean_tokens", seed: int = 5) -> Path:
     """Write a small BERT as sentence-transformers lays it out."""
     import torch
-    from safetensors.torch import save_file
 
     config = {"model_type": "bert", "pad_token_id": 0, "type_vocab_size": 2, **SMALL, **SIZES}
     (folder / "1_Pooling").mkdir(parents=True)
@@ -43,7 +44,7 @@ def write_encoder(folder: Path, *, pooling: str = "mean_tokens", seed: int = 5) 
         name: 1.0 * name.endswith("LayerNorm.weight") + 0.3 * torch.randn(shape, generator=random)
         for name, shape in shapes().items()
     }
-    save_file(weights, folder / "model.safetensors")
+    write_weights(folder / "model.safetensors", {name: tensor.numpy() for name, tensor in weights.items()})
     return folder
 
 

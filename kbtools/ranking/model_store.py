@@ -16,8 +16,8 @@ RECORD = "model.msgpack"
 FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 2
 CURE = "train the model again"
 
-FILES = ("weights.pt", "model.crfsuite")
-"""The files in which networks and the CRF over features keep their weights."""
+FILES = ("weights.safetensors", "model.crfsuite", "weights.pt")
+"""The files in which networks and the CRF over features keep their weights, and networks of older versions did."""
 
 PLUGINS_OF_VERSION_1 = {
     "kbtools.scorers.embed_avg:EmbedAverageScorer": "embed-avg",
@@ -127,7 +127,7 @@ def from_version_1(record: dict[str, Any]) -> dict[str, Any]:
         "made_of": record["made_of"],
         "figures": record["figures"],
         "contents": {name: record[name] for name in ("config", "vocabulary", "rows") if name in record},
-        "file": FILES[plugin == "crf"],
+        "file": FILES[1 if plugin == "crf" else 2],
         "digest": record["weights"],
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kbtools.entry_points import SCORERS, construct, load_class
+from kbtools.entry_points import SCORERS, construct, import_object, load_class
 from kbtools.ranking.contracts import Trained, ZeroShot, as_scores
 from kbtools.suites.checking import Claim, check_claims, close, maker, rebuilt
 from kbtools.suites.world import LONG, marked_questions, world
@@ -23,7 +23,7 @@ def check_relation_scorer(name: str) -> Iterator[str]:
         yield from check_untrained(name, plugin)
     if isinstance(plugin, Trained):
         make = maker(SCORERS, name, untrained=world().relations)
-        yield from check_claims(name, [*claims(name, make), *claims_of_networks(make)])
+        yield from check_claims(name, [*claims(name, make), *claims_of_networks(plugin, make)])
 
 
 def check_untrained(name: str, plugin: Callable[[Sequence[str]], Any]) -> Iterator[str]:
@@ -65,10 +65,10 @@ def ignores_order(name: str, plugin: Callable[[Sequence[str]], Any]) -> bool:
     return close(np.asarray(scores), np.asarray(others)[:, ::-1])
 
 
-def claims_of_networks(make: Callable[[], Any]) -> list[Claim]:
+def claims_of_networks(plugin: object, make: Callable[[], Any]) -> list[Claim]:
     return [
         ("saved and loaded, it scores the same", lambda: is_rebuilt(make())),
-        ("its gradients are finite", lambda: has_finite_gradients(make())),
+        ("its gradients are finite", lambda: has_finite_gradients(plugin)),
     ]
 
 
@@ -79,10 +79,13 @@ def is_rebuilt(scorer: Any) -> bool:
     return bool(np.array_equal(scorer.score(questions), again.score(questions)))
 
 
-def has_finite_gradients(scorer: Any) -> bool:
-    # One question after the other: an encoder takes texts of one length.
-    scorer.network.train()
-    for question in marked_questions():
-        scorer.network.scores([scorer.text(question)]).sum().backward()
-    gradients = [parameter.grad for parameter in scorer.network.parameters() if parameter.grad is not None]
+def has_finite_gradients(plugin: object) -> bool:
+    sketch: Callable[..., Any] = import_object("kbtools.scorers.sketch:sketch_task")
+    with tempfile.TemporaryDirectory() as models:
+        task = sketch(plugin, world(), marked_questions(), models=Path(models))
+        task.network.train()
+        # One question after the other: an encoder takes texts of one length.
+        for row in range(len(task.lengths)):
+            task.loss(np.array([row])).sum().backward()
+    gradients = [parameter.grad for parameter in task.network.parameters() if parameter.grad is not None]
     return bool(gradients) and all(bool(gradient.isfinite().all()) for gradient in gradients)

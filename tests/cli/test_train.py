@@ -124,7 +124,7 @@ def test_a_mistake_is_one_sentence(
         pytest.param("train transe --kb KB --out OUT", id="transe"),
         pytest.param("similar --kb KB --models OUT france", id="similar"),
         pytest.param("index vectors --kb KB --models OUT", id="vectors"),
-        pytest.param("query --kb KB --models OUT --scorer bigru dune", id="query"),
+        pytest.param("query --kb KB --models OUT --scorer bigru --device cuda dune", id="query"),
         pytest.param("plugins check bigru", id="check"),
     ],
 )

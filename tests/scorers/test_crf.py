@@ -4,18 +4,15 @@ import itertools
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
 import torch
 
-from kbtools.scorers.crf import (
-    best_sequence,
-    log_partition,
-    sequence_score,
-    span_log_probabilities,
-)
+from kbtools.scorers.crf import best_sequence, span_log_probabilities
+from kbtools.scorers.crf_loss import log_partition, sequence_score
 
 LENGTH = 5
 
@@ -57,14 +54,14 @@ def test_the_partition_sums_over_every_tagging(emissions: torch.Tensor, transiti
 
 
 def test_the_best_sequence_is_the_greatest_of_all(emissions: torch.Tensor, transitions: torch.Tensor) -> None:
-    best = best_sequence(emissions, transitions)
+    best = best_sequence(emissions.numpy(), transitions.numpy())
 
     expected = [max(taggings(), key=partial(score, one, transitions)) for one in emissions]
     assert [tuple(row) for row in best.tolist()] == expected
 
 
 def test_the_probability_of_every_ngram_is_exact(emissions: torch.Tensor, transitions: torch.Tensor) -> None:
-    spans = span_log_probabilities(emissions, transitions)
+    spans = span_log_probabilities(emissions.numpy(), transitions.numpy())
 
     total = math.exp(float(log_partition(emissions, transitions)[0]))
     for first, last in itertools.combinations_with_replacement(range(LENGTH), 2):
@@ -75,16 +72,16 @@ def test_the_probability_of_every_ngram_is_exact(emissions: torch.Tensor, transi
 
 
 def test_a_single_word_has_two_taggings() -> None:
-    emissions = torch.tensor([[[0.0, math.log(3)]]])
+    emissions = np.array([[[0.0, math.log(3)]]])
 
-    spans = span_log_probabilities(emissions, torch.zeros(2, 2))
+    spans = span_log_probabilities(emissions, np.zeros((2, 2)))
 
-    assert spans.exp().tolist() == [[[pytest.approx(0.75)]]]
+    assert np.exp(spans).tolist() == [[[pytest.approx(0.75)]]]
 
 
 def test_the_best_sequence_goes_along_the_transitions_and_not_against_them() -> None:
-    into_subject = torch.tensor([[0.0, 5.0], [-5.0, 1.0]])
+    into_subject = np.array([[0.0, 5.0], [-5.0, 1.0]])
 
-    best = best_sequence(torch.zeros(1, 4, 2), into_subject)
+    best = best_sequence(np.zeros((1, 4, 2)), into_subject)
 
     assert best.tolist() == [[0, 1, 1, 1]]

@@ -14,7 +14,8 @@ from kbtools.errors import MissingDependency, UnknownDevice
 from kbtools.ranking.models import make_relation_scorer
 from kbtools.scorers import vector_cache
 from kbtools.scorers.encoder import EncoderScorer
-from kbtools.scorers.pretrained import PACKAGE, SentenceEncoder
+from kbtools.scorers.pretrained import PACKAGE
+from kbtools.scorers.sentence_forward import SentenceForward
 from kbtools.suites.world import LONG, marked_questions, world
 from kbtools.text.question import MarkedQuestion, Question
 from tests.encoder_folders import write_encoder
@@ -77,26 +78,26 @@ def test_a_knowledge_base_of_names_alone_has_no_relation_to_score() -> None:
 
 def test_vectors_of_relations_are_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path))
-    expected = EncoderScorer.zero_shot(RELATIONS).network.names
-    monkeypatch.setattr(SentenceEncoder, "encode", None)
+    expected = EncoderScorer.zero_shot(RELATIONS).network.state()["names"]
+    monkeypatch.setattr(SentenceForward, "encode", None)
 
-    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).network.names, expected)
+    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).network.state()["names"], expected)
 
 
 def test_damaged_vectors_are_encoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path))
-    expected = EncoderScorer.zero_shot(RELATIONS).network.names
+    expected = EncoderScorer.zero_shot(RELATIONS).network.state()["names"]
     (kept,) = tmp_path.glob("vectors/*")
     kept.write_bytes(kept.read_bytes()[:-40])
 
-    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).network.names, expected)
+    assert np.array_equal(EncoderScorer.zero_shot(RELATIONS).network.state()["names"], expected)
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path / "file"))
 
-    assert EncoderScorer.zero_shot(RELATIONS).network.names.shape == (6, 16)
+    assert EncoderScorer.zero_shot(RELATIONS).network.state()["names"].shape == (6, 16)
 
 
 def test_caches_lie_where_the_system_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

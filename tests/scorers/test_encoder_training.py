@@ -17,10 +17,10 @@ from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import RELATION, make_relation_scorer
 from kbtools.scorers.encoder import EncoderScorer
-from kbtools.scorers.encoder_network import UNSEEN
+from kbtools.scorers.encoder_forward import UNSEEN
 from kbtools.scorers.encoder_training import EncoderTask
 from kbtools.scorers.optimisers import make_optimisers
-from kbtools.scorers.pretrained import read_pretrained
+from kbtools.scorers.pretrained import read_files
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training import TrainedModel, train
 from kbtools.scorers.training_settings import PretrainedConfig, PretrainedSettings, change_settings
@@ -46,9 +46,9 @@ def test_training_ranks_gold_relations_higher(sample_kb: KnowledgeBase, splits: 
     texts = [EncoderScorer.text(question) for question in splits.train.questions]
 
     def first(scorer: EncoderScorer) -> float:
-        return float(np.mean(scorer.score_texts(texts).argmax(axis=1) == splits.train.relations))
+        return float(np.mean(scorer.network.score_texts(texts).argmax(axis=1) == splits.train.relations))
 
-    untrained = EncoderScorer.new(read_pretrained(), sample_kb.relations, texts=sample_kb.relations, weight=0.0)
+    untrained = EncoderScorer.new(read_files(), sample_kb.relations, texts=sample_kb.relations, weight=0.0)
 
     learn(sample_kb, splits, tmp_path, epochs=20)
 
@@ -57,7 +57,7 @@ def test_training_ranks_gold_relations_higher(sample_kb: KnowledgeBase, splits: 
 
 
 def test_a_network_that_was_asked_between_two_steps_answers_by_its_weights() -> None:
-    network = EncoderScorer.new(read_pretrained(), ["a.b", "c.d"], texts=["a.b", "c.d"], weight=0.0).network
+    network = EncoderScorer.new(read_files(), ["a.b", "c.d"], texts=["a.b", "c.d"], weight=0.0).trainable
     texts = ["who wrote it", "where is it from"]
     network.encoder.transformer.layers.requires_grad_(True)
     optimisers = make_optimisers(network, name="adam", lr=0.05, momentum=0.9)
@@ -80,7 +80,7 @@ def test_a_network_that_was_asked_between_two_steps_answers_by_its_weights() -> 
 
 
 def test_relations_that_have_learned_nothing_gain_beside_those_that_have() -> None:
-    network = EncoderScorer.new(read_pretrained(), ["a.b", "c.d"], texts=["a.b", "c.d"], weight=0.0).network
+    network = EncoderScorer.new(read_files(), ["a.b", "c.d"], texts=["a.b", "c.d"], weight=0.0).trainable
     with torch.no_grad():
         plain = network.compare(network.names[:1])
         network.learned[0, 0] = 1e-9

