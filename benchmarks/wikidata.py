@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from wikidata_dump import write_dump
+from wikidata_dump import SHAPES, write_dump
 
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import read_blocks
@@ -30,6 +30,7 @@ TENTH = 10
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entities", type=int, default=100_000)
+    parser.add_argument("--shape", choices=SHAPES, default="whole")
     parser.add_argument("--dump", type=Path, default=Path("build/wikidata-dump.json.gz"), help="written if not there")
     parser.add_argument("--shares", default="orjson,kbtools,both,qwikidata", help="what is measured")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
@@ -38,7 +39,7 @@ def main() -> None:
         print(json.dumps(alone(asked.alone, asked.dump)))
         return
     if not asked.dump.exists():
-        write_dump(asked.dump, asked.entities)
+        write_dump(asked.dump, asked.entities, SHAPES[asked.shape])
     size = sum(len(block.text) for block in read_blocks(asked.dump))
     for name in asked.shares.split(","):
         command = [sys.executable, __file__, "--dump", str(asked.dump), "--alone", name]

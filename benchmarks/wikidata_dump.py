@@ -1,10 +1,12 @@
 """Write a made-up dump of Wikidata, its lines as long and as deep as those of the real one.
 
-python benchmarks/wikidata_dump.py --entities 100000 --out build/dump.json.gz
+python benchmarks/wikidata_dump.py --entities 100000 [--shape whole] [--times 1] --out build/dump.json.gz
 
 What is drawn, after Wikidata's published statistics (Special:Statistics and the Wikidata:Statistics pages, 2024): 14
 statements an item, most with a reference of two or three snaks; labels in 5 languages in the mean and in 200 at most;
-descriptions in 20; an alias for every second item; a sitelink or more for a third of the items.
+descriptions in 20; an alias for every second item; a sitelink or more for a third of the items. That is 15 kB of JSON a
+line. `--shape short` draws the items of a dump that was cut down to 1.5 kB a line: three statements without references,
+labels and descriptions in two languages. With `--times 3` each item stands there three times, under other ids.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import json
 import random
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -30,27 +33,43 @@ SHARES = {"wikibase-item": 45, "external-id": 22, "time": 9, "string": 8, "quant
 """Statements of each data type, of a hundred."""
 
 
+@dataclass(frozen=True)
+class Shape:
+    """The logarithms' means of labels, descriptions and statements, and the shares of qualifiers and references."""
+
+    labels: float
+    descriptions: float
+    statements: float
+    qualified: float
+    referenced: float
+
+
+SHAPES = {"whole": Shape(1.1, 2.4, 2.3, 0.2, 0.75), "short": Shape(-0.3, 0.2, 0.4, 0.0, 0.0)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entities", type=int, default=100_000)
+    parser.add_argument("--shape", choices=SHAPES, default="whole")
+    parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True, help="plain, .gz or .bz2")
     asked = parser.parse_args()
-    write_dump(asked.out, asked.entities)
+    write_dump(asked.out, asked.entities, SHAPES[asked.shape], times=asked.times)
 
 
-def write_dump(path: Path, entities: int) -> None:
+def write_dump(path: Path, entities: int, shape: Shape, *, times: int = 1) -> None:
     """Write a dump, packed as its suffix says."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".bz2":
         with path.open("wb") as out, subprocess.Popen(["bzip2", "-c"], stdin=subprocess.PIPE, stdout=out) as packer:
             assert packer.stdin is not None
-            packer.stdin.writelines(lines(entities))
+            packer.stdin.writelines(lines(entities, shape, times=times))
         return
     with gzip.open(path, "wb", compresslevel=6) if path.suffix == ".gz" else path.open("wb") as out:
-        out.writelines(lines(entities))
+        out.writelines(lines(entities, shape, times=times))
 
 
-def lines(entities: int) -> Iterator[bytes]:
+def lines(entities: int, shape: Shape, *, times: int = 1) -> Iterator[bytes]:
     """Yield the lines of a dump: an array with an entity a line, properties after the items."""
     yield b"[\n"
     draw = random.Random(11)
@@ -58,8 +77,11 @@ def lines(entities: int) -> Iterator[bytes]:
     kinds = draw.choices(types, weights=list(SHARES.values()), k=PROPERTIES)
     numbers = [*range(1, entities + 1)]
     for number in numbers:
-        yield json.dumps(item(draw, number, kinds, entities), separators=(",", ":")).encode() + b",\n"
-    properties = [{**head(draw, f"P{number}", "property"), "datatype": kind, "claims": {}}
+        line = json.dumps(item(draw, shape, number, kinds, entities), separators=(",", ":")).encode() + b",\n"
+        yield line
+        for copy in range(1, times):
+            yield line.replace(b'"Q', b'"Q%d0000000' % copy, 1)
+    properties = [{**head(draw, shape, f"P{number}", "property"), "datatype": kind, "claims": {}}
                   for number, kind in enumerate(kinds, 1)]  # fmt: skip
     yield b",\n".join(json.dumps(entity, separators=(",", ":")).encode() for entity in properties) + b"\n]\n"
 
@@ -69,9 +91,9 @@ def words(draw: random.Random, count: int) -> str:
     return " ".join("".join(draw.choices(SYLLABLES, k=draw.randint(2, 4))) for _ in range(count)).title()
 
 
-def head(draw: random.Random, entity_id: str, kind: str) -> dict[str, Any]:
+def head(draw: random.Random, shape: Shape, entity_id: str, kind: str) -> dict[str, Any]:
     """Make an entity without statements."""
-    labels = min(int(draw.lognormvariate(1.1, 1.0)) + 1, 200)
+    labels = min(int(draw.lognormvariate(shape.labels, 1.0)) + 1, 200)
     languages = (LANGUAGES + MORE)[:labels]
     name = words(draw, draw.randint(1, 4))
     described = words(draw, 3).lower()
@@ -83,20 +105,20 @@ def head(draw: random.Random, entity_id: str, kind: str) -> dict[str, Any]:
         "labels": {language: {"language": language, "value": name} for language in languages},
         "descriptions": {
             language: {"language": language, "value": described}
-            for language in (LANGUAGES + MORE)[: min(int(draw.lognormvariate(2.4, 1.0)), 200)]
+            for language in (LANGUAGES + MORE)[: min(int(draw.lognormvariate(shape.descriptions, 1.0)), 200)]
         },
         "aliases": aliases,
     }
 
 
-def item(draw: random.Random, number: int, kinds: list[str], entities: int) -> dict[str, Any]:
+def item(draw: random.Random, shape: Shape, number: int, kinds: list[str], entities: int) -> dict[str, Any]:
     """Make an item with its statements and sitelinks."""
-    record = head(draw, f"Q{number}", "item")
-    claims: dict[str, list[dict[str, Any]]] = {"P31": [statement(draw, number, "P31", "wikibase-item", 2_000)]}
-    for _ in range(min(int(draw.lognormvariate(2.3, 0.8)) + 1, 400)):
+    record = head(draw, shape, f"Q{number}", "item")
+    claims: dict[str, list[dict[str, Any]]] = {"P31": [statement(draw, shape, number, "P31", "wikibase-item", 2_000)]}
+    for _ in range(min(int(draw.lognormvariate(shape.statements, 0.8)) + 1, 400)):
         place = min(int(draw.paretovariate(0.6)), PROPERTIES) - 1
         name = f"P{place + 1}"
-        claims.setdefault(name, []).append(statement(draw, number, name, kinds[place], entities))
+        claims.setdefault(name, []).append(statement(draw, shape, number, name, kinds[place], entities))
     record["claims"] = claims
     count = min(int(draw.paretovariate(0.9)), 250) if draw.random() < 0.33 else 0
     record["sitelinks"] = {
@@ -107,7 +129,7 @@ def item(draw: random.Random, number: int, kinds: list[str], entities: int) -> d
             "modified": "2024-05-01T10:00:00Z"}  # fmt: skip
 
 
-def statement(draw: random.Random, number: int, name: str, kind: str, entities: int) -> dict[str, Any]:
+def statement(draw: random.Random, shape: Shape, number: int, name: str, kind: str, entities: int) -> dict[str, Any]:
     """Make a statement with its references."""
     made: dict[str, Any] = {
         "mainsnak": snak(draw, name, kind, entities),
@@ -115,10 +137,10 @@ def statement(draw: random.Random, number: int, name: str, kind: str, entities: 
         "id": f"Q{number}${digest(draw)[:36].upper()}",
         "rank": draw.choices(["normal", "preferred", "deprecated"], weights=[96, 3, 1])[0],
     }
-    if draw.random() < 0.2:
+    if draw.random() < shape.qualified:
         made["qualifiers"] = {"P580": [snak(draw, "P580", "time", entities)]}
         made["qualifiers-order"] = ["P580"]
-    if draw.random() < 0.75:
+    if draw.random() < shape.referenced:
         snaks = {"P248": [snak(draw, "P248", "wikibase-item", 3_000)], "P813": [snak(draw, "P813", "time", entities)]}
         if draw.random() < 0.5:
             snaks["P854"] = [snak(draw, "P854", "url", entities)]

@@ -66,7 +66,12 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
 
 
 @click.group("index", invoke_without_command=True)
-@click.option("--facts", multiple=True, type=FILE, help="Facts: the release's format, N-Triples, TSV, CSV, JSON Lines.")
+@click.option(
+    "--facts",
+    multiple=True,
+    type=FILE,
+    help="Facts: the release's format, N-Triples, TSV, CSV, JSON Lines, Parquet, Arrow.",
+)
 @click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
 @click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
 @click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")

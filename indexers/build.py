@@ -21,7 +21,8 @@ from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vecto
 from kbtools.indexers.kb_folder import MANIFEST, WORK, is_ours, read_manifest
 from kbtools.indexers.name_counts import CountsReading
 from kbtools.indexers.readers.batches import Kind
-from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
+from kbtools.indexers.readers.columnar import open_reading
+from kbtools.indexers.readers.reading import Keep, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.readers.wide_tables import WideReading
@@ -356,7 +357,7 @@ def require(count: bool | int, problem: str, sources: Sequence[Source], *, becau
 def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
     """Read one source into the work tables."""
     name = source.label or source.path.name
-    make = CountsReading if source.kind == "counts" else WideReading if source.format == WIDE else Reading
+    make = CountsReading if source.kind == "counts" else WideReading if source.format == WIDE else open_reading
     reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
     rows: Counter[str] = Counter()
     for batch in read_ahead(reading.batches()):

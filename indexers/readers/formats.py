@@ -124,7 +124,7 @@ def refuse_array(path: Path, number: int, line: bytes) -> None:
 def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:
     """Say what was found and expected, and what the line may be after all."""
     sample = shorten(line.decode(errors="replace")) if line else "nothing but blank lines"
-    tables = "a table named .tsv, .csv or .jsonl"
+    tables = "a table named .tsv, .csv, .jsonl, .parquet, .arrow or .feather"
     expected = {
         "facts": f"subject TAB relation TAB objects, N-Triples, or {tables}",
         "any": "RDF (N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD)",

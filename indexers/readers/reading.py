@@ -202,8 +202,13 @@ class Reading:
         name = self.source.format or self.options.format or find_format(self.source.path, self.source.kind, first)
         make = load_class(READERS, name)
         reader: Reader = construct(name, lambda: make(self.source, self.options, self.skips))
+        yield from self.wanted(ask_reader(reader, self.metered(chain([first], blocks), meter)))
+        self.digest = meter.hexdigest()
+
+    def wanted(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+        """Yield the rows of the wanted kind, and count the others; check at the end how many lines are bad."""
         redirects: list[RecordBatch] = []
-        for batch in ask_reader(reader, self.metered(chain([first], blocks), meter)):
+        for batch in batches:
             if batch.kind == "redirects" and self.source.directed:
                 redirects.append(batch)
             elif self.source.kind in ("any", batch.kind) or batch.kind in ALWAYS:
@@ -215,7 +220,6 @@ class Reading:
         yield from without_loops(redirects, self.source.path, self.skips)
         # Only at the end: the share of bad lines is one of the whole file.
         self.skips.check()
-        self.digest = meter.hexdigest()
 
     def metered(self, blocks: Iterable[Block], meter: Meter) -> Iterator[Block]:
         """Report progress after each block."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch
 from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.skips import Skips
@@ -63,8 +65,9 @@ def line_of(path: Path, old: str, new: str, *, first: int) -> int:
     """Find the line, from the first one on, that has an id and behind it that which it leads to; else the first."""
     one, other = (rb"(?<!\w)" + re.escape(entity_id.encode()) + rb"(?!\w)" for entity_id in (old, new))
     pair = re.compile(one + b".*" + other)
-    for block in read_blocks(path):
-        for number, line in lines_of(block):
-            if number >= first and pair.search(line):
-                return number
+    with suppress(WrongFormat):  # a columnar file, which has no lines
+        for block in read_blocks(path):
+            for number, line in lines_of(block):
+                if number >= first and pair.search(line):
+                    return number
     return first

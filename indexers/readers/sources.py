@@ -39,7 +39,8 @@ ONTOLOGIES = {
 
 CONTAINERS = {
     b"PK\x03\x04": ("a ZIP archive", "unpack it"),
-    b"PAR1": ("Parquet", "a table of an entity a row goes to --table, any other is written as CSV first"),
+    b"PAR1": ("Parquet", "name it .parquet"),
+    b"ARROW1": ("Arrow", "name it .arrow or .feather"),
     b"SQLite format 3\x00": ("an SQLite file", "a table of an entity a row goes to --table with --query"),
 }
 """Files by their first bytes that hold no text, and what may be done with each."""

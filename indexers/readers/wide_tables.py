@@ -16,12 +16,10 @@ import pyarrow.compute as pc
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch
 from kbtools.indexers.readers.column_batches import canonical_column
+from kbtools.indexers.readers.columnar import ROWS, open_columnar
 from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import check_source, file_digest
-
-ROWS = 50_000
-"""Rows that are laid out at once: some 10 MB of text."""
 
 UNPACKED = (".gz", ".bz2", ".zst")
 DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
@@ -138,14 +136,8 @@ def open_table(path: Path, query: str) -> Iterable[pa.RecordBatch]:
         advice = "give --query 'SELECT ...' with it" if suffix in DATABASES else "--query is for .sqlite and .duckdb"
         raise WrongFormat(f"{path}: {advice}", path=str(path))
     match suffix:
-        case ".parquet":
-            import pyarrow.parquet
-
-            return pyarrow.parquet.ParquetFile(path).iter_batches(ROWS)  # type: ignore[no-any-return]
-        case ".arrow" | ".feather":
-            import pyarrow.feather
-
-            return pyarrow.feather.read_table(path, memory_map=True).to_batches(ROWS)  # type: ignore[no-any-return]
+        case ".parquet" | ".arrow" | ".feather":
+            return open_columnar(path)
         case ".csv" | ".tsv":
             return open_delimited(path, "," if suffix == ".csv" else "\t")
         case ".jsonl" | ".ndjson":

@@ -7,8 +7,9 @@ from typing import Literal
 
 from kbtools.errors import NothingBuilt
 from kbtools.indexers.readers.batches import Kind, RecordBatch, flaw
+from kbtools.indexers.readers.columnar import open_reading
 from kbtools.indexers.readers.lines import lines_of
-from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
+from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.indexers.updates.change_records import read_changes
@@ -42,7 +43,7 @@ def read_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     """Make the changes of a source; raise TooManyBadLines at its end where too many lines are none."""
     if part.role in ("changes", "gone"):
         return read_lines_into(draft, part, options)
-    reading = Reading(part.source, options)
+    reading = open_reading(part.source, options)
     read = 0
     for batch in reading.batches():
         read += apply(draft, batch, part.role)

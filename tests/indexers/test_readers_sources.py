@@ -268,7 +268,7 @@ def test_utf_16_without_its_mark_is_known_by_its_empty_halves(tmp_path: Path, en
     [
         ("k.xlsx", b"PK\x03\x04", "found a spreadsheet, expected text; save it as CSV"),
         ("k.zip", b"PK\x03\x04", "found a ZIP archive, expected text; unpack it"),
-        ("k.parquet", b"PAR1", "found Parquet, expected text; a table of an entity a row goes to --table"),
+        ("k.csv", b"PAR1", "found Parquet, expected text; name it .parquet"),
         ("k.db", b"SQLite format 3\0", "found an SQLite file, expected text; .* --table with --query"),
         ("k.ofn", b"Prefix(ex:=<http://ex.org/>)\n", ":1: found OWL functional syntax, expected RDF; .* robot convert"),
         ("k.owl", b"Prefix: ex: <http://ex.org/>\n", ":1: found OWL Manchester syntax, expected RDF"),

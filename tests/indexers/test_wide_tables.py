@@ -129,7 +129,7 @@ def test_what_cannot_be_read_says_what_to_do(
 
 def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "p.parquet").write_text("no parquet")
-    with pytest.raises(WrongFormat, match="cannot be read"):
+    with pytest.raises(WrongFormat, match=r"which is no \.parquet data"):
         read(tmp_path / "p.parquet", ReadOptions())
 
 
