@@ -5,22 +5,29 @@ from pathlib import Path
 import click
 
 from kbtools.cli.display import echo
-from kbtools.cli.options import kb_folder_option, memory_option
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options
+from kbtools.cli.options import changed_kb_option, memory_option
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.updates.compacting import compact
-from kbtools.kb.manifest_report import counts_report
+from kbtools.kb.manifest_report import counts_report, size_text
 
 
 @click.command("compact")
-@kb_folder_option
+@changed_kb_option
 @memory_option
 @click.option("--quiet", is_flag=True, help="Print the final counts alone.")
-def command(path: Path, memory: str, quiet: bool) -> None:
+@elasticsearch_options
+def command(path: Path, memory: str, quiet: bool, elasticsearch: Elasticsearch | None) -> None:
     """Build a knowledge base again from all that it holds, its updates merged.
 
     It takes as long as kbtools index, without reading files; who reads the knowledge base meanwhile sees it as it was.
-    Entities are numbered anew, so that models with a vector for each entity are trained again.
+    Entities are numbered anew, so that models with a vector for each entity are trained again. On a cluster, an update
+    is part of the indexes already: what it deleted or replaced is dropped from the disk, and numbers stay.
     """
+    if elasticsearch is not None:
+        with stoppable():
+            echo(compact_version(str(path), elasticsearch))
+        return
     with stoppable(), shown([], quiet) as watch:
         manifest = compact(path, watch=watch, memory=memory)
     if manifest is None:
@@ -28,3 +35,19 @@ def command(path: Path, memory: str, quiet: bool) -> None:
         return
     echo(*counts_report(manifest).split("\n"))
     echo(f"{path}: {sum(manifest.files.values()):,} bytes, content {manifest.digest[:16]}")
+
+
+def compact_version(name: str, elasticsearch: Elasticsearch) -> str:
+    """Drop what updates of a knowledge base on a cluster left behind; give the outcome in a sentence."""
+    from kbtools.indexers.elastic.deleted_documents import drop_deleted
+
+    cluster = elasticsearch.connect()
+    try:
+        dropped = drop_deleted(cluster, name)
+    finally:
+        cluster.close()
+    where = f"{name} on {cluster.connection.where}"
+    if dropped is None:
+        return f"{where} has no deleted documents, nothing to do"
+    size = f"{size_text(dropped.after)}, {size_text(dropped.before)} before"
+    return f"{where}: {dropped.count:,} deleted documents dropped; {size}, without copies of shards"

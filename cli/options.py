@@ -29,9 +29,12 @@ def take_options(command: Command, options: Sequence[Decorator]) -> Command:
     return command
 
 
-def kb_folder_option(command: Command) -> Command:
-    """Take the folder of a knowledge base that is changed in place."""
-    return take_options(command, [kb_path(required=True, help="The knowledge base, a folder.")])
+def changed_kb_option(command: Command) -> Command:
+    """Take a knowledge base that is changed in place: a folder, or a name on a cluster."""
+    return take_options(
+        command,
+        [kb_path(required=True, help="The knowledge base: a folder, or with --elasticsearch its name there.")],
+    )
 
 
 def kb_path(*, required: bool, help: str) -> Decorator:

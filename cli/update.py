@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from kbtools.cli.display import echo, echo_json
-from kbtools.cli.options import FILE, json_option, kb_folder_option
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options
+from kbtools.cli.options import FILE, changed_kb_option, json_option
 from kbtools.cli.progress import stoppable
 from kbtools.cli.reading_options import reading_options
 from kbtools.indexers.readers.batches import SourceKind
@@ -18,7 +19,7 @@ from kbtools.records import UpdateResult
 
 
 @click.command("update")
-@kb_folder_option
+@changed_kb_option
 @click.option(
     "--add", multiple=True, type=FILE, help="Changes as JSON Lines, a record an entity; see docs/updating.md."
 )
@@ -32,8 +33,12 @@ from kbtools.records import UpdateResult
 @click.option("--remove-facts", multiple=True, type=FILE, help="Facts to take away, in the same formats.")
 @click.option("--remove-names", multiple=True, type=FILE, help="Names and aliases to take away.")
 @click.option("--remove-types", multiple=True, type=FILE, help="Types of entities to take away.")
+@click.option(
+    "--keep", default=1, show_default=True, type=click.IntRange(0), help="Older versions that stay on a cluster."
+)
 @reading_options
 @json_option
+@elasticsearch_options
 def command(
     path: Path,
     add: tuple[Path, ...],
@@ -47,14 +52,17 @@ def command(
     remove_facts: tuple[Path, ...],
     remove_names: tuple[Path, ...],
     remove_types: tuple[Path, ...],
+    keep: int,
     options: ReadOptions,
     as_json: bool,
+    elasticsearch: Elasticsearch | None,
 ) -> None:
     """Change a knowledge base: entities, facts, names and types come, go, or are renamed.
 
     What is removed goes first, then entities are merged, then the rest comes, file by file and line by line. Who reads
-    the knowledge base meanwhile sees it as it was; who opens it afterwards sees all changes. Updates lie beside what
-    was built until kbtools compact merges them.
+    the knowledge base meanwhile sees it as it was; who opens it afterwards sees all changes. In a folder, updates lie
+    beside what was built until kbtools compact merges them; on a cluster they make a version, which kbtools rollback
+    leaves again.
     """
     parts: list[tuple[Role, SourceKind, tuple[Path, ...]]] = [
         ("gone", "any", remove),
@@ -73,11 +81,28 @@ def command(
     if not sources:
         raise click.UsageError("give at least one file of changes, such as --add new.jsonl or --remove gone.txt")
     with stoppable():
-        updated = update(path, sources, options=options)
+        updated = (
+            update(path, sources, options=options)
+            if elasticsearch is None
+            else update_version(str(path), sources, elasticsearch, options=options, keep=keep)
+        )
     if as_json:
         echo_json(updated.to_json())
     else:
         echo(*update_report(updated))
+
+
+def update_version(
+    name: str, sources: list[UpdateSource], elasticsearch: Elasticsearch, *, options: ReadOptions, keep: int
+) -> UpdateResult:
+    """Change a knowledge base on a cluster."""
+    from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
+
+    cluster = elasticsearch.connect()
+    try:
+        return update_on_cluster(cluster, name, sources, options=UpdateOptions(options, keep=keep))
+    finally:
+        cluster.close()
 
 
 def update_report(updated: UpdateResult) -> Iterator[str]:

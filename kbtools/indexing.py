@@ -103,8 +103,11 @@ def update(
     columns: Mapping[str, str] | None = None,
     list_separator: str | None = None,
     max_bad: float = 0.001,
+    backend: str = "embedded",
 ) -> "UpdateResult":
-    """Change the knowledge base in the folder `kb`, as `kbtools update` does with files; open it again to see it.
+    """Change the knowledge base `kb`, as `kbtools update` does with files; open it again to see it.
+
+    With the backend `elasticsearch` it is a name on the cluster that the environment names, else a folder.
 
     `add` are records of changes as dictionaries, or files of them; `remove` are ids of entities, or a file of them as
     a `Path`. The others are rows as `index` takes them. Raises BadArgument for what is neither, InputError, BuildError.
@@ -127,12 +130,15 @@ def update(
     update_given = import_module("kbtools.indexers.updates.given_changes").update_given
     options = {"language": language, "columns": columns or {}, "list_separator": list_separator, "max_bad": max_bad}
     try:
-        result: UpdateResult = update_given(given, Path(kb), **options)
+        result: UpdateResult = update_given(given, kb, backend=backend, **options)
     except KBToolsError as error:
         raise in_python(error) from error.__cause__
     return result
 
 
-def compact(kb: str | Path, *, memory: str = "1GB") -> None:
-    """Merge the updates of the knowledge base in the folder `kb`; nothing is done where it has none."""
-    import_module("kbtools.indexers.updates.given_changes").compact_given(Path(kb), memory=memory)
+def compact(kb: str | Path, *, memory: str = "1GB", backend: str = "embedded") -> None:
+    """Merge the updates of the knowledge base in the folder `kb`; nothing is done where it has none.
+
+    With the backend `elasticsearch`, what updates deleted on the cluster is dropped from its disks.
+    """
+    import_module("kbtools.indexers.updates.given_changes").compact_given(kb, memory=memory, backend=backend)

@@ -1,10 +1,13 @@
 """A knowledge base that is served: opened again when it is rebuilt, its former edition closed when idle."""
 
 import logging
+import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from kbtools.answering import Answerer, models_folder, open_kb
 from kbtools.entry_points import BACKENDS, load_class
@@ -13,7 +16,13 @@ from kbtools.serve.settings import ServeSettings
 from kbtools.serve.vocabulary import Vocabulary
 from kbtools.storage import folder_identity
 
+if TYPE_CHECKING:
+    from kbtools.indexers.elastic.cluster import Cluster
+
 logger = logging.getLogger(__name__)
+
+ASKED_AGAIN = 1.0
+"""Seconds after which a cluster is asked again which version is current: an update takes longer."""
 
 
 class Edition:
@@ -87,7 +96,7 @@ class LiveKB:
 def open_live_kb(name: str, kb: str, settings: ServeSettings) -> LiveKB:
     """Open a folder or, where the settings name a cluster, an index there; raise as `open_kb` does."""
     if settings.elasticsearch is not None:
-        return LiveKB(name, open_answerer=lambda: open_on_cluster(kb, settings), identity=lambda: None)
+        return LiveKB(name, open_answerer=lambda: open_on_cluster(kb, settings), identity=ClusterIdentity(kb, settings))
     return LiveKB(
         name,
         open_answerer=lambda: open_kb(
@@ -97,12 +106,47 @@ def open_live_kb(name: str, kb: str, settings: ServeSettings) -> LiveKB:
     )
 
 
-def open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
-    """Open an index of a cluster, whose own switch to a newer version the backend follows."""
+class ClusterIdentity:
+    """The indexes behind the name of a knowledge base on a cluster, asked for again after a moment.
+
+    Nothing where the cluster does not tell: then the edition that is open goes on.
+    """
+
+    def __init__(self, kb: str, settings: ServeSettings) -> None:
+        self.kb, self.cluster = kb, connect(settings)
+        self.once = replace(self.cluster.patience, total=0.0)
+        self.lock = Lock()
+        self.asked = -ASKED_AGAIN
+        self.indexes: tuple[str, ...] | None = None
+
+    def __call__(self) -> Hashable:
+        if time.monotonic() - self.asked < ASKED_AGAIN or not self.lock.acquire(blocking=False):
+            return self.indexes
+        try:
+            behind = self.cluster.ask(
+                "GET", f"/_alias/{self.kb}", to=f"look up {self.kb}", missing_ok=True, patience=self.once
+            )
+            self.indexes = tuple(sorted(behind)) if behind else None
+        except KBToolsError as error:
+            logger.warning("%s: cannot be looked up, the edition that is open answers: %s", self.kb, ascii(error))
+            self.indexes = None
+        finally:
+            self.asked = time.monotonic()
+            self.lock.release()
+        return self.indexes
+
+
+def connect(settings: ServeSettings) -> "Cluster":
+    """Connect to the cluster that the settings name."""
     from kbtools.indexers.elastic.cluster import Cluster
     from kbtools.indexers.elastic.connection import read_connection
 
-    cluster = Cluster(read_connection(settings.elasticsearch or {}))
+    return Cluster(read_connection(settings.elasticsearch or {}))
+
+
+def open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
+    """Open a knowledge base on a cluster; it stays with the version that is current now."""
+    cluster = connect(settings)
     cluster.greet()
     knowledge_base = load_class(BACKENDS, "elasticsearch")(kb, cluster)
     folder = models_folder(settings.models)

@@ -94,13 +94,14 @@ class PartProgress:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A version being built: from which content, in how many parts."""
+    """A version being built: from which content, in how many parts, or by an update of which version."""
 
     kb: str
     version: int
     digest: str
     parts: int
     mapping: int = MAPPING_VERSION
+    base: int = 0
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Build":

@@ -29,7 +29,7 @@ LIMIT = "nodes.*.http.max_content_length_in_bytes"
 SHARD_TIMEOUT = "20s"
 """The time that the cluster itself waits for a lost shard before it says so."""
 
-ANSWERED = "errors,items.index.status,items.index.error"
+ANSWERED = "errors,items.*.status,items.*.error"
 """The fields of an answer that are read; the others would be as long as the request."""
 
 
@@ -158,7 +158,8 @@ class Sender:
             )
         again, rejected, last = [], [], ""
         for document, outcome in zip(documents, answer["items"], strict=True):
-            status, fault = outcome["index"]["status"], outcome["index"].get("error")
+            (done,) = outcome.values()
+            status, fault = done["status"], done.get("error")
             if fault is None:
                 continue
             reason = root_cause(fault)

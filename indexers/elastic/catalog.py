@@ -12,6 +12,7 @@ from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import Document, encode
 from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.kb.contract import ABSENT
 from kbtools.kb.manifest import Manifest
 
 CHUNK_BYTES = 1_000_000
@@ -23,11 +24,16 @@ def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:
     # Files are those of the folder, which the cluster does not have.
     manifest = replace(kb.manifest, files={}, checksums={})
     merged = len(kb.redirects) if kb.redirects else 0
-    yield catalog_document("manifest", {"manifest": manifest.to_record(), "merged": merged})
-    lists = [("relations", kb.relations), ("types", kb.types)]
+    lists = {"relations": kb.relations, "types": kb.types}
     if any(kb.relation_names):
-        lists.append(("relation-names", [name or "" for name in kb.relation_names]))
-    for name, texts in lists:
+        lists["relation-names"] = [name or "" for name in kb.relation_names]
+    yield from write_catalog({"manifest": manifest.to_record(), "merged": merged}, lists)
+
+
+def write_catalog(head: Mapping[str, Any], lists: Mapping[str, Iterable[str]]) -> Iterator[Document]:
+    """Yield the document of the manifest, and those of lists in chunks."""
+    yield catalog_document("manifest", head)
+    for name, texts in lists.items():
         chunks = list(chunked(texts))
         for number, chunk in enumerate(chunks):
             yield catalog_document(f"{name}-{number}", {"ids": chunk, "of": len(chunks)})
@@ -50,8 +56,15 @@ def chunked(texts: Iterable[str]) -> Iterator[list[str]]:
     yield chunk
 
 
+LABELS = ("relations", "types")
+
+
 class Catalog:
-    """The catalog of a version, read from the index of entities."""
+    """The catalog of a version, read from the index of entities.
+
+    Documents of names tell relations and types by the places that those have in the stored lists, to which updates
+    only append. After an update the rows are those of the labels in use, as a build would number them.
+    """
 
     def __init__(self, cluster: Cluster, kb: str, index: str) -> None:
         self.cluster, self.kb, self.index = cluster, kb, index
@@ -88,18 +101,57 @@ class Catalog:
         return tuple(texts)
 
     @cached_property
+    def stored(self) -> dict[str, tuple[str, ...]]:
+        """Give the ids of relations and types as they are stored."""
+        return {kind: self.texts(kind) for kind in LABELS}
+
+    def in_use(self, kind: str) -> tuple[str, ...]:
+        if not self.is_updated:
+            return self.stored[kind]
+        return tuple(sorted(set(self.stored[kind]).difference(self.head["unused"][kind])))
+
+    @cached_property
     def relations(self) -> tuple[str, ...]:
-        return self.texts("relations")
+        return self.in_use("relations")
 
     @cached_property
     def relation_names(self) -> tuple[str | None, ...]:
         if self.find("relation-names-0") is None:
             return (None,) * len(self.relations)
-        return tuple(name or None for name in self.texts("relation-names"))
+        # A relation that came later may have none.
+        names = dict(zip(self.stored["relations"], self.texts("relation-names"), strict=False))
+        return tuple(names.get(relation) or None for relation in self.relations)
 
     @cached_property
     def types(self) -> tuple[str, ...]:
-        return self.texts("types")
+        return self.in_use("types")
+
+    @property
+    def is_updated(self) -> bool:
+        return "rows" in self.head
+
+    @property
+    def rows(self) -> int:
+        """Give the number of rows that entities have had, of which those of deleted ones stay unused."""
+        return int(self.head.get("rows", self.manifest.counts["entities"].unique))
+
+    @cached_property
+    def gone(self) -> frozenset[int]:
+        """Give the rows of deleted entities."""
+        return frozenset(map(int, self.texts("gone"))) if self.is_updated else frozenset()
+
+    @cached_property
+    def recounted(self) -> frozenset[str]:
+        """Give the words of which another number of names is told in documents of names than there is now."""
+        return frozenset(self.texts("recounted")) if self.is_updated else frozenset()
+
+    @cached_property
+    def rows_by_place(self) -> dict[str, list[int]] | None:
+        """Give the rows of relations and types by their places in the stored lists; nothing where they are the same."""
+        if not self.is_updated:
+            return None
+        rows = {"relations": self.relation_rows, "types": self.type_rows}
+        return {kind: [rows[kind].get(label, ABSENT) for label in self.stored[kind]] for kind in LABELS}
 
     @cached_property
     def relation_rows(self) -> dict[str, int]:

@@ -128,7 +128,7 @@ def locked(cluster: Cluster, kb: str, theirs: PartProgress | None) -> BuildLocke
     """Name the loader that was first."""
     who = f"process {theirs.owner.pid} on {theirs.owner.host}" if theirs else "another process"
     return BuildLocked(
-        f"{cluster.connection.where}: {kb!r} is being loaded by {who}; wait for that one, or stop it",
+        f"{cluster.connection.where}: {kb!r} is being loaded or updated by {who}; wait for that one, or stop it",
         name=kb,
         owner=asdict(theirs.owner) if theirs else None,
     )

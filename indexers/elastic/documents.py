@@ -20,14 +20,16 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circu
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document by its id, as JSON; once it is stored, everything before row `done` is."""
+    """A document by its id, as JSON, empty where it is to go; once it is stored, everything before row `done` is."""
 
     key: str
     source: bytes
     done: int
 
     def lines(self) -> bytes:
-        """Write the two lines of a bulk request."""
+        """Write the two lines of a bulk request, or the one that deletes the document."""
+        if not self.source:
+            return b'{"delete":{"_id":"%s"}}\n' % self.key.encode()
         return b'{"index":{"_id":"%s"}}\n%s\n' % (self.key.encode(), self.source)
 
 

@@ -4,7 +4,7 @@ An entity that is too large for one document goes on in further parts: part 0 is
 follow; part k is found under the same row. Every value stands in exactly one part.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,10 @@ FACTS = (("objects", "relations", "held"), ("subjects", "relations_in", "held_in
 subjects; their relations; how many a part holds."""
 
 
+EntityValue = tuple[str, str | None, str | int]
+"""A value of an entity: its field, the relation of an object or a subject, and the value."""
+
+
 class EntityReader:
     """A reader of an embedded knowledge base that gives entities as documents."""
 
@@ -41,12 +45,13 @@ class EntityReader:
         self.merged_rows = merged[self.merged_order]
 
     def merged_ids(self, first: int, last: int) -> dict[int, list[str]]:
-        """List the ids that were merged into entities of rows `first` to `last - 1`."""
+        """List the hashes of the ids that were merged into entities of rows `first` to `last - 1`."""
         ids: dict[int, list[str]] = {}
         if self.kb.redirects is not None:
             begin, end = np.searchsorted(self.merged_rows, [first, last]).tolist()
             for place in self.merged_order[begin:end].tolist():
-                ids.setdefault(int(self.kb.columns["redirect.row"][place]), []).append(self.kb.redirects[place])
+                row = int(self.kb.columns["redirect.row"][place])
+                ids.setdefault(row, []).append(id_hash(self.kb.redirects[place]))
         return ids
 
     def documents(self, first: int, last: int) -> Iterator[Document]:
@@ -114,37 +119,15 @@ class EntityReader:
 
     def parts(self, row: int) -> Iterator[Document]:
         """Yield a large entity in parts, the first one last: while it is not there, the entity is not."""
-        pieces = self.pieces(row)
-        main = next(pieces)
-        count = 0
-        for count, piece in enumerate(pieces, 1):
-            source = encode(completed({"row": row, "part": count} | piece.content)).encode()
-            yield Document(f"{row}-{count}", source, row)
         rows = np.array([row], dtype=np.uint32)
         counts = {"facts": int(self.kb.fact_counts(rows)[0]), "facts_in": int(self.kb.incoming_counts(rows)[0])}
-        content = {"row": row, "part": 0, "id": self.kb.entity_ids[row]} | counts | main.content
+        head = {"row": row, "part": 0, "id": self.kb.entity_ids[row]} | counts
         if description := self.kb.descriptions(rows)[0]:
-            content["description"] = description
-        if count:
-            content["parts"] = count
-        merged = self.merged_ids(row, row + 1).get(row, ())
-        yield Document(str(row), encode(completed(content, merged=merged)).encode(), row + 1)
+            head["description"] = description
+        return entity_parts(head, self.values(row), merged=self.merged_ids(row, row + 1).get(row, ()))
 
-    def pieces(self, row: int) -> Iterator["Piece"]:
-        """Fill pieces with the values of an entity, one at least."""
-        piece = Piece()
-        for name, relation, value in self.values(row):
-            if piece.full():
-                yield piece
-                piece = Piece()
-            if relation is None:
-                piece.add(name, value)
-            else:
-                piece.add_related(name, relation, value)
-        yield piece
-
-    def values(self, row: int) -> Iterator[tuple[str, str | None, str | int]]:
-        """Yield the values of an entity one by one: field, relation of an object or subject, value."""
+    def values(self, row: int) -> Iterator[EntityValue]:
+        """Yield the values of an entity one by one."""
         kb, columns = self.kb, self.kb.columns
         first, last = columns["alias.first"][row : row + 2].tolist()
         for alias in range(first, last):
@@ -161,6 +144,35 @@ class EntityReader:
         incoming = kb.subjects_of(row)
         for relation_row, subject in zip(incoming.relations.tolist(), incoming.subjects.tolist(), strict=True):
             yield "subjects", kb.relations[relation_row], subject
+
+
+def entity_parts(head: dict[str, Any], values: Iterable[EntityValue], *, merged: Sequence[str]) -> Iterator[Document]:
+    """Yield an entity in as many documents as its values need, by what the first of them begins with; it comes last."""
+    row = head["row"]
+    pieces = fill_pieces(values)
+    main = next(pieces)
+    count = 0
+    for count, piece in enumerate(pieces, 1):
+        source = encode(completed({"row": row, "part": count} | piece.content)).encode()
+        yield Document(f"{row}-{count}", source, row)
+    content = head | main.content
+    if count:
+        content["parts"] = count
+    yield Document(str(row), encode(completed(content, merged=merged)).encode(), row + 1)
+
+
+def fill_pieces(values: Iterable[EntityValue]) -> Iterator["Piece"]:
+    """Fill pieces with the values of an entity, one at least."""
+    piece = Piece()
+    for name, relation, value in values:
+        if piece.full():
+            yield piece
+            piece = Piece()
+        if relation is None:
+            piece.add(name, value)
+        else:
+            piece.add_related(name, relation, value)
+    yield piece
 
 
 @dataclass(slots=True)
@@ -202,7 +214,10 @@ def by_relation(names: Sequence[str], relations: Sequence[int], subjects: Sequen
 
 
 def completed(content: dict[str, Any], *, merged: Sequence[str] = ()) -> dict[str, Any]:
-    """Add to a part what it is found and counted by: terms of its names, relations of its facts, hashes of ids."""
+    """Add to a part what it is found and counted by: terms of its names, relations of its facts, hashes of ids.
+
+    `merged` are the hashes of the ids that were merged into the entity.
+    """
     texts = content.get("names", []) + content.get("aliases", [])
     if texts:
         content["named"] = len(texts)
@@ -211,7 +226,7 @@ def completed(content: dict[str, Any], *, merged: Sequence[str] = ()) -> dict[st
         if related in content:
             content[relations] = [relation for relation, _ in content[related]]
             content[held] = sum([len(values) for _, values in content[related]])
-    hashed = [*merged, content["id"]] if len(content.get("id", "")) > LONGEST_ID else merged
+    hashed = [*merged, id_hash(content["id"])] if len(content.get("id", "")) > LONGEST_ID else list(merged)
     if hashed:
-        content["hashed_id"] = [id_hash(entity_id) for entity_id in hashed]
+        content["hashed_id"] = hashed
     return content

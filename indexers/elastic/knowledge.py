@@ -9,6 +9,7 @@ current when it was opened.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +39,11 @@ REPLACED = 10.0
 class ElasticKB(BackendDefaults):
     """A knowledge base by its name on a cluster; see `KnowledgeBase` for what each method promises."""
 
-    def __init__(self, name: str, cluster: Cluster | None = None) -> None:
+    def __init__(self, name: str, cluster: Cluster | None = None, *, version: Version | None = None) -> None:
+        """Open the current version, or one that nobody else reads yet."""
         self.name = str(name)
         self.cluster = cluster or Cluster(read_connection())
-        self.version = open_version(self.cluster, self.name)
+        self.version = version or open_version(self.cluster, self.name)
         self.catalog = Catalog(self.cluster, self.name, self.version.indexes[ENTITIES])
         self.manifest = self.catalog.manifest
         self.searches = Searches(self.cluster, self.name)
@@ -144,11 +146,20 @@ class ElasticKB(BackendDefaults):
             self.cluster,
             self.version,
             vectors,
-            entities=self.manifest.counts["entities"].unique,
+            entities=self.catalog.rows,
             settings=settings or IndexSettings(),
         )
         self.vector_index = None
         return self.vectors()
+
+    def entity_rows(self) -> EntityRows:
+        return self.alive
+
+    @cached_property
+    def alive(self) -> EntityRows:
+        """Give the rows of the entities that are there."""
+        gone = np.array(sorted(self.catalog.gone), dtype=np.uint32)
+        return np.setdiff1d(np.arange(self.catalog.rows, dtype=np.uint32), gone, assume_unique=True)
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         return self.entities.rows(ids)

@@ -39,6 +39,12 @@ def role_of(index: str) -> str:
     return index.rpartition("-")[2]
 
 
+def number_of(index: str) -> int:
+    """Read the number of a version from the name of an index of ours."""
+    number = index.split("-")[-2:-1]
+    return int(number[0]) if number and number[0].isdecimal() else 0
+
+
 def loading_alias(index: str) -> str:
     """Name the alias that a loader writes through, so that a deleted index is an error and not made anew."""
     return f"{index}-loading"

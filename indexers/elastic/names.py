@@ -108,10 +108,15 @@ class Names:
         if "linked" not in source:
             return
         matches, bearers, counts = unpack(source["linked"])
+        catalog, rows_by_place = self.entities.catalog, self.entities.catalog.rows_by_place
         for row, entity_id, name, relations, types, *known, _ in bearers:
+            if rows_by_place:
+                relations = sorted(rows_by_place["relations"][place] for place in relations)
+                types = sorted(rows_by_place["types"][place] for place in types)
             self.entities.known.put(row, Entity(entity_id, name, tuple(relations), tuple(types), *known))
         for word, count in counts:
-            self.frequencies.put(word, count)
+            if word not in catalog.recounted:
+                self.frequencies.put(word, count)
         self.matches.put(
             source["form"],
             tuple(NameMatch.of_kind(kind, text, np.array(rows, dtype=np.uint32)) for kind, text, rows in matches),

@@ -20,6 +20,7 @@ from kbtools.indexers.elastic.mapping import (
     index_body,
     index_name,
     loading_alias,
+    number_of,
     role_of,
 )
 
@@ -75,13 +76,15 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
         mark = Mark.of(described)
         if mark is None or (kb is not None and mark.kb != kb):
             continue
-        role = role_of(index)
-        version = versions.get((mark.kb, mark.version)) or Version(mark.kb, mark.version, complete=True)
-        versions[mark.kb, mark.version] = replace(
+        role, number = role_of(index), number_of(index)
+        # A copy that was just made of another version still has the mark of that one.
+        complete = mark.complete and mark.version == number
+        version = versions.get((mark.kb, number)) or Version(mark.kb, number, complete=True)
+        versions[mark.kb, number] = replace(
             version,
-            indexes=version.indexes | {role if role != VECTORS or mark.complete else UNFINISHED_VECTORS: index},
+            indexes=version.indexes | {role if role != VECTORS or complete else UNFINISHED_VECTORS: index},
             mapping=mark.mapping,
-            complete=version.complete and (mark.complete or role not in ROLES),
+            complete=version.complete and (complete or role not in ROLES),
             current=version.current or mark.kb in described.get("aliases", {}),
         )
     return [version for _, version in sorted(versions.items())]
@@ -168,7 +171,7 @@ def delete_versions(cluster: Cluster, versions: Sequence[Version]) -> list[str]:
     for version in versions:
         for index in version.indexes.values():
             mark = read_mark(cluster, index)
-            if mark and (mark.kb, mark.version) == (version.kb, version.number):
+            if mark and (mark.kb, number_of(index)) == (version.kb, version.number):
                 cluster.ask("DELETE", f"/{index}", to=f"delete {index}", missing_ok=True)
                 deleted.append(index)
     return deleted

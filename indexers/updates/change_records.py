@@ -10,8 +10,7 @@
 `true` stands for all there are. In a record, what is taken away goes first.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import methodcaller
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kbtools.indexers.readers.batches import ALIAS, flaw
@@ -20,22 +19,42 @@ from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.ids import canonical_id, canonical_property
 from kbtools.text.normaliser import normal_form
 
-Change = Callable[[Draft], None]
+
+class EntityChange:
+    """A change that a draft is to make: one of its methods, with what that takes."""
+
+    __slots__ = ("arguments", "method", "options")
+
+    def __init__(self, method: str, *arguments: str | int, **options: bool) -> None:
+        self.method, self.arguments, self.options = method, arguments, options
+
+    def make(self, draft: Draft) -> None:
+        getattr(draft, self.method)(*self.arguments, **self.options)
+
+    @property
+    def entities(self) -> Sequence[Any]:
+        """Give the ids of the entities that it is about."""
+        return self.arguments[ENTITIES.get(self.method, ONE)]
+
+
+ONE, BOTH = slice(1), slice(None, None, 2)
+ENTITIES = {"merge": slice(2), "add_fact": BOTH, "remove_fact": BOTH}
+"""The places of ids of entities among the arguments of methods; the others have one, in the first place."""
 
 GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
 REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
 
 
-def read_changes(line: str) -> list[Change]:
+def read_changes(line: str) -> list[EntityChange]:
     """Read a record into changes; raise ValueError with what is wrong with it."""
     record = DECODER.decode(line)
     if not isinstance(record, dict):
         raise ValueError("no JSON object")
     if record.keys() == {"remove"}:
-        return [methodcaller("delete", canonical_id(text)) for text in texts_of(record, "remove")]
+        return [EntityChange("delete", canonical_id(text)) for text in texts_of(record, "remove")]
     if record.keys() == {"merge", "into"}:
         into = canonical_id(text_of(record["into"], "into"))
-        return [methodcaller("merge", canonical_id(text), into) for text in texts_of(record, "merge")]
+        return [EntityChange("merge", canonical_id(text), into) for text in texts_of(record, "merge")]
     require_fields(record, GIVEN)
     if not isinstance(record.get("id"), str):
         raise ValueError("no id; expected a text under 'id'")
@@ -46,56 +65,56 @@ def read_changes(line: str) -> list[Change]:
     return list(changes_of(canonical_id(text_of(record["id"], "id")), record))
 
 
-def changes_of(entity: str, record: Mapping[str, Any]) -> Iterator[Change]:
+def changes_of(entity: str, record: Mapping[str, Any]) -> Iterator[EntityChange]:
     """Yield the changes of an entity."""
     if "remove" in record:
         yield from removals_of(entity, record["remove"])
     for old, new in mapping_of(record, "rename").items():
-        yield methodcaller("rename", entity, text_of(old, "rename"), name_of(new, "rename"))
+        yield EntityChange("rename", entity, text_of(old, "rename"), name_of(new, "rename"))
     for field, rank in (("names", 0), ("aliases", ALIAS)):
         for text in texts_of(record, field):
-            yield methodcaller("add_name", entity, name_of(text, field), rank)
+            yield EntityChange("add_name", entity, name_of(text, field), rank)
     for kind in texts_of(record, "types"):
-        yield methodcaller("add_type", entity, canonical_property(kind, beside=entity))
+        yield EntityChange("add_type", entity, canonical_property(kind, beside=entity))
     if "description" in record:
-        yield methodcaller("describe", entity, text_of(record["description"], "description"))
+        yield EntityChange("describe", entity, text_of(record["description"], "description"))
     facts = mapping_of(record, "facts")
     for relation in facts:
         for target in texts_of(facts, relation):
-            yield methodcaller("add_fact", entity, relation_of(relation, entity), canonical_id(target))
+            yield EntityChange("add_fact", entity, relation_of(relation, entity), canonical_id(target))
 
 
-def removals_of(entity: str, removed: Any) -> Iterator[Change]:
+def removals_of(entity: str, removed: Any) -> Iterator[EntityChange]:
     """Yield what is taken from an entity."""
     if not isinstance(removed, dict):
         raise ValueError("'remove' beside an id is an object of names, aliases, types, description and facts")
     require_fields(removed, REMOVED)
     for field in ("names", "aliases"):
         if removed.get(field) is True:
-            yield methodcaller("remove_names", entity, aliases=field == "aliases")
+            yield EntityChange("remove_names", entity, aliases=field == "aliases")
             continue
         for text in texts_of(removed, field):
-            yield methodcaller("remove_name", entity, text)
+            yield EntityChange("remove_name", entity, text)
     if removed.get("types") is True:
-        yield methodcaller("remove_types", entity)
+        yield EntityChange("remove_types", entity)
     else:
         for kind in texts_of(removed, "types"):
-            yield methodcaller("remove_type", entity, canonical_property(kind, beside=entity))
+            yield EntityChange("remove_type", entity, canonical_property(kind, beside=entity))
     if removed.get("description") is True:
-        yield methodcaller("remove_description", entity)
+        yield EntityChange("remove_description", entity)
     elif "description" in removed:
         raise ValueError(f"'description' to remove is {removed['description']!r:.60}, expected true")
     if removed.get("facts") is True:
-        yield methodcaller("remove_facts", entity)
+        yield EntityChange("remove_facts", entity)
         return
     facts = mapping_of(removed, "facts")
     for relation in facts:
         row = relation_of(relation, entity)
         if facts[relation] is True:
-            yield methodcaller("remove_facts", entity, row)
+            yield EntityChange("remove_facts", entity, row)
             continue
         for target in texts_of(facts, relation):
-            yield methodcaller("remove_fact", entity, row, canonical_id(target))
+            yield EntityChange("remove_fact", entity, row, canonical_id(target))
 
 
 def relation_of(relation: str, entity: str) -> str:

@@ -35,6 +35,10 @@ class Updatable(Protocol):
         """List the ids of the entities that updates brought, by row."""
         ...
 
+    def expect_entities(self, ids: Sequence[str]) -> None:
+        """Hint that these entities are read next, so that a remote backend can fetch them in few requests."""
+        ...
+
     def row_of(self, entity_id: str) -> int | None: ...
 
     def ids(self, entities: EntityRows) -> list[str]: ...
@@ -128,7 +132,7 @@ class Draft:
 
     def clear(self, row: int) -> None:
         """Take all away that an entity has, and every fact that it is the object of."""
-        for relation, subject in self.facts_into(row):
+        for relation, subject in self.read_facts_into(row):
             self.drop(subject, relation, row)
         for relation, target in list(self.facts_from(row)):
             self.drop(row, relation, target)
@@ -144,7 +148,7 @@ class Draft:
         if gone == row:
             return
         if gone is not None:
-            for relation, subject in self.facts_into(gone):
+            for relation, subject in self.read_facts_into(gone):
                 self.drop(subject, relation, gone)
                 self.put(row if subject == gone else subject, relation, row)
             for relation, target in list(self.facts_from(gone)):
@@ -182,6 +186,16 @@ class Draft:
             for relation, subject in sorted(pairs)
             if subject not in self.facts or (relation, row) in self.facts[subject]
         ]
+
+    def read_facts_into(self, row: int) -> list[Pair]:
+        """List the facts into an entity, whose subjects' facts are read together."""
+        pairs = self.facts_into(row)
+        unread = {subject for _, subject in pairs if self.is_known(subject)} - self.facts.keys()
+        self.facts |= {subject: set() for subject in unread}
+        rows = np.array(sorted(unread), dtype=np.uint32)
+        for subject, relation, target in self.kb.facts_of(rows).tolist() if unread else ():
+            self.facts[subject].add((relation, target))
+        return pairs
 
     def put(self, subject: int, relation: int, target: int) -> None:
         facts = self.facts_from(subject)
@@ -352,7 +366,10 @@ class Draft:
 
     def settle(self) -> None:
         """Take away what is left without fact and name, and count the entities that came and went."""
-        for row in self.touched():
+        touched = self.touched()
+        known = np.array([row for row in touched if self.is_known(row)], dtype=np.uint32)
+        self.kb.expect_entities(self.kb.ids(known))
+        for row in touched:
             if not (self.texts_of(row) or self.facts_from(row) or self.is_object(row)):
                 self.deleted.add(row)
                 self.kinds[row] = set()

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,22 @@ from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
 from kbtools.records import UpdateResult
 
+ON_CLUSTER = "elasticsearch"
+"""The backend whose knowledge bases are on a cluster, by name."""
+
 
 def update_given(
     changes_by_kind: Mapping[str, Any],
-    kb: Path,
+    kb: str | Path,
     *,
+    backend: str,
     language: str | None,
     columns: Mapping[str, str],
     list_separator: str | None,
     max_bad: float,
 ) -> UpdateResult:
     """Change a knowledge base by what is given for each kind: paths, data frames, rows, records or ids."""
+    check_updatable(backend)
     options = read_options(language, columns, list_separator, max_bad)
     with tempfile.TemporaryDirectory(prefix="kbtools-") as folder:
         sources = [
@@ -35,12 +41,31 @@ def update_given(
         ]
         if not sources:
             raise BadArgument("give at least one change, such as add or remove", name="add")
-        return update(kb, sources, options=options)
+        if backend == ON_CLUSTER:
+            # By name, so that folders are changed without the client of a cluster.
+            result: UpdateResult = import_module("kbtools.indexers.elastic.cluster_updates").update_by_name(
+                str(kb), sources, options=options
+            )
+            return result
+        return update(Path(kb), sources, options=options)
 
 
-def compact_given(kb: Path, *, memory: str) -> None:
+def check_updatable(backend: str) -> None:
+    """Refuse a backend whose knowledge bases cannot be changed."""
+    if backend not in ("embedded", ON_CLUSTER):
+        raise BadArgument(
+            f"backend {backend!r}: its knowledge bases are not updated; those of embedded and {ON_CLUSTER} are",
+            name="backend",
+        )
+
+
+def compact_given(kb: str | Path, *, memory: str, backend: str) -> None:
     """Merge the updates of a knowledge base."""
-    compact(kb, watch=BuildProgress(), memory=memory)
+    check_updatable(backend)
+    if backend == ON_CLUSTER:
+        import_module("kbtools.indexers.elastic.deleted_documents").compact_by_name(str(kb))
+    else:
+        compact(Path(kb), watch=BuildProgress(), memory=memory)
 
 
 def update_sources(kind: str, given: Any, path: Path, columns: Mapping[str, str]) -> Iterator[UpdateSource]:

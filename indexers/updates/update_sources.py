@@ -1,7 +1,8 @@
 """The sources of an update: files of changes, of ids that go, and of rows that come or go, read into a draft."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
 from typing import Literal
 
@@ -12,9 +13,12 @@ from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
-from kbtools.indexers.updates.change_records import read_changes
+from kbtools.indexers.updates.change_records import EntityChange, read_changes
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.ids import canonical_id
+
+AT_ONCE = 1_000
+"""Changes whose entities are announced together, which a cluster then answers in few requests."""
 
 Role = Literal["changes", "gone", "add", "remove"]
 """The part of a file: records of changes, ids of entities that go, rows that come, rows that go."""
@@ -56,6 +60,8 @@ def read_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
 def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
     """Make the changes of rows; give their number, 0 of a kind that an update does not take."""
     rows = [tuple(row.values()) for row in batch.table.to_pylist()]
+    about = {"facts": (0, 2), "redirects": (0, 1)}.get(batch.kind, (0,))
+    draft.kb.expect_entities([row[place] for row in rows for place in about])
     if batch.kind == "names":
         for entity, rank, text in rows:
             if role == "add":
@@ -80,23 +86,32 @@ def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
 def read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     """Make the changes of a file of records or of ids, line by line."""
     skips = Skips(part.source.name, options.max_bad)
-    for number, line in text_lines(part.source, skips):
-        if part.role == "gone":
-            entity = line.strip()
-            if problem := "more than an id" if "\t" in entity else flaw(entity):
-                skips.add(problem, line=number, text=line)
-            else:
-                draft.delete(canonical_id(entity))
-            continue
-        try:
-            changes = read_changes(line)
-        except (ValueError, RecursionError) as error:
-            skips.add("no record of changes", line=number, text=line, reason=error)
-            continue
-        for change in changes:
-            change(draft)
+    changes = (removals if part.role == "gone" else records)(text_lines(part.source, skips), skips)
+    while together := list(islice(changes, AT_ONCE)):
+        draft.kb.expect_entities([entity for change in together for entity in change.entities])
+        for change in together:
+            change.make(draft)
     skips.check()
     return skips
+
+
+def removals(lines: Iterable[tuple[int, str]], skips: Skips) -> Iterator[EntityChange]:
+    """Read ids of entities that go, one a line."""
+    for number, line in lines:
+        entity = line.strip()
+        if problem := "more than an id" if "\t" in entity else flaw(entity):
+            skips.add(problem, line=number, text=line)
+        else:
+            yield EntityChange("delete", canonical_id(entity))
+
+
+def records(lines: Iterable[tuple[int, str]], skips: Skips) -> Iterator[EntityChange]:
+    """Read records of changes, one a line."""
+    for number, line in lines:
+        try:
+            yield from read_changes(line)
+        except (ValueError, RecursionError) as error:
+            skips.add("no record of changes", line=number, text=line, reason=error)
 
 
 def text_lines(source: Source, skips: Skips) -> Iterator[tuple[int, str]]:

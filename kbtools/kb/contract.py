@@ -272,7 +272,8 @@ class BackendDefaults:
         return None
 
     def facts_between(self: KnowledgeBase, first: int, last: int) -> NDArray[np.int64]:
-        subjects = np.arange(first, last, dtype=np.uint32)
+        rows = self.entity_rows()
+        subjects = rows[slice(*np.searchsorted(rows, (first, last)))]
         grouped = self.relations_of(subjects)
         pairs = list(zip(np.repeat(subjects, np.diff(grouped.starts)).tolist(), grouped.values.tolist(), strict=True))
         facts: list[tuple[int, int, int]] = []

@@ -556,7 +556,7 @@ def test_two_loaders_of_one_name_do_not_meet(
     def watch(number: int, method: str, path: str) -> None:
         if "_bulk" in path and not refused:
             refused.append("")
-            with pytest.raises(BuildLocked, match=f"is being loaded by process {os.getpid()} on") as caught:
+            with pytest.raises(BuildLocked, match=f"is being loaded or updated by process {os.getpid()} on") as caught:
                 load_sample()
             refused.append(caught.value.facts["owner"]["pid"])
 
@@ -648,7 +648,7 @@ def test_a_loader_that_was_replaced_stops(
             record["owner"] |= {"token": "another"}
             write_note(cluster, f"{kb_name}/1", kb_name, record, stamp)
 
-    with pytest.raises(BuildLocked, match="is being loaded by process"):
+    with pytest.raises(BuildLocked, match="is being loaded or updated by process"):
         load_sample(on=connect(proxy(watch).url))
     assert states(cluster, kb_name) == [(1, "unfinished")]
 

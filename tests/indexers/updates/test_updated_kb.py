@@ -67,6 +67,10 @@ records = st.one_of(
     st.builds(lambda entity: {"remove": entity}, ids),
     st.builds(lambda old, new: {"merge": old, "into": new}, ids, ids),
 )
+triples_of_worlds = st.lists(st.tuples(ids, relations, ids), min_size=1, max_size=12)
+named_of_worlds = st.lists(st.tuples(ids, names), max_size=8)
+aliases_of_worlds = st.lists(st.tuples(ids, names), max_size=4)
+types_of_worlds = st.lists(st.tuples(ids, kinds), max_size=5)
 steps = st.lists(st.lists(records, min_size=1, max_size=5), min_size=1, max_size=4)
 
 
@@ -227,10 +231,10 @@ def apply_records(path: Path, changes: list[Record]) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
-    triples=st.lists(st.tuples(ids, relations, ids), min_size=1, max_size=12),
-    named=st.lists(st.tuples(ids, names), max_size=8),
-    aliases=st.lists(st.tuples(ids, names), max_size=4),
-    types=st.lists(st.tuples(ids, kinds), max_size=5),
+    triples=triples_of_worlds,
+    named=named_of_worlds,
+    aliases=aliases_of_worlds,
+    types=types_of_worlds,
     updates=steps,
 )
 def test_after_any_updates_it_answers_as_a_fresh_build_of_the_same_facts(

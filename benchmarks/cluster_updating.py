@@ -1,0 +1,134 @@
+"""Update a knowledge base on a cluster again and again: seconds an update, and a reader that goes on meanwhile.
+
+    python benchmarks/cluster_updating.py FBSQ.kb [--updates 10] [--entities 12] [--loaded NAME] [--compact]
+
+The cluster is the one that KBTOOLS_ELASTICSEARCH_URL names; what is written there is removed at the end, unless the
+knowledge base was loaded before. Half of the changes of an update are new entities, the others new names, facts and
+types of entities that are there.
+"""
+
+import argparse
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import numpy as np
+from updating import changes, questions
+
+import kbtools
+from kbtools.indexers.build import BuildProgress
+from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.connection import read_connection
+from kbtools.indexers.elastic.deleted_documents import drop_deleted
+from kbtools.indexers.elastic.inventory import cluster_status
+from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.load_job import LoadOptions
+from kbtools.indexers.elastic.loading import load
+from kbtools.indexers.elastic.mapping import IndexSettings
+from kbtools.indexers.elastic.versions import delete_versions, list_versions
+from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.kb.contract import KnowledgeBase
+
+QUESTIONS = 300
+
+
+class Reader(threading.Thread):
+    """A reader that opens the knowledge base again and again and looks up names that no update changes."""
+
+    def __init__(self, name: str, texts: list[list[str]], answers: list[dict[str, list[str]]]) -> None:
+        super().__init__(daemon=True)
+        self.name_there, self.texts, self.answers = name, texts, answers
+        self.stopped = threading.Event()
+        self.seconds: list[float] = []
+        self.wrong = 0
+
+    def run(self) -> None:
+        cluster = Cluster(read_connection())
+        while not self.stopped.is_set():
+            kb = ElasticKB(self.name_there, cluster)
+            for forms, answer in list(zip(self.texts, self.answers, strict=True))[:50]:
+                begun = time.perf_counter()
+                told = names_under(kb, forms)
+                self.seconds.append(time.perf_counter() - begun)
+                self.wrong += told != answer
+
+    def stop(self) -> str:
+        self.stopped.set()
+        self.join()
+        p50, p99 = (1000 * float(np.percentile(self.seconds, at)) for at in (50, 99))
+        return f"{len(self.seconds):,} look-ups, p50 {p50:.1f} ms, p99 {p99:.1f} ms, {self.wrong} other answers"
+
+
+def names_under(kb: KnowledgeBase, forms: list[str]) -> dict[str, list[str]]:
+    """Look up forms, but for the names that updates give."""
+    return {
+        form: sorted(match.name for match in matches if not match.name.startswith("Updated"))
+        for form, matches in kb.lookup(forms).items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kb", type=Path)
+    parser.add_argument("--updates", type=int, default=10)
+    parser.add_argument("--entities", type=int, default=12, help="entities of an update")
+    parser.add_argument("--loaded", help="the name of the same knowledge base on the cluster, if it is there already")
+    parser.add_argument("--compact", action="store_true", help="drop the deleted documents at the end")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    cluster, name = Cluster(read_connection()), asked.loaded or f"benchmark-{uuid.uuid4().hex[:8]}"
+    kb = EmbeddedKB(asked.kb)
+    print(", ".join(f"{count.unique:,} {kind}" for kind, count in kb.manifest.counts.items()))
+    try:
+        if not asked.loaded:
+            begun = time.perf_counter()
+            load(kb, cluster, name, options=LoadOptions(settings=IndexSettings(replicas=0)), watch=BuildProgress())
+            print(f"load: {time.perf_counter() - begun:.0f} s")
+        measure(kb, cluster, name, asked)
+    finally:
+        if not asked.loaded:
+            delete_versions(cluster, list_versions(cluster, name))
+
+
+def measure(kb: EmbeddedKB, cluster: Cluster, name: str, asked: argparse.Namespace) -> None:
+    """Update what is on the cluster and print every figure."""
+    random = np.random.default_rng(asked.seed)
+    texts = questions(kb, random.choice(kb.entity_rows(), QUESTIONS))
+    there = ElasticKB(name, cluster)
+    answers = [names_under(there, forms) for forms in texts]
+    idle = Reader(name, texts, answers)
+    idle.start()
+    time.sleep(10)
+    print(f"a reader alone: {idle.stop()}")
+    alone = [update(kb, random, name, asked.entities, number=number) for number in range(asked.updates)]
+    print(f"{asked.updates} updates of {asked.entities}: {spread(alone)}")
+    reader = Reader(name, texts, answers)
+    reader.start()
+    beside = [update(kb, random, name, asked.entities, number=asked.updates + n) for n in range(asked.updates)]
+    print(f"a reader meanwhile: {reader.stop()}")
+    print(f"{asked.updates} updates beside it: {spread(beside)}")
+    for version in cluster_status(cluster, name).versions:
+        print(f"version {version.version}, {version.state}: {version.bytes / 1e6:.0f} MB")
+    if asked.compact:
+        begun = time.perf_counter()
+        dropped = drop_deleted(cluster, name)
+        sizes = f", {dropped.before / 1e6:.0f} MB before, {dropped.after / 1e6:.0f} MB after" if dropped else ""
+        print(f"compact: {time.perf_counter() - begun:.0f} s{sizes}")
+
+
+def update(kb: EmbeddedKB, random: np.random.Generator, name: str, count: int, *, number: int) -> tuple[float, float]:
+    """Make an update; give its seconds and those of this process's CPU."""
+    records = changes(kb, random, count, number=number)
+    begun, used = time.perf_counter(), time.process_time()
+    kbtools.update(name, backend="elasticsearch", add=records)
+    return time.perf_counter() - begun, time.process_time() - used
+
+
+def spread(seconds: list[tuple[float, float]]) -> str:
+    walls, used = np.array(seconds).T
+    return f"p50 {np.median(walls):.1f} s, slowest {walls.max():.1f} s, CPU of the client {np.median(used):.2f} s"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Entities on a cluster as an update reads them: with all that their documents hold, fetched together and kept."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.indexers.elastic.entity_facts import SUBJECTS_AT_ONCE, incoming_facts
+from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.searches import cut
+from kbtools.indexers.embedded import rank_names
+from kbtools.kb.contract import ABSENT
+from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+
+EVERY_FIELD = ["*"]
+
+Related = list[tuple[str, list[Any]]]
+"""Facts of an entity: their other ends by relation, ids of objects or rows of subjects."""
+
+
+class StoredEntities:
+    """The entities of a version that an update changes; see `Updatable` for what each method promises."""
+
+    def __init__(self, kb: ElasticKB) -> None:
+        self.kb, self.catalog = kb, kb.catalog
+        self.rows: dict[str, int | None] = {}
+        self.documents: dict[int, list[dict[str, Any]]] = {}
+
+    @property
+    def base_entities(self) -> int:
+        return self.catalog.rows
+
+    def added_ids(self) -> list[str]:
+        return []
+
+    @cached_property
+    def relations(self) -> Sequence[str]:
+        return self.kb.relations
+
+    @cached_property
+    def relation_names(self) -> Sequence[str | None]:
+        return self.kb.relation_names
+
+    @cached_property
+    def types(self) -> Sequence[str]:
+        return self.kb.types
+
+    def expect_entities(self, ids: Sequence[str]) -> None:
+        self.fetch([row for row in self.rows_of(ids) if row != ABSENT])
+
+    def row_of(self, entity_id: str) -> int | None:
+        self.expect_entities([entity_id])
+        return self.rows[entity_id]
+
+    def rows_of(self, ids: Sequence[str]) -> list[int]:
+        """Give the rows of ids, ABSENT for an unknown one."""
+        unknown = [entity_id for entity_id in dict.fromkeys(ids) if entity_id not in self.rows]
+        if unknown:
+            self.rows.update(zip(unknown, self.kb.rows(unknown), strict=True))
+        return [ABSENT if row is None else row for row in map(self.rows.__getitem__, ids)]
+
+    def fetch(self, rows: Sequence[int]) -> None:
+        """Fetch the documents of entities that are not at hand."""
+        entities = self.kb.entities
+        unknown = [row for row in dict.fromkeys(rows) if row not in self.documents]
+        for chunk in cut(unknown, SUBJECTS_AT_ONCE):
+            for main in entities.documents([str(row) for row in chunk], EVERY_FIELD):
+                self.documents[main["row"]] = [main, *entities.part_documents(main, EVERY_FIELD)]
+
+    def parts(self, row: int) -> list[dict[str, Any]]:
+        """Give the documents of an entity, the main one first."""
+        self.fetch([row])
+        return self.documents[row]
+
+    def texts(self, row: int, field: str) -> list[str]:
+        """Give the texts of a field of an entity."""
+        return [text for part in self.parts(row) for text in part.get(field, ())]
+
+    def related(self, row: int, field: str) -> Related:
+        """Give the objects or the subjects of an entity's facts by relation."""
+        groups: dict[str, list[Any]] = {}
+        for part in self.parts(row):
+            for relation, values in part.get(field, ()):
+                groups.setdefault(relation, []).extend(values)
+        return list(groups.items())
+
+    def ids(self, entities: EntityRows) -> list[str]:
+        self.fetch(entities.tolist())
+        return [self.documents[row][0]["id"] for row in entities.tolist()]
+
+    def ranked_names(self, entity: int) -> list[tuple[str, int]]:
+        names, aliases = self.texts(entity, "names"), self.texts(entity, "aliases")
+        texts = names + aliases
+        if "ranks" in (main := self.parts(entity)[0]):
+            return list(zip(texts, main["ranks"], strict=True))
+        return rank_names(texts, [False] * len(names) + [True] * len(aliases))
+
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        self.fetch(entities.tolist())
+        return [self.documents[row][0].get("description") for row in entities.tolist()]
+
+    def types_of(self, entities: EntityRows) -> Grouped:
+        self.fetch(entities.tolist())
+        rows = self.catalog.type_rows
+        return Grouped.of([[rows[kind] for kind in self.texts(row, "types")] for row in entities.tolist()])
+
+    def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
+        subjects, relations = entities.tolist(), self.catalog.relation_rows
+        self.fetch(subjects)
+        objects = {row: self.related(row, "objects") for row in subjects}
+        self.rows_of([target for row in subjects for _, targets in objects[row] for target in targets])
+        facts = [
+            (row, relations[relation], target)
+            for row in subjects
+            for relation, targets in objects[row]
+            for target in self.rows_of(targets)
+        ]
+        return np.array(facts, dtype=np.int64).reshape(-1, 3)
+
+    def subjects_of(self, entity: int) -> IncomingFacts:
+        relations = self.catalog.relation_rows
+        return incoming_facts([(relations[name], rows) for name, rows in self.related(entity, "subjects")])
+
+    def is_object_of_more(self, entity: int, *, than: int) -> bool:
+        return int(self.parts(entity)[0]["facts_in"]) > than

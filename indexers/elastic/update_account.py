@@ -1,0 +1,94 @@
+"""The account of an update on a cluster: its manifest, with counts and statistics, and what the indexes should hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from kbtools.indexers.elastic.entity_changes import EntityChanges
+from kbtools.indexers.elastic.form_changes import FormChanges
+from kbtools.indexers.elastic.stored_entities import StoredEntities
+from kbtools.indexers.updates.draft import Draft
+from kbtools.kb.manifest import UPDATE, Change, Count, Manifest
+
+STATISTICS = (
+    "subjects",
+    "objects",
+    "subjects_of_no_fact",
+    "entities_without_facts",
+    "entities_without_names",
+    "entities_without_types",
+)
+
+
+def update_manifest(
+    old: Manifest,
+    change: Change,
+    entities: EntityChanges,
+    forms: FormChanges,
+    *,
+    labels: Mapping[str, int],
+    statistics: Mapping[str, int],
+) -> Manifest:
+    """Write the account of a new version; `labels` are the numbers of relations and types that are in use."""
+    sums = entities.sums
+    differences = {kind: sums["named" if kind == "names" else kind] for kind in old.counts}
+    further = {"pairs": sums["pairs"], "forms": forms.stored, "descriptions": sums["descriptions"], **statistics}
+    return replace(
+        old,
+        digest=change.after,
+        counts={
+            kind: Count(count.raw + differences[kind], count.unique + differences[kind])
+            for kind, count in old.counts.items()
+        },
+        lengths=tuple(sorted({*old.lengths, *forms.lengths})),
+        statistics=old.statistics
+        | dict(labels)
+        | {name: old.statistics.get(name, 0) + difference for name, difference in further.items()},
+        history=(*old.history, change),
+    )
+
+
+def change_entry(old: Manifest, digest: str, *, sources: Sequence[str], counts: dict[str, int], size: int) -> Change:
+    """Write the entry of the history."""
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    return Change(UPDATE, when, old.digest, digest, tuple(sources), counts, size)
+
+
+def statistics_differences(draft: Draft, stored: StoredEntities) -> dict[str, int]:
+    """Give the differences of the numbers of subjects, objects and so on."""
+    totals = dict.fromkeys(STATISTICS, 0)
+    for row in draft.touched():
+        if draft.is_known(row):
+            main = stored.parts(row)[0]
+            named, typed = bool(stored.ranked_names(row)), bool(stored.texts(row, "types"))
+            add(totals, flags(main["facts"] > 0, main["facts_in"] > 0, named, typed), -1)
+        if row not in draft.deleted:
+            has_facts, is_object = bool(draft.facts_from(row)), draft.is_object(row)
+            add(totals, flags(has_facts, is_object, bool(draft.texts_of(row)), bool(draft.kinds_of(row))), 1)
+    return totals
+
+
+def expected_counts(before: Mapping[str, int], entities: EntityChanges, forms: FormChanges) -> dict[str, int]:
+    """Tell what the indexes of a new version should hold, by what those of the one before do."""
+    sums = entities.sums
+    differences = {
+        "entities": sums["entities"],
+        "facts": sums["held"],
+        "facts of subjects": sums["facts"],
+        "incoming facts": sums["held_in"],
+        "facts of objects": sums["facts_in"],
+        "names": sums["named"],
+        "types": sums["types"],
+        "forms": forms.normal,
+    }
+    return {kind: before[kind] + difference for kind, difference in differences.items()}
+
+
+def flags(has_facts: bool, is_object: bool, is_named: bool, has_types: bool) -> tuple[bool, ...]:
+    """Tell what an entity counts as, in the order of the statistics."""
+    return has_facts, is_object, not has_facts, not has_facts and not is_object, not is_named, not has_types
+
+
+def add(totals: dict[str, int], counted: tuple[bool, ...], sign: int) -> None:
+    for name, holds in zip(STATISTICS, counted, strict=True):
+        totals[name] += sign * holds
