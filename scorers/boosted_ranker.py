@@ -4,13 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.entry_points import import_object
 from kbtools.errors import CheckpointMismatch, NothingToLearn
 from kbtools.ranking.features import Features
 from kbtools.ranking.model_store import Stamp, class_path, read_model, write_model
+from kbtools.scorers.tree_ensemble import TreeEnsemble
 
 MODEL = "trees.txt"
 
@@ -44,9 +45,7 @@ class BoostedRanker:
     def __init__(self, text: str, names: tuple[str, ...]) -> None:
         self.text = text
         self.names = names
-        self.trees = lightgbm.Booster(model_str=text)
-        # What every candidate's score has in common says nothing of their order.
-        self.constant = float(self.contributions(np.zeros((1, len(names))))[0, -1])
+        self.trees = TreeEnsemble.parse(text, features=len(names))
 
     @classmethod
     def fit(cls, features: Features, gold: NDArray[np.bool_], *, seed: int) -> Self:
@@ -62,9 +61,9 @@ class BoostedRanker:
         kept = able[question] & (gold | (places(features, question) < HARDEST))
         sizes = np.bincount(question[kept], minlength=len(counts))
         sizes = sizes[sizes > 0]
-        data = lightgbm.Dataset(features.values[kept], label=gold[kept].astype(np.int64), group=sizes)
+        data = import_object("lightgbm:Dataset")(features.values[kept], label=gold[kept].astype(np.int64), group=sizes)
         parameters = PARAMETERS | {"seed": seed, "objective": softmax_objective(gold[kept].astype(np.float64), sizes)}
-        trees = lightgbm.train(parameters, data, num_boost_round=ROUNDS)
+        trees = import_object("lightgbm:train")(parameters, data, num_boost_round=ROUNDS)
         return cls(trees.model_to_string(), features.names)
 
     @classmethod
@@ -81,17 +80,11 @@ class BoostedRanker:
 
     def score(self, features: Features) -> NDArray[np.float64]:
         self.require(features)
-        if not len(features.values):
-            return np.empty(0)
-        return np.asarray(self.trees.predict(features.values, num_threads=1), dtype=np.float64) - self.constant
+        return self.trees.predict(features.values)
 
     def explain(self, features: Features) -> NDArray[np.float64]:
         self.require(features)
-        return self.contributions(features.values)[:, :-1]
-
-    def contributions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the SHAP values of features, and in the last column their common constant: (pairs, features + 1)."""
-        return np.asarray(self.trees.predict(values, pred_contrib=True, num_threads=1), dtype=np.float64)
+        return self.trees.contributions(features.values)
 
     def require(self, features: Features) -> None:
         """Refuse other features than those that were learned from."""

@@ -1,5 +1,6 @@
 """A learned ranker ranks, explains itself, is sure as often as it is right, and is refused once it is out of date."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -264,3 +265,33 @@ def test_boosted_trees_refuse_other_features() -> None:
 
     with pytest.raises(CheckpointMismatch, match="learned from the features sum, found subject"):
         ranker.score(Features(("subject",), values, counts))
+
+
+def test_trees_score_as_the_library_that_grew_them_and_contributions_add_up(tmp_path: Path) -> None:
+    lightgbm = pytest.importorskip("lightgbm", reason="the ranker lightgbm needs it: pip install 'kbtools[ranker]'")
+    from kbtools.scorers.boosted_ranker import BoostedRanker
+
+    random = np.random.default_rng(3)
+    values = random.standard_normal((1200, 3)).round(1)  # rounded, so that values meet thresholds
+    gold = (values[:, 0] + values[:, 1] * values[:, 2]).reshape(300, 4).argmax(axis=1)[:, None] == np.arange(4)
+    features = Features(("a", "b", "c"), values, np.full(300, 4))
+    ranker = BoostedRanker.fit(features, gold.reshape(-1), seed=1)
+    trees = lightgbm.Booster(model_str=ranker.text)
+
+    constant = trees.predict(values[:1], pred_contrib=True)[0, -1]
+    assert ranker.score(features) == pytest.approx(trees.predict(values) - constant, abs=1e-9)
+    assert ranker.explain(features).sum(axis=1) == pytest.approx(ranker.score(features), abs=1e-9)
+    assert ranker.score(features.of(np.zeros(300, dtype=np.bool_))).shape == (0,)
+
+
+def test_trees_that_were_grown_are_opened_without_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("lightgbm", reason="the ranker lightgbm needs it: pip install 'kbtools[ranker]'")
+    from kbtools.scorers.boosted_ranker import BoostedRanker
+
+    values, counts, gold = np.arange(600.0).reshape(600, 1), np.full(300, 2), np.tile([False, True], 300)
+    features = Features(("sum",), values, counts)
+    ranker = BoostedRanker.fit(features, gold, seed=1)
+    ranker.save(tmp_path / "ranker")
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+
+    assert BoostedRanker.load(tmp_path / "ranker").score(features).tolist() == ranker.score(features).tolist()
