@@ -39,8 +39,8 @@ from kbtools.ranking.models import (
     scorer_digests,
     scorer_names,
 )
-from kbtools.ranking.order import rank
-from kbtools.ranking.pools import Pools, gather_pool, order_links
+from kbtools.ranking.order import rank_pools
+from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
 from kbtools.ranking.rankers import WEIGHTED_SUM, LearnedScoring, Scoring, WeightedSum
 from kbtools.ranking.system import System, read_system
 from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
@@ -281,10 +281,7 @@ class Answerer:
                     raise BadArgument(f"a question is a str, found {text!r}", name="text")
             if len(batch) > 1:
                 self.kb.expect([Question.read(text) for text in batch])
-            pools = [
-                self.ranked(text, **names, ranker=system.ranker, top=limits.top, type_row=type_row)  # type: ignore[arg-type]
-                for text in batch
-            ]
+            pools = self.ranked_many(batch, **names, ranker=system.ranker, top=limits.top, type_row=type_row)  # type: ignore[arg-type]
             self.kb.expect_objects([pair for ranked in pools if (pair := ranked.best_pair)])
             for ranked in pools:
                 yield self.result(ranked, limits, type_row)
@@ -351,6 +348,22 @@ class Answerer:
         type_row: int | None = None,
     ) -> RankedPool:
         """Prune and rank."""
+        parts = {"pruning": pruning, "scorer": scorer, "subject": subject, "ranker": ranker}
+        (ranked,) = self.ranked_many([text], **parts, top=top, type_row=type_row)  # type: ignore[arg-type]
+        return ranked
+
+    def ranked_many(
+        self,
+        texts: Sequence[str],
+        *,
+        pruning: str,
+        scorer: str,
+        subject: str | None,
+        top: int | None,
+        ranker: str | None = None,
+        type_row: int | None = None,
+    ) -> list[RankedPool]:
+        """Prune and rank questions, which every scorer is asked about at once."""
         self.pruner(pruning)  # made before the clock starts, as the scorers are
         for name in scorer_names(scorer):
             self.scorer(name)
@@ -358,14 +371,24 @@ class Answerer:
             self.subject_scorer(subject)
         scoring = self.scoring(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
         begun = time.perf_counter()
-        question = Question.read(text)
+        questions = [Question.read(text) for text in texts]
         learned = isinstance(scoring, LearnedScoring)
-        linked = self.gather(question, pruning=pruning, type_row=type_row, trusted=learned)
-        evidence = self.evidence(linked.pool, [question], scorer=scorer, subject=subject, learned=learned)
-        ranking = rank(self.kb, evidence, scoring, top=top)
-        seconds = time.perf_counter() - begun
+        linked = [self.gather(question, pruning=pruning, type_row=type_row, trusted=learned) for question in questions]
+        pools = [one.pool for one in linked]
+        evidence = self.evidence(
+            pools[0] if len(pools) == 1 else concatenate_pools(pools),
+            questions,
+            scorer=scorer,
+            subject=subject,
+            learned=learned,
+        )
+        rankings = rank_pools(self.kb, pools, evidence, scoring, top=top)
+        seconds = (time.perf_counter() - begun) / len(texts)
         system = System(pruning, scorer, subject, self.tagger)
-        return RankedPool(question, system, linked.links, linked.pool, ranking, scoring, seconds)
+        return [
+            RankedPool(question, system, one.links, one.pool, ranking, scoring, seconds)
+            for question, one, ranking in zip(questions, linked, rankings, strict=True)
+        ]
 
     def result(self, ranked: RankedPool, limits: Limits, type_row: int | None = None) -> Result:
         """Write out a ranking, and fetch the objects of its first candidate unless they are withheld."""

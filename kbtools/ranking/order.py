@@ -1,5 +1,6 @@
 """The ranking of a question's pool: candidates by score, those of one score by the ids of subject and relation."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,14 +32,32 @@ class Ranking:
         return float(1 / np.exp(self.scores - self.scores.max()).sum()) if len(self.scores) else 0.0
 
 
+NOTHING = Ranking({}, np.empty(0), [], 0)
+"""The ranking of a pool without candidates."""
+
+
 def rank(kb: KnowledgeBase, evidence: Evidence, scoring: Scoring, *, top: int | None) -> Ranking:
     """Score the candidates of one question and find the best `top` of them, all if it is None."""
+    (ranking,) = rank_pools(kb, [evidence.pools], evidence, scoring, top=top)
+    return ranking
+
+
+def rank_pools(
+    kb: KnowledgeBase, pools: Sequence[Pools], evidence: Evidence, scoring: Scoring, *, top: int | None
+) -> list[Ranking]:
+    """Score the candidates of questions, whose pools lie end to end in the evidence, and find the best of each."""
     if not evidence.pools.pairs:
-        return Ranking({}, np.empty(0), [], 0)
+        return [NOTHING] * len(pools)
     rating = scoring.rate(evidence)
-    best = order(kb, evidence.pools, rating.scores, top)
-    tied = int(np.count_nonzero(rating.scores == rating.scores.max()))
-    return Ranking(rating.parts(np.array(best, dtype=np.int64)), rating.scores / MICRO, best, tied)
+    rankings, first = [], 0
+    for pool in pools:
+        scores = rating.scores[first : first + pool.pairs]
+        best = order(kb, pool, scores, top)
+        parts = rating.parts(first + np.array(best, dtype=np.int64))
+        tied = int(np.count_nonzero(scores == scores.max())) if pool.pairs else 0
+        rankings.append(Ranking(parts, scores / MICRO, best, tied) if pool.pairs else NOTHING)
+        first += pool.pairs
+    return rankings
 
 
 def winner_confidence(pools: Pools, ties: Ties, scores: NDArray[np.int64]) -> NDArray[np.float64]:

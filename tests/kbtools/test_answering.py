@@ -5,7 +5,7 @@ import os
 import pickle
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -382,3 +382,33 @@ def test_a_plugin_that_is_no_scorer_at_all_is_broken(sample_memory: Answerer, in
         sample_memory.query("who wrote it", scorer="json:dumps", inverse=inverse)
     with pytest.raises(BrokenPlugin, match=r"scorer \w+ failed: AttributeError.* has no attribute 'score'"):
         sample_memory.query("who wrote it", subject="builtins:id", inverse=inverse)
+
+
+TOGETHER = ["who wrote dune", "zebra crossing", "?!", "what is the capital of france", "who is the author of dune"]
+
+
+@pytest.mark.parametrize("subject", ["popularity", "type-count"])
+def test_questions_asked_together_have_the_results_of_each_alone(sample_memory: Answerer, subject: str) -> None:
+    together = list(sample_memory.query_many(TOGETHER, subject=subject))
+
+    alone = [sample_memory.query(text, subject=subject) for text in TOGETHER]
+    assert [replace(result, milliseconds=0.0) for result in together] == [
+        replace(result, milliseconds=0.0) for result in alone
+    ]
+
+
+def test_a_scorer_is_asked_once_about_questions_that_come_together(sample_memory: Answerer) -> None:
+    asked = []
+
+    class Listening:
+        def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+            asked.append(len(questions))
+            return np.zeros((len(questions), len(sample_memory.kb.relations)))
+
+    sample_memory.scorers["listening"] = Listening()
+
+    results = list(sample_memory.query_many(TOGETHER, scorer="listening"))
+
+    assert len(results) == len(TOGETHER)
+    assert len(asked) == 1
+    del sample_memory.scorers["listening"]
