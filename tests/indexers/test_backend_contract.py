@@ -187,6 +187,17 @@ def test_every_backend_finds_the_same_similar_names(sample: Answerer, sample_mem
     assert sample.kb.similar(typo) == sample_memory.kb.similar(typo)
 
 
+def test_of_equally_similar_names_that_of_the_entity_with_more_names_comes_first(
+    backend: str, make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    names = (("m.1", "Carla Stone"), ("m.2", "Darla Stone"), ("m.3", "Earla Stone"))
+    aliases = (("m.2", "Mrs Smith"), ("m.2", "The Novelist"), ("m.3", "Mrs Brown"))
+    kb = make_kb(backend, new_world((("m.1", "r", "m.2"),), names, aliases=aliases))
+
+    assert [near.form for near in kb.similar("arla stone")] == ["darla stone", "earla stone", "carla stone"]
+    assert [near.form for near in kb.similar("arla stone", limit=1)] == ["darla stone"]
+
+
 # words
 
 
