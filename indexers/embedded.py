@@ -372,7 +372,7 @@ class EmbeddedKB(BackendDefaults):
 
     @explained
     def ids(self, entities: EntityRows) -> list[str]:
-        return [self.entity_ids[row] for row in entities.tolist()]
+        return self.entity_ids.take(entities.tolist())
 
     @explained
     def names(self, entities: EntityRows) -> list[str | None]:

@@ -16,7 +16,7 @@ import numpy as np
 from kbtools.indexers.column_files import release_pages
 from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, word_term
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.form_store import form_key, is_normal, read_group_lists
+from kbtools.indexers.form_store import form_key, is_normal, read_all_groups
 from kbtools.kb.contract import match_kind
 from kbtools.kb.rows import Grouped
 from kbtools.linking.similarity import LONGEST_NAME
@@ -30,7 +30,7 @@ Match = tuple[str, int, list[int]]
 MOST_BEARING = 500
 """Bearers, with their relations and types, that a document lists; a form of more is looked up like any other."""
 
-BLOCK, STRETCH = 4_000, 250
+BLOCK, STRETCH = 2_000, 250
 """Forms read together, and bearers read between two looks at the memory that their pages take."""
 
 RESIDENT = 160_000_000
@@ -48,30 +48,28 @@ PACKER = msgpack.Packer()
 
 def name_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
     """Yield a document for each normal form of the names, among the stored forms `first` to `last - 1`."""
-    forms = enumerate(islice(stored_forms(kb), first, last), first)
-    while block := list(islice(forms, BLOCK)):
-        matches = {
-            place: read_group_lists(value, kb.alias_texts)
-            for place, (form, value) in block
-            if is_normal(value) and len(form) <= LONGEST_NAME and len(value) <= 4 * MOST_BEARING
-        }
-        bearers = read_bearers(kb, {row for groups in matches.values() for _, _, rows in groups for row in rows})
-        words = {place: words_of(form, matches[place]) for place, (form, _) in block if place in matches}
+    stored = islice(read_forms(kb), first, last)
+    for start in range(first, last, BLOCK):
+        entries = enumerate(islice(stored, BLOCK), start)
+        block = [(place, form_of(kb, key, value), value) for place, (key, value) in entries if is_normal(value)]
+        listed = [entry for entry in block if len(entry[1]) <= LONGEST_NAME and len(entry[2]) <= 4 * MOST_BEARING]
+        groups = read_all_groups([value for _, _, value in listed], kb.alias_texts)
+        matches = {place: own for (place, _, _), own in zip(listed, groups, strict=True)}
+        bearers = read_bearers(kb, {row for own in groups for _, _, rows in own for row in rows})
+        words = {place: words_of(form, matches[place]) for place, form, _ in listed}
         counted = list({word for of_form in words.values() for word in of_form})
         counts = dict(zip(counted, kb.name_frequency(counted), strict=True))
-        for place, (form, value) in block:
-            if is_normal(value):
-                linked, popularity = None, 0
-                if place in matches:
-                    frequencies = [(word, counts[word]) for word in sorted(words[place])]
-                    listed = [
-                        bearers[row] for row in dict.fromkeys(row for _, _, rows in matches[place] for row in rows)
-                    ]
-                    popularity = max([bearer[-1] for bearer in listed])
-                    linked = link(matches[place], listed, frequencies)
-                elif len(form) <= LONGEST_NAME:
-                    (popularity,) = kb.names_of_bearers([form])
-                yield Document(str(place), form_source(form, popularity, linked), place + 1)
+        for place, form, _ in block:
+            linked, popularity = None, 0
+            if place in matches:
+                own = matches[place]
+                rows = own[0][2] if len(own) == 1 else dict.fromkeys(row for _, _, rows in own for row in rows)
+                bearing = [bearers[row] for row in rows]
+                popularity = max([bearer[-1] for bearer in bearing])
+                linked = link(own, bearing, [(word, counts[word]) for word in words[place]])
+            elif len(form) <= LONGEST_NAME:
+                (popularity,) = kb.names_of_bearers([form])
+            yield Document(str(place), form_source(form, popularity, linked), place + 1)
         release_pages(kb.path, beyond=RESIDENT)
 
 
@@ -88,12 +86,17 @@ def form_source(form: str, popularity: int = 0, linked: str | None = None) -> by
     return f'{{"form":{encode_basestring(form)},"popularity":{popularity}{end}'.encode()
 
 
-def words_of(form: str, matches: Sequence[Match]) -> set[str]:
-    """Gather the words of the names under a form."""
+def words_of(form: str, matches: Sequence[Match]) -> list[str]:
+    """List the words of the names under a form."""
     words = set()
+    for _, kind, _ in matches:
+        if kind <= MOST_NORMAL:
+            words.update(form.split(" "))
+            break
     for name, kind, _ in matches:
-        words.update((form if kind <= MOST_NORMAL else normal_form(name)).split(" "))
-    return words
+        if kind > MOST_NORMAL:
+            words.update(normal_form(name).split(" "))
+    return sorted(words)
 
 
 def link(matches: Sequence[Match], bearers: Sequence[tuple[Any, ...]], counts: Sequence[tuple[str, int]]) -> str | None:
@@ -143,14 +146,12 @@ def count_normal_forms(kb: EmbeddedKB) -> int:
     return sum(is_normal(value) for _, value in read_forms(kb))
 
 
-def stored_forms(kb: EmbeddedKB) -> Iterator[tuple[str, bytes]]:
-    """Yield every form once, in the order of the keys, with what is stored under it."""
-    for key, value in read_forms(kb):
-        if b"\0" in key:
-            name = kb.alias_texts[int.from_bytes(value[4:8], "little")]
-            yield next(form for form in name_forms(name) if form_key(form) == key), value
-        else:
-            yield key.decode(), value
+def form_of(kb: EmbeddedKB, key: bytes, value: bytes) -> str:
+    """Give the form of an entry; that of a long one from the name that it is of."""
+    if b"\0" not in key:
+        return key.decode()
+    name = kb.alias_texts[int.from_bytes(value[4:8], "little")]
+    return next(form for form in name_forms(name) if form_key(form) == key)
 
 
 def read_forms(kb: EmbeddedKB) -> Iterator[tuple[bytes, bytes]]:
