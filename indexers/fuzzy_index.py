@@ -31,6 +31,7 @@ RAREST = 9
 names, and find the entity of one misspelling in a hundred more."""
 
 TRIGRAMS = "trigrams"
+LOCK = ".lock"
 KILLED = "writer was killed"
 """Tantivy's words where one of its threads failed."""
 
@@ -96,7 +97,7 @@ class FuzzyWriter:
             raise self.reason(error) from error
         for path in self.folder.iterdir():
             # Tantivy writes for its user alone, and leaves its locks.
-            if path.suffix == ".lock":
+            if path.suffix == LOCK:
                 path.unlink()
             else:
                 path.chmod(self.folder.stat().st_mode & 0o666)
@@ -110,9 +111,12 @@ def system_error(error: Exception) -> OSError | None:
 
 @contextmanager
 def links_to(folder: Path) -> Iterator[str]:
-    """Give a folder of links to files that may not be written beside: tantivy locks even where it only reads."""
+    """Give a folder of links to files that may not be written beside: tantivy locks even where it only reads.
+
+    A lock that a thread of tantivy left there after a build is not linked: whoever may only read could not take it.
+    """
     place = os.path.realpath(folder)
-    names = os.listdir(place)
+    names = [name for name in os.listdir(place) if not name.endswith(LOCK)]
     links = None
     try:
         try:

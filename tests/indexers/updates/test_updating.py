@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import kbtools
-from kbtools.errors import BuildLocked, DiskFull, KBMissing, KBUnusable, NothingBuilt, TooManyBadLines
+from kbtools.errors import BuildLocked, DiskFull, KBMissing, KBUnusable, NothingBuilt, OutputUnusable, TooManyBadLines
 from kbtools.indexers import embedded
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.embedded import EmbeddedKB
@@ -408,6 +408,25 @@ def test_a_second_updater_is_refused_in_a_sentence(folder: Path) -> None:
         rename(folder, "Low")
 
     assert name_of(folder, "m.0one") == "Heroes"
+
+
+@pytest.mark.parametrize("small_disk", ["2m"], indirect=True)
+def test_a_disk_that_is_read_only_is_read_and_not_updated(small_disk: Path, folder: Path) -> None:
+    kbtools.update(folder, add=[{"id": "m.0four", "names": ["Lodger"]}])
+    for fuzzy in folder.rglob("fuzzy"):
+        (fuzzy / ".tantivy-meta.lock").touch()
+    path = Path(shutil.copytree(folder, small_disk / "x.kb"))
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+
+    with pytest.raises(OutputUnusable, match=r"x\.kb: cannot be written \(Read-only file system\)"):
+        rename(path, "Low")
+
+    with kbtools.open(path) as kb:
+        assert [match.id for name in ("lodger", "lodgerr", "heroess") for match in kb.lookup(name).matches] == [
+            "m.0four",
+            "m.0four",
+            "m.0one",
+        ]
 
 
 def test_what_is_not_there_cannot_be_updated(tmp_path: Path) -> None:
