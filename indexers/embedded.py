@@ -74,19 +74,23 @@ def gather(starts: NDArray[Any], values: NDArray[Any], rows: NDArray[Any]) -> Gr
 
 def spread(starts: NDArray[Any], rows: NDArray[Any], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List the places of the runs of several rows among so many values, and where each run begins in that list."""
-    return spread_runs(starts[rows].astype(np.int64), starts[rows.astype(np.int64) + 1].astype(np.int64), size)
+    rows = rows.astype(np.int64)
+    return spread_runs(starts[rows].astype(np.int64), starts[rows + 1].astype(np.int64), size)
 
 
 def spread_runs(
     begin: NDArray[np.int64], end: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List the places of runs among so many values, and where each run begins in that list."""
-    if ((begin > end) | (end > size)).any():
+    lengths = end - begin
+    if lengths.min(initial=0) < 0 or end.max(initial=0) > size:
         raise IndexError("a run that begins behind its end, or ends behind the values")
     bounds = np.zeros(len(begin) + 1, dtype=np.int64)
-    np.cumsum(end - begin, out=bounds[1:])
+    lengths.cumsum(out=bounds[1:])
     # For every row, for every place of its run: the place, without a loop over the rows.
-    return bounds, np.arange(bounds[-1]) + np.repeat(begin - bounds[:-1], end - begin)
+    places = (begin - bounds[:-1]).repeat(lengths)
+    places += np.arange(len(places))
+    return bounds, places
 
 
 def facts_at(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any], subjects: NDArray[Any]) -> NDArray[np.int64]:
@@ -376,9 +380,9 @@ class EmbeddedKB(BackendDefaults):
 
     @explained
     def names(self, entities: EntityRows) -> list[str | None]:
-        firsts = self.columns["alias.first"][entities].tolist()
-        ends = self.columns["alias.first"][entities.astype(np.int64) + 1].tolist()
-        return [self.alias_texts[first] if first < end else None for first, end in zip(firsts, ends, strict=True)]
+        starts, rows, texts = self.columns["alias.first"], entities.astype(np.int64), self.alias_texts
+        edges = zip(starts[rows].tolist(), starts[rows + 1].tolist(), strict=True)
+        return [texts[first] if first < end else None for first, end in edges]
 
     @explained
     def aliases(self, entity: int) -> list[str]:

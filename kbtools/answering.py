@@ -390,12 +390,16 @@ class Answerer:
             for question, one, ranking in zip(questions, linked, rankings, strict=True)
         ]
 
+    def confidence(self, ranked: RankedPool, limits: Limits) -> float | None:
+        """Give the confidence in the first candidate: its share of the pool, as far as its link is to be trusted."""
+        share = ranked.trust(self.trust) * ranked.ranking.winner_share()
+        return limits.confidence(calibrate(ranked.scoring.calibration, share))
+
     def result(self, ranked: RankedPool, limits: Limits, type_row: int | None = None) -> Result:
         """Write out a ranking, and fetch the objects of its first candidate unless they are withheld."""
         begun = time.perf_counter()
         system, ranking, scoring = ranked.system, ranked.ranking, ranked.scoring
-        trust = 1.0 if limits.abstain is None else ranked.trust(self.trust)
-        confidence = limits.confidence(calibrate(scoring.calibration, trust * ranking.winner_share()))
+        confidence = None if limits.abstain is None else self.confidence(ranked, limits)
         answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
         answers, total = ((), 0) if answered is False else ranked.answers(self.kb, limit=limits.answers)
         return Result(

@@ -1,6 +1,7 @@
 """A question with its ranked pool, out of which candidates and answers are written."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from kbtools.ranking.pools import Pools
 from kbtools.ranking.rankers import Scoring
 from kbtools.ranking.score import DECIMALS
 from kbtools.ranking.system import System
-from kbtools.results import Answer, Bearer, Candidate, Mention
+from kbtools.results import Answer, Bearer, Candidate, FrozenDict, Mention
 from kbtools.text.question import Question
 
 
@@ -66,31 +67,34 @@ class RankedPool:
     def candidates(self, kb: KnowledgeBase) -> tuple[Candidate, ...]:
         """Write out the best candidates of a pool."""
         pool, ranking = self.pool, self.ranking
+        if not ranking.best:
+            return ()
         best = np.array(ranking.best, dtype=np.int64)
-        subjects = pool.subject_of_pair[best]
-        ids, names, types = kb.ids(subjects), kb.names(subjects), kb.types_of(subjects)
-        descriptions = kb.descriptions(subjects)
-        starts, type_rows = types.starts.tolist(), types.values.tolist()
+        subjects = describe_subjects(kb, pool.subject_of_pair[best].tolist())
+        relations, relation_names = kb.relations, kb.relation_names
         # Columns of the best candidates, rounded at once: by far sooner than a look at each column for each of them.
         links = [self.links[at] for at in pool.link_of_pair[best].tolist()]
+        text, spans = self.question.text, {(link.start, link.end) for link in links}
+        mentions = {(start, end): Mention(text[start:end], start, end) for start, end in spans}
         directions, scores = pool.relation_of_pair[best].tolist(), ranking.scores[best].tolist()
-        parts = [np.round(values, DECIMALS).tolist() for values in ranking.parts.values()]
-        rows = zip(ids, names, descriptions, links, directions, scores, *parts, strict=True)
+        names, parts = tuple(ranking.parts), np.round(list(ranking.parts.values()), DECIMALS).T.tolist()
         candidates = []
-        for place, (subject, name, description, link, direction, score, *own_parts) in enumerate(rows):
+        for (subject, name, description, types), link, direction, score, own_parts in zip(
+            subjects, links, directions, scores, parts, strict=True
+        ):
             relation, inverse = read_direction(kb, direction)
             candidates.append(
                 Candidate(
                     subject=subject,
                     subject_name=name,
-                    types=tuple([kb.types[row] for row in type_rows[starts[place] : starts[place + 1]]]),
-                    relation=kb.relations[relation],
-                    relation_name=kb.relation_names[relation],
+                    types=types,
+                    relation=relations[relation],
+                    relation_name=relation_names[relation],
                     score=score,
-                    mention=Mention(self.question.text[link.start : link.end], link.start, link.end),
+                    mention=mentions[link.start, link.end],
                     matched_name=link.name,
                     rung=link.rung.label,
-                    parts=dict(zip(ranking.parts, own_parts, strict=True)),
+                    parts=FrozenDict(zip(names, own_parts, strict=True)),
                     inverse=inverse,
                     subject_description=description,
                 )
@@ -114,3 +118,17 @@ class RankedPool:
             for entity, name in sorted(named, key=lambda pair: pair[0])
         )
         return tuple(answers), len(objects)
+
+
+Described = tuple[str, str | None, str | None, tuple[str, ...]]
+
+
+def describe_subjects(kb: KnowledgeBase, subjects: list[int]) -> list[Described]:
+    """Give id, name, description and types of each subject: one with several relations is read once."""
+    places = {row: at for at, row in enumerate(dict.fromkeys(subjects))}
+    rows = np.array(list(places), dtype=np.uint32)
+    types, kinds = kb.types_of(rows), kb.types
+    names = [kinds[row] for row in types.values.tolist()]
+    own_types = [tuple(names[first:last]) for first, last in pairwise(types.starts.tolist())]
+    described = list(zip(kb.ids(rows), kb.names(rows), kb.descriptions(rows), own_types, strict=True))
+    return [described[places[row]] for row in subjects]

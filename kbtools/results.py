@@ -56,8 +56,9 @@ class Candidate:
     subject_description: str | None = None
 
     def __post_init__(self) -> None:
-        # A frozen dataclass sets no attribute otherwise.
-        object.__setattr__(self, "parts", FrozenDict(self.parts))
+        if not isinstance(self.parts, FrozenDict):
+            # A frozen dataclass sets no attribute otherwise.
+            object.__setattr__(self, "parts", FrozenDict(self.parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,11 @@ class ContentWords:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.stems = relation_stems(tuple(relation_texts(kb)))
-        self.is_spoken_of = lru_cache(REMEMBERED)(self.shares_stem)  # most of what clean questions pay here
+        # Most of what clean questions pay here.
+        self.is_spoken_of = lru_cache(REMEMBERED)(self.shares_stem)
+        self.has = lru_cache(REMEMBERED)(self.is_content)
 
-    def has(self, word: str) -> bool:
+    def is_content(self, word: str) -> bool:
         """Tell whether a word is a content word: long enough, no number, no word of questions or relations."""
         return len(word) >= SHORTEST_WORD and word.isalpha() and word not in WEAK and not self.is_spoken_of(word)
 

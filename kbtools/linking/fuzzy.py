@@ -9,8 +9,9 @@ import numpy as np
 from kbtools.kb.contract import KnowledgeBase, SimilarName
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.content_words import OUTSIDE, WEAK, ContentWords
-from kbtools.linking.links import Link, bound
+from kbtools.linking.links import Link, bound, foremost
 from kbtools.linking.resemblance import Resemblance, resemblance
+from kbtools.linking.strict import StrictMatch
 from kbtools.linking.turned import link_turned
 from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram
@@ -108,7 +109,7 @@ class Misspelling:
         self.kb = kb
         self.content = ContentWords(kb)
 
-    def links(self, question: Question, *, strict: Sequence[Link] = ()) -> list[Link]:
+    def links(self, question: Question, *, strict: Sequence[Link | StrictMatch] = ()) -> list[Link]:
         """Link the n-grams around suspect words to the names that resemble them, the nearest first.
 
         Entities that are linked strictly keep their stricter link. The weight of a link says how much less its name
@@ -117,7 +118,7 @@ class Misspelling:
         spans = list(self.spans(question, strict=strict))
         if not spans:
             return []
-        linked = np.concatenate([link.entities for link in strict]) if strict else np.empty(0, dtype=np.uint32)
+        linked = np.concatenate([np.empty(0, dtype=np.uint32), *(foremost(self.kb, link.entities) for link in strict)])
         turned = link_turned(self.kb, filter(begins_and_ends_well, spans))
         if turned:
             return [link for link in turned if not np.isin(link.entities, linked).all()]
@@ -141,24 +142,21 @@ class Misspelling:
         self.kb.expect_similar([ngram.form for ngram in spans], cutoff=LOOSEST)
         return nearest((ngram, self.kb.similar(ngram.form, cutoff=LOOSEST)) for ngram in spans)
 
-    def spans(self, question: Question, *, strict: Sequence[Link] = ()) -> Iterator[Ngram]:
+    def spans(self, question: Question, *, strict: Sequence[Link | StrictMatch] = ()) -> Iterator[Ngram]:
         """Yield the n-grams with a suspect word that could be a name: first those that begin and end well, the longest.
 
         A single word is misspelt only if no name holds it.
         """
         words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
-        mentions = {(link.ngram.first, link.ngram.last): link.ngram.form for link in strict}
+        texts = [token.text for _, token in words]
+        content = [position for position, text in enumerate(texts) if self.content.has(text)]
+        mentions = {(link.ngram.first, link.ngram.last): link.ngram.form for link in strict} if content else {}
         explained = {
             place for (first, last), form in mentions.items() if has_content(form) for place in range(first, last + 1)
         }
-        suspects = {
-            position
-            for position, (place, token) in enumerate(words)
-            if place not in explained and self.content.has(token.text)
-        }
+        suspects = {position for position in content if words[position][0] not in explained}
         if not suspects:
             return
-        texts = [token.text for _, token in words]
         counts = self.kb.name_frequency([texts[position] for position in suspects])
         unknown = {position for position, count in zip(suspects, counts, strict=True) if count == 0}
         spans = []

@@ -3,11 +3,13 @@
 import string
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, compress
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch
-from kbtools.linking.links import MOST_BEARERS, Link, bound
+from kbtools.kb.rows import EntityRows
+from kbtools.linking.links import MOST_BEARERS, MOST_COUNTED, Link, bound
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
@@ -20,32 +22,67 @@ ALIAS = -0.1
 PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
 
+class StrictMatch(NamedTuple):
+    """An n-gram with a name that is stored under its form, its bearers, and the weight of a link to them."""
+
+    ngram: Ngram
+    name: NameMatch
+    entities: EntityRows
+    weight: float
+
+
+class Linked(Protocol):
+    """A link, or a match that may become one, by the entities that it leads to."""
+
+    @property
+    def entities(self) -> EntityRows: ...
+
+
+L = TypeVar("L", bound=Linked)
+
+
 def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[Link]:
     """Link some n-grams, by default all of a question, to every name stored under their form."""
+    return link_matches(kb, question, match_strictly(kb, question, among))
+
+
+def link_matches(kb: KnowledgeBase, question: Question, matches: Iterable[StrictMatch]) -> list[Link]:
+    """Make links of matches: of those that are kept alone, since the words of most questions are names of many."""
+    return bound(kb, [strict_link(question, ngram, name, weight=weight) for ngram, name, _, weight in matches])
+
+
+def match_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[StrictMatch]:
+    """Match some n-grams, by default all of a question, with every name stored under their form."""
     if among is None:
         among = every_ngram(question, lengths=kb.manifest.lengths, table=kb.manifest.variants)
     candidates = list(among)
     matches = kb.lookup([ngram.form for ngram in candidates])
-    links = [
-        strict_link(
-            question, ngram, match, weight=ALIAS if match.is_alias and is_outranked(match, matches[ngram.form]) else 0.0
+    return [
+        StrictMatch(
+            ngram, match, match.entities, ALIAS if match.is_alias and is_outranked(match, matches[ngram.form]) else 0.0
         )
         for ngram in candidates
         if ngram.form in matches
         for match in matches[ngram.form]
         if not (ngram.reading is match.form is Form.SHORTENED)  # each without an initial of its own
     ]
-    return bound(kb, links)
 
 
-def with_facts(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
-    """Keep the links that lead to a subject of some fact: the others open up no candidate."""
+def with_facts(kb: KnowledgeBase, links: Sequence[L]) -> list[L]:
+    """Keep the links, or matches, that lead to a subject of some fact: the others open up no candidate."""
     if not links:
         return []
-    counts = kb.fact_counts(np.concatenate([link.entities for link in links]))
-    # One call for the bearers of all links, then a sum over the stretch of each: a call a link would do the same.
-    starts = list(accumulate([len(link.entities) for link in links[:-1]], initial=0))
-    return list(compress(links, np.add.reduceat(counts, starts).tolist()))
+    # Nearly every link is told by its first entity; the others are read of those alone that are not.
+    kept = kb.fact_counts(np.array([link.entities[0] for link in links], dtype=np.uint32)).tolist()
+    unsure = [at for at, facts in enumerate(kept) if not facts and len(links[at].entities) > 1]
+    if unsure:
+        bearers = [links[at].entities[:MOST_COUNTED] for at in unsure]
+        # One call for the bearers of all links, then a sum over the stretch of each: a call a link would do the same.
+        counts = kb.fact_counts(np.concatenate(bearers))
+        starts = list(accumulate([len(rows) for rows in bearers[:-1]], initial=0))
+        for at, facts in zip(unsure, np.add.reduceat(counts, starts).tolist(), strict=True):
+            kept[at] = facts
+    return list(compress(links, kept))
 
 
 def is_outranked(alias: NameMatch, matches: Sequence[NameMatch]) -> bool:

@@ -7,7 +7,7 @@ from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
 from kbtools.linking.resemblance import resemblance
-from kbtools.linking.strict import link_strictly, with_facts
+from kbtools.linking.strict import link_matches, match_strictly, with_facts
 from kbtools.text.function_words import FUNCTION_WORDS, has_content, is_spoken
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
@@ -49,18 +49,21 @@ class NGramIdf:
         self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
 
     def links(self, question: Question) -> list[Link]:
-        strict = with_facts(self.kb, link_strictly(self.kb, question))
+        strict = with_facts(self.kb, match_strictly(self.kb, question))
         fuzzy = self.misspelling.links(question, strict=strict)
         # Fuzzy links weigh as their mention does, spelt as in the nearest name; their own weights say how near each is.
-        forms = [words_in(question, link.ngram) for link in strict] + [spelt(fuzzy[0]) for _ in fuzzy]
+        forms = [words_in(question, match.ngram) for match in strict] + [spelt(fuzzy[0]) for _ in fuzzy]
         self.learn({word for form in forms for word in form.split(" ")})
         weight_of = {form: self.weigh(form) for form in dict.fromkeys(forms)}
         weights = [weight_of[form] for form in forms]
         best = sorted(set(weights), reverse=True)[:KEPT]
+        kept = [(match, weight) for match, weight in zip(strict, weights, strict=False) if weight >= best[-1]]
+        misspelt = [link for link in fuzzy if weights[-1] >= best[-1] or link.rung is Rung.FUZZY]
+        links = link_matches(self.kb, question, [match for match, _ in kept]) + misspelt
+        own_weights = [weight for _, weight in kept] + [weights[-1] for _ in misspelt]
         return [
             link._replace(weight=TEMPERATURE * (weight - best[0]) + link.weight)
-            for link, weight in zip(strict + fuzzy, weights, strict=True)
-            if weight >= best[-1] or link.rung is Rung.FUZZY
+            for link, weight in zip(links, own_weights, strict=True)
         ]
 
     def weigh(self, form: str) -> float:

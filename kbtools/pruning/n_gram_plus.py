@@ -1,13 +1,14 @@
 """N-Gram+ pruning: the second baseline, with heuristics after Bordes et al. 2015, which the paper only names."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
-from kbtools.linking.strict import link_strictly, with_facts
+from kbtools.linking.strict import link_matches, match_strictly, with_facts
 from kbtools.text.function_words import QUESTION_WORDS, has_content, is_spoken
+from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 
 
@@ -25,22 +26,34 @@ class NGramPlus:
         self.misspelling = Misspelling(kb)
 
     def links(self, question: Question) -> list[Link]:
-        strict = with_facts(self.kb, link_strictly(self.kb, question))
-        content = [link for link in strict if has_content(link.ngram.form)]
-        content += self.misspelling.links(question, strict=strict)
-        titles = [link for link in strict if " " in link.ngram.form and not has_content(link.ngram.form)]
-        if content or titles:
-            return longest(content) + longest(titles)
-        spoken = [link for link in strict if link.ngram.form not in QUESTION_WORDS and is_spoken(link.ngram.form)]
-        return longest(spoken or strict)
+        strict = with_facts(self.kb, match_strictly(self.kb, question))
+        content = [match for match in strict if has_content(match.ngram.form)]
+        misspelt = self.misspelling.links(question, strict=strict)
+        titles = [match for match in strict if " " in match.ngram.form and not has_content(match.ngram.form)]
+        if content or misspelt or titles:
+            named: list[Mentioned] = [*content, *misspelt]
+            kept = longest(content, named) + longest(titles)
+            return link_matches(self.kb, question, kept) + longest(misspelt, named)
+        spoken = [match for match in strict if match.ngram.form not in QUESTION_WORDS and is_spoken(match.ngram.form)]
+        return link_matches(self.kb, question, longest(spoken or strict))
 
 
-def longest(links: Sequence[Link]) -> list[Link]:
-    """Drop the links inside a longer one."""
+class Mentioned(Protocol):
+    """A link, or a match that may become one, by the words that it stands on."""
+
+    @property
+    def ngram(self) -> Ngram: ...
+
+
+M = TypeVar("M", bound=Mentioned)
+
+
+def longest(links: Sequence[M], among: Sequence[Mentioned] | None = None) -> list[M]:
+    """Drop the links inside a longer one among others, by default among themselves."""
     outermost: set[tuple[int, int]] = set()
     reached = -1
     # By start, the longer first: inside a longer one is what ends no later than one before it does.
-    for start, opposite in sorted({(link.ngram.start, -link.ngram.end) for link in links}):
+    for start, opposite in sorted({(link.ngram.start, -link.ngram.end) for link in among or links}):
         if -opposite > reached:
             outermost.add((start, -opposite))
             reached = -opposite

@@ -101,7 +101,9 @@ def log_total(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     if not scores.shape[-1]:  # a knowledge base without facts has no relation to choose from
         return np.zeros((*scores.shape[:-1], 1))
     peak = scores.max(axis=-1, keepdims=True)
-    total: NDArray[np.float64] = peak + np.log(np.exp(scores - peak).sum(axis=-1, keepdims=True))
+    raised = scores - peak
+    np.exp(raised, out=raised)
+    total: NDArray[np.float64] = peak + np.log(raised.sum(axis=-1, keepdims=True))
     return total
 
 

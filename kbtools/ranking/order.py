@@ -74,5 +74,7 @@ def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | 
     # The scores that reach the top, ties at its edge among them, so that ids are fetched for no others.
     threshold = np.partition(scores, len(scores) - size)[len(scores) - size]
     within = np.flatnonzero(scores >= threshold)
-    ids = dict(zip(within.tolist(), kb.ids(pool.subject_of_pair[within]), strict=True))
-    return sorted(ids, key=lambda at: (-scores[at], ids[at], kb.relations[int(pool.relation_of_pair[at])]))[:size]
+    names = kb.relations
+    subjects, relations = kb.ids(pool.subject_of_pair[within]), pool.relation_of_pair[within].tolist()
+    rows = zip((-scores[within]).tolist(), subjects, [names[row] for row in relations], within.tolist(), strict=True)
+    return [at for _, _, _, at in sorted(rows)[:size]]

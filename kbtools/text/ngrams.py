@@ -51,12 +51,13 @@ def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
     """
     words = [(position, token) for position, token in enumerate(question.tokens) if token.is_word]
     positions = [position for position, _ in words]
+    texts = [token.text for _, token in words]
     starts, ends = [token.start for _, token in words], [token.end for _, token in words]
     most = len(words)
-    wanted = sorted({length for length in lengths if 0 < length <= most})
+    wanted = sorted(frozenset(lengths).intersection(range(1, most + 1)))
     # A form is cut out of all words, which takes a third of the time of joining its own.
-    spoken = " ".join([token.text for _, token in words])
-    behind = list(accumulate([len(token.text) + 1 for _, token in words]))
+    spoken = " ".join(texts)
+    behind = list(accumulate([len(text) + 1 for text in texts]))
     before = [0, *behind]
     every: list[Ngram] = []
     for length in wanted:

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -52,17 +53,25 @@ class MarkedQuestion:
     def words(self, *, symbol: str | None = None) -> list[str]:
         """List the words around the mention, within reach, with one symbol in its place if one is given."""
         words = []
-        tokens = self.question.tokens
-        if len(tokens) > REACH:
-            first = bisect_left(tokens, self.start, key=lambda token: token.start)
-            last = bisect_left(tokens, self.end, key=lambda token: token.start)
-            tokens = tokens[max(first - REACH, 0) : last + REACH]
-        for token in tokens:
+        for token in self.tokens_within_reach():
             if token.is_word:
                 mentioned = symbol is not None and self.start <= token.start and token.end <= self.end
                 words.append(str(symbol) if mentioned else token.text)
         return [word for at, word in enumerate(words) if word != symbol or words[at - 1 : at] != [word]]
 
     def context(self) -> list[str]:
-        """List the words outside the mention."""
-        return [word for word in self.words(symbol="") if word]
+        """List the words outside the mention, within reach."""
+        start, end = self.start, self.end
+        return [
+            text
+            for text, first, last, is_word in self.tokens_within_reach()
+            if is_word and not (start <= first and last <= end)
+        ]
+
+    def tokens_within_reach(self) -> Sequence[Token]:
+        tokens = self.question.tokens
+        if len(tokens) <= REACH:
+            return tokens
+        first = bisect_left(tokens, self.start, key=lambda token: token.start)
+        last = bisect_left(tokens, self.end, key=lambda token: token.start)
+        return tokens[max(first - REACH, 0) : last + REACH]

@@ -35,10 +35,10 @@ def every_ngram(question: Question, *, lengths: Iterable[int], table: Table = NO
 def variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]:
     """Yield n-grams as names are stored that are written otherwise: `iron kite ii` as `iron kite 2`."""
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
-    special = [position for position, (_, token) in enumerate(words) if is_special(token.text)]
+    texts = [token.text for _, token in words]
+    special = [position for position, text in enumerate(texts) if is_special(text)]
     if not special:
         return
-    texts = [token.text for _, token in words]
     # A conjunction is left out between others: alone at an edge it makes no other form.
     edges = [text in CONJUNCTIONS for text in texts]
     joins = [follows(question.text, words[position - 1 : position + 1]) for position in range(len(words))]

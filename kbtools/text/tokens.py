@@ -2,6 +2,7 @@
 
 import html
 import re
+from functools import partial
 from typing import NamedTuple
 
 from kbtools.text.normaliser import fold, fold_character, is_word_character, split_words
@@ -20,6 +21,9 @@ class Token(NamedTuple):
     is_word: bool
 
 
+NEW = partial(tuple.__new__, Token)
+
+
 def tokenise(text: str) -> list[Token]:
     """Split a question into words and runs of punctuation, in order; no character but space is lost.
 
@@ -35,12 +39,11 @@ def plain_tokens(text: str) -> list[Token]:
 
 def ascii_tokens(text: str) -> list[Token]:
     """Split a text of ASCII, as most questions are, in a third of the time that any text takes."""
-    tokens = []
-    for match in ASCII_TOKENS.finditer(text.lower()):
-        start, end = match.span()
-        piece = match.group()
-        tokens.append(Token("and" if piece == "&" else piece, start, end, piece == "&" or match.lastindex == 1))
-    return tokens
+    # Made of tuples as they are: calling the class takes twice as long.
+    return [
+        NEW(("and", *match.span(), True) if match[0] == "&" else (match[0], *match.span(), match.lastindex == 1))
+        for match in ASCII_TOKENS.finditer(text.lower())
+    ]
 
 
 def character_tokens(text: str) -> list[Token]:

@@ -82,9 +82,9 @@ def test_a_link_is_kept_where_any_of_its_entities_is_the_subject_of_a_fact(
 ) -> None:
     world = new_world(facts=(("b", "r", "a"), ("d", "r", "c")), names=tuple((one, one) for one in "abcd"))
     kb: KnowledgeBase = make_kb("memory", world)
-    links = [link(rows=[0]), link(rows=[0, 1]), link(rows=[2, 3]), link(rows=[0, 2])]
+    links = [link(rows=[0]), link(rows=[0, 1]), link(rows=[2, 3]), link(rows=[0, 2]), link(rows=[3, 0])]
 
-    assert with_facts(kb, links) == links[1:3]
+    assert with_facts(kb, links) == [*links[1:3], links[4]]
     assert with_facts(kb, []) == []
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kbtools.answering import Answerer
 from kbtools.errors import ModelUnusable
@@ -16,7 +18,7 @@ from kbtools.linking.strict import link_strictly
 from kbtools.questions import read_annotated
 from kbtools.ranking.evidence import Evidence, gather_evidence
 from kbtools.ranking.order import rank
-from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
+from kbtools.ranking.pools import Pools, concatenate_pools, distinct, gather_pool, order_links
 from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import (
@@ -168,6 +170,15 @@ def test_a_question_that_links_to_no_fact_does_not_shift_the_others(sample_memor
     ]
     assert [pool.pairs for pool in pools][1] == 0
     assert parts["relation"].tolist() == pytest.approx(np.concatenate(alone).tolist())
+
+
+@given(st.lists(st.integers(0, 9)))
+def test_distinct_rows_are_those_of_numpy(values: list[int]) -> None:
+    rows = np.array(values, dtype=np.uint32)
+
+    expected = np.unique(rows, return_index=True, return_inverse=True)
+
+    assert [own.tolist() for own in distinct(rows)] == [one.tolist() for one in expected]
 
 
 @pytest.mark.parametrize("control", [FactCount, TypeCount])
