@@ -100,7 +100,7 @@ def write_forms(kb: ElasticKB, matches_of: Matches, keys: Mapping[str, str], *, 
         ]
         for form in few
     }
-    words = {form: sorted(words_of(form, groups[form]) - stale) for form in few}
+    words = {form: [word for word in words_of(form, groups[form]) if word not in stale] for form in few}
     counted = list({word for of_form in words.values() for word in of_form})
     counts = dict(zip(counted, kb.name_frequency(counted), strict=True))
     places = Places(kb)

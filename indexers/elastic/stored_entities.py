@@ -16,6 +16,9 @@ from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 
 EVERY_FIELD = ["*"]
 
+FEW_FACTS = 100
+"""Facts of an entity whose objects are looked up beforehand; of one with more they are when its facts are changed."""
+
 Related = list[tuple[str, list[Any]]]
 """Facts of an entity: their other ends by relation, ids of objects or rows of subjects."""
 
@@ -48,10 +51,15 @@ class StoredEntities:
         return self.kb.types
 
     def expect_entities(self, ids: Sequence[str]) -> None:
-        self.fetch([row for row in self.rows_of(ids) if row != ABSENT])
+        rows = [row for row in dict.fromkeys(self.rows_of(ids)) if row != ABSENT]
+        self.fetch(rows)
+        # Most of them are given facts, or lose some: what those lead to is looked up for all of them together.
+        few = [row for row in rows if self.documents[row][0]["facts"] <= FEW_FACTS]
+        self.rows_of([target for row in few for _, targets in self.related(row, "objects") for target in targets])
 
     def row_of(self, entity_id: str) -> int | None:
-        self.expect_entities([entity_id])
+        if entity_id not in self.rows:
+            self.expect_entities([entity_id])
         return self.rows[entity_id]
 
     def rows_of(self, ids: Sequence[str]) -> list[int]:
