@@ -14,7 +14,14 @@ from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import read_vectors_record
 from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.kb.manifest import Manifest
-from kbtools.kb.manifest_report import counts_report, history_report, size_text, skipped_report, statistics_report
+from kbtools.kb.manifest_report import (
+    counts_report,
+    history_report,
+    languages_report,
+    size_text,
+    skipped_report,
+    statistics_report,
+)
 from kbtools.results import JSON_VERSION
 
 
@@ -73,6 +80,7 @@ def show_manifest(manifest: Manifest) -> None:
     """Show counts, sources and what was left out."""
     echo(*counts_report(manifest).split("\n"))
     echo(*statistics_report(manifest).split("\n"))
+    echo(*languages_report(manifest).splitlines())
     echo(*history_report(manifest).splitlines())
     for source in manifest.sources:
         size = f"{size_text(source.bytes)}, {source.lines:,} lines"

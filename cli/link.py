@@ -7,7 +7,7 @@ import click
 
 from kbtools.cli.display import echo, echo_json, named
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import Between, json_option, kb_option
+from kbtools.cli.options import Between, json_option, kb_option, lang_option
 from kbtools.cli.query import texts
 from kbtools.records import LinkedText
 from kbtools.running_text import CANDIDATES, THRESHOLD
@@ -46,6 +46,7 @@ def lines(linked: LinkedText, *, explain: bool) -> Iterator[str]:
     type=click.IntRange(0),
     help="Candidates of each mention; 0 gives all.",
 )
+@lang_option
 @click.option("--explain", is_flag=True, help="Show all candidates, and why each stands where it does.")
 @json_option
 @elasticsearch_options
@@ -54,6 +55,7 @@ def command(
     text: str,
     threshold: float,
     limit: int,
+    lang: str | None,
     explain: bool,
     as_json: bool,
     elasticsearch: Elasticsearch | None,
@@ -67,7 +69,7 @@ def command(
         raise click.UsageError("the text is empty")
     answerer = open_home(path, elasticsearch)
     for running in texts(text, None):
-        linked = answerer.link(running, threshold=threshold, limit=limit)
+        linked = answerer.link(running, threshold=threshold, limit=limit, lang=lang)
         if as_json:
             echo_json(linked.to_json())
         else:

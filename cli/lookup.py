@@ -7,7 +7,7 @@ import click
 
 from kbtools.cli.display import echo, echo_json, named
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import json_option, kb_option
+from kbtools.cli.options import json_option, kb_option, lang_option
 from kbtools.cli.query import texts
 from kbtools.limits import TOP
 from kbtools.records import LookupResult
@@ -18,6 +18,8 @@ def lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
     yield result.text
     if not result.matches:
         yield "  no entity has that name" + (f" and the type {result.type}" if result.type else "")
+    if result.other_languages:
+        yield f"  no name in {', '.join(result.languages)} is like it; in other languages:"
     for place, match in enumerate(result.matches, 1):
         types = ", ".join(kind.name or kind.id for kind in match.types)
         found_by = f"[{match.rung}: {match.matched_name}]"
@@ -31,6 +33,7 @@ def lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
 @kb_option
 @click.argument("name")
 @click.option("--type", "of_type", metavar="ID", help="Entities of this type alone.")
+@lang_option
 @click.option("--limit", default=TOP, show_default=True, type=click.IntRange(0), help="Entities to give; 0 gives all.")
 @click.option("--explain", is_flag=True, help="Say why each entity stands where it does.")
 @json_option
@@ -39,6 +42,7 @@ def command(
     path: Path,
     name: str,
     of_type: str | None,
+    lang: str | None,
     limit: int,
     explain: bool,
     as_json: bool,
@@ -52,7 +56,7 @@ def command(
     if not name.strip():
         raise click.UsageError("the name is empty")
     answerer = open_home(path, elasticsearch)
-    for result in answerer.lookup_many(texts(name, None), type=of_type, limit=limit):
+    for result in answerer.lookup_many(texts(name, None), type=of_type, lang=lang, limit=limit):
         if as_json:
             echo_json(result.to_json())
         else:

@@ -99,6 +99,15 @@ def inverse_option(command: Command) -> Command:
     )(command)
 
 
+def lang_option(command: Command) -> Command:
+    """Choose the languages of names."""
+    return click.option(
+        "--lang",
+        metavar="TAGS",
+        help="Names in these languages, the preferred first, such as de or de,en; names for all languages count too.",
+    )(command)
+
+
 def models_option(command: Command) -> Command:
     """Take the folder of trained models."""
     return click.option(

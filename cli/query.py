@@ -11,7 +11,15 @@ import click
 from kbtools.answer_options import QueryOptions
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import Between, device_option, inverse_option, json_option, kb_option, models_option
+from kbtools.cli.options import (
+    Between,
+    device_option,
+    inverse_option,
+    json_option,
+    kb_option,
+    lang_option,
+    models_option,
+)
 from kbtools.comparison.abstention import read_calibration
 from kbtools.explaining import explained_lines, table_lines
 from kbtools.limits import ANSWERS, TOP
@@ -80,6 +88,7 @@ def count_questions(path: Path | None) -> Iterator[Callable[[], None]]:
 )
 @click.option("--tagger", help="The tagger of the focused pruners.  [default: as trained, else bigru-crf+]")
 @click.option("--type", "of_type", metavar="ID", help="Subjects of this type alone.")
+@lang_option
 @inverse_option
 @models_option
 @device_option
@@ -115,6 +124,7 @@ def command(
     ranker: str | None,
     tagger: str | None,
     of_type: str | None,
+    lang: str | None,
     inverse: bool,
     models: Path | None,
     device: str,
@@ -140,6 +150,7 @@ def command(
     if question is not None and not question.strip():
         raise click.UsageError("the question is empty")
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
+    answerer = answerer if lang is None else answerer.in_languages(lang)
     answerer = answerer.both_ways() if inverse else answerer
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
     fitted = read_calibration(calibration, answerer, system) if calibration else None

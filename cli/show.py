@@ -7,7 +7,7 @@ import click
 
 from kbtools.cli.display import echo, echo_json, named
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import json_option, kb_option
+from kbtools.cli.options import json_option, kb_option, lang_option
 from kbtools.records import Entity, Facts
 
 SHOWN = 20
@@ -16,13 +16,13 @@ SHOWN = 20
 
 def lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[str]:
     """Lay an entity out: names and types, then facts, those that it is the object of with an arrow back."""
-    yield named(entity.id, entity.name)
+    yield named(entity.id, entity.name) + languages_of(entity.name, entity)
     if entity.description:
         yield f"  {entity.description}"
     if entity.prior is not None:
         yield f"  prior {entity.prior:.3f}, how likely its name means it"
     if entity.aliases:
-        yield f"  also {', '.join(entity.aliases)}"
+        yield f"  also {', '.join(name + languages_of(name, entity) for name in entity.aliases)}"
     if entity.types:
         yield f"  types {', '.join(kind.name or kind.id for kind in entity.types)}"
     yield f"  subject of {outgoing.total:,} facts"
@@ -38,6 +38,12 @@ def lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[s
     yield from more(incoming)
 
 
+def languages_of(name: str | None, entity: Entity) -> str:
+    """Write the languages of a name behind it, where its entity has names in several."""
+    several = len(set(entity.languages.values())) > 1
+    return f" [{' '.join(entity.languages.get(name or '', ())) or '-'}]" if several else ""
+
+
 def more(facts: Facts) -> Iterator[str]:
     if facts.total > len(facts.facts):
         yield f"    and {facts.total - len(facts.facts):,} more (--limit)"
@@ -49,14 +55,18 @@ def more(facts: Facts) -> Iterator[str]:
 @click.option(
     "--limit", default=SHOWN, show_default=True, type=click.IntRange(0), help="Facts of each direction; 0 gives all."
 )
+@lang_option
 @json_option
 @elasticsearch_options
-def command(path: Path, entity: str, limit: int, as_json: bool, elasticsearch: Elasticsearch | None) -> None:
+def command(
+    path: Path, entity: str, limit: int, lang: str | None, as_json: bool, elasticsearch: Elasticsearch | None
+) -> None:
     """Show ENTITY, an id: its names and types, the facts about it, and those that it is the object of.
 
     kbtools lookup finds the id of a name.
     """
     answerer = open_home(path, elasticsearch)
+    answerer = answerer if lang is None else answerer.in_languages(lang)
     shown = answerer.entity(entity)
     outgoing = answerer.facts(entity, limit=limit)
     incoming = None if shown.facts_in is None else answerer.facts(entity, reverse=True, limit=limit)

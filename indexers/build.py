@@ -325,6 +325,7 @@ def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildP
         checksums={name: hashed.get(name) or file_digest(path) for name, path in paths.items()},
         versions=versions(),
         built=datetime.now(UTC).isoformat(timespec="seconds"),
+        languages=writer.languages,
     )
 
 

@@ -156,6 +156,15 @@ class StringTable:
         present = low < len(self) and self.bytes[self.starts[low] : self.starts[low + 1]] == encoded
         return low if present else None
 
+    def places_of(self, string: str, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Find the places of a string among some rows, without reading those of another length."""
+        starts, wanted = np.frombuffer(self.starts, dtype="<u8"), np.frombuffer(string.encode(), dtype=np.uint8)
+        first = starts[rows].astype(np.int64)
+        places = np.flatnonzero(starts[rows + 1].astype(np.int64) - first == len(wanted))
+        letters = np.frombuffer(self.bytes, dtype=np.uint8)[first[places, None] + np.arange(len(wanted))]
+        same: NDArray[np.int64] = places[(letters == wanted).all(axis=1)]
+        return same
+
     def find_among(self, string: str, rows: NDArray[np.uint32]) -> int | None:
         """Find the row of a string among some rows, which are in the order of their strings."""
         place = bisect_left(rows, string, key=self.__getitem__)

@@ -20,11 +20,13 @@ from kbtools.indexers.form_filter import FormFilter
 from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, find_damage, read_manifest
+from kbtools.indexers.language_sets import LanguageSets
 from kbtools.indexers.name_counts import counts_at
-from kbtools.indexers.readers.batches import ALIAS
+from kbtools.indexers.readers.batches import ALIAS, LAST_RANK
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName, keep_within_edits
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.linking.similarity import LONGEST_NAME, rescore
 from kbtools.storage import folder_identity
@@ -190,6 +192,7 @@ class EmbeddedKB(BackendDefaults):
         self.description_texts = (
             StringTable(self.path / "description.text") if "description.text.utf8" in files else None
         )
+        self.languages = LanguageSets(self.path, files, names=len(self.alias_texts))
         self.forms = FormStore.open(self.path / FORMS)
         self.form_filter = FormFilter(self.columns["form.filter"]) if "form.filter" in files else None
         self.fuzzy = FuzzyIndex(self.path / FUZZY, texts=self.alias_texts)
@@ -394,7 +397,30 @@ class EmbeddedKB(BackendDefaults):
         """List the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS."""
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
         texts = [self.alias_texts[row] for row in range(first, last)]
-        return rank_names(texts, self.columns["alias.is_alias"][first:last].tolist())
+        ranked = rank_names(texts, self.columns["alias.is_alias"][first:last].tolist())
+        if not self.manifest.languages:
+            return ranked
+        names = zip(self.spoken_names(entity), ranked, strict=True)
+        return [(text, min(rank, LAST_RANK) if name.name_in else rank) for name, (text, rank) in names]
+
+    @explained
+    def spoken_names(self, entity: int) -> list[SpokenName]:
+        first, last = self.columns["alias.first"][entity : entity + 2].tolist()
+        flags = self.columns["alias.is_alias"][first:last].tolist()
+        return [
+            self.languages.spoken(row, self.alias_texts[row], is_alias=flag)
+            for row, flag in zip(range(first, last), flags, strict=True)
+        ]
+
+    @explained
+    def parts_of(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
+        bounds, rows = spread(self.columns["alias.first"], entities, len(self.alias_texts))
+        places = self.alias_texts.places_of(name, rows)
+        parts = np.zeros(len(entities), dtype=np.uint8)
+        rows = rows[places]
+        owners = np.searchsorted(bounds, places, side="right") - 1
+        parts[owners] = self.languages.parts(rows, self.columns["alias.is_alias"][rows], tags)
+        return parts
 
     @property
     def base_descriptions(self) -> int:

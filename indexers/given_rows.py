@@ -38,6 +38,9 @@ SOURCE_KINDS: dict[str, SourceKind] = {
     "any": "any",
 }
 
+NAMED = ("names", "aliases")
+"""The kinds whose tuples may say the language too."""
+
 CALLED = {"id": "entity"}
 """The option `columns` calls an entity by its own name."""
 
@@ -121,6 +124,8 @@ def records_of_rows(kind: str, rows: Iterable[Any], columns: Mapping[str, str]) 
             yield row
         elif isinstance(row, Sequence) and not isinstance(row, str | bytes) and len(row) == len(heads):
             yield dict(zip(named, row, strict=True))
+        elif kind in NAMED and isinstance(row, Sequence) and not isinstance(row, str | bytes) and len(row) == 3:
+            yield dict(zip((*named, columns.get("language", "language")), row, strict=True))
         elif kind == "counts" and isinstance(row, Sequence) and not isinstance(row, str | bytes) and len(row) == 2:
             yield dict(zip(named[1:], row, strict=True))
         else:

@@ -8,6 +8,7 @@ from pathlib import Path
 from kbtools.errors import KBMissing, KBUnusable, VectorsMissing
 from kbtools.indexers.checksums import INDEX_AGAIN, compare_files
 from kbtools.indexers.faiss_index import FOLDER, VECTOR_FILES, read_vectors_record, vectors_cure
+from kbtools.indexers.language_sets import LANGUAGE_FILES, NUMBERS
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, Manifest
 from kbtools.record_files import read_record
 from kbtools.storage import beside, is_being_built
@@ -45,7 +46,11 @@ row of a name, and the signature of each name. The filter of forms, by bits."""
 REQUIRED = frozenset(COLUMNS) - {"redirect.row", "description.row", "form.filter"}
 
 STRINGS = ("alias.text", "description.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
-FILES = {MANIFEST, f"{MANIFEST}.new", FORMS, *COLUMNS, *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts"))}
+FILES = {
+    *(MANIFEST, f"{MANIFEST}.new", FORMS, f"{NUMBERS}.new"),
+    *(*COLUMNS, *LANGUAGE_FILES),
+    *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts")),
+}
 
 SEGMENT_COLUMNS = {
     "entity.order": "<u4",
@@ -53,6 +58,7 @@ SEGMENT_COLUMNS = {
     "alias.row": "<u4",
     "alias.first": "<u8",
     "alias.rank": "u1",
+    "alias.language": "<u4",
     "fact.row": "<u4",
     "fact.first": "<u8",
     "fact.relation": "<u4",
@@ -96,7 +102,12 @@ SEGMENT_STRINGS = (
     "redirect.old",
     "type.id",
 )
-SEGMENT_FILES = {FORMS, *SEGMENT_COLUMNS, *(f"{n}.{p}" for n in SEGMENT_STRINGS for p in ("utf8", "starts"))}
+SEGMENT_FILES = {
+    FORMS,
+    *SEGMENT_COLUMNS,
+    *LANGUAGE_FILES,
+    *(f"{n}.{p}" for n in SEGMENT_STRINGS for p in ("utf8", "starts")),
+}
 
 WORK = ".staging"
 """The folder of a build's work tables, gone when it is done."""

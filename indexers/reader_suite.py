@@ -137,7 +137,7 @@ def is_storable(batch: RecordBatch) -> bool:
     """Tell whether every id is canonical and every text can be written as UTF-8."""
     for column, values in batch.table.to_pydict().items():
         texts = [value for value in values if isinstance(value, str)]
-        if flaw(*texts) or not all(text.strip() for text in texts):
+        if flaw(*texts) or not (column == "language" or all(text.strip() for text in texts)):
             return False
         if column in IDS and any(canonical_id(text) != text and not is_literal(text) for text in texts):
             return False

@@ -46,11 +46,12 @@ JOIN ranks o ON o.rank = pairs.old JOIN ranks n ON n.rank = pairs.new
 RENAMED = {
     "facts": "coalesce(a.new, subject) AS subject, relation, coalesce(b.new, object) AS object FROM facts "
     "LEFT JOIN merged a ON a.old = subject LEFT JOIN merged b ON b.old = object",
-    "names": "coalesce(a.new, entity) AS entity, rank, text FROM names LEFT JOIN merged a ON a.old = entity",
+    "names": "coalesce(a.new, entity) AS entity, rank, text, language FROM names LEFT JOIN merged a ON a.old = entity",
     "counts": "coalesce(a.new, entity) AS entity, key, count FROM counts LEFT JOIN merged a ON a.old = entity",
     "descriptions": "coalesce(a.new, entity) AS entity, rank, text FROM descriptions "
     "LEFT JOIN merged a ON a.old = entity",
-    "labels": "coalesce(a.new, entity) AS entity, rank, text FROM labels LEFT JOIN merged a ON a.old = entity",
+    "labels": "coalesce(a.new, entity) AS entity, rank, text, language FROM labels "
+    "LEFT JOIN merged a ON a.old = entity",
     "subclasses": "coalesce(a.new, type) AS type, coalesce(b.new, parent) AS parent FROM subclasses "
     "LEFT JOIN merged a ON a.old = type LEFT JOIN merged b ON b.old = parent",
     "types": "coalesce(a.new, entity) AS entity, coalesce(b.new, type) AS type FROM types "

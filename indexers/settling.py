@@ -35,7 +35,7 @@ DROP TABLE facts; ALTER TABLE measured RENAME TO facts
 """
 
 LENT = r"""
-INSERT INTO names SELECT entity, rank, text FROM labels
+INSERT INTO names SELECT entity, rank, text, language FROM labels
 WHERE entity IN (SELECT subject FROM facts UNION SELECT object FROM facts)
   AND NOT regexp_full_match(entity, 'P\d+') AND entity NOT IN (SELECT entity FROM names)
 """

@@ -26,10 +26,10 @@ BATCH = 250_000
 
 TABLES = """
 CREATE TABLE facts (subject VARCHAR, relation VARCHAR, object VARCHAR);
-CREATE TABLE names (entity VARCHAR, rank UTINYINT, text VARCHAR);
+CREATE TABLE names (entity VARCHAR, rank UTINYINT, text VARCHAR, language USMALLINT);
 CREATE TABLE types (entity VARCHAR, type VARCHAR);
 CREATE TABLE relation_names (relation VARCHAR, text VARCHAR);
-CREATE TABLE labels (entity VARCHAR, rank UTINYINT, text VARCHAR);
+CREATE TABLE labels (entity VARCHAR, rank UTINYINT, text VARCHAR, language USMALLINT);
 CREATE TABLE subclasses (type VARCHAR, parent VARCHAR);
 CREATE TABLE redirects (old VARCHAR, new VARCHAR);
 CREATE TABLE same (old VARCHAR, new VARCHAR);
@@ -58,11 +58,15 @@ FACTS = "SELECT subject, relation, object FROM fact_rows ORDER BY ALL"
 INCOMING = "SELECT object, relation, subject FROM fact_rows ORDER BY ALL"
 
 NAMES = f"""
-SELECT entity, rank = {ALIAS} OR rank > min(rank) OVER (PARTITION BY entity) AS alias, text FROM
-(SELECT e.row AS entity, min(names.rank) AS rank, names.text AS text FROM names
+SELECT entity, rank = {ALIAS} OR rank > min(rank) OVER (PARTITION BY entity) AS alias, text, roles FROM
+(SELECT e.row AS entity, min(names.rank) AS rank, names.text AS text, {{roles}} AS roles FROM names
 JOIN entities e ON e.id = names.entity GROUP BY e.row, names.text) ORDER BY entity, rank, text
 """
 """Names of the first language that an entity has are its names, those of later ones are aliases."""
+
+ROLES = f"array_to_string(list_sort(list_distinct(list(2 * language + (names.rank = {ALIAS})::UTINYINT))), ' ')"
+"""The languages of a text with its part in each, a name or an alias: twice the number of the language, and 1 more for
+an alias. In a knowledge base of one language there is nothing to tell apart."""
 
 TYPES = """
 SELECT DISTINCT e.row AS entity, k.row AS type FROM types
@@ -119,6 +123,8 @@ class Staging:
         except duckdb.ParserException as error:
             raise BadArgument(f"memory is an amount such as 2GB, found {memory!r}", name="memory") from error
         self.cursors: list[duckdb.DuckDBPyConnection] = []
+        self.languages: dict[str, int] = {}
+        """The numbers of the languages of names, in the order in which they came."""
         # The file is deleted as soon as it is closed.
         self.connection.execute("PRAGMA disable_checkpoint_on_shutdown")
         self.connection.execute(TABLES)
@@ -163,10 +169,23 @@ class Staging:
         self.connection.execute(statement)
 
     def add(self, table: Kind | str, rows: pa.Table) -> None:
-        """Append rows to a work table."""
+        """Append rows to a work table; languages are kept as numbers."""
+        if "language" in rows.column_names:
+            rows = rows.set_column(rows.column_names.index("language"), "language", self.number(rows["language"]))
         self.connection.register("incoming", rows)
         self.connection.execute(f"INSERT INTO {table} SELECT * FROM incoming")
         self.connection.unregister("incoming")
+
+    def number(self, languages: pa.ChunkedArray) -> pa.Array:
+        """Give the numbers of languages."""
+        tags = languages.combine_chunks().dictionary_encode()
+        numbers = [self.languages.setdefault(tag, len(self.languages)) for tag in tags.dictionary.to_pylist()]
+        return pa.array(numbers, pa.uint16()).take(tags.indices)
+
+    def names(self) -> Iterator[pa.RecordBatch]:
+        """Yield the names of entities: entity, whether it is an alias, text, and its part in each language."""
+        roles = ROLES if len(self.languages) > 1 else "''"
+        return self.stream(NAMES.format(roles=roles))
 
     def count(self, query: str) -> int:
         """Count the rows of a table or of a query in parentheses."""

@@ -16,6 +16,7 @@ from kbtools.indexers.form_rows import form_rows
 from kbtools.indexers.form_store import FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY
+from kbtools.indexers.language_sets import LanguageWriter
 from kbtools.indexers.staging import Staging
 
 HEX = 64
@@ -32,6 +33,7 @@ class Writer:
         self.hashes: dict[str, str] = {}
         self.derived: dict[str, str] = {}
         self.statistics: dict[str, int] = {}
+        self.languages: dict[str, int] = {}
 
     def digest(self) -> str:
         """Hash the content: ids, facts, names and types, in the order of their rows."""
@@ -40,8 +42,8 @@ class Writer:
     def checksums(self) -> dict[str, str]:
         """Give the SHA-256 of each file of columns and strings, as it was written."""
         hashes = self.hashes | self.derived
-        columns = {name: value for name, value in hashes.items() if name in COLUMNS}
-        strings = {name: value for name, value in hashes.items() if name not in COLUMNS}
+        columns = {name: value for name, value in hashes.items() if len(value) == HEX}
+        strings = {name: value for name, value in hashes.items() if len(value) > HEX}
         texts = {f"{name}.utf8": value[:HEX] for name, value in strings.items()}
         return columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
 
@@ -154,14 +156,19 @@ class Writer:
         texts = self.strings("alias.text")
         is_alias = self.column("alias.is_alias")
         names_of = self.starts("alias.first")
+        languages = LanguageWriter(self.folder, list(self.tables.languages))
         row = 0
-        for batch in self.tables.stream(staging.NAMES):
-            entity, alias, text = batch.columns
+        for batch in self.tables.names():
+            entity, alias, text, parts = batch.columns
             texts.write(text)
             is_alias.write(alias.to_numpy(zero_copy_only=False))
             names_of.write(entity.to_numpy())
+            languages.write(parts)
             self.tables.add("forms", form_rows(text, alias, entity, first=row))
             row += len(text)
+        self.languages, hashes = languages.counts(), languages.close()
+        # Where all names are of one language, the content is what it is without: nothing tells them apart.
+        self.of_content(len(hashes) - 1).update(hashes)
         self.hashes["alias.text"] = texts.close()
         self.hashes["alias.is_alias"] = is_alias.close()
         self.hashes["alias.first"] = names_of.close(entities)

@@ -15,6 +15,7 @@ class QueryOptions(TypedDict, total=False):
     subject: str | None
     ranker: str | None
     type: str | None
+    lang: str | None
     inverse: bool
     top: int | None
     answers: int | None
@@ -26,6 +27,7 @@ class LookupOptions(TypedDict, total=False):
     """The options of a look-up by name."""
 
     type: str | None
+    lang: str | None
     limit: int | None
 
 

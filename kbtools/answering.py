@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,9 @@ from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.foreign import guarded
-from kbtools.limits import ANSWERS, TOP, Limits, require_texts
+from kbtools.kb.in_languages import CalledIn, InLanguages
+from kbtools.kb.language_tags import read_languages
+from kbtools.limits import ANSWERS, TOP, Limits, require_text, require_texts
 from kbtools.linking.links import Link, keep_type
 from kbtools.linking.trust import LinkTrust
 from kbtools.name_lookup import NameLookup
@@ -56,6 +58,9 @@ POPULARITY = "popularity"
 
 TOGETHER = 64
 """Questions that are announced together: on a cluster their names are asked for in one request."""
+
+MOST_SPEAKERS = 16
+"""Choices of languages that are kept at hand, each with what it remembers."""
 
 # Checked without torch, which takes seconds to import; whether the device is there, its network finds out.
 DEVICE = re.compile(r"cpu|cuda(:\d+)?|mps")
@@ -125,6 +130,7 @@ class Answerer:
         self.names = NameLookup(self.reader)
         self.linker: TextLinker | None = None
         self.reversible: Answerer | None = None
+        self.speakers: dict[tuple[str, ...], Answerer] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -237,11 +243,13 @@ class Answerer:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
 
         `pruning`, `scorer`, `subject` and `ranker` name parts in place of those that training chose. With `type`,
-        subjects are those that have it. With `inverse`, facts are read backwards too. With `abstain`, answers of a
+        subjects are those that have it. With `lang`, such as `de,en`, names in these languages are found, those in
+        others where these lead nowhere. With `inverse`, facts are read backwards too. With `abstain`, answers of a
         result whose confidence is below it are withheld; a `calibration` makes confidence the share that is right. A
         question without candidates, an empty one among them, gives a result without any. Raises BadArgument for what
-        is no question or limit, UnknownType for a type that no entity has, ModelMissing for a ranker that was not
-        fitted for the parts, IncomingMissing where no fact is read backwards.
+        is no question or limit, UnknownType for a type that no entity has, UnknownLanguage for a language without a
+        name, ModelMissing for a ranker that was not fitted for the parts, IncomingMissing where no fact is read
+        backwards.
         """
         (result,) = self.query_many([text], **options)
         return result
@@ -251,6 +259,8 @@ class Answerer:
         require_texts(texts, "texts", what="questions", single="query")
         self.require_open()
         require_options(options)
+        if (lang := options.pop("lang", None)) is not None:
+            return self.in_languages(lang).query_many(texts, **options)
         system = self.system(
             pruning=options.get("pruning"),
             scorer=options.get("scorer"),
@@ -269,6 +279,16 @@ class Answerer:
         if self.reversible is None:
             self.reversible = ReversibleAnswerer(self)
         return self.reversible
+
+    def in_languages(self, lang: str) -> "Answerer":
+        """Give the answerer that finds names in some languages; raise UnknownLanguage where none is in one."""
+        require_text(lang, "lang")
+        tags = read_languages(lang, self.kb.manifest.languages)
+        if tags not in self.speakers:
+            if len(self.speakers) == MOST_SPEAKERS:
+                self.speakers.pop(next(iter(self.speakers)), None)
+            self.speakers[tags] = SpeakingAnswerer(self, ",".join(tags))
+        return self.speakers[tags]
 
     def answer_batches(
         self, texts: Iterator[str], system: System, limits: Limits, type_row: int | None
@@ -289,39 +309,56 @@ class Answerer:
     def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
         """Find the entities that bear a name: strictly, else those whose names resemble it; best first.
 
-        `type` leaves those of a type, `limit` the first ones. Raises UnknownType for a type that no entity has,
-        BadArgument for what is no name or no limit.
+        `type` leaves those of a type, `limit` the first ones. With `lang`, names in some languages are found, those in
+        others where there are none. Raises UnknownType for a type that no entity has, UnknownLanguage for a language
+        without a name, BadArgument for what is no name or no limit.
         """
         self.require_open()
-        return self.names.lookup(name, **options)
+        if (lang := options.pop("lang", None)) is not None:
+            return self.in_languages(lang).lookup(name, **options)
+        return self.names.lookup(name, type=options.get("type"), limit=options.get("limit", TOP))
 
     def lookup_many(self, names: Iterable[str], **options: Unpack[LookupOptions]) -> Iterator[LookupResult]:
         """Look names up as they come, as `lookup` does."""
         require_texts(names, "names", what="names", single="lookup")
         return (self.lookup(name, **options) for name in names)
 
-    def link(self, text: str, *, threshold: float = THRESHOLD, limit: int | None = CANDIDATES) -> LinkedText:
+    def link(
+        self, text: str, *, threshold: float = THRESHOLD, limit: int | None = CANDIDATES, lang: str | None = None
+    ) -> LinkedText:
         """Find the mentions of a running text, apart from each other, each with at most `limit` candidates.
 
-        Mentions that score below the threshold, 0 to 1, are left out. Raises BadArgument for what is no text,
-        threshold or limit.
+        Mentions that score below the threshold, 0 to 1, are left out. With `lang`, only names in some languages are
+        found. Raises UnknownLanguage for a language without a name, BadArgument for what is no text, threshold or
+        limit.
         """
         self.require_open()
+        if lang is not None:
+            return self.in_languages(lang).link(text, threshold=threshold, limit=limit)
         self.linker = self.linker or TextLinker(self.names)
         return self.linker.link(text, threshold=threshold, limit=limit)
 
-    def entity(self, id: str) -> Entity:
-        """Give names, types and numbers of facts of an entity; raise UnknownEntity where there is none."""
-        self.require_open()
-        return self.reader.entity(id)
+    def entity(self, id: str, *, lang: str | None = None) -> Entity:
+        """Give names, types and numbers of facts of an entity, with `lang` its names in some languages.
 
-    def facts(self, id: str, *, reverse: bool = False, limit: int | None = 100, offset: int = 0) -> Facts:
-        """List the facts of an entity, or with `reverse` those that it is the object of.
-
-        Raises UnknownEntity, BadArgument for no limit or offset, and IncomingMissing where the backend has no index
-        from objects to facts.
+        Raises UnknownEntity where there is none, UnknownLanguage for a language without a name.
         """
         self.require_open()
+        if lang is not None:
+            return self.in_languages(lang).entity(id)
+        return self.reader.entity(id)
+
+    def facts(
+        self, id: str, *, reverse: bool = False, limit: int | None = 100, offset: int = 0, lang: str | None = None
+    ) -> Facts:
+        """List the facts of an entity, or with `reverse` those that it is the object of.
+
+        With `lang`, names are those in some languages. Raises UnknownEntity, UnknownLanguage, BadArgument for no limit
+        or offset, and IncomingMissing where the backend has no index from objects to facts.
+        """
+        self.require_open()
+        if lang is not None:
+            return self.in_languages(lang).facts(id, reverse=reverse, limit=limit, offset=offset)
         return self.reader.facts(id, reverse=reverse, limit=limit, offset=offset)
 
     def gather(
@@ -425,21 +462,16 @@ class Answerer:
         )
 
 
-class ReversibleAnswerer(Answerer):
-    """An answerer over the facts of another, read both ways: with the models of that, beside what tells directions."""
+class ViewAnswerer(Answerer):
+    """An answerer over a view of the knowledge base of another, with the models of that."""
 
-    def __init__(self, forward: Answerer) -> None:
-        kb = BothWays(forward.kb)
+    def __init__(self, kb: KnowledgeBase, forward: Answerer) -> None:
         super().__init__(kb, models=forward.models, tagger=forward.tagger, device=forward.device)
         self.forward = forward
-        self.directions = Directions(kb)
         self.weights_by_key = forward.weights_by_key
 
-    def __reduce__(self) -> tuple[type["ReversibleAnswerer"], tuple[Answerer]]:  # type: ignore[override]
-        return ReversibleAnswerer, (self.forward,)
-
-    def both_ways(self) -> Answerer:
-        return self
+    def require_open(self) -> None:
+        self.forward.require_open()
 
     def make_tagger(self) -> Tagger:
         return self.forward.make_tagger()
@@ -448,7 +480,53 @@ class ReversibleAnswerer(Answerer):
         return self.forward.make_embedder()
 
     def scorer(self, name: str) -> RelationScorer:
-        return DirectedScorer(self.forward.scorer(name), self.directions)
+        return self.forward.scorer(name)
 
     def subject_scorer(self, name: str) -> SubjectScorer:
         return self.forward.subject_scorer(name)
+
+
+class ReversibleAnswerer(ViewAnswerer):
+    """An answerer over the facts of another, read both ways, beside what tells directions."""
+
+    def __init__(self, forward: Answerer) -> None:
+        kb = BothWays(forward.kb)
+        super().__init__(kb, forward)
+        self.directions = Directions(kb)
+
+    def __reduce__(self) -> tuple[type["ReversibleAnswerer"], tuple[Answerer]]:  # type: ignore[override]
+        return ReversibleAnswerer, (self.forward,)
+
+    def both_ways(self) -> Answerer:
+        return self
+
+    def scorer(self, name: str) -> RelationScorer:
+        return DirectedScorer(self.forward.scorer(name), self.directions)
+
+
+class SpeakingAnswerer(ViewAnswerer):
+    """An answerer over the names of another in some languages, and over all where these lead nowhere."""
+
+    def __init__(self, forward: Answerer, languages: str) -> None:
+        self.kb: InLanguages
+        super().__init__(InLanguages(forward.kb, languages), forward)
+        self.any_language = ViewAnswerer(CalledIn(forward.kb, languages), forward)
+
+    def __reduce__(self) -> tuple[type["SpeakingAnswerer"], tuple[Answerer, str]]:  # type: ignore[override]
+        return SpeakingAnswerer, (self.forward, ",".join(self.kb.languages))
+
+    def query_many(self, texts: Iterable[str], **options: Unpack[QueryOptions]) -> Iterator[Result]:
+        return (self.or_in_any(result, options) for result in super().query_many(texts, **options))
+
+    def or_in_any(self, result: Result, options: QueryOptions) -> Result:
+        """Give a result in the languages asked for, in any where it has no candidate."""
+        other = None if result.candidates else self.any_language.query(result.question, **options)
+        found = bool(other and (other.candidates or (other.without_facts and not result.without_facts)))
+        best = other if other and found else result
+        return replace(best, languages=self.kb.languages, other_languages=found)
+
+    def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
+        result = super().lookup(name, **options)
+        other = None if result.matches else self.any_language.lookup(name, **options)
+        found = bool(other and other.matches)
+        return replace(other if other and found else result, languages=self.kb.languages, other_languages=found)

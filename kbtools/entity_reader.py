@@ -10,6 +10,7 @@ from kbtools.bearers import link_name, rank_bearers
 from kbtools.errors import UnknownEntity, UnknownType
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, other_spellings
+from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows
 from kbtools.limits import read_count, read_limit, require_text
 from kbtools.records import Entity, Fact, Facts, Named
@@ -73,7 +74,9 @@ class EntityReader:
         """Give what is known of an entity; raise UnknownEntity where there is none."""
         row = self.row_of(entity_id)
         rows = np.array([row], dtype=np.uint32)
-        (label,), (types,), names = self.labels(rows), self.types_of(rows), self.kb.aliases(row)
+        (label,), (types,) = self.labels(rows), self.types_of(rows)
+        spoken = self.kb.spoken_names(row) if self.kb.manifest.languages else []
+        names = [name.text for name in spoken] or self.kb.aliases(row)
         incoming = self.kb.incoming_counts(rows)
         return Entity(
             id=label.id,
@@ -85,6 +88,7 @@ class EntityReader:
             facts_in=None if incoming is None else int(incoming[0]),
             prior=self.prior(row, names),
             description=self.kb.descriptions(rows)[0],
+            languages={name.text: tuple(tag for tag in name.languages if tag != UND) for name in spoken},
         )
 
     def prior(self, row: int, names: Sequence[str]) -> float | None:

@@ -183,6 +183,10 @@ class UnknownType(KBToolsError):
     """A type that the knowledge base does not hold."""
 
 
+class UnknownLanguage(KBToolsError):
+    """A language that no name of the knowledge base is in."""
+
+
 class UnknownPlugin(KBToolsError):
     """A name that no plugin has."""
 

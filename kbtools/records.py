@@ -1,9 +1,10 @@
 """The records of look-ups, linked text, entities, facts and updates, alike everywhere: docs/json.md describes them."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from kbtools.results import JSON_VERSION
+from kbtools.results import JSON_VERSION, FrozenDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,17 @@ class EntityMatch(Record):
 
 @dataclass(frozen=True, slots=True)
 class LookupResult(Record):
-    """The entities that bear a name, best first; `type` is the one that they were asked to have."""
+    """The entities that bear a name, best first; `type` is the one that they were asked to have.
+
+    `languages` are those that the name was asked in, and `other_languages` says that no name in these is like it, so
+    that those of others are given.
+    """
 
     text: str
     type: str | None
     matches: tuple[EntityMatch, ...]
+    languages: tuple[str, ...] = ()
+    other_languages: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ class LinkedText(Record):
 
 @dataclass(frozen=True, slots=True)
 class Entity(Record):
-    """An entity: `name` is the first of `names`, `aliases` are the others.
+    """An entity: `name` is the first of `names`, `aliases` are the others; `languages` has those of each, by tag.
 
     `facts_in` is missing where the backend has no index from objects to facts. `prior` is p(entity given its name),
     0 to 1, missing where it has no name.
@@ -95,6 +102,10 @@ class Entity(Record):
     facts_in: int | None
     prior: float | None
     description: str | None = None
+    languages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "languages", FrozenDict(self.languages))
 
 
 @dataclass(frozen=True, slots=True)

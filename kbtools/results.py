@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
+
+V = TypeVar("V")
 
 JSON_VERSION = 2
 """Rises when a field of docs/json.md goes, or means something else; new fields leave it."""
 
-UNLESS_ASKED = frozenset({"confidence", "answered"})
-"""Fields of a result that JSON leaves out where the question was asked without a threshold."""
+UNLESS_ASKED = frozenset({"confidence", "answered", "languages", "other_languages"})
+"""Fields of a result that JSON leaves out where the question was asked without a threshold, or without a language."""
 
 
-class FrozenDict(dict[str, float]):
-    """Numbers by name that cannot be changed, so that a record which holds them has a hash; JSON writes an object."""
+class FrozenDict(dict[str, V]):
+    """Values by name that cannot be changed, so that a record which holds them has a hash; JSON writes an object."""
 
     def refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("a result cannot be changed; make another with dataclasses.replace")
@@ -22,7 +24,7 @@ class FrozenDict(dict[str, float]):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 
-    def __reduce__(self) -> tuple[type["FrozenDict"], tuple[dict[str, float]]]:
+    def __reduce__(self) -> tuple[type["FrozenDict[V]"], tuple[dict[str, V]]]:
         return FrozenDict, (dict(self),)
 
 
@@ -85,7 +87,8 @@ class Result:
     have, `inverse` says that facts were read backwards too. `without_facts` lists the entities that a question without
     candidates names, and of which there are no facts to read, `bearers_left_out` counts those of a name that thousands
     bear which are no candidates. `confidence` and `answered` are known where the question
-    was asked with a threshold; answers below it are withheld.
+    was asked with a threshold; answers below it are withheld. `languages` are those that the question was asked in, and
+    `other_languages` says that names of others were taken, since none in these led anywhere.
     """
 
     question: str
@@ -107,13 +110,13 @@ class Result:
     answered: bool | None = None
     ranker: str = "weighted-sum"
     bearers_left_out: int = 0
+    languages: tuple[str, ...] | None = None
+    other_languages: bool | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", FrozenDict(self.weights))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON types; confidence is left out where it was not asked for."""
+        """Give the record as JSON types; confidence and languages are left out where they were not asked for."""
         record = {"json_version": JSON_VERSION, **asdict(self)}
-        if self.confidence is None:
-            return {name: value for name, value in record.items() if name not in UNLESS_ASKED}
-        return record
+        return {name: value for name, value in record.items() if value is not None or name not in UNLESS_ASKED}

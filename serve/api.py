@@ -13,7 +13,7 @@ from kbtools.errors import BadArgument, KBToolsError
 from kbtools.records import LookupResult, Record
 from kbtools.results import Result
 from kbtools.serve.choices import check_choice
-from kbtools.serve.endpoints import BY_NAME
+from kbtools.serve.endpoints import BY_NAME, LANG
 from kbtools.serve.kb_description import kb_info
 from kbtools.serve.live_kb import Edition, LiveKB
 from kbtools.serve.nearest import nearest_entities
@@ -86,7 +86,8 @@ class KBAPI:
 
     async def entity(self, request: Request) -> Response:
         entity_id = request.path_params["id"]
-        return await self.record(lambda answerer: answerer.entity(entity_id))
+        arguments = await read_parameters(request, [LANG])
+        return await self.record(lambda answerer: answerer.entity(entity_id, **arguments))
 
     async def facts(self, request: Request) -> Response:
         arguments = await parameters_of("facts", request)

@@ -14,12 +14,14 @@ Method = Literal["GET", "POST"]
 
 ID = Parameter("id", "text", "The id of an entity, in any spelling of it.", required=True)
 LIMIT = Parameter("limit", "count", "How many to give.", least=1)
+LANG = Parameter("lang", "text", "Languages of names, the preferred first, such as de,en.", longest=200)
 SYSTEM = (
     Parameter("pruning", "text", "The pruner.", longest=100),
     Parameter("scorer", "text", "The relation scorer; several, with commas between, are averaged.", longest=300),
     Parameter("subject", "text", "The subject scorer; popularity takes one away.", longest=100),
     Parameter("ranker", "text", "What ranks: weighted-sum, or a ranker that was fitted for these.", longest=100),
     Parameter("type", "text", "The id of a type that the subjects have."),
+    LANG,
     Parameter("inverse", "flag", "Read facts backwards too: what the question names may be their object."),
     Parameter("top", "count", f"Candidates to give, {TOP} if not given; 0 gives all.", most=100_000),
     Parameter("answers", "count", f"Answers to give, {ANSWERS} if not given; 0 gives all.", most=1_000_000),
@@ -71,12 +73,14 @@ ENDPOINTS = (
             "GET": (
                 Parameter("name", "text", "The name.", required=True),
                 Parameter("type", "text", "The id of a type that the entities bear."),
+                LANG,
                 LIMIT,
             ),
             "POST": (
                 Parameter("name", "text", "The name."),
                 Parameter("names", "texts", "Many names, looked up in order.", most=QUESTIONS),
                 Parameter("type", "text", "The id of a type that the entities bear."),
+                LANG,
                 LIMIT,
             ),
         },
@@ -91,9 +95,12 @@ ENDPOINTS = (
             Parameter("text", "text", "Running text.", required=True, longest=BODY_BYTES),
             Parameter("threshold", "share", "How likely a mention must mean its first candidate."),
             Parameter("limit", "count", "Candidates of each mention.", least=1, most=100),
+            LANG,
         ),
     ),
-    Endpoint("entity", "/api/entity/{id}", "Show an entity: names, types, counts of facts.", "Entity", {"GET": (ID,)}),
+    Endpoint(
+        "entity", "/api/entity/{id}", "Show an entity: names, types, counts of facts.", "Entity", {"GET": (ID, LANG)}
+    ),
     Endpoint(
         "facts",
         "/api/facts",
@@ -105,6 +112,7 @@ ENDPOINTS = (
                 Parameter("reverse", "flag", "List the facts that the entity is the object of."),
                 LIMIT,
                 Parameter("offset", "count", "How many to skip.", most=1 << 31),
+                LANG,
             )
         },
     ),

@@ -8,6 +8,7 @@ from kbtools.answering import Answerer
 from kbtools.errors import KBToolsError
 from kbtools.explaining import PARTS
 from kbtools.kb.both_ways import has_incoming
+from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest_report import STATISTICS
 from kbtools.results import JSON_VERSION
 from kbtools.serve.choices import choices
@@ -43,6 +44,7 @@ def kb_info(name: str, answerer: Answerer) -> dict[str, Any]:
             }
             for source in manifest.sources
         ],
+        "languages": sorted(set(manifest.languages) - {UND}),
         "vectors": vectors_record(answerer),
         "incoming": has_incoming(answerer.kb),
         **choices(answerer),

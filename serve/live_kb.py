@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -32,6 +33,14 @@ class Edition:
         self.answerer = answerer
         self.vocabulary = Vocabulary(answerer.kb)
         self.users = 0
+
+    def in_languages(self, lang: str | None) -> "Edition":
+        """Give the same build asked in some languages; raise UnknownLanguage where no name is in one."""
+        if lang is None:
+            return self
+        spoken = copy(self)
+        spoken.answerer = self.answerer.in_languages(lang)
+        return spoken
 
 
 class LiveKB:

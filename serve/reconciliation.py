@@ -58,15 +58,17 @@ class ReconciliationService:
 
     async def reconcile(self, request: Request) -> Response:
         """Give the manifest, or answer a batch of queries, or extend rows."""
-        form = await read_form(request)
+        form, lang = await read_form(request), request.query_params.get("lang")
         if "queries" in form:
             batch = read_batch(form["queries"])
             record: Any = await self.run(
-                lambda edition: {key: {"result": reconcile(edition, query)} for key, query in batch.items()}
+                lambda edition: {
+                    key: {"result": reconcile(edition.in_languages(lang), query)} for key, query in batch.items()
+                }
             )
         elif "extend" in form:
             query = read_extension(form["extend"])
-            record = await self.run(lambda edition: extend(edition, query))
+            record = await self.run(lambda edition: extend(edition.in_languages(lang), query))
         elif request.method == "POST":
             raise BadArgument("a POST brings queries or extend, as a form or as JSON")
         else:

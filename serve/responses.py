@@ -27,6 +27,7 @@ STATUSES: tuple[tuple[type[KBToolsError], int], ...] = (
     (errors.BadArgument, 400),
     (errors.UnknownPlugin, 400),
     (errors.UnknownType, 400),
+    (errors.UnknownLanguage, 400),
     (errors.ModelMissing, 400),
     (errors.MissingDependency, 501),
     (errors.IncomingMissing, 501),
@@ -48,8 +49,7 @@ def json_bytes(record: object) -> bytes:
 def record_bytes(record: Result | Record) -> bytes:
     """Write what `to_json` gives; as dictionaries, the parts of a record would take a quarter of a question's time."""
     written = {field.name: getattr(record, field.name) for field in fields(record)}
-    if written.get("confidence") is None:
-        written = {name: value for name, value in written.items() if name not in UNLESS_ASKED}
+    written = {name: value for name, value in written.items() if value is not None or name not in UNLESS_ASKED}
     return json_bytes({"json_version": JSON_VERSION, **written})
 
 

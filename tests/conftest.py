@@ -214,9 +214,9 @@ def read_world(sources: Iterable[Source]) -> World:
             rows[batch.kind].extend(tuple(row.values()) for row in batch.table.to_pylist())
     return World(
         facts=tuple(rows["facts"]),
-        names=tuple((entity, text) for entity, alias, text in rows["names"] if not alias),
+        names=tuple((entity, text) for entity, alias, text, _ in rows["names"] if not alias),
         types=tuple(rows["types"]),
-        aliases=tuple((entity, text) for entity, alias, text in rows["names"] if alias),
+        aliases=tuple((entity, text) for entity, alias, text, _ in rows["names"] if alias),
     )
 
 

@@ -45,7 +45,8 @@ class ElasticKB(BackendDefaults):
         self.cluster = cluster or Cluster(read_connection())
         self.version = version or open_version(self.cluster, self.name)
         self.catalog = Catalog(self.cluster, self.name, self.version.indexes[ENTITIES])
-        self.manifest = self.catalog.manifest
+        # Documents of names say no languages.
+        self.manifest = replace(self.catalog.manifest, languages={})
         self.searches = Searches(self.cluster, self.name)
         self.entities = Entities(self.searches, self.catalog)
         self.objects, self.subjects = Objects(self.entities), Subjects(self.entities)

@@ -12,7 +12,9 @@ from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.searches import cut
 from kbtools.indexers.embedded import rank_names
 from kbtools.kb.contract import ABSENT
+from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.spoken_names import SpokenName
 
 EVERY_FIELD = ["*"]
 
@@ -104,6 +106,9 @@ class StoredEntities:
         if "ranks" in (main := self.parts(entity)[0]):
             return list(zip(texts, main["ranks"], strict=True))
         return rank_names(texts, [False] * len(names) + [True] * len(aliases))
+
+    def spoken_names(self, entity: int) -> list[SpokenName]:
+        return [SpokenName(text, (UND,)) for text, _ in self.ranked_names(entity)]
 
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         self.fetch(entities.tolist())

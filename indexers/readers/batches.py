@@ -1,7 +1,7 @@
 """Arrow tables that readers yield, and the lists that fill them row by row."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -13,22 +13,30 @@ SourceKind = Kind | Literal["any"]
 
 SCHEMAS: dict[Kind, pa.Schema] = {
     "facts": pa.schema({"subject": pa.string(), "relation": pa.string(), "object": pa.string()}),
-    "names": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string()}),
+    "names": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string(), "language": pa.string()}),
     "types": pa.schema({"entity": pa.string(), "type": pa.string()}),
     "relations": pa.schema({"relation": pa.string(), "text": pa.string()}),
     "redirects": pa.schema({"old": pa.string(), "new": pa.string()}),
-    "labels": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string()}),
+    "labels": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string(), "language": pa.string()}),
     "subclasses": pa.schema({"type": pa.string(), "parent": pa.string()}),
     "counts": pa.schema({"entity": pa.string(), "key": pa.uint64(), "count": pa.uint64()}),
     "descriptions": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string()}),
 }
 """The columns of each kind; labels are names that count only where a fact speaks of what they name.
 
-The key of a count is the hash of a name, 0 for an entity whatever it is called.
+The language of a name is its tag in lower case, empty where it has none. The key of a count is the hash of a name, 0
+for an entity whatever it is called.
 """
+
+NameRow = tuple[str, int, str] | tuple[str, int, str, str]
+"""A name as it is read: entity, rank, text, and the tag of its language if it has one."""
 
 ALIAS = 255
 """The rank of an alias. A name's is the place of its language in `--lang`, from 0: the lowest is the one shown."""
+
+
+LAST_RANK = ALIAS - 1
+"""The rank of a name in a later language of its entity, where no other is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +56,11 @@ class Rows:
     """Rows of every kind as they are read one by one; `lines` holds where the first of each kind was."""
 
     facts: list[tuple[str, str, str]] = field(default_factory=list)
-    names: list[tuple[str, int, str]] = field(default_factory=list)
+    names: list[NameRow] = field(default_factory=list)
     types: list[tuple[str, str]] = field(default_factory=list)
     relations: list[tuple[str, str]] = field(default_factory=list)
     redirects: list[tuple[str, str]] = field(default_factory=list)
-    labels: list[tuple[str, int, str]] = field(default_factory=list)
+    labels: list[NameRow] = field(default_factory=list)
     subclasses: list[tuple[str, str]] = field(default_factory=list)
     counts: list[tuple[str, int, int]] = field(default_factory=list)
     descriptions: list[tuple[str, int, str]] = field(default_factory=list)
@@ -76,10 +84,25 @@ class Rows:
         """Yield the rows as tables."""
         for kind, schema in SCHEMAS.items():
             if rows := self.of(kind):
+                if kind in ("names", "labels"):
+                    rows = [row if len(row) == len(schema) else (*row, "") for row in rows]
                 columns = [
                     pa.array(column, type) for column, type in zip(zip(*rows, strict=True), schema.types, strict=True)
                 ]
                 yield RecordBatch(kind, pa.Table.from_arrays(columns, schema=schema), self.lines[kind])
+
+
+def with_languages(batch: RecordBatch) -> RecordBatch:
+    """Give names whose reader tells no languages the column of them, empty."""
+    if batch.kind not in ("names", "labels") or batch.table.column_names != SCHEMAS[batch.kind].names[:-1]:
+        return batch
+    languages = repeated("", batch.table.num_rows)
+    return replace(batch, table=batch.table.append_column(SCHEMAS[batch.kind].field("language"), languages))
+
+
+def repeated(text: str, count: int) -> pa.StringArray:
+    """Make a column of one text so many times."""
+    return pa.repeat(pa.scalar(text, pa.string()), count)
 
 
 def flaw(*values: str) -> str:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch
-from kbtools.indexers.readers.table_columns import OPTIONAL, PROPERTIES, TEXTS, TableColumns
+from kbtools.indexers.readers.table_columns import OPTIONAL, PROPERTIES, SAYING, TEXTS, TableColumns
 from kbtools.kb.ids import TOPIC, canonical_property
 
 REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
@@ -68,36 +68,46 @@ def read_columns(
         if table.options.list_separator is not None:
             odd = pc.or_(odd, pc.match_substring(values[name], table.options.list_separator))
             odd = pc.or_(odd, pc.starts_with(values[name], "["))
-        elif not table.lists_noted and name not in ("entity", "subject", "relation", "description"):
+        elif not table.lists_noted and name not in ("entity", "subject", "relation", "description", "language"):
             note_lists(table, name, values[name], line)
     if "name" in table.names:
         # A row of names has a name, an alias or a description: the lengths of all together are not zero.
-        lengths = [pc.binary_length(values.get(name, empty)) for name in sorted(OPTIONAL)]
+        lengths = [pc.binary_length(values.get(name, empty)) for name in SAYING]
         odd = pc.or_(odd, pc.equal(reduce(pc.add, lengths), 0))
+        if "language" in columns:  # each of these is counted, with its line
+            odd = pc.or_(odd, pc.is_null(language_ranks(table, values["language"])))
     if pc.any(odd).as_py():
         clean = pc.invert(odd)
         values = {name: column.filter(clean) for name, column in values.items()}
-    return [batch for batch in lay_out(table.kind, values, line) if batch.table.num_rows], pc.indices_nonzero(
+    return [batch for batch in lay_out(table, values, line) if batch.table.num_rows], pc.indices_nonzero(
         odd
     ).to_pylist()
 
 
-def lay_out(kind: Kind, values: Mapping[str, pa.Array], line: int) -> list[RecordBatch]:
+def lay_out(table: TableColumns, values: Mapping[str, pa.Array], line: int) -> list[RecordBatch]:
     """Lay columns of clean values out as the tables of their kind."""
-    schema = SCHEMAS[kind]
+    kind, schema = table.kind, SCHEMAS[table.kind]
     if kind != "names":
         return [RecordBatch(kind, pa.Table.from_arrays(list(values.values()), schema=schema), line)]
     batches = []
-    texts_of: tuple[tuple[str, int, Kind], ...] = (
-        ("name", 0, "names"), ("alias", ALIAS, "names"), ("description", 0, "descriptions")
-    )  # fmt: skip
-    for name, rank, text_kind in texts_of:
+    for name in SAYING:
         filled = pc.not_equal(values[name], "")
-        texts, entities = values[name].filter(filled), values["entity"].filter(filled)
+        texts, entities, tags = (values[column].filter(filled) for column in (name, "entity", "language"))
         # The same rank in every row, made by Arrow.
-        ranks = pa.array([rank], pa.uint8()).take(pa.array([0] * len(texts), pa.int64()))
-        batches.append(RecordBatch(text_kind, pa.Table.from_arrays([entities, ranks, texts], schema=schema), line))
+        ranks = pa.repeat(pa.scalar(ALIAS, pa.uint8()), len(texts)) if name == "alias" else language_ranks(table, tags)
+        columns = [entities, ranks, texts, pc.ascii_lower(tags)]
+        text_kind: Kind = "descriptions" if name == "description" else "names"
+        text_schema = SCHEMAS[text_kind]
+        named = pa.Table.from_arrays(columns[: len(text_schema)], schema=text_schema)
+        batches.append(RecordBatch(text_kind, named, line))
     return batches
+
+
+def language_ranks(table: TableColumns, tags: pa.Array) -> pa.Array:
+    """Give the place of each language among those that are asked for, nothing of one that is not."""
+    distinct = tags.dictionary_encode()
+    ranks = [table.languages.rank(tag) for tag in distinct.dictionary.to_pylist()]
+    return pa.array(ranks, pa.uint8()).take(distinct.indices)
 
 
 def note_lists(table: TableColumns, name: str, column: pa.Array, line: int) -> None:

@@ -50,13 +50,13 @@ def keep_description(entity: str, rank: int, text: str, number: int, rows: Rows,
         rows.descriptions.append((entity, rank, text))
 
 
-def keep_name(entity: str, rank: int, text: str, number: int, rows: Rows, skips: Skips) -> None:
+def keep_name(entity: str, rank: int, text: str, language: str | None, number: int, rows: Rows, skips: Skips) -> None:
     """Keep a name that has something to say."""
     fault = flaw(entity, text) or ("" if text.strip() else "an empty name")
     if fault:
         skips.add(fault, line=number, text=f"{entity} {text}")
     else:
-        rows.names.append((entity, rank, text))
+        rows.names.append((entity, rank, text, (language or "").lower()))
 
 
 def decode_key(key: str) -> str:

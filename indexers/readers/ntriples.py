@@ -101,7 +101,8 @@ class NTriplesReader:
             self.skips.add(kind, line=number, text=f"{entity} {relation} {value}", bad=False)
         elif literal and relation in self.names | self.aliases:
             text = decode_key(target.value) if relation.startswith(KEY_NAMESPACE) else target.value
-            keep_name(entity, ALIAS if relation in self.aliases else rank, text, number, rows, self.skips)
+            rank = ALIAS if relation in self.aliases else rank
+            keep_name(entity, rank, text, target.language, number, rows, self.skips)
         elif literal and relation in self.descriptions:
             keep_description(entity, rank, target.value, number, rows, self.skips)
         elif relation in self.same and not literal:

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 from kbtools.entry_points import READERS, ask_plugin, construct, load_class
 from kbtools.errors import BrokenPlugin
-from kbtools.indexers.readers.batches import SCHEMAS, RecordBatch, SourceKind
+from kbtools.indexers.readers.batches import SCHEMAS, RecordBatch, SourceKind, with_languages
 from kbtools.indexers.readers.formats import find_format
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.lines import Block
@@ -233,6 +233,7 @@ def ask_reader(reader: Reader, blocks: Iterable[Block]) -> Iterator[RecordBatch]
     end = object()
     batches = ask_plugin("reader", reader, lambda: iter(reader.read(blocks)))
     while (batch := ask_plugin("reader", reader, lambda: next(batches, end))) is not end:
+        batch = with_languages(batch) if isinstance(batch, RecordBatch) else batch
         if not isinstance(batch, RecordBatch) or not batch.table.schema.equals(SCHEMAS.get(batch.kind)):
             name, columns = type(reader).__name__, getattr(batch, "table", None)
             content = repr(batch)[:80] if columns is None else f"columns {columns.column_names}"

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, SourceKind, flaw
+from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, SourceKind, flaw, repeated
 from kbtools.indexers.readers.column_batches import parse_cells
 from kbtools.indexers.readers.labels import Languages, keep_name
 from kbtools.indexers.readers.lines import BOM, Block, LineReader, count_byte, read_lines
@@ -176,7 +176,8 @@ def statement_reader(language: str) -> LineReader:
             elif (rank := languages.rank(literal[1])) is None:
                 skips.add(f"name in another language than {language!r}", line=number, text=line, bad=False)
             else:
-                keep_name(entity, NAME_PREDICATES[predicate] or rank, unescape(literal[0]), number, rows, skips)
+                rank = NAME_PREDICATES[predicate] or rank
+                keep_name(entity, rank, unescape(literal[0]), literal[1], number, rows, skips)
 
     return read_statement
 
@@ -222,7 +223,8 @@ def statements_in_columns(block: Block, language: str) -> list[RecordBatch] | No
             RecordBatch("types", pa.Table.from_arrays([entities, types], schema=SCHEMAS["types"]), block.first_line)
         ]
     # Names in the first language alone are clean; the line reader sorts out the others by their rank.
-    tag = f'"@{Languages.read(language).tags[0]}'
+    first = Languages.read(language).tags[0]
+    tag = f'"@{first}'
     if kinds <= NAME_PREDICATES.keys():
         if not pc.all(pc.and_(pc.starts_with(value, '"'), pc.ends_with(value, tag))).as_py():
             return None
@@ -230,9 +232,6 @@ def statements_in_columns(block: Block, language: str) -> list[RecordBatch] | No
         text = unescaped(sliced(value, 1, -len(tag)).combine_chunks())
         if text is None or pc.any(pc.equal(pc.utf8_trim_whitespace(text), "")).as_py():
             return None
-        return [
-            RecordBatch(
-                "names", pa.Table.from_arrays([entities, ranks, text], schema=SCHEMAS["names"]), block.first_line
-            )
-        ]
+        columns = [entities, ranks, text, repeated(first, len(text))]
+        return [RecordBatch("names", pa.Table.from_arrays(columns, schema=SCHEMAS["names"]), block.first_line)]
     return None

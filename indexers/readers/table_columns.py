@@ -8,6 +8,7 @@ from math import isfinite, prod
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import ALIAS, Kind, Rows, flaw
+from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.ids import canonical_id, canonical_property
@@ -15,12 +16,13 @@ from kbtools.kb.table_heads import SUFFIX, USUAL
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
     "facts": ("subject", "relation", "object"),
-    "names": ("entity", "name", "description", "alias"),
+    "names": ("entity", "language", "name", "description", "alias"),
     "types": ("entity", "type"),
     "relations": ("relation", "name"),
     "redirects": ("old", "new"),
 }
-OPTIONAL = TEXTS = {"name", "alias", "description"}
+SAYING = ("name", "alias", "description")
+OPTIONAL = TEXTS = {"language", *SAYING}
 PROPERTIES = {"relation": "subject", "type": "entity"}
 """Columns of relations and types, and the column of ids beside them."""
 
@@ -41,6 +43,8 @@ class TableColumns:
         self.skips = skips
         self.names = COLUMNS[source.kind]
         self.lists_noted = options.list_separator is not None
+        self.languages = Languages.read(options.language)
+        self.other_language = f"name in another language than {options.language!r}"
 
     def heads(self, header: Iterable[str]) -> dict[str, list[str]]:
         """Find the heads of each column, the first to be preferred: the caller's, else the usual ones."""
@@ -120,12 +124,21 @@ class TableColumns:
         if fault:
             self.skips.add(fault, line=number, text=line)
         elif self.kind == "names":
-            rows.names.extend(product(columns["entity"], [0], columns["name"]))
-            rows.names.extend(product(columns["entity"], [ALIAS], columns["alias"]))
-            rows.descriptions.extend(product(columns["entity"], [0], columns["description"]))
+            self.keep_names(columns, number, line, rows)
         else:
             list_of_kind: list[tuple[str, ...]] = getattr(rows, self.kind)
             list_of_kind.extend(product(*columns.values()))
+
+    def keep_names(self, columns: Mapping[str, list[str]], number: int, line: str, rows: Rows) -> None:
+        """Keep the names of a row in each of its languages that is wanted; without one they are of the first."""
+        for tag in columns["language"] or [""]:
+            rank = self.languages.rank(tag)
+            if rank is None:
+                self.skips.add(self.other_language, line=number, text=line, bad=False)
+                continue
+            rows.names.extend(product(columns["entity"], [rank], columns["name"], [tag.lower()]))
+            rows.names.extend(product(columns["entity"], [ALIAS], columns["alias"], [tag.lower()]))
+            rows.descriptions.extend(product(columns["entity"], [rank], columns["description"]))
 
     def values(self, name: str, cell: object) -> list[str] | None:
         """Read a cell as strings, several from a list; nothing if it holds what is neither text nor number."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch
+from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, repeated
 from kbtools.indexers.readers.column_batches import canonical_column
 from kbtools.indexers.readers.columnar import ROWS, open_columnar
 from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
@@ -93,7 +93,11 @@ class WideReading:
             if is_text or name in wide.description:
                 rank = pa.array([ALIAS if name in wide.alias else 0], pa.uint8())
                 ranks = rank.take(pa.array([0] * len(values), pa.int64()))
-                yield table("names" if is_text else "descriptions", [entities, ranks, values], line)
+                columns = [entities, ranks, values]
+                if is_text:
+                    yield table("names", [*columns, repeated("", len(values))], line)
+                else:
+                    yield table("descriptions", columns, line)
             elif name in wide.type:
                 yield table("types", [entities, canonical_column(values, None)], line)
             else:

@@ -220,9 +220,9 @@ class EntityParser:
                 raise ValueError(f"an id such as Q42 or P31 was expected, found {entity_id!r}")
             skips.add(f"{entity.get('type')}, which is neither item nor property", line=line, text=entity_id, bad=False)
             return 0
-        ranks, texts = self.terms(entity.get("labels") or {})
+        ranks, texts, tags = self.terms(entity.get("labels") or {})
         if letter == "P":
-            rows.add("labels", entity_id, ranks, texts)
+            rows.add("labels", entity_id, ranks, texts, tags)
             return -number
         if not texts:
             skips.add(f"entity without a label in {self.language!r}", line=line, text=entity_id, bad=False)
@@ -230,36 +230,42 @@ class EntityParser:
         sitelinks = len(entity.get("sitelinks") or ())
         reason = self.keep.refuses(entity_id, types, sitelinks)
         if not reason:
-            aliases = self.aliases(entity.get("aliases") or {})
+            aliases, alias_tags = self.aliases(entity.get("aliases") or {})
         if self.closure:
             rows.add("subclasses", entity_id, classes)
         if reason:
             skips.add(reason, line=line, text=entity_id, bad=False)
-            rows.add("labels", entity_id, ranks, texts)
+            rows.add("labels", entity_id, ranks, texts, tags)
             return number
-        rows.add("names", entity_id, ranks + [ALIAS] * len(aliases), texts + aliases)
+        rows.add("names", entity_id, ranks + [ALIAS] * len(aliases), texts + aliases, tags + alias_tags)
         rows.add("facts", entity_id, relations, objects)
         rows.add("types", entity_id, types)
         if sitelinks and (texts or objects):
             rows.add("counts", entity_id, [0], [sitelinks])
         if described := min(zip(*self.terms(entity.get("descriptions") or {}), strict=True), default=None):
-            rows.add("descriptions", entity_id, *([part] for part in described))
+            rows.add("descriptions", entity_id, *([part] for part in described[:2]))
         return number
 
-    def terms(self, labels: Mapping[str, Term]) -> tuple[list[int], list[str]]:
-        """Give the labels of the languages asked for, with the place of each."""
-        ranks, texts = [], []
+    def terms(self, labels: Mapping[str, Term]) -> tuple[list[int], list[str], list[str]]:
+        """Give the labels of the languages asked for, with the place and the tag of each."""
+        ranks, texts, tags = [], [], []
         for tag, term in labels.items():
             rank = self.rank(tag)
             if rank is not None and term["value"].strip():
                 ranks.append(rank)
                 texts.append(term["value"])
-        return ranks, texts
+                tags.append(tag.lower())
+        return ranks, texts, tags
 
-    def aliases(self, aliases: Mapping[str, list[Term]]) -> list[str]:
-        """Give the aliases of the languages asked for."""
-        wanted = (terms for tag, terms in aliases.items() if self.rank(tag) is not None)
-        return [term["value"] for terms in wanted for term in terms if term["value"].strip()]
+    def aliases(self, aliases: Mapping[str, list[Term]]) -> tuple[list[str], list[str]]:
+        """Give the aliases of the languages asked for, with the tag of each."""
+        texts, tags = [], []
+        for tag, terms in aliases.items():
+            if self.rank(tag) is not None:
+                values = [term["value"] for term in terms if term["value"].strip()]
+                texts += values
+                tags += [tag.lower()] * len(values)
+        return texts, tags
 
     def rank(self, tag: str) -> int | None:
         """Give the place of a language, from 0; nothing if it is not wanted."""

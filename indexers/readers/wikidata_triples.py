@@ -45,9 +45,10 @@ class TruthyReader(NTriplesReader):
             if not entity_id.startswith("P"):
                 keep_description(entity_id, rank, term.value, number, rows, self.skips)
         elif not entity_id.startswith("P"):
-            keep_name(entity_id, ALIAS if predicate in self.aliases else rank, term.value, number, rows, self.skips)
+            rank = ALIAS if predicate in self.aliases else rank
+            keep_name(entity_id, rank, term.value, term.language, number, rows, self.skips)
         elif predicate in self.names and not flaw(term.value):
-            rows.labels.append((entity_id, rank, term.value))
+            rows.labels.append((entity_id, rank, term.value, (term.language or "").lower()))
 
     def keep_count(self, entity_id: str, sitelinks: str, number: int, rows: Rows) -> None:
         """Keep the number of an entity's sitelinks."""

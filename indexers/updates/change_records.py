@@ -7,7 +7,8 @@
     {"remove": "Q1"}
     {"merge": "Q3", "into": "Q1"}
 
-`true` stands for all there are. In a record, what is taken away goes first.
+Names may be given by language, `{"names": {"de": "Köln", "en": ["Cologne"]}}`. `true` stands for all there are. In a
+record, what is taken away goes first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 from kbtools.indexers.readers.batches import ALIAS, flaw
 from kbtools.indexers.readers.json_lines import DECODER
+from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.ids import canonical_id, canonical_property
 from kbtools.text.normaliser import normal_form
@@ -45,7 +47,7 @@ GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "r
 REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
 
 
-def read_changes(line: str) -> list[EntityChange]:
+def read_changes(line: str, languages: Languages) -> list[EntityChange]:
     """Read a record into changes; raise ValueError with what is wrong with it."""
     record = DECODER.decode(line)
     if not isinstance(record, dict):
@@ -62,18 +64,21 @@ def read_changes(line: str) -> list[EntityChange]:
         raise ValueError(
             "nothing but an id; expected names, aliases, types, description, facts, remove or rename beside it"
         )
-    return list(changes_of(canonical_id(text_of(record["id"], "id")), record))
+    return list(changes_of(canonical_id(text_of(record["id"], "id")), record, languages))
 
 
-def changes_of(entity: str, record: Mapping[str, Any]) -> Iterator[EntityChange]:
+def changes_of(entity: str, record: Mapping[str, Any], languages: Languages) -> Iterator[EntityChange]:
     """Yield the changes of an entity."""
     if "remove" in record:
         yield from removals_of(entity, record["remove"])
     for old, new in mapping_of(record, "rename").items():
         yield EntityChange("rename", entity, text_of(old, "rename"), name_of(new, "rename"))
     for field, rank in (("names", 0), ("aliases", ALIAS)):
-        for text in texts_of(record, field):
-            yield EntityChange("add_name", entity, name_of(text, field), rank)
+        for tag, text in spoken_texts(record, field):
+            place = languages.rank(tag)
+            # Names in a language that is not listed come behind those in the others.
+            own = rank or (len(languages.tags) if place is None else place)
+            yield EntityChange("add_name", entity, name_of(text, field), own, tag)
     for kind in texts_of(record, "types"):
         yield EntityChange("add_type", entity, canonical_property(kind, beside=entity))
     if "description" in record:
@@ -133,6 +138,15 @@ def texts_of(record: Mapping[str, Any], field: str) -> Sequence[str]:
     if not isinstance(values, list | tuple):
         raise ValueError(f"{field!r} is {value!r:.60}, expected a text or a list of texts")
     return [text_of(text, field) for text in values]
+
+
+def spoken_texts(record: Mapping[str, Any], field: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of a field with their languages, where it is an object of texts by language."""
+    if not isinstance(record.get(field), dict):
+        yield from (("", text) for text in texts_of(record, field))
+        return
+    for tag in record[field]:
+        yield from ((text_of(tag, field).lower(), text) for text in texts_of(record[field], tag))
 
 
 def mapping_of(record: Mapping[str, Any], field: str) -> Mapping[str, Any]:

@@ -17,11 +17,12 @@ from kbtools.indexers.column_files import StringTable
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import write_vectors
 from kbtools.indexers.kb_folder import MANIFEST, read_manifest
-from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind
+from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind
 from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.indexers.updates.updated_kb import NAMES, UpdatedKB
 from kbtools.indexers.updates.updating import replacing
+from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, MERGE, Change, Count, Manifest
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors
@@ -82,8 +83,8 @@ def fill(tables: Staging, kb: UpdatedKB) -> None:
                 pa.array([0] * len(lines), pa.uint8()),
                 pa.array(lines),
             )
-        for entities, ranks, texts in names_of(kb, rows):
-            add(tables, "names", ids.take(entities), ranks, texts)
+        for entities, ranks, texts, languages in names_of(kb, rows):
+            add(tables, "names", ids.take(entities), ranks, texts, languages)
     named = [(relation, name) for relation, name in zip(kb.relations, kb.relation_names, strict=True) if name]
     tables.run("CREATE TABLE relation_labels (relation VARCHAR, text VARCHAR)")
     add(tables, "relations", *columns_of(named), to="relation_labels")
@@ -98,8 +99,11 @@ def fill(tables: Staging, kb: UpdatedKB) -> None:
     add(tables, "counts", ids.take(counted[alive]), key, count)
 
 
-def names_of(kb: UpdatedKB, rows: EntityRows) -> Iterator[tuple[NDArray[Any], Any, Any]]:
-    """Yield rows of entities, ranks and texts of their names: those of the base together, others entity by entity."""
+def names_of(kb: UpdatedKB, rows: EntityRows) -> Iterator[tuple[NDArray[Any], Any, Any, Any]]:
+    """Yield rows of entities, ranks, texts and languages of their names, those of the base together.
+
+    A name in several languages comes once for each.
+    """
     base = rows[rows < kb.base_entities].astype(np.int64)
     first = (
         kb.columns["alias.first"][base[0] : base[-1] + 2].astype(np.int64) if len(base) else np.zeros(1, dtype=np.int64)
@@ -114,12 +118,23 @@ def names_of(kb: UpdatedKB, rows: EntityRows) -> Iterator[tuple[NDArray[Any], An
         falls[1:] &= flags[1:] & flags[:-1] & (entities[1:] == entities[:-1])
     singly = np.union1d(entities[falls], rows[(kb.marks[rows] & NAMES) > 0])
     together = ~np.isin(entities, singly)
-    ranks = pa.array(np.where(flags[together], ALIAS, 0), pa.uint8())
-    yield entities[together], ranks, texts.filter(pa.array(together))
-    ranked = [(row, rank, text) for row in singly.tolist() for text, rank in kb.ranked_names(row)]
+    places, is_alias, tags = kb.languages.terms(first[0] + np.flatnonzero(together), flags[together])
+    flags, kept = flags[together][places], np.flatnonzero(together)[places]
+    ranks = pa.array(np.where(is_alias, ALIAS, np.where(flags, LAST_RANK, 0)), pa.uint8())
+    yield entities[kept], ranks, texts.take(pa.array(kept)), tags
+    ranked = [
+        (row, ALIAS if is_alias else rank, name.text, "" if tag == UND else tag)
+        for row in singly.tolist()
+        for name, (_, rank) in zip(kb.spoken_names(row), kb.ranked_names(row), strict=True)
+        for tag, is_alias in name.parts.items()
+    ]
     if ranked:
-        owners, own_ranks, own_texts = zip(*ranked, strict=True)
-        yield as_rows(owners), pa.array(own_ranks, pa.uint8()), pa.array(own_texts, pa.string())
+        owners, own_ranks, own_texts, own_tags = zip(*ranked, strict=True)
+        types = (pa.uint8(), pa.string(), pa.string())
+        yield (
+            as_rows(owners),
+            *(pa.array(*column) for column in zip((own_ranks, own_texts, own_tags), types, strict=True)),
+        )
 
 
 def move_vectors(kb: UpdatedKB, folder: Path, manifest: Manifest) -> None:

@@ -8,9 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.indexers.readers.batches import ALIAS
+from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.spoken_names import SpokenName
 
 Pair = tuple[int, int]
+
+Parts = dict[str, bool]
+"""The languages of a name, each with whether it is an alias there."""
 
 
 class Updatable(Protocol):
@@ -49,6 +54,8 @@ class Updatable(Protocol):
 
     def descriptions(self, entities: EntityRows) -> list[str | None]: ...
 
+    def spoken_names(self, entity: int) -> list[SpokenName]: ...
+
     def types_of(self, entities: EntityRows) -> Grouped: ...
 
     def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
@@ -81,6 +88,7 @@ class Draft:
         self.rows: dict[str, int] = {}
         self.facts: dict[int, set[Pair]] = {}
         self.texts: dict[int, dict[str, int]] = {}
+        self.parts: dict[int, dict[str, Parts]] = {}
         self.kinds: dict[int, set[int]] = {}
         self.descriptions: dict[int, str] = {}
         self.into: dict[int, set[Pair]] = {}
@@ -138,7 +146,7 @@ class Draft:
             self.drop(row, relation, target)
         self.counts["names removed"] += len(self.texts_of(row))
         self.counts["types removed"] += len(self.kinds_of(row))
-        self.texts[row], self.kinds[row] = {}, set()
+        self.texts[row], self.parts[row], self.kinds[row] = {}, {}, set()
         if self.description_of(row):
             self.descriptions[row] = ""
 
@@ -155,7 +163,7 @@ class Draft:
                 self.drop(gone, relation, target)
                 self.put(row, relation, row if target == gone else target)
             for text, rank in self.texts_of(gone).items():
-                self.name(row, text, rank)
+                self.name(row, text, rank, self.parts[gone][text])
             self.kinds_of(row).update(self.kinds_of(gone))
             if (description := self.description_of(gone)) and not self.description_of(row):
                 self.descriptions[row] = description
@@ -257,28 +265,32 @@ class Draft:
     def texts_of(self, row: int) -> dict[str, int]:
         """Give the names of an entity with the rank of each, to be changed."""
         if row not in self.texts:
-            self.texts[row] = dict(self.kb.ranked_names(row)) if self.is_known(row) else {}
+            known = self.is_known(row)
+            self.texts[row] = dict(self.kb.ranked_names(row)) if known else {}
+            self.parts[row] = {name.text: name.parts for name in self.kb.spoken_names(row)} if known else {}
         return self.texts[row]
 
-    def name(self, row: int, text: str, rank: int) -> None:
+    def name(self, row: int, text: str, rank: int, parts: Parts) -> None:
+        """Give an entity a name of a rank, with the languages in which it is a name, or an alias."""
         texts = self.texts_of(row)
-        if rank < texts.get(text, ALIAS + 1):
-            self.counts["names added"] += text not in texts
-            texts[text] = rank
+        own = self.parts[row].setdefault(text, {})
+        self.counts["names added"] += text not in texts or not own.keys() >= parts.keys()
+        texts[text] = min(rank, texts.get(text, rank))
+        own |= {tag: is_alias and own.get(tag, True) for tag, is_alias in parts.items()}
 
-    def add_name(self, entity_id: str, text: str, rank: int) -> None:
+    def add_name(self, entity_id: str, text: str, rank: int, language: str = "") -> None:
         """Give an entity a name; where the id is that of a relation alone, the relation gets it."""
         if entity_id in self.relation_rows and self.find(entity_id) is None:
             self.name_relation(entity_id, text)
         else:
-            self.name(self.require(entity_id), text, rank)
+            self.name(self.require(entity_id), text, rank, {language or UND: rank == ALIAS})
 
     def remove_name(self, entity_id: str, text: str) -> None:
         row = self.find(entity_id)
         if row is None or text not in self.texts_of(row):
             self.miss("names", f"{entity_id} {text}")
         else:
-            del self.texts_of(row)[text]
+            del self.texts_of(row)[text], self.parts[row][text]
             self.counts["names removed"] += 1
 
     def remove_names(self, entity_id: str, *, aliases: bool) -> None:
@@ -299,8 +311,13 @@ class Draft:
         if row is None or rank is None:
             self.miss("names", f"{entity_id} {text}")
         elif text != new:
+            parts = self.parts[row][text]
             self.remove_name(entity_id, text)
-            self.name(row, new, rank)
+            self.name(row, new, rank, parts)
+
+    def languages(self) -> set[str]:
+        """Give the languages of the names of the entities that it speaks of."""
+        return {tag for parts in self.parts.values() for own in parts.values() for tag in own}
 
     # Types
 

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from kbtools.indexers.column_files import ColumnWriter, StringWriter
 from kbtools.indexers.embedded import EmbeddedKB, gather
 from kbtools.indexers.kb_folder import SEGMENT_COLUMNS
+from kbtools.indexers.language_sets import NUMBERS, SETS, set_text
 from kbtools.indexers.readers.batches import ALIAS
-from kbtools.indexers.updates.draft import Draft
+from kbtools.indexers.updates.draft import Draft, Parts
 from kbtools.indexers.updates.label_rows import LabelRows
 from kbtools.indexers.updates.segment_forms import FormChanges, Name, write_forms
 from kbtools.indexers.updates.updated_kb import UpdatedKB
+from kbtools.kb.language_tags import UND
 
 Facts = NDArray[np.int64]
 """Rows of subject, relation and object: (facts, 3)."""
@@ -205,6 +207,7 @@ class SegmentWriter:
         self.write_column("alias.first", starts_of(runs))
         self.write_column("alias.rank", [rank for run in runs for rank, _ in run])
         self.write_strings("alias.text", [text for run in runs for _, text in run])
+        self.write_languages(rows, runs)
         return [
             Name(text, rank == ALIAS or rank > run[0][0], row)
             for row, run in zip(rows.tolist(), runs, strict=True)
@@ -222,6 +225,25 @@ class SegmentWriter:
             self.write_strings("description.text", texts)
         base = sum(text is not None for text in EmbeddedKB.descriptions(kb, self.in_base(rows)))
         return kb.base_descriptions - base + sum(map(bool, texts))
+
+    def write_languages(self, rows: NDArray[np.uint32], runs: Sequence[Sequence[tuple[int, str]]]) -> None:
+        """Write the languages of names, where any name has one."""
+        draft = self.draft
+        if not self.kb.manifest.languages and draft.languages() <= {UND}:
+            return
+        texts = [
+            set_text(parts[text])
+            for row, run in zip(rows.tolist(), runs, strict=True)
+            for parts in [draft.parts[row] if row in draft.texts else self.former_parts(row)]
+            for _, text in run
+        ]
+        sets = {text: number for number, text in enumerate(sorted(set(texts)))}
+        self.write_strings(SETS, sets)
+        self.write_column(NUMBERS, [sets[text] for text in texts])
+
+    def former_parts(self, row: int) -> dict[str, Parts]:
+        names = self.kb.spoken_names(row) if self.draft.is_known(row) else ()
+        return {name.text: name.parts for name in names}
 
     def former_names(self, row: int) -> Iterable[tuple[str, int]]:
         return self.kb.ranked_names(row) if self.draft.is_known(row) else ()

@@ -9,6 +9,7 @@ from typing import Literal
 from kbtools.errors import NothingBuilt
 from kbtools.indexers.readers.batches import Kind, RecordBatch, flaw
 from kbtools.indexers.readers.columnar import open_reading
+from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
@@ -63,9 +64,9 @@ def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
     about = {"facts": (0, 2), "redirects": (0, 1)}.get(batch.kind, (0,))
     draft.kb.expect_entities([row[place] for row in rows for place in about])
     if batch.kind == "names":
-        for entity, rank, text in rows:
+        for entity, rank, text, language in rows:
             if role == "add":
-                draft.add_name(entity, text, rank)
+                draft.add_name(entity, text, rank, language)
             else:
                 draft.remove_name(entity, text)
         return len(rows)
@@ -86,7 +87,9 @@ def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
 def read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     """Make the changes of a file of records or of ids, line by line."""
     skips = Skips(part.source.name, options.max_bad)
-    changes = (removals if part.role == "gone" else records)(text_lines(part.source, skips), skips)
+    lines = text_lines(part.source, skips)
+    languages = Languages.read(options.language)
+    changes = removals(lines, skips) if part.role == "gone" else records(lines, skips, languages)
     while together := list(islice(changes, AT_ONCE)):
         draft.kb.expect_entities([entity for change in together for entity in change.entities])
         for change in together:
@@ -105,11 +108,11 @@ def removals(lines: Iterable[tuple[int, str]], skips: Skips) -> Iterator[EntityC
             yield EntityChange("delete", canonical_id(entity))
 
 
-def records(lines: Iterable[tuple[int, str]], skips: Skips) -> Iterator[EntityChange]:
+def records(lines: Iterable[tuple[int, str]], skips: Skips, languages: Languages) -> Iterator[EntityChange]:
     """Read records of changes, one a line."""
     for number, line in lines:
         try:
-            yield from read_changes(line)
+            yield from read_changes(line, languages)
         except (ValueError, RecursionError) as error:
             skips.add("no record of changes", line=number, text=line, reason=error)
 

@@ -28,12 +28,15 @@ from kbtools.indexers.form_filter import FormFilter
 from kbtools.indexers.form_store import FormStore
 from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.indexers.kb_folder import FORMS, FUZZY, SEGMENT_COLUMNS, read_manifest
+from kbtools.indexers.language_sets import LanguageSets
 from kbtools.indexers.name_counts import counts_at, form_range
+from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.updates.changed_runs import ChangedRuns
 from kbtools.indexers.updates.live_vectors import LiveVectors
-from kbtools.kb.contract import ABSENT, NameMatch
+from kbtools.kb.contract import ABSENT, BackendDefaults, NameMatch
 from kbtools.kb.manifest import SEGMENT, Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.storage import folder_identity
 
@@ -72,8 +75,8 @@ class UpdatedKB(EmbeddedKB):
     def open(self, manifest: Manifest) -> None:
         super().open(manifest)
         folder = self.path / SEGMENT
-        present = [name for name in SEGMENT_COLUMNS if f"{SEGMENT}/{name}" in manifest.files]
-        self.own = {name: read_column(folder / name, SEGMENT_COLUMNS[name]) for name in present}
+        files = {name.removeprefix(f"{SEGMENT}/") for name in manifest.files if name.startswith(f"{SEGMENT}/")}
+        self.own = {name: read_column(folder / name, dtype) for name, dtype in SEGMENT_COLUMNS.items() if name in files}
         self.own_ids = StringTable(folder / "entity.id")
         self.relation_texts = StringTable(folder / "relation.name")
         self.labels = {kind: StringTable(folder / f"{kind}.id") for kind in ("relation", "type")}
@@ -83,6 +86,7 @@ class UpdatedKB(EmbeddedKB):
         self.own_texts = StringTable(folder / "alias.text")
         rows = self.own.get("description.row", np.empty(0, dtype=np.uint32)).tolist()
         self.own_descriptions = dict(zip(rows, StringTable(folder / "description.text"), strict=True)) if rows else {}
+        self.own_languages = LanguageSets(folder, files, names=len(self.own_texts))
         self.texts = JoinedStrings(self.alias_texts, self.own_texts)
         self.own_forms = FormStore.open(folder / FORMS)
         self.own_fuzzy = FuzzyIndex(folder / FUZZY, texts=self.own_texts)
@@ -389,6 +393,26 @@ class UpdatedKB(EmbeddedKB):
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         base, own = super().descriptions(entities), self.own_descriptions
         return [own.get(row, text) or None for row, text in zip(entities.tolist(), base, strict=True)]
+
+    @explained
+    def spoken_names(self, entity: int) -> list[SpokenName]:
+        if not self.has_own(entity, NAMES):
+            return super().spoken_names(entity)
+        place = self.place("alias", entity)
+        first, last = self.own["alias.first"][place : place + 2].tolist()
+        ranks = self.own["alias.rank"][first:last].tolist()
+        return [
+            self.own_languages.spoken(row, self.own_texts[row], is_alias=rank > ranks[0] or rank == ALIAS)
+            for row, rank in zip(range(first, last), ranks, strict=True)
+        ]
+
+    @explained
+    def parts_of(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
+        own = (self.marks[entities] & NAMES) > 0
+        parts = np.zeros(len(entities), dtype=np.uint8)
+        parts[~own] = super().parts_of(name, entities[~own], tags)
+        parts[own] = BackendDefaults.parts_of(self, name, entities[own], tags)
+        return parts
 
     @explained
     def ranked_names(self, entity: int) -> list[tuple[str, int]]:

@@ -1,6 +1,7 @@
 """Update a knowledge base: its changes are read, written as a segment beside the base, and put in place at once."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.segment_writer import SegmentAccount, SegmentWriter
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
 from kbtools.indexers.updates.updated_kb import UpdatedKB, open_folder
+from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, UPDATE, Change, Count, Manifest
 from kbtools.kb.rows import EntityRows
 from kbtools.record_files import file_digest, write_record
@@ -125,6 +127,7 @@ def write_update(draft: Draft, kb: EmbeddedKB, folder: Path, sources: Sequence[s
         checksums={name: old.checksums[name] for name in base if name in old.checksums}
         | {name: file_digest(file) for name, file in written.items()},
         history=(*old.history, change),
+        languages=count_languages(draft, kb),
     )
     updated = UpdatedKB(folder, manifest=manifest)
     touched = np.array(draft.touched(), dtype=np.uint32)
@@ -139,6 +142,20 @@ def count(old: Manifest, segment: SegmentAccount) -> dict[str, Count]:
     """Count what there is now; what the build read twice stays counted as such."""
     unique = segment.counts | {"types": segment.counts["types"] + old.statistics["types_of_unknown_entities"]}
     return {kind: Count(before.duplicate + unique[kind], unique[kind]) for kind, before in old.counts.items()}
+
+
+def count_languages(draft: Draft, kb: EmbeddedKB) -> dict[str, int]:
+    """Count the names in each language now; nothing where none has one."""
+    old, new = kb.manifest, draft.languages()
+    if not old.languages and new <= {UND}:
+        return {}
+    counts = Counter(old.languages or {UND: old.counts["names"].unique})
+    for row, parts in draft.parts.items():
+        if draft.is_known(row):
+            counts.subtract(tag for name in kb.spoken_names(row) for tag in name.languages)
+        counts.update(tag for own in parts.values() for tag in own)
+    present = +counts
+    return {} if present.keys() <= {UND} else dict(present.most_common())
 
 
 def count_entities(kb: EmbeddedKB, rows: EntityRows) -> dict[str, int]:

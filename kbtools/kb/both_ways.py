@@ -5,7 +5,7 @@ those that are stored, and its objects are the subjects of the relation that it 
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,24 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import IncomingMissing
-from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.manifest import Manifest
-from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.vector_index import VectorIndex
-from kbtools.text.question import Question
+from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.kb.view import View
 
 MARK = "^"
 """Before the id of a relation, its inverse, as in a path of SPARQL."""
 
 
-class BothWays:
+class BothWays(View):
     """A view of a knowledge base with the inverse of relation r as relation r + n, where n are stored.
 
     Raises IncomingMissing where the knowledge base has no index from objects to facts.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb = kb
+        super().__init__(kb)
         self.stored = len(kb.relations)
         if not has_incoming(kb):
             raise IncomingMissing(
@@ -51,28 +50,6 @@ class BothWays:
     @cached_property
     def relation_names(self) -> Sequence[str | None]:
         return tuple(self.kb.relation_names) * 2
-
-    @property
-    def types(self) -> Sequence[str]:
-        return self.kb.types
-
-    def entity_rows(self) -> EntityRows:
-        return self.kb.entity_rows()
-
-    def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
-        return self.kb.lookup(forms)
-
-    def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
-        return self.kb.similar(form, limit=limit, cutoff=cutoff)
-
-    def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> list[list[SimilarName]]:
-        return self.kb.within_edits(forms, limit=limit, cutoff=cutoff)
-
-    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
-        return self.kb.forms_with_prefix(prefix, limit=limit)
-
-    def name_frequency(self, words: Sequence[str]) -> list[int]:
-        return self.kb.name_frequency(words)
 
     def relations_of(self, entities: EntityRows) -> Grouped:
         """List the relations of each entity, then the inverses of those that it is an object of."""
@@ -96,64 +73,15 @@ class BothWays:
         )
         return facts.subjects[first:last]
 
-    def types_of(self, entities: EntityRows) -> Grouped:
-        return self.kb.types_of(entities)
-
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         """Count the facts that each entity is the subject or the object of."""
         incoming = self.kb.incoming_counts(entities)
         assert incoming is not None  # as seen at the beginning
         return self.kb.fact_counts(entities) + incoming
 
-    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64] | None:
-        return self.kb.incoming_counts(entities)
-
-    def subjects_of(self, entity: int) -> IncomingFacts:
-        return self.kb.subjects_of(entity)
-
-    def incoming_relations_of(self, entities: EntityRows) -> Grouped:
-        return self.kb.incoming_relations_of(entities)
-
-    def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
-        return self.kb.name_counts(form, entities)
-
-    def ids(self, entities: EntityRows) -> list[str]:
-        return self.kb.ids(entities)
-
-    def names(self, entities: EntityRows) -> list[str | None]:
-        return self.kb.names(entities)
-
-    def aliases(self, entity: int) -> list[str]:
-        return self.kb.aliases(entity)
-
-    def descriptions(self, entities: EntityRows) -> list[str | None]:
-        return self.kb.descriptions(entities)
-
-    def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
-        """List the facts that are stored of the entities from one row up to another."""
-        return self.kb.facts_between(first, last)
-
-    def expect(self, questions: Sequence[Question]) -> None:
-        self.kb.expect(questions)
-
-    def expect_similar(self, forms: Sequence[str], *, cutoff: float = 80.0) -> None:
-        self.kb.expect_similar(forms, cutoff=cutoff)
-
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         self.kb.expect_objects([pair for pair in pairs if pair[1] < self.stored])
         self.kb.expect_subjects(list(dict.fromkeys(entity for entity, relation in pairs if relation >= self.stored)))
-
-    def expect_subjects(self, entities: Sequence[int]) -> None:
-        self.kb.expect_subjects(entities)
-
-    def vectors(self) -> VectorIndex:
-        return self.kb.vectors()
-
-    def rows(self, ids: Sequence[str]) -> list[int | None]:
-        return self.kb.rows(ids)
-
-    def close(self) -> None:
-        self.kb.close()
 
 
 def has_incoming(kb: KnowledgeBase) -> bool:

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from kbtools.errors import IncomingMissing, VectorsMissing
+from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.spoken_names import SpokenName
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 
@@ -163,6 +165,14 @@ class KnowledgeBase(Protocol):
         """Give what is said of each entity in a line; nothing where there is none."""
         ...
 
+    def spoken_names(self, entity: int) -> list[SpokenName]:
+        """List every name and alias of an entity with its languages, in the order of `aliases`."""
+        ...
+
+    def parts_of(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
+        """Tell whether entities bear a text as a name, an alias or not at all in the languages of some tags."""
+        ...
+
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
         """List the facts of the entities from row `first` up to `last`, by subject, relation and object: (facts, 3)."""
         ...
@@ -214,8 +224,8 @@ def keep_within_edits(form: str, similar: Sequence[SimilarName]) -> list[Similar
 class BackendDefaults:
     """Methods that a backend need not write: hints do nothing, and facts are found pair by pair.
 
-    Every row up to the last is an entity's. There are no names of relations, no descriptions, no vectors, and no index
-    from objects to facts.
+    Every row up to the last is an entity's. There are no names of relations, no languages of names, no descriptions, no
+    vectors, and no index from objects to facts.
     """
 
     def entity_rows(self: KnowledgeBase) -> EntityRows:
@@ -233,6 +243,16 @@ class BackendDefaults:
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
         return []
+
+    def spoken_names(self: KnowledgeBase, entity: int) -> list[SpokenName]:
+        return [SpokenName(text, (UND,)) for text in self.aliases(entity)]
+
+    def parts_of(self: KnowledgeBase, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
+        parts = [
+            max((spoken.part_in(tags) for spoken in self.spoken_names(entity) if spoken.text == name), default=0)
+            for entity in entities.tolist()
+        ]
+        return np.array(parts, dtype=np.uint8)
 
     def expect(self, questions: Sequence[Question]) -> None:
         """Do nothing: all is at hand."""

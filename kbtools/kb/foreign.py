@@ -35,6 +35,8 @@ GIVEN: Mapping[str, type | tuple[type, ...]] = {
     "names": Sequence,
     "aliases": Sequence,
     "descriptions": Sequence,
+    "spoken_names": Sequence,
+    "parts_of": np.ndarray,
     "facts_between": np.ndarray,
     "expect": type(None),
     "expect_similar": type(None),

@@ -80,6 +80,8 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
     built: str = ""
     history: tuple[Change, ...] = ()
+    languages: dict[str, int] = field(default_factory=dict)
+    """The number of names in each language, by its tag; nothing where none has one, or an older build kept none."""
     normaliser: int = NORMALISER_VERSION
 
     @property

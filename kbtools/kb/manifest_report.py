@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import UPDATE, Change, Manifest
 
 LATEST = 10
@@ -47,6 +48,14 @@ def statistics_report(manifest: Manifest) -> str:
     """Lay out what else was counted."""
     counted = ((manifest.statistics.get(name, 0), label) for name, label in STATISTICS.items())
     return "\n".join(f"{count:>14,}  {label}" for count, label in counted)
+
+
+def languages_report(manifest: Manifest) -> str:
+    """Lay out the number of names in each language, the commonest first; empty where none has one."""
+    tags = [tag for tag in manifest.languages if tag != UND]
+    counted = [f"{manifest.languages[tag]:,} {tag}" for tag in tags]
+    counted += [f"{manifest.languages[UND]:,} without a language"] if UND in manifest.languages else []
+    return f"names in {len(tags)} language{'s' * (len(tags) != 1)}: {', '.join(counted)}\n" if tags else ""
 
 
 def history_report(manifest: Manifest) -> str:

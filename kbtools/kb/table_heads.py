@@ -8,6 +8,7 @@ USUAL = {
     "relation": ("relation", "rel", "predicate", "pred", "property", "p"),
     "object": ("object", "obj", "tail", "o"),
     "entity": ("entity", "id", "subject"),
+    "language": ("language", "lang"),
     "name": ("name", "label", "title"),
     "alias": ("alias", "aliases"),
     "description": ("description",),

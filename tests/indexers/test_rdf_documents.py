@@ -62,7 +62,7 @@ def read(path: Path, content: str, **options: Any) -> tuple[dict[str, set[tuple[
 def test_every_syntax_gives_the_same_rows(tmp_path: Path, name: str) -> None:
     rows, reading = read(tmp_path / name, SAME[name])
     assert rows == {
-        "names": {("http://a/s", 0, "Name"), ("http://a/s", ALIAS, "Nick")},
+        "names": {("http://a/s", 0, "Name", "en"), ("http://a/s", ALIAS, "Nick", "en")},
         "types": {("http://a/s", "http://a/T")},
         "facts": {
             ("http://a/s", f"{RDF}type", "http://a/T"),
@@ -82,7 +82,7 @@ def test_a_file_without_a_suffix_is_known_by_its_first_line(tmp_path: Path, name
 
 def test_languages_fall_back_in_the_order_asked_for(tmp_path: Path) -> None:
     rows, _ = read(tmp_path / "k.ttl", SAME["k.ttl"], language="fr,en")
-    assert ("http://a/s", 0, "Nom") in rows["names"]
+    assert ("http://a/s", 0, "Nom", "fr") in rows["names"]
     assert ("http://a/s", 1, "Name") in rows["names"]
 
 

@@ -48,12 +48,12 @@ def kinds(read: Reading) -> dict[str, tuple[int, bool]]:
     ("name", "kind", "content", "row"),
     [
         ("freebase-FB5M.txt", "facts", FACT, RELEASE_FACT),
-        ("FB5M.name.txt", "names", NAME, ("m.01", False, "Jaws")),
+        ("FB5M.name.txt", "names", NAME, ("m.01", False, "Jaws", "en")),
         ("FB5M.type.txt", "types", TYPE, ("m.01", "film.film")),
         ("dump", "any", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
         ("dump.nt", "facts", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
         ("mine.tsv", "facts", "subject\trelation\tobject\na\tr\tb\n", ("a", "r", "b")),
-        ("mine.csv", "names", "id,alias\na,b\n", ("a", ALIAS, "b")),
+        ("mine.csv", "names", "id,alias\na,b\n", ("a", ALIAS, "b", "")),
         ("mine.jsonl", "types", '{"id": "a", "type": "t"}\n', ("a", "t")),
         ("mine.NDJSON", "types", '{"id": "a", "type": "t"}\n', ("a", "t")),
     ],
@@ -90,7 +90,7 @@ def test_the_suffix_of_a_table_counts_in_capitals_before_a_packed_one(tmp_path: 
     ("kind", "line", "row"),
     [
         ("facts", FACT, RELEASE_FACT),
-        ("names", NAME, ("m.01", False, "Jaws")),
+        ("names", NAME, ("m.01", False, "Jaws", "en")),
         ("any", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
     ],
 )
@@ -150,7 +150,7 @@ def test_blank_lines_are_never_too_many(tmp_path: Path) -> None:
 
 def test_a_broken_first_line_does_not_hide_the_format(tmp_path: Path) -> None:
     read = reading(tmp_path / "names.txt", "<fb:m.01>\tbroken\n" + NAME, "names", max_bad=1.0)
-    assert rows_of(read) == [("m.01", False, "Jaws")]
+    assert rows_of(read) == [("m.01", False, "Jaws", "en")]
 
     broken = reading(tmp_path / "facts.txt", "broken\n" + FACT, max_bad=1.0)
     assert rows_of(broken) == [RELEASE_FACT]
@@ -211,7 +211,7 @@ def test_what_is_no_data_is_an_error_of_its_file(tmp_path: Path, content: bytes,
 def test_rows_of_another_kind_are_counted_with_the_line_of_the_first(tmp_path: Path) -> None:
     read = reading(tmp_path / "names.txt", NAME + TYPE + NAME + TYPE, "names")
 
-    assert rows_of(read) == [("m.01", False, "Jaws")] * 2
+    assert rows_of(read) == [("m.01", False, "Jaws", "en")] * 2
     assert kinds(read) == {"types in a file of names": (2, False)}
     assert "names.txt:2: " in read.skips.kinds["types in a file of names"].example
 
@@ -225,7 +225,9 @@ def test_rdf_gives_rows_of_every_kind(tmp_path: Path) -> None:
 def test_the_language_of_names_is_an_option(tmp_path: Path) -> None:
     content = NAME + NAME.replace("Jaws", "Der weiße Hai").replace("@en", "@de")
 
-    assert rows_of(reading(tmp_path / "a.txt", content, "names", language="de")) == [("m.01", False, "Der weiße Hai")]
+    assert rows_of(reading(tmp_path / "a.txt", content, "names", language="de")) == [
+        ("m.01", False, "Der weiße Hai", "de")
+    ]
     assert len(rows_of(reading(tmp_path / "b.txt", content, "names", language=""))) == 2
 
 

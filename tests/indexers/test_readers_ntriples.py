@@ -39,7 +39,7 @@ def test_freebase_dump_lines_give_facts_names_aliases_and_types() -> None:
         f'<{NS}m.01>\t<http://rdf.freebase.com/key/wikipedia.en>\t"Jaws_$0028film$0029"\t.',
     )
 
-    assert rows.names == [("m.01", 0, "Jaws"), ("m.01", ALIAS, "The Shark")]
+    assert rows.names == [("m.01", 0, "Jaws", "en"), ("m.01", ALIAS, "The Shark", "en")]
     assert rows.types == [("m.01", "film.film")]
     assert rows.facts == [
         ("m.01", "film.film.directed_by", "m.02"),
@@ -60,13 +60,13 @@ def test_wikidata_truthy_lines_give_types_facts_and_labels() -> None:
         (f"{WD}entity/Q42", f"{WD}prop/direct/P31", f"{WD}entity/Q5"),
         (f"{WD}entity/Q42", f"{WD}prop/direct/P19", f"{WD}entity/Q350"),
     ]
-    assert rows.names == [(f"{WD}entity/Q42", False, "Douglas Adams")]
+    assert rows.names == [(f"{WD}entity/Q42", False, "Douglas Adams", "en")]
 
 
 def test_the_release_spelling_of_predicates_is_known_too() -> None:
     rows, _ = read('<fb:m.01> <fb:type.object.name> "Jaws"@en .', "<fb:m.01> <fb:type.object.type> <fb:film.film> .")
 
-    assert rows.names == [("m.01", False, "Jaws")]
+    assert rows.names == [("m.01", False, "Jaws", "en")]
     assert rows.types == [("m.01", "film.film")]
 
 
@@ -80,7 +80,7 @@ def test_predicates_are_configurable_in_any_spelling(spelling: str) -> None:
         predicates=mine,
     )
 
-    assert rows.names == [("http://a/s", False, "Name"), ("http://a/s", ALIAS, "Nick")]
+    assert rows.names == [("http://a/s", False, "Name", "en"), ("http://a/s", ALIAS, "Nick", "en")]
     assert rows.facts == [("http://a/s", LABEL[1:-1], '"a plain fact now"')]
 
 
@@ -117,7 +117,7 @@ def test_blank_nodes_typed_literals_and_escapes_are_kept_as_n_triples_spell_them
 def test_a_label_gives_the_name_it_spells(literal: str, name: str) -> None:
     rows, skips = read(f"<http://a/s> {LABEL} {literal} . # a comment")
 
-    assert rows.names == [("http://a/s", False, name)]
+    assert rows.names == [("http://a/s", False, name, "en")]
     assert skips.kinds == {}
 
 
@@ -253,7 +253,7 @@ def test_a_key_of_freebase_that_serves_as_a_name_is_decoded(key: str, name: str)
     predicates = Predicates(alias=frozenset({"http://rdf.freebase.com/key/wikipedia.en"}))
     rows, _ = read(f'<{NS}m.01> <http://rdf.freebase.com/key/wikipedia.en> "{key}" .', predicates=predicates)
 
-    assert rows.names == [("m.01", ALIAS, name)]
+    assert rows.names == [("m.01", ALIAS, name, "en")]
 
 
 def test_half_a_pair_of_surrogates_in_a_key_is_a_bad_line() -> None:

@@ -227,7 +227,7 @@ def test_names_aliases_and_types_are_told_apart() -> None:
         statement(NAME, '"Harry Potter"@en'), statement(ALIAS, '"Potter"@en'), statement(TYPE, "<fb:book.character>")
     )
 
-    assert rows.names == [("m.01", False, "Harry Potter"), ("m.01", ALIAS_RANK, "Potter")]
+    assert rows.names == [("m.01", False, "Harry Potter", "en"), ("m.01", ALIAS_RANK, "Potter", "en")]
     assert rows.types == [("m.01", "book.character")]
 
 
@@ -261,7 +261,7 @@ def test_names_aliases_and_types_are_told_apart() -> None:
 def test_a_literal_gives_the_name_it_spells(literal: str, text: str) -> None:
     rows, skips = read_statements(statement(NAME, literal))
 
-    assert rows.names == [("m.01", False, text)]
+    assert rows.names == [("m.01", False, text, "en")]
     assert skips.kinds == {}
 
 
@@ -303,7 +303,7 @@ def test_other_predicates_are_one_kind_however_many_there_are() -> None:
 def test_names_in_other_languages_are_left_out_and_are_no_fault() -> None:
     rows, skips = read_statements(statement(NAME, '"Moskau"@de'), statement(NAME, '"Moscow"@en'))
 
-    assert rows.names == [("m.01", False, "Moscow")]
+    assert rows.names == [("m.01", False, "Moscow", "en")]
     assert kinds(skips) == {"name in another language than 'en'": (1, False)}
 
 
@@ -408,8 +408,8 @@ def test_clean_names_are_read_in_columns() -> None:
     block = Block("\n".join(lines).encode(), 1)
 
     assert rows_of(statements_in_columns(block, "en")) == [
-        ("names", "m.01", False, "😀 Ångström"),
-        ("names", "m.01", ALIAS_RANK, 'a"@en "b"'),
+        ("names", "m.01", False, "😀 Ångström", "en"),
+        ("names", "m.01", ALIAS_RANK, 'a"@en "b"', "en"),
     ]
 
 

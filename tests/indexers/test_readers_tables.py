@@ -83,13 +83,13 @@ def test_a_slashed_relation_is_freebases_beside_a_topic_alone() -> None:
 def test_a_csv_cell_gives_the_name_it_quotes(cell: str, name: str) -> None:
     rows, _ = read(f"id,name\nQ1,{cell}\n", "names")
 
-    assert rows.names == [("Q1", False, name)]
+    assert rows.names == [("Q1", False, name, "")]
 
 
 def test_a_tsv_cell_is_taken_as_it_is() -> None:
     rows, _ = read('id\tname\nQ1\t"Weird" Al, Yankovic\n', "names", ".tsv")
 
-    assert rows.names == [("Q1", False, '"Weird" Al, Yankovic')]
+    assert rows.names == [("Q1", False, '"Weird" Al, Yankovic', "")]
 
 
 def test_columns_may_have_any_name_that_the_caller_gives() -> None:
@@ -136,11 +136,11 @@ def test_names_and_aliases_may_be_lists() -> None:
     )
 
     assert sorted(rows.names) == [
-        ("7", 0, "1984"),
-        ("Q1", 0, "Marie Curie"),
-        ("Q1", ALIAS, "Madame Curie"),
-        ("Q1", ALIAS, "Maria Skłodowska"),
-        ("Q2", ALIAS, "nameless"),
+        ("7", 0, "1984", ""),
+        ("Q1", 0, "Marie Curie", ""),
+        ("Q1", ALIAS, "Madame Curie", ""),
+        ("Q1", ALIAS, "Maria Skłodowska", ""),
+        ("Q2", ALIAS, "nameless", ""),
     ]
 
 
@@ -186,7 +186,7 @@ def test_a_record_that_is_no_fact_is_counted_where_it_stands(line: str, kind: st
 def test_a_pair_of_surrogates_in_json_is_one_character() -> None:
     rows, _ = read(r'{"id": "a", "name": "\ud83d\ude00"}' + "\n", "names", ".jsonl")
 
-    assert rows.names == [("a", False, "😀")]
+    assert rows.names == [("a", False, "😀", "")]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_cells_are_read_as_pandas_writes_them_wherever_a_block_ends(
 ) -> None:
     rows, skips = read_blocks(blocks_of(text, size), "names", suffix)
 
-    assert {entity: name for entity, _, name in rows.names} == names
+    assert {row[0]: row[2] for row in rows.names} == names
     assert skips.kinds == {}
     assert skips.lines == text.count("\n")
 
@@ -353,13 +353,13 @@ def test_a_cell_with_a_list_is_taken_apart_where_its_separator_is_given(separato
 
     rows, _ = read(text, "names", suffix, list_separator=separator)
 
-    assert rows.names == [("Q1", ALIAS, "a"), ("Q1", ALIAS, "b")]
+    assert rows.names == [("Q1", ALIAS, "a", ""), ("Q1", ALIAS, "b", "")]
 
 
 def test_cells_that_look_like_lists_are_noticed() -> None:
     rows, skips = read("id\talias\nQ1\ta\nQ1\ta|b\n", "names", ".tsv")
 
-    assert rows.names[1] == ("Q1", ALIAS, "a|b")
+    assert rows.names[1] == ("Q1", ALIAS, "a|b", "")
     assert "file:2: cells under alias that look like lists, such as 'a|b'; --list-separator" in skips.notes[0]
 
 
@@ -450,4 +450,4 @@ def test_spaces_divide_lists_of_ids_and_no_name() -> None:
     facts, _ = read("subject,relation,object\nQ1,r,Q2 Q3\n", list_separator=" ")
     names, _ = read("id,name,alias\nQ1,New York,\"['Big Apple', 'NYC']\"\n", "names", list_separator=" ")
     assert facts.facts == [("Q1", "r", "Q2"), ("Q1", "r", "Q3")]
-    assert names.names == [("Q1", 0, "New York"), ("Q1", ALIAS, "Big Apple"), ("Q1", ALIAS, "NYC")]
+    assert names.names == [("Q1", 0, "New York", ""), ("Q1", ALIAS, "Big Apple", ""), ("Q1", ALIAS, "NYC", "")]

@@ -29,7 +29,7 @@ OPTIONS = ReadOptions(
     list_separator="|", wide=Wide(name=("label",), alias=("synonyms",), type=("kind",), query="SELECT * FROM proteins")
 )
 ROWS = {
-    "names": {("P1", 0, "Titin"), ("P2", 0, "Actin"), ("P1", ALIAS, "connectin"), ("P1", ALIAS, "TTN")},
+    "names": {("P1", 0, "Titin", ""), ("P2", 0, "Actin", ""), ("P1", ALIAS, "connectin", ""), ("P1", ALIAS, "TTN", "")},
     "types": {("P1", "protein"), ("P2", "protein")},
     "facts": {("P1", "gene", "G1"), ("P1", "gene", "G2"), ("P2", "gene", "G3"), ("P1", "length", "34350")},
 }
@@ -91,13 +91,13 @@ def test_nested_lists_and_numbers_need_no_separator(tmp_path: Path) -> None:
 def test_a_csv_cell_may_go_on_for_several_lines(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text('id,label\nP1,"two\nlines, ""quoted"""\n')
     rows, _ = read(tmp_path / "p.csv", ReadOptions())
-    assert rows == {"names": {("P1", 0, 'two\nlines, "quoted"')}}
+    assert rows == {"names": {("P1", 0, 'two\nlines, "quoted"', "")}}
 
 
 def test_a_row_without_a_subject_is_counted_and_too_many_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "p.parquet", {"id": ["P1", None, " "], "label": ["a", "b", "c"]})
     rows, reading = read(path, ReadOptions(max_bad=1.0))
-    assert rows == {"names": {("P1", 0, "a")}}
+    assert rows == {"names": {("P1", 0, "a", "")}}
     assert (
         reading.skips.kinds["nothing under id"].count,
         f"{path}:2: " in reading.skips.kinds["nothing under id"].example,
@@ -151,5 +151,5 @@ def test_a_column_that_an_option_names_and_no_table_has_is_noticed(tmp_path: Pat
 def test_spaces_divide_no_name_of_a_table(tmp_path: Path) -> None:
     path = write(tmp_path / "places.csv", {"id": ["P1"], "label": ["New York"], "near": ["P2 P3"]})
     rows, _ = read(path, ReadOptions(list_separator=" "))
-    assert rows["names"] == {("P1", 0, "New York")}
+    assert rows["names"] == {("P1", 0, "New York", "")}
     assert rows["facts"] == {("P1", "near", "P2"), ("P1", "near", "P3")}

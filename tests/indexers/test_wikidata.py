@@ -105,7 +105,7 @@ def test_an_item_gives_names_facts_and_types(tmp_path: Path) -> None:
     )  # fmt: skip
     rows, reading = read(dump(tmp_path / "d.json", adams))
     assert rows == {
-        "names": [("Q42", 0, "Douglas Adams"), ("Q42", ALIAS, "DNA")],
+        "names": [("Q42", 0, "Douglas Adams", "en"), ("Q42", ALIAS, "DNA", "en")],
         "facts": [("Q42", "P31", "Q5"), ("Q42", "P19", "Q350")],
         "types": [("Q42", "Q5")],
     }
@@ -131,7 +131,7 @@ def test_names_are_in_the_languages_asked_for_in_their_order(tmp_path: Path) -> 
     labels = {tag: {"language": tag, "value": tag.upper()} for tag in ("fr", "mul", "de", "en-gb")}
     path = dump(tmp_path / "d.json", {"type": "item", "id": "Q1", "labels": labels})
     rows, _ = read(path, language="de,en,mul")
-    assert sorted(rows["names"]) == [("Q1", 0, "DE"), ("Q1", 1, "EN-GB"), ("Q1", 2, "MUL")]
+    assert sorted(rows["names"]) == [("Q1", 0, "DE", "de"), ("Q1", 1, "EN-GB", "de"), ("Q1", 2, "MUL", "de")]
 
 
 def test_a_property_names_relations_and_is_no_entity(sample: EmbeddedKB) -> None:
@@ -258,7 +258,7 @@ def test_what_is_bad_is_counted_and_costs_no_other_row(
     assert skipped(reading) == {accounted: (1, True)}
     assert f"{tmp_path / 'd.json'}:{4 if kind == 'redirect loop' else 3}: " in reading.skips.kinds[accounted].example
     assert ("Q1", "P19", "Q5") in rows["facts"]
-    assert ("Q3", 0, "Three") in rows["names"]
+    assert ("Q3", 0, "Three", "en") in rows["names"]
 
 
 @pytest.mark.parametrize("kind", BAD)

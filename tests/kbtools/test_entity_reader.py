@@ -113,6 +113,7 @@ def test_records_become_json(sample_memory: Answerer) -> None:
     entity = json.loads(json.dumps(sample_memory.entity("m.078ffw").to_json()))
     assert list(entity) == [
         "json_version", "id", "name", "names", "aliases", "types", "facts_out", "facts_in", "prior", "description",
+        "languages",
     ]  # fmt: skip
     facts = json.loads(json.dumps(sample_memory.facts("m.078ffw", limit=1).to_json()))
     assert list(facts) == ["json_version", "id", "reverse", "total", "offset", "facts"]

@@ -112,7 +112,7 @@ def test_records_have_a_hash_and_become_json(tiny_answerer: Answerer) -> None:
     result = tiny_answerer.lookup("Paris")
     assert len({result, tiny_answerer.lookup("Paris")}) == 1
     record = json.loads(json.dumps(result.to_json()))
-    assert list(record) == ["json_version", "text", "type", "matches"]
+    assert list(record) == ["json_version", "text", "type", "matches", "languages", "other_languages"]
     assert list(record["matches"][0]) == [
         "id", "name", "matched_name", "rung", "similarity", "prior", "score", "types", "reasons",
         "description",

@@ -1,0 +1,31 @@
+"""Names with their languages: in which one an entity bears a text as its name, and in which as an alias."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+ABSENT, NAME, ALIAS = 0, 1, 2
+"""The parts that a text plays in some languages: none, a name, or an alias alone."""
+
+
+class SpokenName(NamedTuple):
+    """A name or an alias of an entity, with the tags of the languages in which it is either."""
+
+    text: str
+    name_in: tuple[str, ...] = ()
+    alias_in: tuple[str, ...] = ()
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Give all of its languages, in the order of their tags."""
+        return tuple(sorted({*self.name_in, *self.alias_in}))
+
+    @property
+    def parts(self) -> dict[str, bool]:
+        """Give its languages, each with whether it is an alias there."""
+        return dict.fromkeys(self.name_in, False) | dict.fromkeys(self.alias_in, True)
+
+    def part_in(self, tags: Collection[str]) -> int:
+        """Tell which part it plays in some languages."""
+        if any(tag in tags for tag in self.name_in):
+            return NAME
+        return ALIAS if any(tag in tags for tag in self.alias_in) else ABSENT
