@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import unquote
 
 from kbtools.text.normaliser import fold, split_words
@@ -10,6 +11,10 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 PARTS = re.compile(r"[/.#:]+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
 """The borders of words inside a part, besides punctuation: `birthPlace`, `HTMLPage`, `place_of_birth`."""
+
+
+REMEMBERED = 50_000
+"""Names whose words are remembered: the relations and types of several knowledge bases."""
 
 
 def relation_parts(name: str) -> list[list[str]]:
@@ -26,7 +31,13 @@ def relation_parts(name: str) -> list[list[str]]:
 
 def relation_words(name: str) -> list[str]:
     """Split a name into its words, those of all its parts in order; none where it has no letter or digit."""
-    return [word for part in relation_parts(name) for word in part]
+    return list(split_once(name))
+
+
+@lru_cache(REMEMBERED)
+def split_once(name: str) -> tuple[str, ...]:
+    """Split a name that linking and several scorers read."""
+    return tuple(word for part in relation_parts(name) for word in part)
 
 
 def words_of_all(names: Iterable[str]) -> frozenset[str]:
