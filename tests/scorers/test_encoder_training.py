@@ -90,16 +90,6 @@ def test_relations_that_have_learned_nothing_gain_beside_those_that_have() -> No
     assert (float(gained[0, 0]), float(gained[0, 1])) == pytest.approx((-UNSEEN, 0.0), abs=1e-5)
 
 
-def test_figures_while_training_are_those_of_the_model_that_it_leaves(
-    sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path
-) -> None:
-    trained = learn(sample_kb, splits, tmp_path, epochs=20)
-
-    task = make_task(sample_kb, splits)
-    task.scorer = EncoderScorer.load(trained.folder, sample_kb)
-    assert trained.figures | task.measure() == trained.figures
-
-
 def test_same_seed_same_scores(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:
     for name in ("one", "two"):
         learn(sample_kb, splits, tmp_path / name, epochs=1)
