@@ -76,7 +76,7 @@ def test_training_again_has_nothing_to_do(sample_kb: KnowledgeBase, splits: Spli
     assert again.figures[SENTENCES_RIGHT] > 0.5
 
 
-@pytest.mark.parametrize("pruning", ["focused", "focused-kb", "focused-k"])
+@pytest.mark.parametrize("pruning", ["focused", "focused-kb", "focused-k", "focused-idf"])
 def test_a_focused_pruner_answers(sample_memory: Answerer, models: Path, pruning: str) -> None:
     answerer = Answerer(sample_memory.kb, models=models)
 

@@ -221,7 +221,15 @@ def test_models_bring_their_parts_into_the_choice(sample_path: Path, tmp_path: P
     with kbtools.open(sample_path, models=tmp_path) as answerer:
         offered = choices(answerer)
 
-    assert set(offered["pruners"]) == {"focused", "focused-k", "focused-kb", "n-gram", "n-gram+", "n-gram-idf"}
+    assert set(offered["pruners"]) == {
+        "focused",
+        "focused-idf",
+        "focused-k",
+        "focused-kb",
+        "n-gram",
+        "n-gram+",
+        "n-gram-idf",
+    }
     assert [name for name in offered["scorers"] if name != "encoder"] == ["bigru", "lexical"]
     assert "type-vector" in offered["subjects"]
 

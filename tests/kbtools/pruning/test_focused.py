@@ -9,6 +9,8 @@ from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.linking.links import Link
 from kbtools.pruning.focused import Focused, FocusedK, FocusedKB
+from kbtools.pruning.focused_idf import IMPROBABLE, RARITY, FocusedIdf
+from kbtools.pruning.n_gram_idf import NGramIdf
 from kbtools.pruning.tagging import words_of
 from kbtools.scorers.gazetteer import BITS, Gazetteer
 from kbtools.text.question import Question
@@ -181,3 +183,21 @@ def test_the_gazetteer_marks_where_names_begin_and_end(tiny_memory: KnowledgeBas
     assert bits[:, 1].tolist() == [0, 1, 1, 0, 1, 1]
     assert bits[:, 2].tolist() == [0, 0, 1, 0, 0, 1]
     assert bits[:, 3:].any(axis=1).sum() == 2
+
+
+def test_focused_idf_weighs_the_links_of_n_gram_idf_by_the_tagger_too(tiny_memory: KnowledgeBase) -> None:
+    rare = NGramIdf(tiny_memory).links(QUESTION)
+
+    links = FocusedIdf(tiny_memory, Oracle(texas=-1.0)).links(QUESTION)
+
+    probable = {"texas": -1.0}
+    expected = [RARITY * link.weight + probable.get(link.ngram.form, IMPROBABLE) for link in rare]
+    assert mentions(rare) == {"texas", "paris"}
+    assert [link.weight for link in links] == pytest.approx(expected)
+    assert [(one.ngram, one.name, one.rung) for one in links] == [(one.ngram, one.name, one.rung) for one in rare]
+
+
+def test_focused_idf_links_words_beyond_what_a_tagger_reads(tiny_memory: KnowledgeBase) -> None:
+    links = FocusedIdf(tiny_memory, Oracle(texas=-1.0)).links(Question.read("is it " * 60 + "texas"))
+
+    assert {link.weight <= IMPROBABLE for link in links if link.ngram.form == "texas"} == {True}

@@ -86,7 +86,7 @@ def test_a_pruner_that_breaks_its_contract_is_named(sample_memory: Answerer, pru
         ("SilentTagger", r"tagger SilentTagger gave \[\], expected \[\(3, 3\)\]"),
     ],
 )
-@pytest.mark.parametrize("pruning", ["focused", "focused-kb", "focused-k"])
+@pytest.mark.parametrize("pruning", ["focused", "focused-kb", "focused-k", "focused-idf"])
 def test_a_tagger_that_breaks_its_contract_is_named(
     sample_memory: Answerer, pruning: str, tagger: str, sentence: str
 ) -> None:

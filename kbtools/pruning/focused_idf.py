@@ -1,0 +1,39 @@
+"""Focused pruning over rare words: the mentions of `n-gram-idf`, weighed by a tagger too; beyond the paper."""
+
+from typing import ClassVar
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.links import Link
+from kbtools.pruning.n_gram_idf import NGramIdf
+from kbtools.pruning.pruners import Guide
+from kbtools.pruning.tagging import Tagger, tag, word_span
+from kbtools.text.question import Question
+
+RARITY = 0.5
+"""Share of a mention's rarity that counts beside log p(w|q). With four relation scorers and `type-cosine`, of the
+validation questions of FBSQ 72.7 % are right at 0.5 and at 1, 72.4 % at 0, by trees 73.3, 73.1 and 73.1 %."""
+
+IMPROBABLE = -20.0
+"""log p(w|q) of what a tagger gives less, and of what it does not read: marks alone, and words after the hundredth."""
+
+
+class FocusedIdf:
+    """The pruner `focused-idf`: what `n-gram-idf` links, weighed by log p(w|q) and half of its rarity."""
+
+    guide: ClassVar[Guide] = "tagger"
+    version: ClassVar[int] = 1
+
+    def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
+        self.rarest = NGramIdf(kb)
+        self.tagger = tagger
+
+    def links(self, question: Question) -> list[Link]:
+        links = self.rarest.links(question)
+        if not links:
+            return []
+        (spans,) = tag(self.tagger, [question])
+        words = [word_span(question, link.ngram) for link in links]
+        probable = [IMPROBABLE if span is None else max(float(spans[span]), IMPROBABLE) for span in words]
+        return [
+            link._replace(weight=RARITY * link.weight + weight) for link, weight in zip(links, probable, strict=True)
+        ]
