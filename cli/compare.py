@@ -55,7 +55,8 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     default=",".join(UNGUIDED),
     show_default=True,
     callback=names,
-    help="Pruners; also focused, focused-kb and focused-k, with --tagger, dense and dense-last, with vectors.",
+    help="Pruners; also focused, focused-kb, focused-k and focused-idf, with --tagger, dense and dense-last, with "
+    "vectors.",
 )
 @click.option(
     "--scorer",
@@ -70,6 +71,11 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     show_default=True,
     callback=names,
     help="Subject scorers: plugins, popularity, which is what kbtools query adds without one, or none.",
+)
+@click.option(
+    "--ranker",
+    callback=lambda context, parameter, value: value and names(context, parameter, value),
+    help="Learned rankers, beside the weighted sum; kbtools train ranking fits them.  [default: those that it fitted]",
 )
 @click.option("--tagger", default=TAGGER, show_default=True, help="The tagger of the focused pruners.")
 @inverse_option
@@ -92,6 +98,7 @@ def command(
     pruning: tuple[str, ...],
     scorer: tuple[str, ...],
     subject: tuple[str, ...],
+    ranker: tuple[str, ...] | None,
     tagger: str,
     inverse: bool,
     models: Path | None,
@@ -112,7 +119,7 @@ def command(
         raise click.UsageError("--tune chooses weights on validation questions; name their file with --valid")
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
     request = Request(
-        questions, out, Grid(pruning, scorer, subject), path, limit=limit, errors=errors, valid=valid, tune=tune
+        questions, out, Grid(pruning, scorer, subject, ranker), path, limit=limit, errors=errors, valid=valid, tune=tune
     )
     report = make_report(compare(answerer.both_ways() if inverse else answerer, request, watch=shown(quiet)))
     write_tables(report)

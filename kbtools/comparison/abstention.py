@@ -20,7 +20,9 @@ def read_calibration(run: Path, answerer: Answerer, system: System) -> Calibrati
 
     Raises RunMismatch for a run over another knowledge base or other models, RunUnusable where it lacks the cell.
     """
-    compared, cell = open_run(run), Cell(system.pruning, system.scorer, system.subject or POPULARITY)
+    names = {"pruning": system.pruning, "scorer": system.scorer, "ranker": system.ranker}
+    ranker = answerer.scoring(**names, subject=system.subject).name  # type: ignore[arg-type]
+    compared, cell = open_run(run), Cell(system.pruning, system.scorer, system.subject or POPULARITY, ranker)
     if compared.origin.kb.digest != kb_digest(answerer.kb):
         raise RunMismatch(
             f"{run}: compared on the knowledge base {compared.origin.kb.path}, not on this one; "
@@ -34,9 +36,9 @@ def read_calibration(run: Path, answerer: Answerer, system: System) -> Calibrati
         )
     prints = Fingerprints(compared.valid.origin.kb.digest, compared.valid.origin.questions.digest)
     facts = compared.valid.cells[cell].facts
-    if facts["weighting"] == TUNED:
+    if facts["weighting"] == TUNED and not cell.learned:
         answerer.weights_by_key[weights_key(answerer, cell)] = cell_weights(facts)
-    current = prints.cell(*identify(answerer, [cell])[cell], query_weights(answerer, cell))
+    current = prints.cell(*identify(answerer, [cell])[cell], weights=query_weights(answerer, cell))
     if current != compared.valid.cells[cell].fingerprint:
         raise RunMismatch(
             f"{run}: {cell.label} was compared with other models or weights than these; run kbtools compare again, "

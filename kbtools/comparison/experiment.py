@@ -11,7 +11,14 @@ from kbtools.comparison.fingerprints import Fingerprints, kb_digest, questions_d
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import RECORD, VALID, Provenance, Run, RunOrigin, open_run, prepare_run
 from kbtools.comparison.stages import StageProgress, Stages
-from kbtools.comparison.weighting import TUNED, Weighting, find_weighting
+from kbtools.comparison.weighting import (
+    TUNED,
+    Weighting,
+    cell_ranker,
+    find_weighting,
+    fitted_cells,
+    rank_by,
+)
 from kbtools.errors import SourceEmpty, SourceMissing
 from kbtools.kb.both_ways import BothWays
 from kbtools.pruning.pruners import guide_of
@@ -49,16 +56,17 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
     questions = gold_of(answerer, request.questions, request.limit)
     validation = gold_of(answerer, request.valid, request.limit) if request.valid else None
     # Before the folder of the run is made: a misspelt name leaves nothing behind.
-    make_parts(answerer, request.grid)
-    cells, out = request.grid.cells(), request.out
-    prints = start_run(answerer, request, request.questions, questions, out)
+    cells, out = make_cells(answerer, request.grid), request.out
+    prints = start_run(answerer, request, request.questions, questions, out, cells)
     if request.valid and validation:
-        valid_prints = start_run(answerer, request, request.valid, validation, out / VALID)
+        valid_prints = start_run(answerer, request, request.valid, validation, out / VALID, cells)
     with locked(out / RECORD):
         test, valid = Stages(answerer, out, questions, prints, cells, watch), None
         if validation:
             valid = Stages(answerer, out / VALID, validation, valid_prints, cells, of_validation(watch))
-        weighting = tune(valid, cells) if valid and request.tune else find_weighting(answerer, cells)
+        weighted = [cell for cell in cells if not cell.learned]
+        weighting = tune(valid, weighted) if valid and request.tune else find_weighting(answerer, weighted)
+        weighting = rank_by(answerer, weighting, cells)
         fill(test, cells, weighting, errors=request.errors)
         if valid:
             fill(valid, cells, weighting, errors=0)
@@ -78,23 +86,38 @@ def gold_of(answerer: Answerer, path: Path, limit: int | None) -> list[Annotated
     return questions
 
 
-def make_parts(answerer: Answerer, grid: Grid) -> None:
-    """Make every pruner and scorer, so that what is wrong with one is said before anything is computed."""
-    for cell in grid.cells():
+def make_cells(answerer: Answerer, grid: Grid) -> list[Cell]:
+    """List the cells of a grid, those of its fitted rankers among them where it names none.
+
+    Every pruner, scorer and ranker is made, so that what is wrong with one is said before anything is computed.
+    """
+    cells = grid.cells()
+    for cell in cells:
         answerer.pruner(cell.pruning)
         answerer.scorer(cell.scorer)
         if cell.subject_scorer:
             answerer.subject_scorer(cell.subject_scorer)
+    if grid.ranker is None:
+        cells += fitted_cells(answerer, cells)
+    for cell in cells:
+        if cell.learned:
+            cell_ranker(answerer, cell)
+    return cells
 
 
 def start_run(
-    answerer: Answerer, request: Request, path: Path, questions: list[AnnotatedQuestion], out: Path
+    answerer: Answerer,
+    request: Request,
+    path: Path,
+    questions: list[AnnotatedQuestion],
+    out: Path,
+    cells: list[Cell],
 ) -> Fingerprints:
     """Make the folder of a run over a file of questions, or refuse one that holds something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
     name = readable(request.kb_path) + (" with inverse relations" if isinstance(answerer.kb, BothWays) else "")
     kb, gold = Provenance(name, prints.kb), Provenance(readable(path), prints.questions)
-    prepare_run(out, RunOrigin(kb, gold, __version__), request.grid.cells())
+    prepare_run(out, RunOrigin(kb, gold, __version__), cells)
     return prints
 
 

@@ -16,12 +16,22 @@ from kbtools import version
 from kbtools.answering import Answerer
 from kbtools.comparison.column_store import digest
 from kbtools.comparison.grid import Cell
-from kbtools.entry_points import PRUNERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
+from kbtools.comparison.weighting import weights_key
+from kbtools.entry_points import (
+    PRUNERS,
+    RANKERS,
+    SCORERS,
+    SUBJECT_SCORERS,
+    TAGGERS,
+    list_plugins,
+    load_plugin,
+    target,
+)
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.contracts import ZeroShot
-from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, plugin_folder
+from kbtools.ranking.models import LEXICAL, RELATION, SUBJECT, TAGGER, plugin_folder
 from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
 from kbtools.tuning import GRID, SWEEPS
@@ -30,8 +40,8 @@ DISTRIBUTION = "kbtools"
 """The distribution whose plugins are known by their own versions alone; a release of it may change none of them."""
 
 
-Identity = tuple[str, str, str]
-"""The fingerprints of a cell's pruner, relation scorer and subject scorer."""
+Identity = tuple[str, str, str, str]
+"""The fingerprints of a cell's pruner, relation scorer, subject scorer and learned ranker, empty without one."""
 
 
 def kb_digest(kb: KnowledgeBase) -> str:
@@ -53,6 +63,14 @@ def subject_identity(cell: Cell, models: Path | None) -> str:
     """Fingerprint the subject scorer of a cell."""
     name = cell.subject_scorer
     return digest(plugin_identity(SUBJECT_SCORERS, name, part=SUBJECT, models=models) if name else cell.subject)
+
+
+def ranker_identity(answerer: Answerer, cell: Cell) -> str:
+    """Fingerprint the learned ranker of a cell, by what training left of it; empty where the weighted sum ranks."""
+    if not cell.learned:
+        return ""
+    fitted = answerer.fitted_by_key[weights_key(answerer, cell)][cell.ranker]
+    return digest(asdict(fitted), plugin_identity(RANKERS, cell.ranker), plugin_identity(SCORERS, LEXICAL))
 
 
 def pruner_identity(answerer: Answerer, name: str) -> str:
@@ -122,7 +140,13 @@ def identify(answerer: Answerer, cells: Iterable[Cell]) -> dict[Cell, Identity]:
             parts[1, cell.scorer] = scorer_identity(cell.scorer, models)
         if (2, cell.subject) not in parts:
             parts[2, cell.subject] = subject_identity(cell, models)
-    return {cell: (parts[0, cell.pruning], parts[1, cell.scorer], parts[2, cell.subject]) for cell in cells}
+    return {
+        cell: (
+            *(parts[0, cell.pruning], parts[1, cell.scorer], parts[2, cell.subject]),
+            ranker_identity(answerer, cell),
+        )
+        for cell in cells
+    }
 
 
 def step_versions() -> list[int]:
@@ -156,6 +180,6 @@ class Fingerprints:
         scores = self.scores(pruner, scorer), self.scores(pruner, subject)
         return digest("weights", version.SCORE_VERSION, GRID, SWEEPS, *scores)
 
-    def cell(self, pruner: str, scorer: str, subject: str, weights: Weights) -> str:
+    def cell(self, pruner: str, scorer: str, subject: str, ranker: str = "", *, weights: Weights) -> str:
         scores = self.scores(pruner, scorer), self.scores(pruner, subject)
-        return digest("cell", version.SCORE_VERSION, *scores, asdict(weights))
+        return digest("cell", version.SCORE_VERSION, *scores, ranker, asdict(weights))

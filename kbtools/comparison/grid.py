@@ -1,9 +1,11 @@
-"""The grid: every pruner with every relation scorer and every subject scorer, and the controls beside them."""
+"""The grid: pruners by relation scorers by subject scorers by rankers, and the controls beside them."""
 
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 from urllib.parse import quote
+
+from kbtools.ranking.rankers import WEIGHTED_SUM
 
 CONTROL_PRUNER, CONTROL_SCORER = "n-gram-idf", "lexical"
 """A pruner and a scorer that need no training, and stand in every grid."""
@@ -21,10 +23,21 @@ class Cell(NamedTuple):
     pruning: str
     scorer: str
     subject: str
+    ranker: str = WEIGHTED_SUM
+
+    @property
+    def learned(self) -> bool:
+        """Tell whether a learned ranker takes the place of the weighted sum."""
+        return self.ranker != WEIGHTED_SUM
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name the parts; the weighted sum, which ranks where nothing is said, is left out."""
+        return tuple(self) if self.learned else self[:3]
 
     @property
     def label(self) -> str:
-        return " / ".join(self)
+        return " / ".join(self.names)
 
     @property
     def subject_scorer(self) -> str | None:
@@ -34,23 +47,30 @@ class Cell(NamedTuple):
     @property
     def file(self) -> str:
         """Name the cell's files."""
-        return file_name(*self)
+        return file_name(*self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The axes of a comparison; a name that is repeated counts once."""
+    """The axes of a comparison; a name that is repeated counts once.
+
+    Learned rankers stand beside the weighted sum, where something tells subjects apart; None stands for those that
+    training fitted.
+    """
 
     pruning: tuple[str, ...]
     scorer: tuple[str, ...] = (CONTROL_SCORER,)
     subject: tuple[str, ...] = (POPULARITY,)
+    ranker: tuple[str, ...] | None = None
 
     def cells(self) -> list[Cell]:
         """List the cells of the axes in their order, then the controls that are not among them."""
         subjects = (*self.subject, *CONTROL_SUBJECTS)
-        cells = product(self.pruning, self.scorer, subjects)
+        cells = [Cell(*names) for names in product(self.pruning, self.scorer, subjects)]
+        ranked = [cell for cell in cells if cell.subject in self.subject and cell.subject != NO_SUBJECT]
+        learned = [cell._replace(ranker=name) for cell in ranked for name in self.ranker or ()]
         controls = product([CONTROL_PRUNER], [*self.scorer, CONTROL_SCORER], subjects)
-        return list(dict.fromkeys(Cell(*names) for names in [*cells, *controls]))
+        return list(dict.fromkeys([*cells, *learned, *(Cell(*names) for names in controls)]))
 
 
 def file_name(*names: str) -> str:

@@ -11,18 +11,26 @@ from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
 from kbtools.comparison.column_store import Columns, find_columns, read_columns, write_columns
-from kbtools.comparison.fingerprints import Fingerprints, identify, step_versions, tagger_identity
+from kbtools.comparison.fingerprints import (
+    Fingerprints,
+    Identity,
+    identify,
+    scorer_identity,
+    step_versions,
+    tagger_identity,
+)
 from kbtools.comparison.gold import Gold, find_gold, mark_mentions
 from kbtools.comparison.gold_pools import GoldPools, gather_gold_pools
 from kbtools.comparison.grid import Cell, file_name
 from kbtools.comparison.lost_questions import remove_examples, write_examples
 from kbtools.comparison.outcomes import ObjectCheck, find_outcomes
 from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS
-from kbtools.comparison.weighting import Weighting, cell_weights, tune_cell
+from kbtools.comparison.weighting import Weighting, cell_ranker, cell_weights, tune_cell
 from kbtools.errors import RunUnusable
 from kbtools.kb.contract import ABSENT
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.evidence import Evidence
+from kbtools.ranking.models import LEXICAL, scorer_names
 from kbtools.ranking.score import Progress, add_parts, as_micro, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import Weights
 from kbtools.tuning import GoldScores
@@ -64,43 +72,41 @@ class Stages:
 
     def drop_outdated(self, weighting: Weighting) -> None:
         """Remove cells of code, models or a weighting that are others now, so that no table shows two as one."""
-        now = {(axis, cell[axis]): identity[axis] for cell, identity in self.identities.items() for axis in range(3)}
+        now = {part: own for cell, identity in self.identities.items() for part, own in parts_of(cell, identity)}
         for path in (self.out / CELLS).glob("*.columns"):
             try:
                 facts = read_columns(path).facts
             except RunUnusable:
                 path.unlink()
                 continue
-            before = enumerate(zip(facts["cell"], facts["identity"], strict=True))
-            renewed = any(now.get((axis, name), identity) != identity for axis, (name, identity) in before)
+            before = parts_of(Cell(*facts["cell"]), facts["identity"])
+            renewed = any(now.get(part, identity) != identity for part, identity in before)
             # A model that this request does not name is not judged: its cells stay.
             if renewed or facts["versions"] != step_versions() or facts["weighting"] != weighting.kind:
                 path.unlink()
 
     def tune(self, cells: Sequence[Cell]) -> dict[Cell, Weights]:
         """Choose the weights of the cells of one pruner on these questions, and keep them."""
-        prints = {cell: self.prints.tuned(*self.identities[cell]) for cell in cells}
-        on_disk = {cell: find_columns(self.path(WEIGHTS, *cell), prints[cell]) for cell in cells}
+        prints = {cell: self.prints.tuned(*self.identities[cell][:3]) for cell in cells}
+        on_disk = {cell: find_columns(self.path(WEIGHTS, *cell.names), prints[cell]) for cell in cells}
         chosen = {cell: cell_weights(columns.facts) for cell, columns in on_disk.items() if columns}
         if len(chosen) < len(cells):
             pools = self.pools(cells[0])
             gold = np.zeros(pools.pools.pairs, dtype=np.bool_)
             gold[pools.gold_pair[pools.gold_pair != ABSENT]] = True
             for cell in [cell for cell in cells if cell not in chosen]:
-                v, u = self.scores(cell, pools)
+                scores = GoldScores(self.evidence(cell, pools), gold)
                 progress = self.announce(f"weights of {cell.label}")
-                evidence = Evidence(pools.pools, {cell.scorer: v["score"]}, None if u is None else u["score"])
-                scores = GoldScores(evidence, gold)
                 chosen[cell] = tune_cell(cell, scores)
                 facts = {"weights": asdict(chosen[cell])}
-                write_columns(self.path(WEIGHTS, *cell), Columns(prints[cell], {}, facts))
+                write_columns(self.path(WEIGHTS, *cell.names), Columns(prints[cell], {}, facts))
                 progress(len(self.gold))
         return chosen
 
     def fill(self, cells: Sequence[Cell], weighting: Weighting, *, errors: int) -> None:
         """Fill the cells of one pruner, and write so many examples of each cause."""
-        prints = {cell: self.prints.cell(*self.identities[cell], weighting.weights[cell]) for cell in cells}
-        on_disk = {cell: find_columns(self.path(CELLS, *cell), prints[cell]) for cell in cells}
+        prints = {cell: self.prints.cell(*self.identities[cell], weights=weighting.weights[cell]) for cell in cells}
+        on_disk = {cell: find_columns(self.path(CELLS, *cell.names), prints[cell]) for cell in cells}
         if all(on_disk.values()) and not errors:
             return
         pools = self.pools(cells[0])
@@ -108,7 +114,7 @@ class Stages:
         for cell, columns in on_disk.items():
             outcomes = columns or self.outcomes(cell, weighting, pools, objects)
             if not columns:
-                write_columns(self.path(CELLS, *cell), outcomes)
+                write_columns(self.path(CELLS, *cell.names), outcomes)
                 remove_examples(self.out, cell)
             if errors:
                 write_examples(self.out, self.answerer.kb, cell, outcomes, pools, self.gold, errors)
@@ -127,18 +133,22 @@ class Stages:
 
     def outcomes(self, cell: Cell, weighting: Weighting, pools: GoldPools, objects: ObjectCheck) -> Columns:
         """Add the scores of one cell up, and find what comes of them."""
-        relation, subject = self.scores(cell, pools)
-        begun, weights = time.perf_counter(), weighting.weights[cell]
-        parts = score_parts(pools.pools, weights, v=relation["score"], u=None if subject is None else subject["score"])
+        weights, evidence = weighting.weights[cell], self.evidence(cell, pools)
+        begun = time.perf_counter()
+        parts = score_parts(pools.pools, weights, v=evidence.mean, u=evidence.u)
+        ranker = cell_ranker(self.answerer, cell) if cell.learned else None
         outcomes = find_outcomes(
             pools,
             self.gold,
-            score=add_parts(parts),
+            score=ranker.rate(evidence).scores if ranker else add_parts(parts),
             relation=as_micro(parts["relation"]),
             objects=objects,
             relation_ids=list(self.answerer.kb.relations),
         )
-        seconds = time.perf_counter() - begun + sum(scores.facts["seconds"] for scores in (relation, subject) if scores)
+        if ranker and ranker.calibration:
+            for name in ("confidence", "confidence_without"):
+                outcomes[name] = ranker.calibration.apply(outcomes[name])
+        seconds = time.perf_counter() - begun + sum(scores.facts["seconds"] for scores in self.scores(cell, pools))
         # Pruning was timed by question; scoring runs in batches, whose time all questions share evenly.
         outcomes["milliseconds"] = 1000 * (pools.seconds + seconds / len(self.gold))
         facts = {
@@ -148,7 +158,7 @@ class Stages:
             "weighting": weighting.kind,
             "weights": asdict(weights),
         }
-        return Columns(self.prints.cell(*self.identities[cell], weights), outcomes, facts)
+        return Columns(self.prints.cell(*self.identities[cell], weights=weights), outcomes, facts)
 
     def pools(self, cell: Cell) -> GoldPools:
         """Read the pools of a cell's pruner, or gather and keep them."""
@@ -161,24 +171,36 @@ class Stages:
         write_columns(path, pools.to_columns())
         return pools
 
-    def scores(self, cell: Cell, pools: GoldPools) -> tuple[Columns, Columns | None]:
-        """Give v of a cell's pools, and u where the cell scores subjects."""
-        return self.relation_scores(cell, pools), self.subject_scores(cell, pools) if cell.subject_scorer else None
+    def evidence(self, cell: Cell, pools: GoldPools) -> Evidence:
+        """Give the evidence of a cell: v of its relation scorers as one, and for a learned ranker of each alone."""
+        u = self.subject_scores(cell, pools)["score"] if cell.subject_scorer else None
+        if not cell.learned:
+            return Evidence(pools.pools, {cell.scorer: self.relation_scores(cell, cell.scorer, pools)["score"]}, u)
+        v = {name: self.relation_scores(cell, name, pools)["score"] for name in read_by_ranker(cell)}
+        beside = {} if LEXICAL in scorer_names(cell.scorer) else {LEXICAL: v.pop(LEXICAL)}
+        return Evidence(pools.pools, v, u, beside)
 
-    def relation_scores(self, cell: Cell, pools: GoldPools) -> Columns:
-        """Give v of a cell's pools."""
-        kb, scorer, questions = self.answerer.kb, self.answerer.scorer(cell.scorer), self.gold.texts
+    def scores(self, cell: Cell, pools: GoldPools) -> list[Columns]:
+        """List the scores that a cell rests on."""
+        names = read_by_ranker(cell) if cell.learned else [cell.scorer]
+        scores = [self.relation_scores(cell, name, pools) for name in names]
+        return [*scores, self.subject_scores(cell, pools)] if cell.subject_scorer else scores
+
+    def relation_scores(self, cell: Cell, scorer: str, pools: GoldPools) -> Columns:
+        """Give v of a cell's pools by a relation scorer, or several as one."""
+        kb, questions = self.answerer.kb, self.gold.texts
+        identity = scorer_identity(scorer, self.answerer.models) if cell.learned else self.identities[cell][1]
         return self.read_or_compute(
-            self.path(RELATION_SCORES, cell.pruning, cell.scorer),
-            self.prints.scores(*self.identities[cell][:2]),
-            f"{cell.scorer} over {cell.pruning}",
-            lambda progress: score_relations(kb, pools.pools, questions, scorer, progress),
+            self.path(RELATION_SCORES, cell.pruning, scorer),
+            self.prints.scores(self.identities[cell][0], identity),
+            f"{scorer} over {cell.pruning}",
+            lambda progress: score_relations(kb, pools.pools, questions, self.answerer.scorer(scorer), progress),
         )
 
     def subject_scores(self, cell: Cell, pools: GoldPools) -> Columns:
         """Give u of a cell's pools."""
         scorer, questions = self.answerer.subject_scorer(cell.subject), self.gold.texts
-        pruner, _, subject = self.identities[cell]
+        pruner, _, subject, _ = self.identities[cell]
         return self.read_or_compute(
             self.path(SUBJECT_SCORES, cell.pruning, cell.subject),
             self.prints.scores(pruner, subject),
@@ -207,3 +229,14 @@ class Stages:
         total = len(self.gold)
         self.watch(stage, 0, total)
         return lambda done: self.watch(stage, done, total)
+
+
+def parts_of(cell: Cell, identity: Identity) -> list[tuple[object, str]]:
+    """Pair the parts of a cell with their fingerprints; a ranker belongs to one cell alone."""
+    names = (*enumerate(cell[:3]), cell)
+    return list(zip(names, identity, strict=True))
+
+
+def read_by_ranker(cell: Cell) -> list[str]:
+    """List the relation scorers whose scores a learned ranker reads: the cell's own, and the words' overlap."""
+    return list(dict.fromkeys([*scorer_names(cell.scorer), LEXICAL]))

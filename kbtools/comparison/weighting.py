@@ -8,7 +8,7 @@ import numpy as np
 
 from kbtools.answering import Answerer
 from kbtools.comparison.grid import NO_SUBJECT, Cell
-from kbtools.ranking.rankers import WeightedSum
+from kbtools.ranking.rankers import LearnedScoring, WeightedSum
 from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights, ranking_key
 from kbtools.tuning import GoldScores, choose_weights
 
@@ -34,8 +34,34 @@ def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
 
 def query_weights(answerer: Answerer, cell: Cell) -> Weights:
     """Give the weights that `kbtools query` counts with; without any subject, popularity counts nothing."""
+    if cell.learned:
+        return cell_ranker(answerer, cell).weights
     weights = answerer.weights(pruning=cell.pruning, scorer=cell.scorer, subject=cell.subject_scorer)
     return without_subject(cell, weights)
+
+
+def cell_ranker(answerer: Answerer, cell: Cell) -> LearnedScoring:
+    """Give the learned ranker of a cell; raise as `Answerer.scoring` does."""
+    names = {"pruning": cell.pruning, "scorer": cell.scorer, "ranker": cell.ranker}
+    scoring = answerer.scoring(**names, subject=cell.subject_scorer)
+    assert isinstance(scoring, LearnedScoring)  # all but the weighted sum are
+    return scoring
+
+
+def fitted_cells(answerer: Answerer, cells: Sequence[Cell]) -> list[Cell]:
+    """List cells with the learned rankers that training fitted for some cells, in place of the weighted sum."""
+    return [
+        cell._replace(ranker=name)
+        for cell in cells
+        if cell.subject != NO_SUBJECT
+        for name in answerer.fitted_by_key.get(weights_key(answerer, cell), {})
+    ]
+
+
+def rank_by(answerer: Answerer, weighting: Weighting, cells: Sequence[Cell]) -> Weighting:
+    """Add the weights of cells with a learned ranker: those of the sum among its features."""
+    learned = {cell: query_weights(answerer, cell) for cell in cells if cell.learned}
+    return Weighting(weighting.kind, {**weighting.weights, **learned})
 
 
 def weights_key(answerer: Answerer, cell: Cell) -> str:
@@ -67,6 +93,8 @@ def weights_text(kind: str, weights: Weights, cell: Cell) -> str:
 
     A subject scorer of weight 0 is in the cell's name alone, and this says so.
     """
+    if cell.learned:
+        return f"learned by {cell.ranker}"
     if kind == DEFAULTS:
         return kind
     usual: dict[str, float] = asdict(usual_weights(cell))

@@ -69,11 +69,11 @@ def draw_recall(report: Report, axes: "Axes") -> None:
 
 def draw_heat_map(report: Report, axes: "Axes") -> None:
     """Draw accuracy as colour: scorers down, whose long names stand beside their rows, pruners across."""
-    rows = list(dict.fromkeys(cell.cell[1:] for cell in report.cells))
+    rows = list(dict.fromkeys(cell.cell.names[1:] for cell in report.cells))
     columns = list(dict.fromkeys(cell.cell.pruning for cell in report.cells))
     grid = np.full((len(rows), len(columns)), np.nan)
     for cell in report.cells:
-        grid[rows.index(cell.cell[1:]), columns.index(cell.cell.pruning)] = 100 * cell.figures["accuracy"].value
+        grid[rows.index(cell.cell.names[1:]), columns.index(cell.cell.pruning)] = 100 * cell.figures["accuracy"].value
     axes.get_figure(root=True).set_figheight(max(5.0, 1.5 + 0.25 * len(rows)))  # type: ignore[union-attr]
     image = axes.imshow(grid, aspect="auto", cmap="viridis")
     # Names of pruners that would run into each other stand upright.

@@ -62,7 +62,7 @@ def write_page_with_pictures(report: Report) -> Path:
 
 def figures_csv(report: Report) -> str:
     """Write the figures, a row per cell and figure."""
-    head = ["pruning", "scorer", "subject", "figure", "value", "low", "high", "part", "whole", "weights"]
+    head = ["pruning", "scorer", "subject", "ranker", "figure", "value", "low", "high", "part", "whole", "weights"]
     return csv_text(
         head,
         (

@@ -8,7 +8,7 @@ from kbtools.comparison.figures import MEANINGS
 from kbtools.comparison.lost_questions import EXAMPLES, Cause, read_examples
 from kbtools.comparison.report.markup import Section
 from kbtools.comparison.report.paper_tables import paper_sections
-from kbtools.comparison.report.summary import COLUMNS, Report, cell_names, show, show_interval
+from kbtools.comparison.report.summary import COLUMNS, Report, cell_names, part_names, show, show_interval
 from kbtools.comparison.significance import Difference
 
 LEAST = (0.0, 0.3, 0.5, 0.7, 0.9)
@@ -41,13 +41,13 @@ def figures_section(report: Report) -> Section:
     return Section(
         "Figures",
         "Shares in per cent with 95 % bootstrap intervals; a star marks a control.",
-        ["pruning", "scorer", "subject", "weights", *COLUMNS.values()],
+        [*part_names(report), "weights", *COLUMNS.values()],
         [
-            [*cell_names(cell.cell), report.run.weights_text(cell.cell)]
+            [*cell_names(report, cell.cell), report.run.weights_text(cell.cell)]
             + [f"{show(name, cell.figures[name])} ({show_interval(name, cell.figures[name])})" for name in COLUMNS]
             for cell in report.cells
         ],
-        words=4,
+        words=len(part_names(report)) + 1,
         best=best_rows(report),
         notes=[*(f"{COLUMNS[name]}: {meaning}" for name, meaning in MEANINGS.items()), WEIGHTS_NOTE, NAMES_NOTE],
     )

@@ -65,7 +65,7 @@ def find_best(cells: Sequence[CellFigures]) -> list[CellFigures]:
 
 def is_control(cell: Cell) -> bool:
     """Tell whether a cell's subjects are not scored or only counted, or nothing of it is trained."""
-    return cell.subject in CONTROL_SUBJECTS or cell == (CONTROL_PRUNER, CONTROL_SCORER, POPULARITY)
+    return cell.subject in CONTROL_SUBJECTS or cell == Cell(CONTROL_PRUNER, CONTROL_SCORER, POPULARITY)
 
 
 def show(name: str, figure: Figure) -> str:
@@ -111,21 +111,28 @@ def best_text(report: Report) -> str:
 def terminal_table(report: Report) -> str:
     """Lay out a run for a terminal: the most telling figures, controls marked with a star."""
     names = [name for name in COLUMNS if name not in ("oracle", "pool_median")]
-    rows = [["pruning", "scorer", "subject", "accuracy", "95 %", *(COLUMNS[name] for name in names[1:]), "weights"]]
+    parts = part_names(report)
+    rows = [[*parts, "accuracy", "95 %", *(COLUMNS[name] for name in names[1:]), "weights"]]
     for cell in report.cells:
         accuracy = cell.figures["accuracy"]
         rows.append(
-            [*cell_names(cell.cell), show("accuracy", accuracy), show_interval("accuracy", accuracy)]
+            [*cell_names(report, cell.cell), show("accuracy", accuracy), show_interval("accuracy", accuracy)]
             + [show(name, cell.figures[name]) for name in names[1:]]
             + [report.run.weights_text(cell.cell)]
         )
-    lines = [*aligned(rows, 3), excluded_text(report.run), "* control; best: " + best_text(report)]
+    lines = [*aligned(rows, len(parts)), excluded_text(report.run), "* control; best: " + best_text(report)]
     return "\n".join(lines)
 
 
-def cell_names(cell: Cell) -> list[str]:
-    """Name the parts of a cell, the last with a star where the cell is a control."""
-    return [*cell[:2], cell.subject + ("*" if is_control(cell) else "")]
+def part_names(report: Report) -> list[str]:
+    """Name the columns of the parts of cells; that of rankers stands only where one is learned."""
+    return [*Cell._fields] if any(cell.cell.learned for cell in report.cells) else [*Cell._fields[:3]]
+
+
+def cell_names(report: Report, cell: Cell) -> list[str]:
+    """Name the parts of a cell in those columns, its subject scorer with a star where the cell is a control."""
+    names = [*cell[:2], cell.subject + ("*" if is_control(cell) else ""), cell.ranker]
+    return names[: len(part_names(report))]
 
 
 def aligned(rows: Sequence[Sequence[str]], words: int) -> Iterable[str]:

@@ -162,7 +162,7 @@ def test_a_fingerprint_changes_with_the_versions_that_it_rests_on(
 ) -> None:
     def steps() -> dict[str, str]:
         run = Fingerprints("kb", "questions")
-        tuned, cell = run.tuned("p", "r", "s"), run.cell("p", "r", "s", Weights())
+        tuned, cell = run.tuned("p", "r", "s"), run.cell("p", "r", "s", weights=Weights())
         return {
             "gold": run.gold(),
             "pools": run.pools("p"),
@@ -187,6 +187,11 @@ def test_a_fingerprint_tells_all_apart_that_it_rests_on() -> None:
         [run.tagger(name) for run in runs for name in ("t", "other")],
         [run.scores(*name[:2]) for run in runs for name in names[:3]],
         [run.tuned(*name) for run in runs for name in names],
-        [run.cell(*name, weights) for run in runs for name in names for weights in (Weights(), Weights(rung=0))],
+        [
+            run.cell(*name, weights=weights)
+            for run in runs
+            for name in names
+            for weights in (Weights(), Weights(rung=0))
+        ],
     ]:
         assert len(set(steps)) == len(steps)
