@@ -1,8 +1,9 @@
 """Accuracy on FBSQ's test questions, all and those kept apart, of a learned ranker beside its weighted sum.
 
 python benchmarks/apart.py --models build/models [--kb build/fbsq.kb] [--pruning NAME --scorer NAMES --subject NAME]
+                           [--ranker NAME] [--part all --part twins --part slips]
 
-The models are those of `kbtools train`, the ranker that of `kbtools train ranking`. Each line gives the share of right
+The models are those of `kbtools train`, all parts by default those that it chose. Each line gives the share of right
 pairs by the weighted sum and by the ranker, the gain with its standard error, and the p of McNemar's exact test over
 the questions that one alone has right. Some minutes on one core, ten with `encoder`.
 """
@@ -30,10 +31,13 @@ from kbtools.pruning.pruners import prune
 from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.ranking.order import winner_confidence
 from kbtools.ranking.pools import concatenate_pools, gather_pool, order_links
-from kbtools.ranking.rankers import WeightedSum
+from kbtools.ranking.rankers import Scoring, WeightedSum
 from kbtools.ranking.ties import find_ties
 from kbtools.text.question import Question
 from kbtools.tuning import GoldScores, mark_gold
+
+PARTS = ("all", "twins", "slips")
+"""All questions with those among them that are kept apart, all with the twins out of the pools, and misspelt ones."""
 
 SEED = 1
 """Of the slips in misspelt questions, and of the draws among the tied."""
@@ -89,44 +93,67 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
     parser.add_argument("--models", type=Path, default=Path("build/models"))
-    parser.add_argument("--pruning", default="n-gram-idf")
-    parser.add_argument("--scorer", default="embed-avg,ltg-cnn+,bigru")
-    parser.add_argument("--subject", default="type-cosine")
+    parser.add_argument("--pruning")
+    parser.add_argument("--scorer")
+    parser.add_argument("--subject")
+    parser.add_argument("--ranker")
+    parser.add_argument("--part", action="append", choices=PARTS, help="measure only this; may be repeated")
     parser.add_argument("--split", default="test", choices=("valid", "test"))
     parser.add_argument("--limit", type=int)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     answerer = kbtools.open(arguments.kb, models=arguments.models)
-    names: Names = {"pruning": arguments.pruning, "scorer": arguments.scorer, "subject": arguments.subject}
-    learned = answerer.scoring(**names)  # type: ignore[arg-type]
+    parts = arguments.part or PARTS
+    system = answerer.system(pruning=arguments.pruning, scorer=arguments.scorer, subject=arguments.subject)
+    names: Names = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
+    learned = answerer.scoring(**names, ranker=arguments.ranker)  # type: ignore[arg-type]
     weighted = WeightedSum(answerer.weights(**names))  # type: ignore[arg-type]
     gold = read_gold(questions(arguments.split), answerer.kb)[: arguments.limit]
-    seen = list(read_gold(questions("train"), answerer.kb))
     print(f"FBSQ {arguments.split}, ranker {learned.name} over {', '.join(map(str, names.values()))}")
     print(f"{'questions':<44}{'':>7}{'weighted':>9}{'ranker':>9}{'gain':>8}")
 
-    scores = score(answerer, gold, names)
-    rated = learned.rate(scores.evidence).scores
+    synthetic = twins(answerer)
+    scores = score(answerer, gold, names) if {"all", "twins"} & set(parts) else None
+    if scores is not None and "all" in parts:
+        show_all(answerer, scores, gold, weighted, learned, synthetic)
+    if scores is not None and "twins" in parts:
+        real, _ = count_bearers(scores, synthetic)
+        apart = score(
+            answerer, gold, names, lambda link: link._replace(entities=np.setdiff1d(link.entities, synthetic))
+        )
+        before, after = apart.expected(weighted), apart.expected(learned)
+        show("twins out of the pools: all", before, after)
+        show_where("twins out of the pools: real namesakes", real > 1, before, after)
+    if "slips" in parts:
+        pairs = list(misspell(answerer.kb, gold, random.Random(SEED)))
+        slipped = [replace(question, text=text) for question, text in pairs]
+        misspelt = score(answerer, slipped, names)
+        show(f"one slip in the mention (seed {SEED})", misspelt.expected(weighted), misspelt.expected(learned))
+
+
+def show_all(
+    answerer: Answerer,
+    scores: GoldScores,
+    gold: Sequence[AnnotatedQuestion],
+    weighted: WeightedSum,
+    learned: Scoring,
+    synthetic: NDArray[np.uint32],
+) -> None:
+    """Show all questions, and those among them that are kept apart."""
+    seen = list(read_gold(questions("train"), answerer.kb))
+    pools, rated = scores.evidence.pools, learned.rate(scores.evidence).scores
     before, after = scores.expected(weighted), scores.expected_by(rated, scores.gold)
     show("all", before, after)
-    targets = answerer.kb.rows([question.object for question in gold])
-    pools = scores.evidence.pools
-    firsts = [find_firsts(scores, by) for by in (weighted.rate(scores.evidence).scores, rated)]
-    leads = np.zeros(pools.pairs)
-    for pair in np.flatnonzero(firsts[0] | firsts[1]).tolist():
-        subject, relation = int(pools.subject_of_pair[pair]), int(pools.relation_of_pair[pair])
-        leads[pair] = targets[int(pools.question_of_pair[pair])] in answerer.kb.objects_of(subject, relation)
+    leads = find_leads(answerer, scores, gold, [weighted.rate(scores.evidence).scores, rated])
     show("all, the object right", scores.expected(weighted, leads), scores.expected_by(rated, leads))
     relations, subjects = {one.relation for one in seen}, {one.subject for one in seen}
     show_where("relation unseen in training", [one.relation not in relations for one in gold], before, after)
     show_where("subject unseen in training", [one.subject not in subjects for one in gold], before, after)
-    synthetic = twins(answerer)
     real, unreal = count_bearers(scores, synthetic)
     show_where("real namesakes (and twins)", real > 1, before, after)
     show_where("real namesakes alone, no twin", (real > 1) & (unreal == 0), before, after)
     show_where("a twin bears the name", unreal > 0, before, after)
     show_where("no namesake", (real <= 1) & (unreal == 0), before, after)
-
     claimed = np.zeros(len(gold))
     filled = np.flatnonzero(pools.counts["pair"])
     claimed[filled] = winner_confidence(pools, find_ties(rated, pools.first("pair")[filled]), rated)
@@ -135,17 +162,22 @@ def main() -> None:
         claimed = learned.calibration.apply(claimed)
     print(f"expected calibration error of the ranker {calibration_error(claimed, after):.4f}, uncalibrated {raw:.4f}")
 
-    def without_twins(link: Link) -> Link:
-        return link._replace(entities=np.setdiff1d(link.entities, synthetic))
 
-    apart = score(answerer, gold, names, keep=without_twins)
-    before, after = apart.expected(weighted), apart.expected(learned)
-    show("twins out of the pools: all", before, after)
-    show_where("twins out of the pools: real namesakes", real > 1, before, after)
-    pairs = list(misspell(answerer.kb, gold, random.Random(SEED)))
-    slipped = [replace(question, text=text) for question, text in pairs]
-    misspelt = score(answerer, slipped, names)
-    show(f"one slip in the mention (seed {SEED})", misspelt.expected(weighted), misspelt.expected(learned))
+def find_leads(
+    answerer: Answerer,
+    scores: GoldScores,
+    gold: Sequence[AnnotatedQuestion],
+    ratings: Sequence[NDArray[np.int64]],
+) -> NDArray[np.float64]:
+    """Mark the candidates in first place by one of the ratings that lead to the gold object: (pairs,)."""
+    targets = answerer.kb.rows([question.object for question in gold])
+    pools = scores.evidence.pools
+    leads = np.zeros(pools.pairs)
+    firsts = np.any([find_firsts(scores, rated) for rated in ratings], axis=0)
+    for pair in np.flatnonzero(firsts).tolist():
+        subject, relation = int(pools.subject_of_pair[pair]), int(pools.relation_of_pair[pair])
+        leads[pair] = targets[int(pools.question_of_pair[pair])] in answerer.kb.objects_of(subject, relation)
+    return leads
 
 
 def find_firsts(scores: GoldScores, rated: NDArray[np.int64]) -> NDArray[np.bool_]:

