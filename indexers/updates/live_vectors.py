@@ -29,10 +29,16 @@ class LiveVectors:
         return len(self.index) - len(self.gone)
 
     def nearest(self, vectors: NDArray[np.float32], *, limit: int = 10) -> Neighbours:
-        # As many more as may have to be left out: then enough remain, whichever those are.
-        near = self.index.nearest(vectors, limit=limit + len(self.gone))
+        wanted, more = min(limit, len(self)), min(limit, len(self.gone))
+        while True:
+            near = self.index.nearest(vectors, limit=limit + more)
+            is_gone = np.isin(near.rows, self.gone)
+            # Few of those that are near are gone as a rule; with as many more as are gone, enough remain.
+            if more == len(self.gone) or (~is_gone).sum(axis=1).min(initial=wanted) >= wanted:
+                break
+            more = min(10 * max(more, 1), len(self.gone))
         # A stable sort puts what is gone behind the others, which stay in their order.
-        order = np.argsort(np.isin(near.rows, self.gone), axis=1, kind="stable")[:, : min(limit, len(self))]
+        order = np.argsort(is_gone, axis=1, kind="stable")[:, :wanted]
         return Neighbours(np.take_along_axis(near.rows, order, axis=1), np.take_along_axis(near.cosines, order, axis=1))
 
     def use(self, device: str) -> None:

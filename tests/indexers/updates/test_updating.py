@@ -383,6 +383,26 @@ def test_vectors_go_with_their_entities(folder: Path, kind: str) -> None:
         kbtools.compact(folder)
 
 
+@pytest.mark.parametrize(("limit", "nearest"), [(1, [50]), (2, [50, 51]), (9, list(range(50, 59))), (99, None)])
+def test_the_nearest_that_are_left_are_found_however_many_are_gone(
+    tmp_path: Path, limit: int, nearest: list[int] | None
+) -> None:
+    pytest.importorskip("faiss")
+    names = tuple((f"m.{number:03}", f"name {number}") for number in range(60))
+    facts = (("m.000", "music.album.artist", "m.001"),)
+    sources = write_world(World(facts=facts, names=names), tmp_path)
+    build(sources, tmp_path / "x.kb", options=ReadOptions(), watch=BuildProgress())
+    kb = open_folder(tmp_path / "x.kb")
+    angles = np.linspace(0, 1, 60)
+    table = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    write_vectors(kb.path, kb, EntityVectors(kb.entity_rows(), 2, lambda rows: table[rows]), kind="flat")
+    kbtools.update(kb.path, remove=[f"m.{number:03}" for number in range(50)])
+
+    found = open_folder(kb.path).vectors().nearest(table[:1], limit=limit)
+
+    assert found.rows.tolist() == [nearest or list(range(50, 60))]
+
+
 def test_a_class_that_reads_no_updates_refuses_them(folder: Path) -> None:
     rename(folder, "Low")
 
