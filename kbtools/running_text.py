@@ -15,6 +15,7 @@ from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
+from kbtools.text.unspaced import inner_ngrams
 
 # The threshold and the likelihoods below: 30 sentences over the sample, 60 of their 61 mentions found and one besides.
 # On 611 facts of FBSQ written out as sentences F1 is 89 %, and 20 % of the mentions found mean another entity; at 0.2
@@ -133,10 +134,13 @@ class TextLinker:
 
     def weigh(self, question: Question, *, cased: bool, threshold: float) -> list[tuple[float, list[Link]]]:
         """Give the links of each n-gram that may be a name, the most certain first."""
-        candidates = [ngram for ngram in ngrams(question, lengths=self.lengths) if may_be_mention(question, ngram)]
+        every = ngrams(question, lengths=self.lengths)
+        if not question.text.isascii():
+            every += inner_ngrams(question, frozenset(self.lengths))
+        candidates = [ngram for ngram in every if may_be_mention(question, ngram)]
         groups: dict[tuple[int, int], list[Link]] = {}
         for link in link_strictly(self.kb, question, candidates):
-            groups.setdefault((link.ngram.first, link.ngram.last), []).append(link)
+            groups.setdefault((link.ngram.start, link.ngram.end), []).append(link)
         self.rarity.learn({word for links in groups.values() for word in links[0].ngram.form.split(" ")})
         weighed = []
         for links in groups.values():

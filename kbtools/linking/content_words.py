@@ -1,5 +1,6 @@
 """Content words of questions: those that could be part of a name, since neither questions nor relations use them."""
 
+import unicodedata
 from functools import lru_cache
 
 from kbtools.kb.contract import KnowledgeBase, relation_texts
@@ -22,6 +23,12 @@ OPEN = 16
 """Knowledge bases whose stems are remembered: those that a server holds open."""
 
 
+@lru_cache(REMEMBERED)
+def is_spelt(word: str) -> bool:
+    """Tell whether a word is all letters, vowel signs and the like among them."""
+    return word.isalpha() or all(unicodedata.category(letter)[0] in "LM" for letter in word)
+
+
 class ContentWords:
     """The content words of questions to a knowledge base, whose relations have words of their own.
 
@@ -36,7 +43,7 @@ class ContentWords:
 
     def is_content(self, word: str) -> bool:
         """Tell whether a word is a content word: long enough, no number, no word of questions or relations."""
-        return len(word) >= SHORTEST_WORD and word.isalpha() and word not in WEAK and not self.is_spoken_of(word)
+        return len(word) >= SHORTEST_WORD and is_spelt(word) and word not in WEAK and not self.is_spoken_of(word)
 
     def may_end_before(self, word: str) -> bool:
         """Tell whether a word is likely to stand beside a name."""

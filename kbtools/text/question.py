@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from kbtools.text.tokens import Token, tokenise
+from kbtools.text.tokens import UNSPACED, Token, tokenise
 
 MOST_RUNS = 10_000
 """Runs of letters or of marks that are read of a question; the longest of SimpleQuestions has 36 words."""
@@ -15,7 +15,8 @@ REACH = 64
 """Words on either side of a mention that speak of the relation, more than a question of SimpleQuestions has. Without
 a limit, scoring every mention beside all other words grows with the square: 2 s for 4,000 characters."""
 
-RUN = re.compile(r"\w+|[^\w\s]+")
+RUN = re.compile(rf"{UNSPACED.pattern}|(?:(?!{UNSPACED.pattern})\w)+|[^\w\s]+")
+"""A letter of a script without spaces is a run of its own: names may begin and end at each."""
 
 
 @dataclass(frozen=True, slots=True)

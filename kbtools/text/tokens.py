@@ -12,6 +12,13 @@ ENTITY_OR_CHARACTER = re.compile(rf"{ENTITY.pattern}|.", re.DOTALL)
 ASCII_TOKENS = re.compile(r"([a-z0-9]+)|&|[^a-z0-9&\s]+")
 
 
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+"""Letters of Thai, Lao, Tibetan, Burmese, Khmer, Japanese and Chinese, which are written without spaces."""
+
+
 class Token(NamedTuple):
     """A word or a run of punctuation: `text` is folded, `start` and `end` are characters of the question."""
 

@@ -9,18 +9,17 @@ from typing import NamedTuple
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
-from kbtools.text.tokens import Token
-
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+from kbtools.text.rungs import Form
+from kbtools.text.tokens import UNSPACED, Token
 
 PARTICLE = re.compile(
     "(?<=[\uac00-\ud7a3])(?:은|는|이|가|을|를|의|에|에서|에게|에는|에서는|에도|와|과|로|으로|도|만|까지|부터|보다|처럼|"
     "하고|이나|나|이랑|랑|께|께서|한테|이란|란|이라는|라는|이다|입니다|인가요|인가|이야|야|이며|며)"
 )
 """Korean particles, which are written without a space behind a name."""
+
+DIVIDED = re.compile(rf"(?<={UNSPACED.pattern}) (?={UNSPACED.pattern})")
+"""The place of a mark inside a name, `スター・ウォーズ`, that is written without it too."""
 
 HINT = re.compile(rf"{UNSPACED.pattern}|[\uac00-\ud7a3]")
 
@@ -56,6 +55,8 @@ def inner_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]
                         form = normal_form(question.text[start:end])
                         if form.count(" ") + 1 in lengths:
                             yield Ngram(form, first, last, start, end)
+                        if " " in form and (together := DIVIDED.sub("", form)).count(" ") + 1 in lengths:
+                            yield Ngram(together, first, last, start, end, Form.OTHERWISE)
 
 
 def word_cuts(text: str, token: Token) -> Cuts:

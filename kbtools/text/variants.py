@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from kbtools.text.function_words import STOP_WORDS
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
+from kbtools.text.tokens import UNSPACED
 
 SHORT = {
     "avenue": "ave", "boulevard": "blvd", "doctor": "dr", "fort": "ft", "junior": "jr", "mister": "mr", "mount": "mt",
@@ -63,7 +64,9 @@ def is_special(word: str) -> bool:
     """Tell whether some rule may rewrite a word."""
     if word in PLAIN:
         return False
-    return word in SPECIAL or len(word) == 1 or not word.isalpha() or roman_value(word) > 0
+    return (
+        word in SPECIAL or len(word) == 1 or not word.isalpha() or roman_value(word) > 0 or bool(UNSPACED.search(word))
+    )
 
 
 def variant_forms(words: Sequence[str], joins: Sequence[bool], *, articles: bool = False) -> Iterator[tuple[str, Form]]:
@@ -157,8 +160,13 @@ def as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
 
 
 def are_one_code(before: str, word: str, *, join: bool) -> bool:
-    """Tell whether two words that follow each other are parts of one code: initials, numbers, or short and joined."""
+    """Tell whether two words that follow each other are parts of one code: initials, numbers, or short and joined.
+
+    So are words of scripts without spaces, whatever divides them: `スター・ウォーズ` is `スターウォーズ`.
+    """
     if len(before) == len(word) == 1 and before.isalpha() and word.isalpha():
+        return True
+    if UNSPACED.match(before[-1]) and UNSPACED.match(word[0]):
         return True
     if before[-1].isdigit() and word[0].isdigit():
         return True
