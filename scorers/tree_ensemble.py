@@ -1,7 +1,6 @@
 """Boosted trees as arrays: scores, and what each feature adds to them, without the library that grew the trees.
 
-A query opens them in milliseconds, where to import LightGBM takes a second; its own contributions, exact Shapley
-values, take a millisecond a candidate.
+A query need not import LightGBM, whose own contributions, exact Shapley values, take a millisecond a candidate.
 """
 
 import re
