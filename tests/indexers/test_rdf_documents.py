@@ -83,7 +83,7 @@ def test_a_file_without_a_suffix_is_known_by_its_first_line(tmp_path: Path, name
 def test_languages_fall_back_in_the_order_asked_for(tmp_path: Path) -> None:
     rows, _ = read(tmp_path / "k.ttl", SAME["k.ttl"], language="fr,en")
     assert ("http://a/s", 0, "Nom", "fr") in rows["names"]
-    assert ("http://a/s", 1, "Name") in rows["names"]
+    assert ("http://a/s", 1, "Name", "en") in rows["names"]
 
 
 def test_blank_nodes_of_two_files_are_never_one_and_read_again_the_same(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_names_are_in_the_languages_asked_for_in_their_order(tmp_path: Path) -> 
     labels = {tag: {"language": tag, "value": tag.upper()} for tag in ("fr", "mul", "de", "en-gb")}
     path = dump(tmp_path / "d.json", {"type": "item", "id": "Q1", "labels": labels})
     rows, _ = read(path, language="de,en,mul")
-    assert sorted(rows["names"]) == [("Q1", 0, "DE", "de"), ("Q1", 1, "EN-GB", "de"), ("Q1", 2, "MUL", "de")]
+    assert sorted(rows["names"]) == [("Q1", 0, "DE", "de"), ("Q1", 1, "EN-GB", "en-gb"), ("Q1", 2, "MUL", "mul")]
 
 
 def test_a_property_names_relations_and_is_no_entity(sample: EmbeddedKB) -> None:
