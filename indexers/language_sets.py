@@ -6,6 +6,7 @@ language, and no column of numbers where all have the same one: then a name is a
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -84,19 +85,20 @@ class LanguageWriter:
             (self.folder / NUMBERS).unlink()
         if not counts:
             return {}
-        sets = StringWriter(self.folder / SETS)
-        sets.write(pa.array(self.numbers if len(counts) > 1 else counts, pa.string()))
-        hashes = {SETS: sets.close()}
+        with closing(StringWriter(self.folder / SETS)) as sets:
+            sets.write(pa.array(self.numbers if len(counts) > 1 else counts, pa.string()))
+            hashes = {SETS: sets.close()}
         return hashes | {NUMBERS: self.narrow()} if len(counts) > 1 else hashes
 
     def narrow(self) -> str:
         """Write the numbers again with as many bytes as the largest needs; give the hash."""
         wide = self.folder / NUMBERS
         width = next(width for width in WIDTHS if len(self.numbers) - 1 <= np.iinfo(width).max)
-        numbers, narrow = read_column(wide, WIDTHS[-1]), ColumnWriter(self.folder / f"{NUMBERS}.new", width)
-        for first in range(0, len(numbers), AT_ONCE):
-            narrow.write(numbers[first : first + AT_ONCE])
-        digest = narrow.close()
+        numbers = read_column(wide, WIDTHS[-1])
+        with closing(ColumnWriter(self.folder / f"{NUMBERS}.new", width)) as narrow:
+            for first in range(0, len(numbers), AT_ONCE):
+                narrow.write(numbers[first : first + AT_ONCE])
+            digest = narrow.close()
         (self.folder / f"{NUMBERS}.new").replace(wide)
         return digest
 

@@ -157,6 +157,7 @@ class Writer:
         is_alias = self.column("alias.is_alias")
         names_of = self.starts("alias.first")
         languages = LanguageWriter(self.folder, list(self.tables.languages))
+        self.files.callback(languages.column.close)
         row = 0
         for batch in self.tables.names():
             entity, alias, text, parts = batch.columns

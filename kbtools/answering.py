@@ -316,7 +316,7 @@ class Answerer:
         self.require_open()
         if (lang := options.pop("lang", None)) is not None:
             return self.in_languages(lang).lookup(name, **options)
-        return self.names.lookup(name, type=options.get("type"), limit=options.get("limit", TOP))
+        return self.names.lookup(name, **options)  # type: ignore[misc] # `lang` was taken out
 
     def lookup_many(self, names: Iterable[str], **options: Unpack[LookupOptions]) -> Iterator[LookupResult]:
         """Look names up as they come, as `lookup` does."""

@@ -49,7 +49,6 @@ def test_it_answers_as_a_folder_does(on_cluster: TestClient, in_folder: TestClie
         "/api/link?text=Stephen+King+wrote+It+in+Maine.",
         "/api/facts?id=m.042xh",
         "/api/facts?id=m.042xh&reverse=true",
-        "/api/entity/m.042xh",
         "/reconcile/suggest/type?prefix=book",
         "/reconcile/suggest/property?prefix=author",
     ],
@@ -58,6 +57,14 @@ def test_names_text_and_entities_are_the_same(on_cluster: TestClient, in_folder:
     there, here = (client.get(path).json() for client in (on_cluster, in_folder))
 
     assert there == here
+
+
+def test_an_entity_is_the_same_but_for_the_languages_of_its_names(
+    on_cluster: TestClient, in_folder: TestClient
+) -> None:
+    there, here = (client.get("/api/entity/m.042xh").json() for client in (on_cluster, in_folder))
+
+    assert there == here | {"languages": {}}
 
 
 def test_it_reconciles_and_extends(on_cluster: TestClient) -> None:
