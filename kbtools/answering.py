@@ -294,14 +294,13 @@ class Answerer:
         self, texts: Iterator[str], system: System, limits: Limits, type_row: int | None
     ) -> Iterator[Result]:
         """Yield results, a batch of questions at a time."""
-        names = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
         while batch := list(islice(texts, TOGETHER)):
             for text in batch:
                 if not isinstance(text, str):
                     raise BadArgument(f"a question is a str, found {text!r}", name="text")
             if len(batch) > 1:
                 self.kb.expect([Question.read(text) for text in batch])
-            pools = self.ranked_many(batch, **names, ranker=system.ranker, top=limits.top, type_row=type_row)  # type: ignore[arg-type]
+            pools = self.ranked_many(batch, system, top=limits.top, type_row=type_row)
             self.kb.expect_objects([pair for ranked in pools if (pair := ranked.best_pair)])
             for ranked in pools:
                 yield self.result(ranked, limits, type_row)
@@ -373,40 +372,17 @@ class Answerer:
         trust = self.trust.of(question, links) if trusted else None
         return LinkedPool(links, gather_pool(self.kb, links, trust=trust))
 
-    def ranked(
-        self,
-        text: str,
-        *,
-        pruning: str,
-        scorer: str,
-        subject: str | None,
-        top: int | None,
-        ranker: str | None = None,
-        type_row: int | None = None,
-    ) -> RankedPool:
-        """Prune and rank."""
-        parts = {"pruning": pruning, "scorer": scorer, "subject": subject, "ranker": ranker}
-        (ranked,) = self.ranked_many([text], **parts, top=top, type_row=type_row)  # type: ignore[arg-type]
-        return ranked
-
     def ranked_many(
-        self,
-        texts: Sequence[str],
-        *,
-        pruning: str,
-        scorer: str,
-        subject: str | None,
-        top: int | None,
-        ranker: str | None = None,
-        type_row: int | None = None,
+        self, texts: Sequence[str], system: System, *, top: int | None, type_row: int | None = None
     ) -> list[RankedPool]:
         """Prune and rank questions, which every scorer is asked about at once."""
+        pruning, scorer, subject = system.pruning, system.scorer, system.subject
         self.pruner(pruning)  # made before the clock starts, as the scorers are
         for name in scorer_names(scorer):
             self.scorer(name)
         if subject:
             self.subject_scorer(subject)
-        scoring = self.scoring(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
+        scoring = self.scoring(pruning=pruning, scorer=scorer, subject=subject, ranker=system.ranker)
         begun = time.perf_counter()
         questions = [Question.read(text) for text in texts]
         learned = isinstance(scoring, LearnedScoring)
@@ -421,7 +397,6 @@ class Answerer:
         )
         rankings = rank_pools(self.kb, pools, evidence, scoring, top=top)
         seconds = (time.perf_counter() - begun) / len(texts)
-        system = System(pruning, scorer, subject, self.tagger)
         return [
             RankedPool(question, system, one.links, one.pool, ranking, scoring, seconds)
             for question, one, ranking in zip(questions, linked, rankings, strict=True)

@@ -22,12 +22,12 @@ from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.kb.rows import EntityRows
+from kbtools.ranked_pool import RankedPool
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 from tests.conftest import World
 from tests.indexers.elastic.conftest import SmallServer
 
-CHOSEN: dict[str, Any] = {"scorer": "lexical", "subject": None, "top": None}
 QUESTION = "who created the character harry potter"
 
 
@@ -66,13 +66,18 @@ def describe_entity(kb: KnowledgeBase, row: int) -> list[Any]:
     return [*kb.ids(rows), *kb.names(rows), *lists]
 
 
+def ranked_pool(kb: ElasticKB, text: str, *, pruning: str) -> RankedPool:
+    answerer = Answerer(kb)
+    (ranked,) = answerer.ranked_many([text], answerer.system(pruning=pruning, scorer="lexical"), top=None)
+    return ranked
+
+
 # requests
 
 
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
 def test_a_question_is_linked_and_ranked_in_one_request(opened: ElasticKB, requests: SmallServer, pruning: str) -> None:
-    answerer = Answerer(opened)
-    ranked = answerer.ranked(QUESTION, pruning=pruning, **CHOSEN)
+    ranked = ranked_pool(opened, QUESTION, pruning=pruning)
     assert len(ranked.pool)
     assert len(requests.requests) == 1
 
@@ -107,13 +112,13 @@ def test_reading_backwards_takes_one_more_request_for_relations_and_one_for_subj
 
 
 def test_fuzzy_linking_takes_one_more_request(opened: ElasticKB, requests: SmallServer) -> None:
-    ranked = Answerer(opened).ranked("who wrote frankenstien", pruning="n-gram-idf", **CHOSEN)
+    ranked = ranked_pool(opened, "who wrote frankenstien", pruning="n-gram-idf")
     assert "fuzzy" in [link.rung.label for link in ranked.links]
     assert len(requests.requests) == 2
 
 
 def test_a_question_that_is_linked_strictly_asks_for_nothing_fuzzy(opened: ElasticKB, requests: SmallServer) -> None:
-    ranked = Answerer(opened).ranked(QUESTION, pruning="n-gram-idf", **CHOSEN)
+    ranked = ranked_pool(opened, QUESTION, pruning="n-gram-idf")
     assert "fuzzy" not in [link.rung.label for link in ranked.links]
     assert len(requests.requests) == 1
 
@@ -170,7 +175,7 @@ def test_questions_that_were_announced_ask_nothing_more(opened: ElasticKB, reque
     opened.expect(questions)
     assert requests.paths() == ["/_msearch"]
     for question in questions:
-        Answerer(opened).ranked(question.text, pruning="n-gram+", **CHOSEN)
+        ranked_pool(opened, question.text, pruning="n-gram+")
     assert len(requests.requests) == 1
 
 
