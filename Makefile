@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 # Absolute, for commands that run in another folder.
 AT := $(abspath $(BIN))
 KBTOOLS := $(BIN)/kbtools
+# Each file of tests in one process, as many processes as there are cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 # Marks of what is installed: kbtools alone, with its server, all that its tests need, and what it is compared with.
 CORE := $(VENV)/.core
 SERVER := $(VENV)/.server
@@ -39,7 +41,7 @@ bench: $(BENCH) ## measure kbtools beside what else there is, half an hour; BENC
 	@$(BIN)/python benchmarks/bench.py --out build/bench $(BENCH_OPTIONS)
 
 test: $(READY) ## run the whole test suite
-	@$(BIN)/pytest
+	@$(PYTEST)
 
 check: lint types compose coverage docs-check wheel ## everything that must pass before a commit
 
@@ -69,7 +71,7 @@ types: $(READY)
 # Without a cluster the modules that speak to one cannot be covered.
 coverage: export KBTOOLS_COVERAGE_OMIT = $(if $(KBTOOLS_TEST_ELASTICSEARCH_URL),,indexers/elastic/*)
 coverage: $(READY)
-	@$(BIN)/pytest --cov
+	@$(PYTEST) --cov
 
 compose: $(READY)
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml

@@ -4,7 +4,6 @@ import json
 import os
 import pickle
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +33,7 @@ from kbtools.ranking.system import System, keep_system
 from kbtools.ranking.weights import EQUATION_4, PRESETS, Weights, keep_weights, ranking_key
 from kbtools.text.question import MarkedQuestion, Question
 from tests.conftest import World
+from tests.work import calls_of
 
 every_pruner = pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
 
@@ -199,23 +199,19 @@ def test_a_damaged_record_of_what_training_chose_names_its_cure(sample_memory: A
         Answerer(sample_memory.kb, models=tmp_path)
 
 
-@pytest.mark.parametrize("text", ["it's " * 800, "a.b.c. " * 600, "who 's it' of harry potter's " * 140])
-def test_four_thousand_characters_take_no_longer_than_their_length(tiny_memory: KnowledgeBase, text: str) -> None:
+@pytest.mark.parametrize("text", ["it's " * 400, "a.b.c. " * 300, "who 's it' of harry potter's " * 70])
+def test_a_question_twice_as_long_is_twice_the_work(tiny_memory: KnowledgeBase, text: str) -> None:
     answerer = Answerer(tiny_memory)
     answerer.query("who")
-    begun = time.process_time()
-    result = answerer.query(text)
 
-    assert time.process_time() - begun < 1
-    assert result.unread == 0
+    assert calls_of(answerer.query, text * 2) < 2.5 * calls_of(answerer.query, text)
+    assert answerer.query(text * 2).unread == 0
 
 
 @pytest.mark.parametrize("text", ["it's " * 200_000, "¿Qué? " * 100_000])
 def test_a_long_question_is_read_up_to_a_limit_that_is_told(sample_memory: Answerer, text: str) -> None:
-    begun = time.process_time()
     result = sample_memory.query("who wrote hamlet " + text, top=1)
 
-    assert time.process_time() - begun < 10
     assert "Hamlet" in {one.subject_name for one in sample_memory.query("who wrote hamlet " + text, top=0).candidates}
     assert 500_000 < result.unread < len(text) - 10_000
     assert f"only the first 10,000 words and marks are read: {result.unread:,} characters are not" in explain(result)
