@@ -34,12 +34,13 @@ from kbtools.ranking.learned import load_ranker, read_fitted
 from kbtools.ranking.models import (
     LEXICAL,
     default_scorer,
+    guide_model,
     make_embedder,
     make_relation_scorer,
     make_subject_scorer,
     make_tagger,
-    scorer_digests,
     scorer_names,
+    training_digests,
 )
 from kbtools.ranking.order import rank_pools
 from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
@@ -217,7 +218,7 @@ class Answerer:
                 name=name,
             )
         if (key, name) not in self.rankers:
-            present = scorer_digests(scorer, subject, models=self.models)
+            present = training_digests(scorer, subject, self.guide(pruning), models=self.models)
             self.rankers[key, name] = load_ranker(self.models, key, fitted[name], present=present)
         return self.rankers[key, name]
 
@@ -232,12 +233,12 @@ class Answerer:
 
     def pruning_key(self, pruning: str) -> str:
         """Name a pruner, and the tagger or the subject scorer that guides it."""
-        match guide_of(self.pruner(pruning)):
-            case "tagger":
-                return f"{pruning}/{self.tagger}"
-            case "vectors":
-                return f"{pruning}/{self.kb.vectors().origin.subject}"
-        return pruning
+        guide = self.guide(pruning)
+        return f"{pruning}/{guide[1]}" if guide else pruning
+
+    def guide(self, pruning: str) -> tuple[str, str] | None:
+        """Name the model that guides a pruner, if one does: its part of a folder of models, and its plugin."""
+        return guide_model(self.pruner(pruning), self.kb, tagger=self.tagger)
 
     def query(self, text: str, **options: Unpack[QueryOptions]) -> Result:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.

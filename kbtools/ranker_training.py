@@ -22,7 +22,7 @@ from kbtools.ranking.confidence import fit_calibration
 from kbtools.ranking.features import Features, find_features
 from kbtools.ranking.learned import Fitted, forget_fitted, keep_fitted, ranker_folder
 from kbtools.ranking.model_store import Stamp, check_replaceable
-from kbtools.ranking.models import model_digest, scorer_digests
+from kbtools.ranking.models import model_digest, training_digests
 from kbtools.ranking.order import winner_confidence
 from kbtools.ranking.rankers import WEIGHTED_SUM, LearnedScoring, Ranker, WeightedSum
 from kbtools.ranking.ties import find_ties
@@ -92,7 +92,7 @@ def train_ranker(
     record = Fitted(
         ranker,
         model_digest(folder),
-        scorer_digests(scorer, subject, models=models),
+        training_digests(scorer, subject, answerer.guide(pruning), models=models),
         asdict(weights),
         calibration.confidence.tolist(),
         calibration.correct.tolist(),

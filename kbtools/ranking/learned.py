@@ -12,7 +12,7 @@ from kbtools.errors import CheckpointMismatch, KBUnusable, ModelUnusable
 from kbtools.ranking import features
 from kbtools.ranking.confidence import Calibration
 from kbtools.ranking.model_store import check_plugin
-from kbtools.ranking.models import RANKER, model_digest, model_folder
+from kbtools.ranking.models import RANKER, TAGGER, model_digest, model_folder
 from kbtools.ranking.rankers import LearnedScoring, Ranker
 from kbtools.ranking.weights import Weights
 from kbtools.record_files import read_record, write_record
@@ -87,7 +87,9 @@ def load_ranker(models: Path, key: str, fitted: Fitted, *, present: Mapping[str,
     Raises CheckpointMismatch where it was fitted on others or on other features, and as a plugin's `load` does.
     """
     folder = ranker_folder(models, fitted.ranker, key)
-    others = sorted({name for name, _ in fitted.fitted_on.items() ^ present.items()})
+    changed = {name for name, _ in fitted.fitted_on.items() ^ present.items()}
+    # Records of old name scorers alone: what guided the pruner then is not known.
+    others = sorted(name for name in changed if name in fitted.fitted_on or not name.startswith(f"{TAGGER}/"))
     if others or fitted.features != features.VERSION:
         reason = f"another training of {', '.join(others)}" if others else "features of another version of kbtools"
         raise CheckpointMismatch(f"{folder}: fitted on {reason}; {CURE}", path=str(folder))

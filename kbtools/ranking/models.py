@@ -18,7 +18,7 @@ from kbtools.entry_points import (
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
-from kbtools.pruning.pruners import EmbedQuestions
+from kbtools.pruning.pruners import EmbedQuestions, guide_of
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranking.contracts import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer, ZeroShot
 from kbtools.ranking.model_store import RECORD, check_plugin
@@ -113,11 +113,25 @@ def model_digest(folder: Path) -> str:
     return hashlib.sha256(record.read_bytes()).hexdigest() if record.is_file() else ""
 
 
-def scorer_digests(scorer: str, subject: str | None, *, models: Path) -> dict[str, str]:
-    """Tell one training of scorers from another, by the names of those that are trained."""
-    scorers = [(RELATION, name) for name in scorer_names(scorer)] + ([(SUBJECT, subject)] if subject else [])
+def guide_model(pruner: object, kb: KnowledgeBase, *, tagger: str) -> tuple[str, str] | None:
+    """Name the model that guides a pruner, if one does: its part of a folder of models, and its plugin."""
+    match guide_of(pruner):
+        case "tagger":
+            return TAGGER, tagger
+        case "vectors":
+            return SUBJECT, kb.vectors().origin.subject
+    return None
+
+
+def training_digests(
+    scorer: str, subject: str | None, guide: tuple[str, str] | None, *, models: Path
+) -> dict[str, str]:
+    """Tell one training of scorers, and of what guides the pruner, from another, by the names of those trained."""
+    parts = [(RELATION, name) for name in scorer_names(scorer)]
+    parts += [(SUBJECT, subject)] if subject else []
+    parts += [guide] if guide else []
     digests = {}
-    for part, name in scorers:
+    for part, name in parts:
         folder = plugin_folder(models, part, name, load_plugin(GROUPS[part], name))
         digests[f"{part}/{name}"] = model_digest(folder)
     return {name: digest for name, digest in digests.items() if digest}

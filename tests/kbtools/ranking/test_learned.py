@@ -1,7 +1,7 @@
 """A learned ranker ranks, explains itself, is sure as often as it is right, and is refused once it is out of date."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, ModelUnusable, NothingToLearn, UnknownPlugin
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.pruning.tagging import words_of
 from kbtools.questions import read_gold
 from kbtools.ranker_training import FOLDS, deal_folds, rank_by_weights, train_ranker
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.features import Features, find_features
 from kbtools.ranking.learned import FILE, keep_fitted, read_fitted
 from kbtools.ranking.model_store import Stamp, read_model, write_model
+from kbtools.ranking.models import model_folder
 from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.weights import DEFAULT
 from kbtools.text.question import Question
@@ -160,6 +163,64 @@ def test_a_ranker_of_another_training_is_refused(trained: Answerer, tmp_path: Pa
 
     with pytest.raises(CheckpointMismatch, match="fitted on another training of subject/fact-count; run kbtools train"):
         stale.query("who wrote dune", **QUERY)
+
+
+class AnyWords:
+    """A trained tagger to which every n-gram is as probable as any other."""
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
+        read_model(folder)
+        return cls()
+
+    def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+        words = [len(words_of(question)) for question in questions]
+        return [np.where(np.triu(np.ones((count, count))) > 0, 0.0, -np.inf) for count in words]
+
+
+ANY_WORDS = f"{__name__}:AnyWords"
+
+
+def train_tagger(models: Path, made_of: str) -> None:
+    write_model(
+        model_folder(models, "tagger", ANY_WORDS),
+        Stamp(ANY_WORDS, made_of),
+        {},
+        file="nothing",
+        write=lambda path: path.write_bytes(b""),
+    )
+
+
+def test_a_ranker_is_refused_where_the_tagger_of_its_pruner_was_trained_again(
+    sample_memory: Answerer, examples: Path, tmp_path: Path
+) -> None:
+    guided = QUERY | {"pruning": "focused-idf"}
+    train_tagger(tmp_path, "some questions")
+    answerer = Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS)
+    train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=BY_WORDS, **guided)
+    unchanged = Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS)
+    assert unchanged.query("who wrote dune", **guided).ranker == BY_WORDS
+
+    train_tagger(tmp_path, "other questions")
+
+    with pytest.raises(CheckpointMismatch, match=f"fitted on another training of tagger/{ANY_WORDS}; run kbtools"):
+        Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS).query("who wrote dune", **guided)
+
+
+def test_a_ranker_of_an_older_kbtools_which_names_no_tagger_still_ranks(
+    sample_memory: Answerer, examples: Path, tmp_path: Path
+) -> None:
+    guided = QUERY | {"pruning": "focused-idf"}
+    train_tagger(tmp_path, "some questions")
+    answerer = Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS)
+    train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=BY_WORDS, **guided)
+    ((key, by_name),) = read_fitted(tmp_path).items()
+    (fitted,) = by_name.values()
+    keep_fitted(tmp_path, key, replace(fitted, fitted_on={}))
+
+    result = Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS).query("who wrote dune", **guided)
+
+    assert result.ranker == BY_WORDS
 
 
 def test_a_ranker_of_other_features_is_refused(trained: Answerer, tmp_path: Path) -> None:
