@@ -4,49 +4,59 @@ A query need not import LightGBM, whose own contributions, exact Shapley values,
 """
 
 import re
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_LEAVES = 64
-"""Leaves of a tree: each is a bit of an integer."""
+MASKS = {16: np.uint16, 64: np.uint64}
+"""The integers that have a bit for each leaf of a tree, by the most leaves that they have room for."""
 
-AT_ONCE = 32
-"""Candidates that are looked at together: the splits of 400 trees for so many fit the cache of a core."""
+AT_ONCE = 64
+"""Candidates that are looked at together: their leaves in 400 trees fit the cache of a core."""
+
+EXPONENT, BIAS = 23, 127
+"""Where the exponent lies in a float of 32 bits, and what is added to it."""
 
 CHILDREN = ("left_child", "right_child")
 
-ALL = np.uint64(2**64 - 1)
-"""The leaves that a split keeps whose feature is not above its threshold: all."""
-
 Floats = NDArray[np.float64]
+Masks = NDArray[Any]
 
 
 class TreeEnsemble:
-    """Trees whose splits lie end to end, each the leaves that it rules out where a feature is above its threshold.
+    """Trees as the leaves that their splits rule out, by feature and by the thresholds that its value is above.
 
-    Of the leaves that no split on the way rules out, the first is the one that a candidate falls into: with all splits
-    looked at together no tree is walked (QuickScorer; Lucchese et al. 2015).
+    Of the leaves that no split rules out, the first is the one that a candidate falls into: no tree is walked
+    (QuickScorer; Lucchese et al. 2015). Splits of one feature are looked at together too: `kept` has a row for each
+    interval between its thresholds, which says what all of them leave of every tree.
     """
 
     def __init__(self, trees: list[dict[str, list[str]]], features: int) -> None:
+        most = max((len(tree["leaf_value"]) for tree in trees), default=1)
+        room = min(leaves for leaves in MASKS if leaves >= most)
         self.features = features
-        columns: list[NDArray[np.int64]] = []
-        thresholds: list[Floats] = []
-        kept: list[NDArray[np.uint64]] = []
-        self.values = np.zeros((len(trees), MOST_LEAVES))
-        self.added = np.zeros((len(trees), MOST_LEAVES, features))
-        self.expected = np.zeros(len(trees))
-        for number, tree in enumerate(trees):
-            split, threshold, masks = self.read_tree(number, tree)
-            columns.append(split)
-            thresholds.append(threshold)
-            kept.append(masks)
-        sizes = np.array([len(split) for split in columns])
-        self.starts = np.cumsum(sizes) - sizes
-        self.columns, self.thresholds = np.concatenate(columns), np.concatenate(thresholds)
-        self.kept = np.concatenate(kept)
+        self.gains = np.zeros((len(trees), room))
+        self.added = np.zeros((len(trees), room, features))
+        self.first_leaves = np.arange(len(trees)) * room
+        splits = [split for number, tree in enumerate(trees) for split in self.read_tree(number, tree)]
+        number, column, threshold, ruled_out = (np.array(part) for part in zip(*splits, strict=True))
+        # The distinct thresholds of each feature, ascending, and before them the interval that none lies below.
+        self.thresholds, sizes, above = [], np.zeros(features, dtype=np.int64), np.zeros(len(column), dtype=np.int64)
+        for feature in range(features):
+            own = np.flatnonzero(column == feature)
+            distinct, places = np.unique(threshold[own], return_inverse=True)
+            self.thresholds.append(distinct)
+            sizes[feature], above[own] = len(distinct) + 1, places + 1
+        self.intervals = np.cumsum(sizes) - sizes
+        self.every_leaf = np.array(2**room - 1, dtype=MASKS[room])
+        self.kept = np.full((sizes.sum(), len(trees)), self.every_leaf)
+        left_over = ~ruled_out.astype(MASKS[room])
+        np.bitwise_and.at(self.kept, (self.intervals[column] + above, number), left_over)
+        # A value above a threshold is above all smaller ones.
+        for first, size in zip(self.intervals, sizes, strict=True):
+            block = self.kept[first : first + size]
+            np.bitwise_and.accumulate(block, axis=0, out=block)
 
     @classmethod
     def parse(cls, text: str, *, features: int) -> Self:
@@ -55,18 +65,15 @@ class TreeEnsemble:
         fields = (dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in blocks)
         return cls([{name: value.split() for name, value in tree.items()} for tree in fields], features)
 
-    def read_tree(
-        self, number: int, tree: dict[str, list[str]]
-    ) -> tuple[NDArray[np.int64], Floats, NDArray[np.uint64]]:
-        """Fill in the leaves of a tree; give the features of its splits, their thresholds, and the leaves they keep."""
+    def read_tree(self, number: int, tree: dict[str, list[str]]) -> list[tuple[int, int, float, int]]:
+        """Fill in the leaves of a tree; give its number, and feature, threshold and ruled-out leaves of its splits."""
         leaves = [float(value) for value in tree["leaf_value"]]
-        if len(leaves) == 1:  # a tree that found no split: one that rules out nothing stands for its splits
-            self.values[number], self.expected[number] = leaves[0], leaves[0]
-            return np.zeros(1, dtype=np.int64), np.full(1, np.inf), np.full(1, ALL)
+        if len(leaves) == 1:  # a tree that found no split, whose one leaf all candidates have in common
+            return []
         counts = [float(count) for count in tree["leaf_count"]]
-        split, left, right = ([int(part) for part in tree[name]] for name in ("split_feature", *CHILDREN))
-        masks = np.zeros(len(split), dtype=np.uint64)
-        added = self.added[number]
+        columns, left, right = ([int(part) for part in tree[name]] for name in ("split_feature", *CHILDREN))
+        ruled_out = [0] * len(columns)
+        added, gains = self.added[number], self.gains[number]
         place = 0
 
         # Leaves are numbered from left to right; a child below zero is a leaf, of the number beyond.
@@ -75,44 +82,45 @@ class TreeEnsemble:
             nonlocal place
             if node < 0:
                 own, place = place, place + 1
-                self.values[number, own] = leaves[~node]
+                gains[own] = leaves[~node]
                 return 1 << own, leaves[~node], counts[~node]
             first = place
             below = [walk(child) for child in (left[node], right[node])]
-            masks[node] = ALL ^ np.uint64(below[0][0])
+            ruled_out[node] = below[0][0]
             total = below[0][2] + below[1][2]
             mean = sum(value * count for _, value, count in below) / total
             middle = first + below[0][0].bit_count()
             # Going left or right moves the mean of the leaves ahead: what the split's feature adds.
-            added[first:middle, split[node]] += below[0][1] - mean
-            added[middle:place, split[node]] += below[1][1] - mean
+            added[first:middle, columns[node]] += below[0][1] - mean
+            added[middle:place, columns[node]] += below[1][1] - mean
             return below[0][0] | below[1][0], mean, total
 
-        self.expected[number] = walk(0)[1]
-        return np.array(split), np.array(tree["threshold"], dtype=np.float64), masks
+        gains -= walk(0)[1]
+        thresholds = map(float, tree["threshold"])
+        return list(zip([number] * len(columns), columns, thresholds, ruled_out, strict=True))
 
     def leaves(self, values: Floats) -> NDArray[np.int64]:
-        """Find the leaf of each tree that candidates fall into: (candidates, features) -> (candidates, trees)."""
-        kept = np.where(values[:, self.columns] > self.thresholds, self.kept, ALL)
-        remaining = np.bitwise_and.reduceat(kept, self.starts, axis=1)
-        # The lowest bit that is set is a power of two, which a float holds exactly.
-        lowest = remaining & (~remaining + np.uint64(1))
-        return np.log2(lowest.astype(np.float64)).astype(np.int64)
+        """Find the leaf of each tree that candidates fall into, of those of all: (candidates, trees)."""
+        kept = np.full((len(values), len(self.first_leaves)), self.every_leaf)
+        for column, thresholds in enumerate(self.thresholds):
+            if len(thresholds):
+                kept &= self.kept[self.intervals[column] + np.searchsorted(thresholds, values[:, column])]
+        # The lowest bit that is set is a power of two, whose exponent a float holds.
+        lowest = kept & (~kept + kept.dtype.type(1))
+        exponents = (lowest.astype(np.float32).view(np.int32) >> EXPONENT) - BIAS
+        own: NDArray[np.int64] = exponents + self.first_leaves
+        return own
 
     def predict(self, values: Floats) -> Floats:
         """Add up the leaves that candidates fall into, less what all have in common: (candidates,)."""
-        trees = np.arange(len(self.expected))
-        blocks = [np.empty(0)]
-        for first in range(0, len(values), AT_ONCE):
-            leaves = self.leaves(values[first : first + AT_ONCE])
-            blocks.append((self.values[trees, leaves] - self.expected).sum(axis=1))
-        return np.concatenate(blocks)
+        gains = self.gains.reshape(-1)
+        blocks = [values[first : first + AT_ONCE] for first in range(0, len(values), AT_ONCE)]
+        return np.concatenate([np.empty(0), *(gains[self.leaves(block)].sum(axis=1) for block in blocks)])
 
     def contributions(self, values: Floats) -> Floats:
         """Give what each feature adds, by the splits on the way to the leaves: (candidates, features)."""
-        trees = np.arange(len(self.expected))
-        added = np.empty((len(values), self.features))
-        for row in range(len(values)):  # one by one: a megabyte each
-            (leaves,) = self.leaves(values[row : row + 1])
-            added[row] = self.added[trees, leaves].sum(axis=0)
-        return added
+        added = self.added.reshape(-1, self.features)
+        blocks = [values[first : first + AT_ONCE] for first in range(0, len(values), AT_ONCE)]
+        # One by one: a tenth of a megabyte each.
+        contributed = [added[own].sum(axis=0) for block in blocks for own in self.leaves(block)]
+        return np.array(contributed).reshape(-1, self.features)
