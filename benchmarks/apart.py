@@ -118,9 +118,9 @@ def main() -> None:
         show_all(answerer, scores, gold, weighted, learned, synthetic)
     if scores is not None and "twins" in parts:
         real, _ = count_bearers(scores, synthetic)
-        apart = score(
-            answerer, gold, names, lambda link: link._replace(entities=np.setdiff1d(link.entities, synthetic))
-        )
+        kept = np.ones(answerer.kb.entity_rows()[-1] + 1, dtype=bool)
+        kept[synthetic] = False
+        apart = score(answerer, gold, names, lambda link: link._replace(entities=link.entities[kept[link.entities]]))
         before, after = apart.expected(weighted), apart.expected(learned)
         show("twins out of the pools: all", before, after)
         show_where("twins out of the pools: real namesakes", real > 1, before, after)
