@@ -43,6 +43,14 @@ def test_every_folder_of_modules_is_a_package() -> None:
     assert [path for path in MODULES.values() if not path.with_name("__init__.py").exists()] == []
 
 
+def test_readers_of_rdf_say_which_extra_they_need() -> None:
+    readers = dict(line.split(" = ") for line in SETUP["options.entry_points"]["kbtools.readers"].split("\n") if line)
+
+    needing = {name for name, value in readers.items() if value.endswith(" [rdf]")}
+
+    assert needing == {"n-triples", "n-quads", "turtle", "trig", "rdf-xml", "json-ld"}
+
+
 def test_every_module_has_a_docstring() -> None:
     assert [str(path) for path in [*MODULES.values(), *AROUND] if ast.get_docstring(parsed(path)) is None] == []
 

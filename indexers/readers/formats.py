@@ -21,8 +21,15 @@ OPENING = 100
 """Lines that are looked at to find a format."""
 
 TERM = rb"(?:<[^>]*>|_:\S+)"
+PREDICATE = rb"(?:<[^>]*>|a)"
 SYNTAXES: dict[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
-    "turtle": (re.compile(rb"@?(?:prefix|base) +[^\t]*<.*", re.IGNORECASE), ("turtle", "trig")),
+    "turtle": (
+        re.compile(
+            rb"(?i:@?(?:prefix|base)) +[^\t]*<.*|%b\s+%b\s+(?:%b|\".*\"\S*)\s*[;,]\s*" % (TERM, PREDICATE, TERM)
+        ),
+        ("turtle", "trig"),
+    ),
+    "trig": (re.compile(rb"(?:(?i:graph)\s+)?%b\s*\{.*" % TERM), ("trig",)),
     "n-quads": (
         re.compile(rb"%b\s+<[^>]*>\s+(?:%b|\".*\"\S*)\s+%b\s*\.\s*" % (TERM, TERM, TERM)),
         ("n-quads", "trig"),
@@ -30,8 +37,8 @@ SYNTAXES: dict[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
 }
 """Syntaxes of RDF that their first line tells, and the readers that take such a line."""
 
-SHOWN = {"turtle": "Turtle", "n-quads": "N-Quads", "rdf-xml": "RDF/XML"}
 RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
+JSON_LD = re.compile(rb'\s*[\[{].*?"@(?:context|graph|id)"\s*:', re.DOTALL)
 JSON_ARRAY = re.compile(rb"\s*\[\s*(?:\{.*)?")
 
 
@@ -94,6 +101,9 @@ def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) 
     syntaxes = [(name, takers) for name, (pattern, takers) in SYNTAXES.items() if pattern.fullmatch(line)]
     if RDF_XML.search(first.text[:PAGE]) and line.lstrip().startswith(b"<"):
         syntaxes = [("rdf-xml", ("rdf-xml",))]
+    if JSON_LD.match(first.text[:PAGE]):
+        # An object a line may have such a field, and is no document.
+        syntaxes = [("json-ld", ("json-ld", "jsonl") if line.startswith(b"{") else ("json-ld",))]
     if not syntaxes:
         return ""
     name, takers = syntaxes[0]
@@ -103,7 +113,7 @@ def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) 
         return name
     reader: Any = load_plugin(READERS, name)
     raise WrongFormat(
-        f"{path}:{number}: found {SHOWN[name]} ({shorten(line.decode(errors='replace'))}), which its suffix does not "
+        f"{path}:{number}: found {reader.called} ({shorten(line.decode(errors='replace'))}), which its suffix does not "
         f"say; give --format {name}, or name it {reader.suffixes[0]}",
         path=str(path),
         line=number,

@@ -155,6 +155,6 @@ def parser() -> Any:
         import pyoxigraph
     except ImportError as error:
         raise MissingDependency(
-            f"reading N-Triples needs the package pyoxigraph; install it with: {install_command('rdf')}"
+            f"reading RDF needs the package pyoxigraph; install it with: {install_command('rdf')}"
         ) from error
     return pyoxigraph

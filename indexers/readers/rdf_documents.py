@@ -1,5 +1,6 @@
 """RDF that is no triple a line: Turtle, TriG, RDF/XML, JSON-LD, and N-Quads, through Oxigraph's parser."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,7 +10,7 @@ from kbtools.indexers.readers.batches import RecordBatch, Rows, SourceKind
 from kbtools.indexers.readers.lines import Block
 from kbtools.indexers.readers.ntriples import PLACE, NTriplesReader
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.skips import SHOWN, Skips
 from kbtools.indexers.readers.sources import file_digest
 
 TRIPLES = 50_000
@@ -18,12 +19,16 @@ TRIPLES = 50_000
 REMOTE = "No LoadDocumentCallback"
 """How the parser says that a context of JSON-LD lies on the web."""
 
+BRACED = re.compile(r"(?:\{|GRAPH) is not a valid (?:predicate|subject)")
+"""How the parser of Turtle says that it came to a graph of TriG."""
+
 
 class NQuadsReader(NTriplesReader):
     """Read N-Quads, a statement a line; the graph that one belongs to is not kept."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".nq", ".nquads")
     syntax: ClassVar[str] = "N_QUADS"
+    called: ClassVar[str] = "N-Quads"
     sample: ClassVar[bytes] = (
         b"<http://a/s> <http://a/p> <http://a/o> <http://a/g> .\nbroken\n<http://a/s> <http://a/p> <http://a/q> .\n"
     )
@@ -79,9 +84,12 @@ class DocumentReader(NTriplesReader):
         advice = "mend it, or give the syntax that it is in with --format"
         if REMOTE in str(error):
             advice = "contexts on the web are not loaded; write the context into the file"
+        elif self.syntax == "TURTLE" and BRACED.search(str(error)):
+            advice = "if it is TriG, which has graphs in braces, give --format trig"
         reason = PLACE.sub("", str(error))
+        reason = reason if len(reason) <= SHOWN else f"{reason[:SHOWN]}…"
         return WrongFormat(
-            f"{self.path}:{line}: no {self.syntax.replace('_', '-')} from here on ({reason}); {advice}",
+            f"{self.path}:{line}: no {self.called} from here on ({reason}); {advice}",
             path=self.path,
             line=line,
         )
@@ -92,6 +100,7 @@ class TurtleReader(DocumentReader):
 
     suffixes: ClassVar[tuple[str, ...]] = (".ttl", ".turtle")
     syntax: ClassVar[str] = "TURTLE"
+    called: ClassVar[str] = "Turtle"
     sample: ClassVar[bytes] = b'@prefix a: <http://a/> .\na:s a:p a:o, [ a:q "1" ] ;\n  a:r "x"@en .\n'
 
 
@@ -100,6 +109,7 @@ class TriGReader(DocumentReader):
 
     suffixes: ClassVar[tuple[str, ...]] = (".trig",)
     syntax: ClassVar[str] = "TRIG"
+    called: ClassVar[str] = "TriG"
     sample: ClassVar[bytes] = b"@prefix a: <http://a/> .\na:g { a:s a:p a:o . }\n"
 
 
@@ -108,6 +118,7 @@ class RDFXMLReader(DocumentReader):
 
     suffixes: ClassVar[tuple[str, ...]] = (".rdf", ".owl", ".rdfs")
     syntax: ClassVar[str] = "RDF_XML"
+    called: ClassVar[str] = "RDF/XML"
     sample: ClassVar[bytes] = (
         b'<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:a="http://a/">\n'
         b'<rdf:Description rdf:about="http://a/s"><a:p rdf:resource="http://a/o"/></rdf:Description>\n</rdf:RDF>\n'
@@ -119,6 +130,7 @@ class JSONLDReader(DocumentReader):
 
     suffixes: ClassVar[tuple[str, ...]] = (".jsonld",)
     syntax: ClassVar[str] = "JSON_LD"
+    called: ClassVar[str] = "JSON-LD"
     sample: ClassVar[bytes] = b'{"@context": {"p": "http://a/p"}, "@id": "http://a/s",\n "p": {"@id": "http://a/o"}}\n'
 
 

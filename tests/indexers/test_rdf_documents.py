@@ -75,9 +75,30 @@ def test_every_syntax_gives_the_same_rows(tmp_path: Path, name: str) -> None:
     assert reading.skips.lines == SAME[name].count("\n")
 
 
-@pytest.mark.parametrize(("name", "format"), [("k.ttl", "turtle"), ("k.owl", "rdf-xml"), ("k.nq", "n-quads")])
-def test_a_file_without_a_suffix_is_known_by_its_first_line(tmp_path: Path, name: str, format: str) -> None:
-    assert read(tmp_path / "dump", SAME[name])[0] == read(tmp_path / "x.nt", SAME[name], format=format)[0]
+@pytest.mark.parametrize(
+    ("name", "format"), [("k.ttl", "turtle"), ("k.owl", "rdf-xml"), ("k.nq", "n-quads"), ("k.jsonld", "json-ld")]
+)
+@pytest.mark.parametrize("unsaid", ["dump", "dump.json", "dump.txt"])
+def test_a_file_without_a_suffix_of_rdf_is_known_by_its_beginning(
+    tmp_path: Path, name: str, format: str, unsaid: str
+) -> None:
+    assert read(tmp_path / unsaid, SAME[name])[0] == read(tmp_path / "x.nt", SAME[name], format=format)[0]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<http://a/s> a <http://a/T> ;\n  <http://a/p> <http://a/o> .\n",
+        "<http://a/s> <http://a/p> <http://a/o> ,\n    <http://a/q> .\n",
+        '_:s <http://a/p> "x; y"@en ;\n  <http://a/p> <http://a/o> .\n',
+        "<http://a/g> {\n<http://a/s> <http://a/p> <http://a/o> .\n}\n",
+        "GRAPH <http://a/g> { <http://a/s> <http://a/p> <http://a/o> . }\n",
+    ],
+)
+def test_turtle_and_trig_are_known_without_prefixes(tmp_path: Path, content: str) -> None:
+    assert read(tmp_path / "dump", content)[0]["facts"]
+    with pytest.raises(WrongFormat, match=r"k\.nt:1: found (Turtle|TriG) .* give --format (turtle|trig)"):
+        read(tmp_path / "k.nt", content)
 
 
 def test_languages_fall_back_in_the_order_asked_for(tmp_path: Path) -> None:
@@ -98,10 +119,15 @@ def test_blank_nodes_of_two_files_are_never_one_and_read_again_the_same(tmp_path
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("k.ttl", "@prefix a: <http://a/> .\na:s a:p a:o .\na:s ; .\n", r"k\.ttl:3: no TURTLE from here on"),
-        ("k.owl", SAME["k.owl"].replace("</a:T>", ""), r"k\.owl:\d: no RDF-XML from here on"),
+        ("k.ttl", "@prefix a: <http://a/> .\na:s a:p a:o .\na:s ; .\n", r"k\.ttl:3: no Turtle from here on"),
+        ("k.owl", SAME["k.owl"].replace("</a:T>", ""), r"k\.owl:\d: no RDF/XML from here on"),
         ("k.jsonld", '{"@context": "http://schema.org/", "name": "x"}\n', "contexts on the web are not loaded"),
         ("k.nt", SAME["k.ttl"], "found Turtle .* give --format turtle, or name it .ttl"),
+        ("k.ttl", SAME["k.trig"], "no Turtle from here on .* if it is TriG, .* give --format trig"),
+        ("k.ttl", "@base <http://a/> .\nGRAPH <g> { <a> <b> <c> }\n", "if it is TriG, .* give --format trig"),
+        ("k.owl", "{" + 5000 * " " + "}", r"no RDF/XML from here on .{,200}; mend it"),
+        ("k.ttl", SAME["k.jsonld"], "found JSON-LD .* give --format json-ld, or name it .jsonld"),
+        ("k.nt", f"[{SAME['k.jsonld']}]", "found JSON-LD .* give --format json-ld, or name it .jsonld"),
         ("k.ttl", SAME["k.owl"], "found RDF/XML .* give --format rdf-xml, or name it .rdf"),
     ],
 )
