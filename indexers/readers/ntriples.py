@@ -26,6 +26,7 @@ class NTriplesReader:
 
     suffixes: ClassVar[tuple[str, ...]] = (".nt", ".ntriples")
     syntax: ClassVar[str] = "N_TRIPLES"
+    called: ClassVar[str] = "N-Triples"
     sample: ClassVar[bytes] = (
         b"<http://a/s> <http://a/p> <http://a/o> .\nbroken\n"
         b'<http://a/s> <http://www.w3.org/2000/01/rdf-schema#label> "Name"@en .\n'
@@ -128,7 +129,7 @@ class NTriplesReader:
     @property
     def statement(self) -> str:
         """Name a line of the syntax: N-Triple, N-Quad."""
-        return self.syntax.replace("N_", "N-").title().removesuffix("s")
+        return self.called.removesuffix("s")
 
     def parse(self, text: bytes) -> Iterator[Any]:
         """Parse N-Triples, real-world IRIs included."""
