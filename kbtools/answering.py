@@ -23,7 +23,7 @@ from kbtools.limits import ANSWERS, TOP, Limits, require_text, require_texts
 from kbtools.linking.links import Link, keep_type
 from kbtools.linking.trust import LinkTrust
 from kbtools.name_lookup import NameLookup
-from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, guide_of, make_pruner, prune
+from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, expect, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranked_pool import RankedPool
 from kbtools.ranking.confidence import calibrate
@@ -387,6 +387,8 @@ class Answerer:
         begun = time.perf_counter()
         questions = [Question.read(text) for text in texts]
         learned = isinstance(scoring, LearnedScoring)
+        if len(questions) > 1:
+            expect(self.pruner(pruning), questions)
         linked = [self.gather(question, pruning=pruning, type_row=type_row, trusted=learned) for question in questions]
         pools = [one.pool for one in linked]
         evidence = self.evidence(

@@ -1,6 +1,6 @@
 """Focused pruning: a tagger says where a question names its subject (paper, section Focused Pruning)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ from kbtools.linking.fuzzy import Misspelling, link_fuzzily
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.pruning.pruners import Guide
-from kbtools.pruning.tagging import Tagger, opening, tag, word_places
+from kbtools.pruning.tagging import ExpectedTags, Tagger, opening, word_places
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
@@ -44,7 +44,10 @@ class Focused:
 
     def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
         self.kb = kb
-        self.tagger = tagger
+        self.tags = ExpectedTags(tagger)
+
+    def expect(self, questions: Sequence[Question]) -> None:
+        self.tags.expect(questions)
 
     def links(self, question: Question) -> list[Link]:
         for mention, weight in self.mentions(question):
@@ -68,7 +71,7 @@ class Focused:
 
     def mentions(self, question: Question) -> Iterator[tuple[list[Ngram], float]]:
         """Yield the n-grams of words, the most probable first: the forms that each has, and log p(w|q)."""
-        (spans,) = tag(self.tagger, [question])
+        spans = self.tags.of(question)
         places = word_places(question)
         forms: dict[tuple[int, int], list[Ngram]] = {}
         for ngram in every_ngram(opening(question), lengths=range(1, len(places) + 1)):

@@ -1,12 +1,13 @@
 """Focused pruning over rare words: the mentions of `n-gram-idf`, weighed by a tagger too; beyond the paper."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
 from kbtools.pruning.n_gram_idf import NGramIdf
 from kbtools.pruning.pruners import Guide
-from kbtools.pruning.tagging import Tagger, tag, word_span
+from kbtools.pruning.tagging import ExpectedTags, Tagger, word_span
 from kbtools.text.question import Question
 
 RARITY = 0.5
@@ -25,13 +26,16 @@ class FocusedIdf:
 
     def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
         self.rarest = NGramIdf(kb)
-        self.tagger = tagger
+        self.tags = ExpectedTags(tagger)
+
+    def expect(self, questions: Sequence[Question]) -> None:
+        self.tags.expect(questions)
 
     def links(self, question: Question) -> list[Link]:
         links = self.rarest.links(question)
         if not links:
             return []
-        (spans,) = tag(self.tagger, [question])
+        spans = self.tags.of(question)
         words = [word_span(question, link.ngram) for link in links]
         probable = [IMPROBABLE if span is None else max(float(spans[span]), IMPROBABLE) for span in words]
         return [

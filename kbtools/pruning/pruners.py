@@ -1,7 +1,7 @@
 """Pruners, H(K, q) of the paper (Eq. 3): their contract, and how one is made from its name."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,15 @@ class Pruner(Protocol):
         ...
 
 
+@runtime_checkable
+class Foresighted(Protocol):
+    """A pruner that does some of its work for many questions at once, as a tagger reads them."""
+
+    def expect(self, questions: Sequence[Question]) -> None:
+        """Hear which questions come next."""
+        ...
+
+
 def prune(pruner: Pruner, question: Question) -> list[Link]:
     """Give the links that a pruner keeps; raise BrokenPlugin where it fails, or gives other than links."""
     links = ask_plugin("pruner", pruner, lambda: list(pruner.links(question)))
@@ -45,6 +54,12 @@ def prune(pruner: Pruner, question: Question) -> list[Link]:
         name = type(pruner).__name__
         raise BrokenPlugin(f"pruner {name} gave {' and '.join(sorted(strangers))}, expected links", name=name)
     return links
+
+
+def expect(pruner: Pruner, questions: Sequence[Question]) -> None:
+    """Tell a pruner which questions come next, if it has a method `expect`; raise BrokenPlugin as `prune` does."""
+    if isinstance(pruner, Foresighted):
+        ask_plugin("pruner", pruner, lambda: pruner.expect(questions))
 
 
 def guide_of(pruner: object) -> Guide | None:

@@ -33,6 +33,23 @@ def tag(tagger: Tagger, questions: Sequence[Question]) -> list[NDArray[np.float6
     return tables
 
 
+class ExpectedTags:
+    """The tables of a tagger, a question at a time; those of questions that come together are made together."""
+
+    def __init__(self, tagger: Tagger) -> None:
+        self.tagger = tagger
+        self.tables: dict[Question, NDArray[np.float64]] = {}
+
+    def expect(self, questions: Sequence[Question]) -> None:
+        """Make the tables of the questions that come next, in place of those before."""
+        self.tables = dict(zip(questions, tag(self.tagger, questions), strict=True))
+
+    def of(self, question: Question) -> NDArray[np.float64]:
+        """Give log p(w|q) of a question; raise BrokenPlugin as `tag` does."""
+        table = self.tables.get(question)
+        return tag(self.tagger, [question])[0] if table is None else table
+
+
 def opening(question: Question) -> Question:
     """Cut a question after as many words as a tagger reads; what is beyond cannot be the mention."""
     places = [place for place, token in enumerate(question.tokens) if token.is_word]

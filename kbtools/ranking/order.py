@@ -49,15 +49,23 @@ def rank_pools(
     if not evidence.pools.pairs:
         return [NOTHING] * len(pools)
     rating = scoring.rate(evidence)
-    rankings, first = [], 0
-    for pool in pools:
-        scores = rating.scores[first : first + pool.pairs]
-        best = order(kb, pool, scores, top)
-        parts = rating.parts(first + np.array(best, dtype=np.int64))
-        tied = int(np.count_nonzero(scores == scores.max())) if pool.pairs else 0
-        rankings.append(Ranking(parts, scores / MICRO, best, tied) if pool.pairs else NOTHING)
-        first += pool.pairs
-    return rankings
+    sizes = [pool.pairs for pool in pools]
+    scores = np.split(rating.scores, np.cumsum(sizes)[:-1])
+    best = [order(kb, pool, own, top) for pool, own in zip(pools, scores, strict=True)]
+    # Those of all pools together: a learned ranker explains them at once.
+    firsts = np.cumsum(sizes) - sizes
+    chosen = [first + at for first, own in zip(firsts.tolist(), best, strict=True) for at in own]
+    parts = rating.parts(np.array(chosen, dtype=np.int64))
+    ends = np.cumsum([len(own) for own in best])[:-1]
+    split = {name: np.split(values, ends) for name, values in parts.items()}
+    return [
+        Ranking(
+            {name: split[name][at] for name in split}, own / MICRO, best[at], int(np.count_nonzero(own == own.max()))
+        )
+        if len(own)
+        else NOTHING
+        for at, own in enumerate(scores)
+    ]
 
 
 def winner_confidence(pools: Pools, ties: Ties, scores: NDArray[np.int64]) -> NDArray[np.float64]:

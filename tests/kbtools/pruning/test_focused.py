@@ -35,6 +35,18 @@ class Oracle:
         return tables
 
 
+class Counting(Oracle):
+    """An oracle that remembers how many questions it was asked about at a time."""
+
+    def __init__(self, **weights: float) -> None:
+        super().__init__(**weights)
+        self.asked: list[int] = []
+
+    def spans(self, questions: Sequence[Question]) -> list[np.ndarray]:
+        self.asked.append(len(questions))
+        return super().spans(questions)
+
+
 def mentions(links: list[Link]) -> set[str]:
     return {link.ngram.form for link in links}
 
@@ -54,6 +66,20 @@ def test_focused_is_fuzzy_only_where_nothing_links_strictly(tiny_memory: Knowled
 
     assert {link.rung for link in links} == {Rung.FUZZY}
     assert {link.name for link in links} == {"Atlantis"}
+
+
+@pytest.mark.parametrize("pruner", [Focused, FocusedK, FocusedIdf])
+def test_questions_that_come_together_are_tagged_together(tiny_memory: KnowledgeBase, pruner: type[Focused]) -> None:
+    questions = [QUESTION, Question.read("where is texas")]
+    alone = [pruner(tiny_memory, Oracle(texas=-1.0, paris=-0.5)).links(question) for question in questions]
+    tagger = Counting(texas=-1.0, paris=-0.5)
+    together = pruner(tiny_memory, tagger)
+
+    together.expect(questions)
+    links = [together.links(question) for question in questions]
+
+    assert tagger.asked == [2]
+    assert [list(map(str, own)) for own in links] == [list(map(str, own)) for own in alone]
 
 
 class Crowd:
