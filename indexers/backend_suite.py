@@ -1,5 +1,6 @@
 """The contract of backends: all that one lists of a knowledge base, it finds as the reference in memory does."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,7 +12,9 @@ from kbtools.entry_points import BACKENDS, construct, load_class
 from kbtools.errors import KBMissing, KBUnusable
 from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.kb.spoken_names import part_among
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.suites.checking import Claim, check_claims
 from kbtools.text.question import Question
@@ -80,6 +83,8 @@ class Contract:
             ("objects ascend, and there are none without a fact", self.objects),
             ("facts of a range are those of its entities, in order", self.ranges),
             ("a name is the first of the aliases", self.names),
+            ("names with their languages are the aliases, and languages are counted", self.languages),
+            ("a name plays the part that its languages say", self.parts),
             ("every form finds what is stored under it", self.forms_are_found),
             ("a misspelt form finds the names that the reference finds", self.similar),
             ("words are counted in normal forms", self.words),
@@ -148,6 +153,23 @@ class Contract:
 
     def names(self) -> bool:
         return self.kb.names(self.rows) == [next(iter(self.kb.aliases(row)), None) for row in self.rows.tolist()]
+
+    def languages(self) -> bool:
+        spoken = self.kb.spoken_names(self.rows)
+        counts = Counter(tag for names in spoken for name in names for tag in name.languages)
+        texts = [[name.text for name in names] for names in spoken]
+        known = {} if counts.keys() <= {UND} else dict(counts)
+        return texts == [self.kb.aliases(row) for row in self.rows.tolist()] and known == self.kb.manifest.languages
+
+    def parts(self) -> bool:
+        """Compare the parts of all names in each language with what their bearers say one by one."""
+        matches = [match for matches in self.kb.lookup(list(self.reference.forms)).values() for match in matches]
+        spoken = dict(zip(self.rows.tolist(), self.kb.spoken_names(self.rows), strict=True))
+        return all(
+            [part.tolist() for part in self.kb.parts_of(matches, frozenset([tag]))]
+            == [[part_among(spoken[row], match.name, [tag]) for row in match.entities.tolist()] for match in matches]
+            for tag in [*self.kb.manifest.languages, "no-language"]
+        )
 
     def forms_are_found(self) -> bool:
         forms = [*self.reference.forms, "no such name", ""]

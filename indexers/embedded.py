@@ -22,7 +22,7 @@ from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, find_damage, read_manifest
 from kbtools.indexers.language_sets import LanguageSets
 from kbtools.indexers.name_counts import counts_at
-from kbtools.indexers.readers.batches import ALIAS, LAST_RANK
+from kbtools.indexers.name_ranks import rank_names, rank_spoken
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName, keep_within_edits
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
@@ -103,21 +103,6 @@ def facts_at(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any], subjects: 
     by_pair = (np.repeat(subjects, np.diff(bounds)), columns["fact.relation"][pairs])
     facts = (*(np.repeat(column, counts) for column in by_pair), columns["fact.object"][objects])
     return np.stack(facts, axis=1).astype(np.int64)
-
-
-def rank_names(texts: Sequence[str], flags: Sequence[bool]) -> list[tuple[str, int]]:
-    """Give the names of an entity their ranks, by which of them are aliases.
-
-    Of several languages the order is kept alone: where texts stop ascending among the aliases, those of another begin.
-    """
-    ranks, rank = [0] * len(texts), 1
-    for place in range(1, len(texts)):
-        rank += bool(flags[place] and flags[place - 1] and texts[place] < texts[place - 1])
-        ranks[place] = rank if flags[place] else 0
-    return [
-        (text, 0 if not flag else ALIAS if own == rank or own == 0 else own)
-        for text, flag, own in zip(texts, flags, ranks, strict=True)
-    ]
 
 
 def facts_among(columns: Mapping[str, NDArray[Any]], first: int, subjects: NDArray[Any]) -> NDArray[np.int64]:
@@ -396,15 +381,17 @@ class EmbeddedKB(BackendDefaults):
     def ranked_names(self, entity: int) -> list[tuple[str, int]]:
         """List the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS."""
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
-        texts = [self.alias_texts[row] for row in range(first, last)]
-        ranked = rank_names(texts, self.columns["alias.is_alias"][first:last].tolist())
+        flags = self.columns["alias.is_alias"][first:last].tolist()
         if not self.manifest.languages:
-            return ranked
-        names = zip(self.spoken_names(entity), ranked, strict=True)
-        return [(text, min(rank, LAST_RANK) if name.name_in else rank) for name, (text, rank) in names]
+            return rank_names([self.alias_texts[row] for row in range(first, last)], flags)
+        return rank_spoken(self.names_with_languages(entity), flags)
 
     @explained
-    def spoken_names(self, entity: int) -> list[SpokenName]:
+    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+        return [self.names_with_languages(entity) for entity in entities.tolist()]
+
+    def names_with_languages(self, entity: int) -> list[SpokenName]:
+        """List the names of one entity with their languages."""
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
         flags = self.columns["alias.is_alias"][first:last].tolist()
         return [
@@ -413,7 +400,11 @@ class EmbeddedKB(BackendDefaults):
         ]
 
     @explained
-    def parts_of(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
+    def parts_of(self, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
+        return [self.parts_of_name(match.name, match.entities, tags) for match in matches]
+
+    def parts_of_name(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
+        """Tell which part a name plays for each of some entities."""
         bounds, rows = spread(self.columns["alias.first"], entities, len(self.alias_texts))
         places = self.alias_texts.places_of(name, rows)
         parts = np.zeros(len(entities), dtype=np.uint8)

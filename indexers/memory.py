@@ -4,7 +4,7 @@ For tests and for knowledge bases of some thousand facts; nothing is written to 
 """
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -12,21 +12,30 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from kbtools.errors import VectorsMissing
+from kbtools.indexers.language_sets import set_text, spoken
+from kbtools.indexers.readers.batches import ALIAS
+from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES, Languages
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName, match_kind
 from kbtools.kb.ids import canonical_id
+from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import Count, Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.linking.similarity import rescore
 from kbtools.text.name_forms import name_forms
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
 
+Name = tuple[str, str] | tuple[str, str, str]
+
 
 class MemoryKB(BackendDefaults):
     """A knowledge base made of triples (subject, relation, object), names (entity, name) and types (entity, type).
 
-    Counts are of (name, entity), with an empty name for an entity whatever it is called.
+    Names and aliases may say their language behind the text: (entity, name, language), those of the language that comes
+    first in `language` being the names of an entity. Counts are of (name, entity), with an empty name for an entity
+    whatever it is called.
     """
 
     vector_index: VectorIndex | None = None
@@ -35,19 +44,26 @@ class MemoryKB(BackendDefaults):
     def __init__(
         self,
         facts: Iterable[tuple[str, str, str]],
-        names: Iterable[tuple[str, str]] = (),
+        names: Iterable[Name] = (),
         types: Iterable[tuple[str, str]] = (),
         *,
-        aliases: Iterable[tuple[str, str]] = (),
+        aliases: Iterable[Name] = (),
         counts: Iterable[tuple[str, str, int]] = (),
         descriptions: Iterable[tuple[str, str]] = (),
+        language: str = DEFAULT_LANGUAGES,
     ) -> None:
         triples = {(canonical_id(s), canonical_id(r), canonical_id(o)) for s, r, o in facts}
         texts: dict[str, dict[str, int]] = defaultdict(dict)
-        # A text that is both a name and an alias is a name: the first order stays.
-        for order, pairs in enumerate((names, aliases)):
-            for entity, text in pairs:
-                texts[canonical_id(entity)].setdefault(text, order)
+        self.parts: dict[str, dict[str, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
+        languages = Languages.read(language)
+        for is_alias, rows in ((False, names), (True, aliases)):
+            for entity_id, text, *tags in rows:
+                entity, tag = canonical_id(entity_id), tags[0] if tags else ""
+                rank = ALIAS if is_alias else languages.rank(tag) or 0
+                # A text that is both a name and an alias is a name, in a language and in all.
+                texts[entity][text] = min(rank, texts[entity].get(text, rank))
+                self.parts[entity][text].setdefault(tag or UND, is_alias)
+        self.first_rank = {entity: min(ranks.values()) for entity, ranks in texts.items()}
         self.entity_ids = sorted({s for s, _, _ in triples} | {o for _, _, o in triples} | set(texts))
         self.row = {entity: row for row, entity in enumerate(self.entity_ids)}
         typed = {(canonical_id(entity), canonical_id(kind)) for entity, kind in types}
@@ -69,7 +85,8 @@ class MemoryKB(BackendDefaults):
         for entity, own_texts in self.texts.items():
             for text in own_texts:
                 for form, rewriting in name_forms(text).items():
-                    number = match_kind(rewriting, is_alias=texts[entity][text] > 0)
+                    rank = texts[entity][text]
+                    number = match_kind(rewriting, is_alias=rank == ALIAS or rank > self.first_rank[entity])
                     self.forms[form][number, text].add(self.row[entity])
         self.counts: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         for name, entity, count in counts:
@@ -92,7 +109,13 @@ class MemoryKB(BackendDefaults):
             sources=(),
             lengths=tuple(sorted({form.count(" ") + 1 for form in self.forms})),
             statistics={"forms": len(self.forms), "relations": len(self.relations), "types": len(self.types)},
+            languages=self.count_languages(),
         )
+
+    def count_languages(self) -> dict[str, int]:
+        """Count the names of each language; nothing where none has one."""
+        counts = Counter(tag for names in self.parts.values() for parts in names.values() for tag in parts)
+        return {} if counts.keys() <= {UND} else dict(counts.most_common())
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         matches = {}
@@ -164,6 +187,12 @@ class MemoryKB(BackendDefaults):
 
     def aliases(self, entity: int) -> list[str]:
         return list(self.texts.get(self.entity_ids[entity], ()))
+
+    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+        return [
+            [spoken(text, set_text(self.parts[entity_id][text])) for text in self.texts.get(entity_id, ())]
+            for entity_id in self.ids(entities)
+        ]
 
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         return [self.described.get(entity_id) for entity_id in self.ids(entities)]

@@ -75,7 +75,7 @@ class EntityReader:
         row = self.row_of(entity_id)
         rows = np.array([row], dtype=np.uint32)
         (label,), (types,) = self.labels(rows), self.types_of(rows)
-        spoken = self.kb.spoken_names(row) if self.kb.manifest.languages else []
+        spoken = self.kb.spoken_names(rows)[0] if self.kb.manifest.languages else []
         names = [name.text for name in spoken] or self.kb.aliases(row)
         incoming = self.kb.incoming_counts(rows)
         return Entity(

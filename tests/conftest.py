@@ -24,6 +24,7 @@ from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking import models
@@ -42,13 +43,19 @@ SHARED_PREFIX = "one prefix of many words " * 24
 
 @dataclass(frozen=True)
 class World:
-    """A knowledge base as plain data: (subject, relation, object), (entity, name, alias, type or description)."""
+    """A knowledge base as plain data: (subject, relation, object), (entity, name, alias, type or description).
+
+    Spoken names and aliases say their language behind the text; `language` is the order of languages.
+    """
 
     facts: tuple[tuple[str, str, str], ...]
     names: tuple[tuple[str, str], ...]
     types: tuple[tuple[str, str], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
     descriptions: tuple[tuple[str, str], ...] = ()
+    spoken: tuple[tuple[str, str, str], ...] = ()
+    spoken_aliases: tuple[tuple[str, str, str], ...] = ()
+    language: str = DEFAULT_LANGUAGES
 
 
 TINY = World(
@@ -117,11 +124,19 @@ TINY = World(
 
 
 def make_memory(world: World, folder: Path) -> MemoryKB:
-    return MemoryKB(world.facts, world.names, world.types, aliases=world.aliases, descriptions=world.descriptions)
+    return MemoryKB(
+        world.facts,
+        [*world.names, *world.spoken],
+        world.types,
+        aliases=[*world.aliases, *world.spoken_aliases],
+        descriptions=world.descriptions,
+        language=world.language,
+    )
 
 
 def make_embedded(world: World, folder: Path) -> EmbeddedKB:
-    build(write_world(world, folder), folder / "world.kb", options=ReadOptions(), watch=BuildProgress())
+    options = ReadOptions(language=world.language)
+    build(write_world(world, folder), folder / "world.kb", options=options, watch=BuildProgress())
     return EmbeddedKB(folder / "world.kb")
 
 
@@ -194,9 +209,11 @@ def removed_afterwards() -> Iterator[None]:
 def write_world(world: World, folder: Path) -> list[Source]:
     """Write a world as JSON Lines, in which any id and any name can be written."""
     sources = [Source(folder / f"{kind}.jsonl", kind) for kind in ("facts", "names", "types")]
-    named = [{"id": entity, "name": name} for entity, name in world.names]
+    named = [dict(zip(("id", "name", "language"), row, strict=False)) for row in (*world.names, *world.spoken)]
     write_lines(sources[0].path, (dict(zip(("subject", "relation", "object"), f, strict=True)) for f in world.facts))
-    named += [{"id": entity, "alias": alias} for entity, alias in world.aliases]
+    named += [
+        dict(zip(("id", "alias", "language"), row, strict=False)) for row in (*world.aliases, *world.spoken_aliases)
+    ]
     write_lines(sources[1].path, named + [{"id": entity, "description": text} for entity, text in world.descriptions])
     write_lines(sources[2].path, ({"id": entity, "type": kind} for entity, kind in world.types))
     return sources if world.types else sources[:2]

@@ -13,6 +13,7 @@ from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import Document, encode
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.contract import ABSENT
+from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import Manifest
 
 CHUNK_BYTES = 1_000_000
@@ -27,7 +28,8 @@ def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:
     lists = {"relations": kb.relations, "types": kb.types}
     if any(kb.relation_names):
         lists["relation-names"] = [name or "" for name in kb.relation_names]
-    yield from write_catalog({"manifest": manifest.to_record(), "merged": merged}, lists)
+    language = next(iter(kb.manifest.languages), UND)
+    yield from write_catalog({"manifest": manifest.to_record(), "merged": merged, "language": language}, lists)
 
 
 def write_catalog(head: Mapping[str, Any], lists: Mapping[str, Iterable[str]]) -> Iterator[Document]:
@@ -83,9 +85,17 @@ class Catalog:
     def head(self) -> dict[str, Any]:
         return self.read("manifest")
 
-    @property
+    @cached_property
     def manifest(self) -> Manifest:
-        return Manifest.from_record(self.head["manifest"])
+        manifest = Manifest.from_record(self.head["manifest"])
+        # The source may say languages of names that the documents of an earlier kbtools do not.
+        return manifest if self.language else replace(manifest, languages={})
+
+    @property
+    def language(self) -> str | None:
+        """Give the language of the names whose documents say none, the commonest; nothing where documents never do."""
+        language: str | None = self.head.get("language")
+        return language
 
     @property
     def has_merged_ids(self) -> bool:

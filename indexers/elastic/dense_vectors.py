@@ -11,7 +11,6 @@ from kbtools.indexers.elastic.bulk import Sender, Sent
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.documents import Document, encode
 from kbtools.indexers.elastic.mapping import (
-    MAPPING_VERSION,
     VECTORS,
     IndexSettings,
     Mark,
@@ -130,7 +129,7 @@ def load_vectors(
         cluster.ask("DELETE", f"/{index}", to="remove what was not loaded whole", missing_ok=True)
         raise
     cluster.ask("PUT", f"/{index}/_settings", final_settings(settings), to="restore the settings", patience=PATIENCE)
-    mark = Mark(kb, number, MAPPING_VERSION, complete=True, origin=asdict(vectors.origin))
+    mark = Mark(kb, number, version.mapping, complete=True, origin=asdict(vectors.origin))
     cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {index} as complete")
     actions = [
         {"add": {"index": index, "alias": kb}},

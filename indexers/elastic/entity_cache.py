@@ -7,10 +7,13 @@ from typing import Any
 from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.documents import id_field, id_hash
-from kbtools.indexers.elastic.searches import LINKED, PAGE, Cache, Searches, cut, terms_search
+from kbtools.indexers.elastic.searches import LINKED, NAMED, PAGE, Cache, Searches, cut, terms_search
 
 ENTITIES_REMEMBERED = 50_000
 """Entities that are kept, twice as many at most."""
+
+NAMES_REMEMBERED = 20_000
+"""Entities whose names are kept with their languages, twice as many at most."""
 
 PARTS_AT_ONCE = 10
 """Parts of a large entity in one answer: each has up to 4 MB."""
@@ -35,6 +38,7 @@ class Entities:
     def __init__(self, searches: Searches, catalog: Catalog) -> None:
         self.searches, self.catalog, self.index = searches, catalog, catalog.index
         self.known: Cache[int, Entity] = Cache(ENTITIES_REMEMBERED)
+        self.names: Cache[int, list[dict[str, Any]]] = Cache(NAMES_REMEMBERED)
 
     def at(self, rows: Sequence[int]) -> list[Entity]:
         """Give what is known of entities, fetching what is not remembered."""
@@ -111,6 +115,8 @@ class Entities:
         )
         if "parts" not in source:
             self.known.put(source["row"], entity)
+            if self.catalog.manifest.languages:
+                self.names.put(source["row"], [{name: source[name] for name in NAMED if name in source}])
         return entity
 
     def completed(self, source: dict[str, Any], entity: Entity) -> Entity:
@@ -149,9 +155,15 @@ class Entities:
                 raise self.searches.failed(document["error"])
         return [document["_source"] for document in answer["docs"] if document.get("found")]
 
-    def aliases(self, entity: int) -> list[str]:
-        sources = self.documents([str(entity)], ["row", "parts", "names", "aliases"])
-        if not sources:
-            raise IndexError(f"no entity at row {entity}")
-        sources += self.part_documents(sources[0], ["names", "aliases"])
-        return [text for kind in ("names", "aliases") for source in sources for text in source.get(kind, ())]
+    def named(self, rows: Sequence[int]) -> list[list[dict[str, Any]]]:
+        """Give the documents of each entity with its names, fetching together those that are not remembered."""
+        documents = {row: self.names.get(row) for row in rows}
+        unknown = [row for row, own in documents.items() if own is None]
+        for chunk in cut(unknown, PAGE):
+            for source in self.documents([str(row) for row in chunk], ["row", "parts", *NAMED]):
+                own = documents[source["row"]] = [source, *self.part_documents(source, NAMED)]
+                self.names.put(source["row"], own)
+        missing = [row for row in rows if documents[row] is None]
+        if missing:
+            raise IndexError(f"no entity at row {missing[0]}")
+        return [named for row in rows if (named := documents[row])]

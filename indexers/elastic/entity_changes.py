@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -11,10 +11,13 @@ import numpy as np
 
 from kbtools.indexers.elastic.documents import Document, id_hash
 from kbtools.indexers.elastic.entity_documents import EntityValue, entity_parts
+from kbtools.indexers.elastic.name_languages import language_sets
 from kbtools.indexers.elastic.stored_entities import StoredEntities
-from kbtools.indexers.embedded import rank_names
+from kbtools.indexers.language_sets import set_text, spoken
+from kbtools.indexers.name_ranks import rank_spoken
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.updates.draft import Draft
+from kbtools.kb.language_tags import UND
 
 Pair = tuple[int, int]
 
@@ -35,6 +38,7 @@ class EntityChanges:
     texts: set[str] = field(default_factory=set)
     labels: dict[str, set[str]] = field(default_factory=lambda: {"relations": set(), "types": set()})
     sums: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
     fingerprint: int = 0
 
 
@@ -54,8 +58,8 @@ def change_entities(draft: Draft, stored: StoredEntities) -> EntityChanges:
             changes.deleted.append(row)
         changes.documents += documents
         changes.documents += [Document(key, b"", row + 1) for key in before.keys() - after.keys()]
-        note(changes, before, -1)
-        note(changes, after, 1)
+        note(changes, before, -1, language=writer.language)
+        note(changes, after, 1, language=writer.language)
     return changes
 
 
@@ -63,7 +67,7 @@ def key_of(part: dict[str, Any]) -> str:
     return f"{part['row']}-{part['part']}" if part["part"] else str(part["row"])
 
 
-def note(changes: EntityChanges, parts: dict[str, dict[str, Any]], sign: int) -> None:
+def note(changes: EntityChanges, parts: dict[str, dict[str, Any]], sign: int, *, language: str) -> None:
     """Count what documents hold, once more or once less."""
     pairs: set[str] = set()
     for part in parts.values():
@@ -71,6 +75,9 @@ def note(changes: EntityChanges, parts: dict[str, dict[str, Any]], sign: int) ->
         pairs.update(part.get("relations", ()))
         changes.labels["relations"].update(part.get("relations", ()))
         changes.labels["types"].update(part.get("types", ()))
+        for languages in language_sets(part, language):
+            tags = spoken("", languages).languages
+            changes.languages.update(dict.fromkeys(tags, sign))
         changes.sums["descriptions"] += sign * ("description" in part)
         changes.sums["types"] += sign * len(part.get("types", ()))
         changes.sums["entities"] += sign * (part["part"] == 0)
@@ -86,6 +93,11 @@ class EntityWriter:
 
     def __init__(self, draft: Draft, stored: StoredEntities) -> None:
         self.draft, self.stored = draft, stored
+        self.language = stored.catalog.language or UND
+        # As in a folder: where no name has a language, or documents are not made for them, none is written.
+        self.writes_languages = stored.catalog.language is not None and bool(
+            stored.kb.manifest.languages or draft.languages() - {UND}
+        )
         self.gained: dict[int, set[Pair]] = defaultdict(set)
         self.lost: dict[int, set[Pair]] = defaultdict(set)
         known = np.array([row for row in draft.facts if draft.is_known(row)], dtype=np.uint32)
@@ -130,21 +142,33 @@ class EntityWriter:
         run = sorted((rank, text) for text, rank in self.names(row))
         flags = [rank == ALIAS or rank > run[0][0] for rank, _ in run]
         ranks = [rank for rank, _ in run]
-        if [rank for _, rank in rank_names([text for _, text in run], flags)] != ranks:
+        sets = self.language_sets(row, [text for _, text in run], flags)
+        names = [spoken(text, languages) for (_, text), languages in zip(run, sets, strict=True)]
+        if [rank for _, rank in rank_spoken(names, flags)] != ranks:
             head["ranks"] = ranks
-        names = zip(flags, (text for _, text in run), strict=True)
-        values: list[EntityValue] = [("aliases" if is_alias else "names", None, text) for is_alias, text in names]
+        values: list[EntityValue] = [
+            ("aliases" if is_alias else "names", languages, name.text)
+            for name, is_alias, languages in zip(names, flags, sets, strict=True)
+        ]
         values += [("types", None, kind) for kind in self.types(row)]
         values += [("objects", relation, target) for relation, target in objects]
         values += [("subjects", relation, subject) for relation, subject in subjects]
         merged = set(self.stored.texts(row, "hashed_id")) if draft.is_known(row) else set()
-        return entity_parts(head, values, merged=sorted((merged | self.merged[row]) - {id_hash(entity_id)}))
+        merged_ids = sorted((merged | self.merged[row]) - {id_hash(entity_id)})
+        return entity_parts(head, values, merged=merged_ids, language=self.language)
 
     def names(self, row: int) -> list[tuple[str, int]]:
         draft = self.draft
         if row in draft.texts:
             return list(draft.texts[row].items())
         return self.stored.ranked_names(row) if draft.is_known(row) else []
+
+    def language_sets(self, row: int, texts: Sequence[str], flags: Sequence[bool]) -> list[str]:
+        """Give the languages of the names of an entity, which are some aliases and some not."""
+        if not self.writes_languages:
+            return [set_text({self.language: is_alias}) for is_alias in flags]
+        parts = self.draft.parts_of(row)
+        return [set_text(parts[text]) for text in texts]
 
     def types(self, row: int) -> list[str]:
         draft = self.draft

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from kbtools.indexers.elastic.documents import LONGEST_ID, Document, encode, id_hash, term_of
+from kbtools.indexers.elastic.name_languages import language_sets
 from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.kb.language_tags import UND
 from kbtools.text.name_forms import name_forms
 
 MOST_VALUES = 20_000
@@ -30,7 +32,7 @@ subjects; their relations; how many a part holds."""
 
 
 EntityValue = tuple[str, str | None, str | int]
-"""A value of an entity: its field, the relation of an object or a subject, and the value."""
+"""A value of an entity: its field, the relation of an object or a subject or the languages of a name, and the value."""
 
 
 class EntityReader:
@@ -39,6 +41,8 @@ class EntityReader:
     def __init__(self, kb: EmbeddedKB) -> None:
         self.kb = kb
         self.is_alias = kb.columns["alias.is_alias"]
+        self.language = next(iter(kb.manifest.languages), UND)
+        self.language_sets = list(kb.languages.sets)
         merged = kb.columns.get("redirect.row", np.empty(0, dtype=np.uint32))
         # By row, so that the ids merged into a block of rows lie together.
         self.merged_order = np.argsort(merged, kind="stable")
@@ -78,6 +82,9 @@ class EntityReader:
         subjects = columns["incoming.subject"][incoming_of[0] : incoming_of[-1]].tolist()
         type_rows = columns["type.type"][type_of[0] : type_of[-1]].tolist()
         is_alias = self.is_alias[alias_of[0] : alias_of[-1]].tolist()
+        sets = None
+        if kb.languages.numbers is not None:
+            sets = list(map(self.language_sets.__getitem__, kb.languages.numbers[alias_of[0] : alias_of[-1]].tolist()))
         merged = self.merged_ids(first, last)
         descriptions = kb.descriptions(np.arange(first, last, dtype=np.uint32))
         for place, row in enumerate(range(first, last)):
@@ -86,8 +93,9 @@ class EntityReader:
             aliases = range(alias_of[place], alias_of[place + 1])
             own_types = type_rows[type_of[place] - type_of[0] : type_of[place + 1] - type_of[0]]
             incoming = range(incoming_of[place] - incoming_of[0], incoming_of[place + 1] - incoming_of[0])
-            # An incoming fact has a value for itself, and at most one for its relation.
-            if len(pairs) + end - begin + len(aliases) + len(own_types) + 2 * len(incoming) > MOST_VALUES:
+            # An incoming fact has a value for itself, and at most one for its relation; a name may have its languages.
+            named = (1 if sets is None else 2) * len(aliases)
+            if len(pairs) + end - begin + named + len(own_types) + 2 * len(incoming) > MOST_VALUES:
                 yield from self.parts(row)
                 continue
             content: dict[str, Any] = {"row": row, "part": 0, "id": ids[row]}
@@ -95,6 +103,8 @@ class EntityReader:
             for alias in aliases:
                 kind = "aliases" if is_alias[alias - alias_of[0]] else "names"
                 content.setdefault(kind, []).append(texts[alias])
+            if sets and aliases:
+                content["languages"] = sets[aliases.start - alias_of[0] : aliases.stop - alias_of[0]]
             if description := descriptions[place]:
                 content["description"] = description
             if own_types:
@@ -111,7 +121,7 @@ class EntityReader:
                     incoming_relations[incoming.start : incoming.stop],
                     subjects[incoming.start : incoming.stop],
                 )
-            source = encode(completed(content, merged=merged.get(row, ()))).encode()
+            source = encode(completed(content, merged=merged.get(row, ()), language=self.language)).encode()
             if len(source) > MOST_BYTES:
                 yield from self.parts(row)
             else:
@@ -124,14 +134,17 @@ class EntityReader:
         head = {"row": row, "part": 0, "id": self.kb.entity_ids[row]} | counts
         if description := self.kb.descriptions(rows)[0]:
             head["description"] = description
-        return entity_parts(head, self.values(row), merged=self.merged_ids(row, row + 1).get(row, ()))
+        merged = self.merged_ids(row, row + 1).get(row, ())
+        return entity_parts(head, self.values(row), merged=merged, language=self.language)
 
     def values(self, row: int) -> Iterator[EntityValue]:
         """Yield the values of an entity one by one."""
         kb, columns = self.kb, self.kb.columns
         first, last = columns["alias.first"][row : row + 2].tolist()
+        numbers = kb.languages.numbers
         for alias in range(first, last):
-            yield "aliases" if self.is_alias[alias] else "names", None, kb.alias_texts[alias]
+            languages = None if numbers is None else self.language_sets[int(numbers[alias])]
+            yield "aliases" if self.is_alias[alias] else "names", languages, kb.alias_texts[alias]
         first, last = columns["type.first"][row : row + 2].tolist()
         for position in range(first, last):
             yield "types", None, kb.types[int(columns["type.type"][position])]
@@ -146,32 +159,37 @@ class EntityReader:
             yield "subjects", kb.relations[relation_row], subject
 
 
-def entity_parts(head: dict[str, Any], values: Iterable[EntityValue], *, merged: Sequence[str]) -> Iterator[Document]:
+def entity_parts(
+    head: dict[str, Any], values: Iterable[EntityValue], *, merged: Sequence[str], language: str
+) -> Iterator[Document]:
     """Yield an entity in as many documents as its values need, by what the first of them begins with; it comes last."""
     row = head["row"]
     pieces = fill_pieces(values)
     main = next(pieces)
     count = 0
     for count, piece in enumerate(pieces, 1):
-        source = encode(completed({"row": row, "part": count} | piece.content)).encode()
+        source = encode(completed({"row": row, "part": count} | piece.content, language=language)).encode()
         yield Document(f"{row}-{count}", source, row)
     content = head | main.content
     if count:
         content["parts"] = count
-    yield Document(str(row), encode(completed(content, merged=merged)).encode(), row + 1)
+    yield Document(str(row), encode(completed(content, merged=merged, language=language)).encode(), row + 1)
 
 
 def fill_pieces(values: Iterable[EntityValue]) -> Iterator["Piece"]:
     """Fill pieces with the values of an entity, one at least."""
     piece = Piece()
-    for name, relation, value in values:
+    for name, label, value in values:
         if piece.full():
             yield piece
             piece = Piece()
-        if relation is None:
+        if label is None:
             piece.add(name, value)
+        elif name in ("names", "aliases"):
+            piece.add(name, value)
+            piece.add("languages", label)
         else:
-            piece.add_related(name, relation, value)
+            piece.add_related(name, label, value)
     yield piece
 
 
@@ -213,13 +231,16 @@ def by_relation(names: Sequence[str], relations: Sequence[int], subjects: Sequen
     return [[names[relation], group] for relation, group in groups.items()]
 
 
-def completed(content: dict[str, Any], *, merged: Sequence[str] = ()) -> dict[str, Any]:
+def completed(content: dict[str, Any], *, language: str, merged: Sequence[str] = ()) -> dict[str, Any]:
     """Add to a part what it is found and counted by: terms of its names, relations of its facts, hashes of ids.
 
-    `merged` are the hashes of the ids that were merged into the entity.
+    `merged` are the hashes of the ids that were merged into the entity. Languages of names are left out where they are
+    but the one that a document stands for without them.
     """
     texts = content.get("names", []) + content.get("aliases", [])
     if texts:
+        if "languages" in content and content["languages"] == language_sets(content | {"languages": None}, language):
+            del content["languages"]
         content["named"] = len(texts)
         content["forms"] = list(dict.fromkeys(term_of(form) for text in texts for form in name_forms(text)))
     for related, relations, held in FACTS:

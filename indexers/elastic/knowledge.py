@@ -22,12 +22,15 @@ from kbtools.indexers.elastic.dense_vectors import ElasticVectors, load_vectors
 from kbtools.indexers.elastic.entity_cache import Entities, Entity
 from kbtools.indexers.elastic.entity_facts import Objects, Subjects
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, IndexSettings, check_mapping_version
+from kbtools.indexers.elastic.name_languages import spoken_names_in
 from kbtools.indexers.elastic.names import Names
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.similar_names import SimilarNames
 from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
+from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
@@ -45,8 +48,7 @@ class ElasticKB(BackendDefaults):
         self.cluster = cluster or Cluster(read_connection())
         self.version = version or open_version(self.cluster, self.name)
         self.catalog = Catalog(self.cluster, self.name, self.version.indexes[ENTITIES])
-        # Documents of names say no languages.
-        self.manifest = replace(self.catalog.manifest, languages={})
+        self.manifest = self.catalog.manifest
         self.searches = Searches(self.cluster, self.name)
         self.entities = Entities(self.searches, self.catalog)
         self.objects, self.subjects = Objects(self.entities), Subjects(self.entities)
@@ -134,7 +136,12 @@ class ElasticKB(BackendDefaults):
         self.objects.expect(pairs)
 
     def aliases(self, entity: int) -> list[str]:
-        return self.entities.aliases(entity)
+        (documents,) = self.entities.named([entity])
+        return [text for kind in ("names", "aliases") for document in documents for text in document.get(kind, ())]
+
+    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+        language = self.catalog.language or UND
+        return [spoken_names_in(documents, language) for documents in self.entities.named(entities.tolist())]
 
     def vectors(self) -> ElasticVectors:
         if self.vector_index is None:

@@ -60,7 +60,7 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
     check_alias(cluster, name)
     digest = kb.manifest.digest
     current = next((version for version in list_versions(cluster, name) if version.current), None)
-    if current and not options.force and holds(cluster, current, digest):
+    if current and not options.force and holds(cluster, current, kb.manifest):
         return Loaded(kb.manifest, current.number, fresh=False, current=True)
     # Every byte is read once here: a damaged folder would be loaded for hours before its counts do not match.
     require_intact(kb.path, kb.manifest)
@@ -84,15 +84,15 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
     return Loaded(kb.manifest, build.version, fresh=True, current=True, documents=documents, copies_missing=missing)
 
 
-def holds(cluster: Cluster, version: Version, digest: str) -> bool:
+def holds(cluster: Cluster, version: Version, manifest: Manifest) -> bool:
     """Tell whether a load of this content would make the same version again."""
     if version.mapping != MAPPING_VERSION or not set(ROLES) <= version.indexes.keys():
         return False
     answer = cluster.ask(
         "GET", f"/{version.indexes[ENTITIES]}/_doc/manifest", to="read the manifest", missing_ok=True,
     )  # fmt: skip
-    manifest = ((answer or {}).get("_source") or {}).get("catalog", {}).get("manifest", {})
-    return bool(manifest.get("digest") == digest)
+    record = ((answer or {}).get("_source") or {}).get("catalog", {}).get("manifest", {})
+    return bool(record.get("digest") == manifest.digest and record.get("languages", {}) == manifest.languages)
 
 
 def finish(kb: EmbeddedKB, cluster: Cluster, build: Build, options: LoadOptions, watch: BuildProgress) -> int:

@@ -7,8 +7,11 @@ from typing import Any
 
 from kbtools.errors import KBUnusable
 
-MAPPING_VERSION = 3
+MAPPING_VERSION = 4
 """Goes into every index: another version of kbtools refuses what it cannot read."""
+
+READABLE = (3, MAPPING_VERSION)
+"""The versions that are read, and updated as they are: names have no languages in the third."""
 
 OWNER = "kbtools"
 """The key of an index's `_meta` that marks it as ours."""
@@ -106,7 +109,7 @@ class Mark:
 
 def check_mapping_version(index: str, version: Any) -> None:
     """Refuse an index of another mapping version."""
-    if version != MAPPING_VERSION:
+    if version not in READABLE:
         raise KBUnusable(
             f"{index}: found mapping version {version!r}, this kbtools reads version {MAPPING_VERSION}; load the "
             "knowledge base again with kbtools load, or use the version of kbtools that wrote it",

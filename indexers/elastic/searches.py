@@ -19,7 +19,10 @@ TERMS_AT_ONCE = 4_000
 PAGE = 1_000
 """Entities in one answer; more of them come in further ones, below the cluster's own limit of 10,000."""
 
-LINKED = ["row", "part", "parts", "id", "names", "aliases", "description", "types", "relations", "facts", "facts_in"]
+NAMED = ["names", "aliases", "languages"]
+"""The fields of an entity that hold its names."""
+
+LINKED = ["row", "part", "parts", "id", *NAMED, "description", "types", "relations", "facts", "facts_in"]
 """The fields of an entity that linking and ranking need; its objects are read later."""
 
 # A shard that is silent is an error: else its names and facts would seem not to exist.

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from kbtools.indexers.elastic.entity_facts import SUBJECTS_AT_ONCE, incoming_facts
 from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.name_languages import spoken_names_in
 from kbtools.indexers.elastic.searches import cut
-from kbtools.indexers.embedded import rank_names
+from kbtools.indexers.name_ranks import rank_spoken
 from kbtools.kb.contract import ABSENT
 from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
@@ -101,14 +102,15 @@ class StoredEntities:
         return [self.documents[row][0]["id"] for row in entities.tolist()]
 
     def ranked_names(self, entity: int) -> list[tuple[str, int]]:
-        names, aliases = self.texts(entity, "names"), self.texts(entity, "aliases")
-        texts = names + aliases
+        (names,) = self.spoken_names(np.array([entity], dtype=np.uint32))
         if "ranks" in (main := self.parts(entity)[0]):
-            return list(zip(texts, main["ranks"], strict=True))
-        return rank_names(texts, [False] * len(names) + [True] * len(aliases))
+            return list(zip([name.text for name in names], main["ranks"], strict=True))
+        first = len(self.texts(entity, "names"))
+        return rank_spoken(names, [place >= first for place in range(len(names))])
 
-    def spoken_names(self, entity: int) -> list[SpokenName]:
-        return [SpokenName(text, (UND,)) for text, _ in self.ranked_names(entity)]
+    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+        language = self.catalog.language or UND
+        return [spoken_names_in(self.parts(row), language) for row in entities.tolist()]
 
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         self.fetch(entities.tolist())

@@ -1,5 +1,6 @@
 """The account of an update on a cluster: its manifest, with counts and statistics, and what the indexes should hold."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from kbtools.indexers.elastic.entity_changes import EntityChanges
 from kbtools.indexers.elastic.form_changes import FormChanges
 from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.updates.draft import Draft
+from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import UPDATE, Change, Count, Manifest
 
 STATISTICS = (
@@ -45,7 +47,16 @@ def update_manifest(
         | dict(labels)
         | {name: old.statistics.get(name, 0) + difference for name, difference in further.items()},
         history=(*old.history, change),
+        languages=count_languages(old, entities),
     )
+
+
+def count_languages(old: Manifest, entities: EntityChanges) -> dict[str, int]:
+    """Count the names in each language now; nothing where none has one."""
+    counts = Counter(old.languages or {UND: old.counts["names"].unique})
+    counts.update(entities.languages)
+    present = +counts
+    return {} if present.keys() <= {UND} else dict(present.most_common())
 
 
 def change_entry(old: Manifest, digest: str, *, sources: Sequence[str], counts: dict[str, int], size: int) -> Change:

@@ -5,7 +5,7 @@ from typing import Any
 
 from kbtools.errors import Unreachable
 from kbtools.indexers.elastic.cluster import Cluster
-from kbtools.indexers.elastic.mapping import MAPPING_VERSION, ROLES, VECTORS, Mark, index_name, loading_alias
+from kbtools.indexers.elastic.mapping import ROLES, VECTORS, Mark, index_name, loading_alias
 from kbtools.indexers.elastic.versions import Version, read_mark
 
 TIMEOUT = "20s"
@@ -66,10 +66,10 @@ def has_primaries(health: dict[str, Any]) -> bool:
 
 def mark_copy(cluster: Cluster, base: Version, copy: Version, *, complete: bool) -> None:
     """Write the marks of copied indexes, which have those of their sources at first."""
-    mark = Mark(copy.kb, copy.number, MAPPING_VERSION, complete=complete)
+    mark = Mark(copy.kb, copy.number, copy.mapping, complete=complete)
     both = ",".join(copy.indexes[role] for role in ROLES)
     cluster.ask("PUT", f"/{both}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {both}")
     if index := copy.indexes.get(VECTORS):
         former = read_mark(cluster, base.indexes[VECTORS])
-        mark = Mark(copy.kb, copy.number, MAPPING_VERSION, complete=complete, origin=former.origin if former else {})
+        mark = Mark(copy.kb, copy.number, copy.mapping, complete=complete, origin=former.origin if former else {})
         cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {index}")

@@ -54,7 +54,7 @@ class Updatable(Protocol):
 
     def descriptions(self, entities: EntityRows) -> list[str | None]: ...
 
-    def spoken_names(self, entity: int) -> list[SpokenName]: ...
+    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]: ...
 
     def types_of(self, entities: EntityRows) -> Grouped: ...
 
@@ -267,8 +267,17 @@ class Draft:
         if row not in self.texts:
             known = self.is_known(row)
             self.texts[row] = dict(self.kb.ranked_names(row)) if known else {}
-            self.parts[row] = {name.text: name.parts for name in self.kb.spoken_names(row)} if known else {}
+            self.parts[row] = self.parts_of(row)
         return self.texts[row]
+
+    def parts_of(self, row: int) -> dict[str, Parts]:
+        """Give the languages of the names of an entity, which are changed with these."""
+        if row in self.parts:
+            return self.parts[row]
+        if not self.is_known(row):
+            return {}
+        (names,) = self.kb.spoken_names(np.array([row], dtype=np.uint32))
+        return {name.text: name.parts for name in names}
 
     def name(self, row: int, text: str, rank: int, parts: Parts) -> None:
         """Give an entity a name of a rank, with the languages in which it is a name, or an alias."""

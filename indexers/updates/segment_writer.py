@@ -15,7 +15,7 @@ from kbtools.indexers.embedded import EmbeddedKB, gather
 from kbtools.indexers.kb_folder import SEGMENT_COLUMNS
 from kbtools.indexers.language_sets import NUMBERS, SETS, set_text
 from kbtools.indexers.readers.batches import ALIAS
-from kbtools.indexers.updates.draft import Draft, Parts
+from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.label_rows import LabelRows
 from kbtools.indexers.updates.segment_forms import FormChanges, Name, write_forms
 from kbtools.indexers.updates.updated_kb import UpdatedKB
@@ -234,16 +234,12 @@ class SegmentWriter:
         texts = [
             set_text(parts[text])
             for row, run in zip(rows.tolist(), runs, strict=True)
-            for parts in [draft.parts[row] if row in draft.texts else self.former_parts(row)]
+            for parts in [draft.parts_of(row)]
             for _, text in run
         ]
         sets = {text: number for number, text in enumerate(sorted(set(texts)))}
         self.write_strings(SETS, sets)
         self.write_column(NUMBERS, [sets[text] for text in texts])
-
-    def former_parts(self, row: int) -> dict[str, Parts]:
-        names = self.kb.spoken_names(row) if self.draft.is_known(row) else ()
-        return {name.text: name.parts for name in names}
 
     def former_names(self, row: int) -> Iterable[tuple[str, int]]:
         return self.kb.ranked_names(row) if self.draft.is_known(row) else ()

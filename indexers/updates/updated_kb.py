@@ -33,10 +33,10 @@ from kbtools.indexers.name_counts import counts_at, form_range
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.updates.changed_runs import ChangedRuns
 from kbtools.indexers.updates.live_vectors import LiveVectors
-from kbtools.kb.contract import ABSENT, BackendDefaults, NameMatch
+from kbtools.kb.contract import ABSENT, NameMatch
 from kbtools.kb.manifest import SEGMENT, Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName
+from kbtools.kb.spoken_names import SpokenName, part_among
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.storage import folder_identity
 
@@ -394,10 +394,9 @@ class UpdatedKB(EmbeddedKB):
         base, own = super().descriptions(entities), self.own_descriptions
         return [own.get(row, text) or None for row, text in zip(entities.tolist(), base, strict=True)]
 
-    @explained
-    def spoken_names(self, entity: int) -> list[SpokenName]:
+    def names_with_languages(self, entity: int) -> list[SpokenName]:
         if not self.has_own(entity, NAMES):
-            return super().spoken_names(entity)
+            return super().names_with_languages(entity)
         place = self.place("alias", entity)
         first, last = self.own["alias.first"][place : place + 2].tolist()
         ranks = self.own["alias.rank"][first:last].tolist()
@@ -406,12 +405,12 @@ class UpdatedKB(EmbeddedKB):
             for row, rank in zip(range(first, last), ranks, strict=True)
         ]
 
-    @explained
-    def parts_of(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
+    def parts_of_name(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
         own = (self.marks[entities] & NAMES) > 0
         parts = np.zeros(len(entities), dtype=np.uint8)
-        parts[~own] = super().parts_of(name, entities[~own], tags)
-        parts[own] = BackendDefaults.parts_of(self, name, entities[own], tags)
+        parts[~own] = super().parts_of_name(name, entities[~own], tags)
+        names = map(self.names_with_languages, entities[own].tolist())
+        parts[own] = [part_among(spoken, name, tags) for spoken in names]
         return parts
 
     @explained

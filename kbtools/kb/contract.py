@@ -12,7 +12,7 @@ from kbtools.errors import IncomingMissing, VectorsMissing
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName
+from kbtools.kb.spoken_names import SpokenName, part_among
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 
@@ -165,12 +165,15 @@ class KnowledgeBase(Protocol):
         """Give what is said of each entity in a line; nothing where there is none."""
         ...
 
-    def spoken_names(self, entity: int) -> list[SpokenName]:
-        """List every name and alias of an entity with its languages, in the order of `aliases`."""
+    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+        """List every name and alias of each entity with its languages, in the order of `aliases`."""
         ...
 
-    def parts_of(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
-        """Tell whether entities bear a text as a name, an alias or not at all in the languages of some tags."""
+    def parts_of(self, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
+        """Tell whether the entities of each match bear its name in the languages of some tags, and as what.
+
+        A part for each entity: a name, an alias, or none.
+        """
         ...
 
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
@@ -181,7 +184,7 @@ class KnowledgeBase(Protocol):
         """Hint that these questions come next, so that a remote backend can fetch what they need in few requests."""
         ...
 
-    def expect_similar(self, forms: Sequence[str], *, cutoff: float = 80.0) -> None:
+    def expect_similar(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> None:
         """Hint that `similar` is asked for these forms next."""
         ...
 
@@ -238,26 +241,28 @@ class BackendDefaults:
     def within_edits(
         self: KnowledgeBase, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0
     ) -> list[list[SimilarName]]:
-        self.expect_similar(forms, cutoff=cutoff)
+        self.expect_similar(forms, limit=limit, cutoff=cutoff)
         return [keep_within_edits(form, self.similar(form, limit=limit, cutoff=cutoff)) for form in forms]
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
         return []
 
-    def spoken_names(self: KnowledgeBase, entity: int) -> list[SpokenName]:
-        return [SpokenName(text, (UND,)) for text in self.aliases(entity)]
+    def spoken_names(self: KnowledgeBase, entities: EntityRows) -> list[list[SpokenName]]:
+        return [[SpokenName(text, (UND,)) for text in self.aliases(entity)] for entity in entities.tolist()]
 
-    def parts_of(self: KnowledgeBase, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
-        parts = [
-            max((spoken.part_in(tags) for spoken in self.spoken_names(entity) if spoken.text == name), default=0)
-            for entity in entities.tolist()
+    def parts_of(self: KnowledgeBase, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
+        entities = np.unique(np.concatenate([np.empty(0, dtype=np.uint32), *(match.entities for match in matches)]))
+        # Asked for together: a cluster answers for all of them in one request.
+        names = dict(zip(entities.tolist(), self.spoken_names(entities), strict=True))
+        return [
+            np.array([part_among(names[entity], match.name, tags) for entity in match.entities.tolist()], np.uint8)
+            for match in matches
         ]
-        return np.array(parts, dtype=np.uint8)
 
     def expect(self, questions: Sequence[Question]) -> None:
         """Do nothing: all is at hand."""
 
-    def expect_similar(self, forms: Sequence[str], *, cutoff: float = 80.0) -> None:
+    def expect_similar(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> None:
         """Do nothing: all is at hand."""
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:

@@ -36,7 +36,7 @@ GIVEN: Mapping[str, type | tuple[type, ...]] = {
     "aliases": Sequence,
     "descriptions": Sequence,
     "spoken_names": Sequence,
-    "parts_of": np.ndarray,
+    "parts_of": Sequence,
     "facts_between": np.ndarray,
     "expect": type(None),
     "expect_similar": type(None),

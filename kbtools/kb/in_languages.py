@@ -4,11 +4,12 @@ Names that are for every language count in each, and so do names of which no lan
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.kb.language_tags import accepted_tags, read_languages
@@ -35,11 +36,10 @@ class CalledIn(View):
         self.languages = read_languages(languages, kb.manifest.languages)
         self.tags = accepted_tags(self.languages, kb.manifest.languages)
         self.accepted = frozenset(self.tags)
-        self.name_of = lru_cache(REMEMBERED)(self.read_name)
+        self.called: dict[int, str | None] = {}
 
-    def read_name(self, entity: int) -> str | None:
-        """Find the name in the language that comes first, an alias where it has no name in any."""
-        names = self.kb.spoken_names(entity)
+    def choose(self, names: Sequence[SpokenName]) -> str | None:
+        """Choose the name in the language that comes first, an alias where there is no name in any."""
         for spoken in (
             [(tag, name.text) for name in names for tag in name.name_in],
             [(tag, name.text) for name in names for tag in name.alias_in],
@@ -51,16 +51,25 @@ class CalledIn(View):
         return names[0].text if names else None
 
     def names(self, entities: EntityRows) -> list[str | None]:
-        return [self.name_of(entity) for entity in entities.tolist()]
+        rows = entities.tolist()
+        called = self.called
+        if unknown := [row for row in dict.fromkeys(rows) if row not in called]:
+            if len(called) > REMEMBERED:
+                called = self.called = {row: called[row] for row in rows if row in called}
+            spoken = self.kb.spoken_names(np.array(unknown, dtype=np.uint32))
+            called.update(zip(unknown, map(self.choose, spoken), strict=True))
+        return [called[row] for row in rows]
 
     def aliases(self, entity: int) -> list[str]:
         """List the name, then the other names and aliases in these languages; all where there are none."""
-        return [name.text for name in self.spoken_names(entity)]
+        return [name.text for name in self.spoken_names(np.array([entity], dtype=np.uint32))[0]]
 
-    def spoken_names(self, entity: int) -> list[SpokenName]:
-        names = self.kb.spoken_names(entity)
+    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+        return [self.order(names) for names in self.kb.spoken_names(entities)]
+
+    def order(self, names: Sequence[SpokenName]) -> list[SpokenName]:
         own = [name for name in names if name.part_in(self.accepted)] or names
-        first = self.name_of(entity)
+        first = self.choose(names)
         return sorted(own, key=lambda name: (name.text != first, name.part_in(self.accepted) == ALIAS))
 
 
@@ -81,32 +90,38 @@ class InLanguages(CalledIn):
         if len(self.remembered) > REMEMBERED:
             self.remembered = {}
         remembered = self.remembered
-        for form, matches in self.kb.lookup([form for form in forms if form not in remembered]).items():
-            remembered[form] = self.spoken_matches(matches)
+        found = self.kb.lookup([form for form in forms if form not in remembered])
+        parts = iter(self.kb.parts_of([match for matches in found.values() for match in matches], self.accepted))
+        for form, matches in found.items():
+            remembered[form] = self.spoken_matches(matches, parts)
         return {form: own for form in forms if (own := remembered.get(form))}
 
-    def spoken_matches(self, matches: Iterable[NameMatch]) -> list[NameMatch]:
+    def spoken_matches(self, matches: Iterable[NameMatch], parts: Iterator[NDArray[np.uint8]]) -> list[NameMatch]:
         """Keep of matches the entities that bear the name in these languages, as a name or as an alias there."""
         spoken = []
         for match in matches:
-            parts = self.kb.parts_of(match.name, match.entities, self.accepted)
+            own = next(parts)
             for part in (NAME, ALIAS):
-                entities = match.entities[parts == part]
+                entities = match.entities[own == part]
                 if len(entities):
                     spoken.append(match._replace(entities=entities, is_alias=part == ALIAS))
         return sorted(joined(spoken), key=lambda match: (match.form, match.is_alias))
 
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
-        return self.spoken_forms(self.kb.similar(form, limit=MORE * limit, cutoff=cutoff))[:limit]
+        (similar,) = self.spoken_forms([self.kb.similar(form, limit=MORE * limit, cutoff=cutoff)])
+        return similar[:limit]
 
     def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> list[list[SimilarName]]:
         near = self.kb.within_edits(forms, limit=MORE * limit, cutoff=cutoff)
-        return [self.spoken_forms(names)[:limit] for names in near]
+        return [names[:limit] for names in self.spoken_forms(near)]
 
-    def spoken_forms(self, names: Sequence[SimilarName]) -> list[SimilarName]:
+    def expect_similar(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> None:
+        self.kb.expect_similar(forms, limit=MORE * limit, cutoff=cutoff)
+
+    def spoken_forms(self, groups: Sequence[Sequence[SimilarName]]) -> list[list[SimilarName]]:
         """Keep the forms of names in these languages."""
-        known = self.lookup([name.form for name in names])
-        return [name for name in names if name.form in known]
+        known = self.lookup(list(dict.fromkeys(name.form for names in groups for name in names)))
+        return [[name for name in names if name.form in known] for names in groups]
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
         forms = self.kb.forms_with_prefix(prefix, limit=MORE * limit)

@@ -1,6 +1,6 @@
 """Names with their languages: in which one an entity bears a text as its name, and in which as an alias."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 ABSENT, NAME, ALIAS = 0, 1, 2
@@ -29,3 +29,8 @@ class SpokenName(NamedTuple):
         if any(tag in tags for tag in self.name_in):
             return NAME
         return ALIAS if any(tag in tags for tag in self.alias_in) else ABSENT
+
+
+def part_among(names: Iterable[SpokenName], text: str, tags: Collection[str]) -> int:
+    """Tell which part a text plays in some languages among the names of an entity."""
+    return next((name.part_in(tags) for name in names if name.text == text), ABSENT)

@@ -89,11 +89,11 @@ class View:
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         return self.kb.descriptions(entities)
 
-    def spoken_names(self, entity: int) -> list[SpokenName]:
-        return self.kb.spoken_names(entity)
+    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+        return self.kb.spoken_names(entities)
 
-    def parts_of(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
-        return self.kb.parts_of(name, entities, tags)
+    def parts_of(self, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
+        return self.kb.parts_of(matches, tags)
 
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
         return self.kb.facts_between(first, last)
@@ -101,8 +101,8 @@ class View:
     def expect(self, questions: Sequence[Question]) -> None:
         self.kb.expect(questions)
 
-    def expect_similar(self, forms: Sequence[str], *, cutoff: float = 80.0) -> None:
-        self.kb.expect_similar(forms, cutoff=cutoff)
+    def expect_similar(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> None:
+        self.kb.expect_similar(forms, limit=limit, cutoff=cutoff)
 
     def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
         self.kb.expect_objects(pairs)

@@ -1,6 +1,6 @@
 """Names in many languages, from sources to answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import kbtools
 from kbtools.answering import Answerer
 from kbtools.errors import BadArgument, UnknownLanguage
 from kbtools.kb.language_tags import accepted_tags, read_languages
+from tests.conftest import World
 
 NAMES = [
     ("Q64", "Berlin", "de"),
@@ -23,7 +24,7 @@ NAMES = [
     ("Q90", "Paris", "mul"),
     ("Q1", "Gift", "en"),
     ("Q2", "Gift", "de"),
-    ("Q3", "nameless"),
+    ("Q3", "nameless", ""),
 ]
 ALIASES = [("Q183", "Germany", "de"), ("Q365", "Köln", "en"), ("Q2", "Rat", "de"), ("Q1", "Rat", "fr")]
 FACTS = [
@@ -34,12 +35,13 @@ FACTS = [
     ("Q2", "opposite", "Q1"),
 ]
 
+SPEAKING = World(tuple(FACTS), (), spoken=tuple(NAMES), spoken_aliases=tuple(ALIASES), language="en,de,")
+
 
 @pytest.fixture(scope="module")
-def kb(tmp_path_factory: pytest.TempPathFactory) -> Answerer:
+def kb(backend: str, make_kb: Callable[[str, World], Any]) -> Answerer:
     """Give a knowledge base with names in every state: shared, only elsewhere, for all languages, without one."""
-    out = tmp_path_factory.mktemp("languages") / "kb"
-    return kbtools.index(names=NAMES, aliases=ALIASES, facts=FACTS, out=out, language="en,de,")
+    return Answerer(make_kb(backend, SPEAKING))
 
 
 def subjects(result: kbtools.Result) -> set[str]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +14,25 @@ from hypothesis import HealthCheck, Phase, given, settings
 import kbtools
 from kbtools.answering import Answerer
 from kbtools.cli.main import main
-from kbtools.errors import BadArgument, BuildLocked, KBMissing, NotAllowed, Unreachable
+from kbtools.errors import BadArgument, BuildLocked, KBMissing, NotAllowed, UnknownLanguage, Unreachable
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.elastic import entity_documents, form_changes, name_documents
 from kbtools.indexers.elastic.build_notes import read_build
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
 from kbtools.indexers.elastic.deleted_documents import drop_deleted
-from kbtools.indexers.elastic.inventory import choose_versions, remove_versions
+from kbtools.indexers.elastic.inventory import choose_versions, cluster_status, remove_versions
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load_job import LoadOptions
 from kbtools.indexers.elastic.loading import load
-from kbtools.indexers.elastic.mapping import index_name
-from kbtools.indexers.elastic.versions import list_versions, roll_back
+from kbtools.indexers.elastic.mapping import ENTITIES, index_name
+from kbtools.indexers.elastic.versions import current_version, list_versions, read_mark, roll_back
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import UpdateSource
 from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.indexers.updates.updating import update
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.records import UpdateResult
 from kbtools.serve.live_kb import ASKED_AGAIN, open_live_kb
@@ -50,6 +52,7 @@ from tests.indexers.updates.test_updated_kb import (
     triples_of_worlds,
     types_of_worlds,
 )
+from tests.kbtools.test_languages import SPEAKING
 
 MUSIC = World(
     facts=(("m.0one", "music.album.artist", "m.0two"), ("m.0three", "music.album.artist", "m.0two")),
@@ -172,6 +175,85 @@ def test_entities_in_parts_and_names_of_many_are_updated_as_in_a_folder(
         assert kb.descriptions(kb.entity_rows()) == twin.descriptions(twin.entity_rows())
         assert answers(kb) == answers(twin)
         assert counts(kb) == counts(twin)
+
+
+def spoken(kb: KnowledgeBase) -> dict[str, Any]:
+    """Tell the names of all entities with their languages, and what is found in each."""
+    rows, languages = kb.entity_rows(), kb.manifest.languages
+    found = {
+        (tag, match.id, match.matched_name)
+        for tag in languages.keys() - {"und"}
+        for name in ("Gift", "Berlin", "Köln", "Cologne", "Low", "A-de", "Rat", "Germany", "Kolonia")
+        for match in Answerer(kb).lookup(name, lang=tag).matches
+    }
+    return {"names": dict(zip(kb.ids(rows), kb.spoken_names(rows), strict=True)), "counts": languages, "found": found}
+
+
+@pytest.mark.parametrize("world", [SPEAKING, MUSIC, replace(MUSIC, language="de,en")], ids=["many", "none", "de"])
+def test_updates_keep_languages_as_in_a_folder(
+    monkeypatch: pytest.MonkeyPatch, cluster: Cluster, kb_name: str, tmp_path: Path, world: World
+) -> None:
+    monkeypatch.setattr(entity_documents, "MOST_VALUES", 4)
+    build(write_world(world, tmp_path), tmp_path / "x.kb", options=reading(world), watch=BuildProgress())
+    load(EmbeddedKB(tmp_path / "x.kb"), cluster, kb_name, options=LoadOptions(settings=SINGLE), watch=BuildProgress())
+    assert spoken(ElasticKB(kb_name, cluster)) == spoken(open_folder(tmp_path / "x.kb"))
+    changes: list[list[Record]] = [
+        [{"id": "Q365", "names": {"it": "Colonia"}}, {"id": "m.0one", "names": {"de": "A-de"}, "aliases": ["Low"]}],
+        [{"id": "Q365", "rename": {"Köln": "Kolonia"}}, {"id": "Q64", "remove": {"names": ["Berlin"]}}],
+        [{"id": "Q4", "names": {"de": ["Gift"], "en": ["Gift", "Rat"]}, "facts": {"opposite": ["Q1"]}}],
+        [{"merge": "Q2", "into": "Q1"}, {"id": "Q90", "aliases": {"la": ["Lutetia"], "de": ["Paris"]}}],
+        [{"remove": "Q183"}, {"id": "m.0one", "remove": {"names": True}}, {"id": "m.0two", "names": {"fr": "Bowie"}}],
+    ]
+    for step in changes:
+        sources, options = sources_of(tmp_path, step), ReadOptions(language="en,de,")
+        update(tmp_path / "x.kb", sources, options=options)
+        update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(options))
+        kb, twin = ElasticKB(kb_name, cluster), open_folder(tmp_path / "x.kb")
+        assert spoken(kb) == spoken(twin)
+        assert [kb.aliases(row) for row in kb.entity_rows()] == [twin.aliases(row) for row in twin.entity_rows()]
+    drop_deleted(cluster, kb_name)
+    assert spoken(ElasticKB(kb_name, cluster)) == spoken(twin)
+
+
+def test_what_an_earlier_kbtools_loaded_opens_and_is_updated_without_languages(
+    cluster: Cluster, kb_name: str, tmp_path: Path
+) -> None:
+    build(write_world(SPEAKING, tmp_path), tmp_path / "x.kb", options=reading(SPEAKING), watch=BuildProgress())
+    kb, options = EmbeddedKB(tmp_path / "x.kb"), LoadOptions(settings=SINGLE)
+    load(kb, cluster, kb_name, options=options, watch=BuildProgress())
+    forget_languages(cluster, kb_name)
+
+    sources = sources_of(tmp_path, [{"id": "Q365", "names": {"it": "Colonia"}}])
+    before = Answerer(ElasticKB(kb_name, cluster))
+    update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(ReadOptions(language="en,de,")))
+    after = Answerer(ElasticKB(kb_name, cluster))
+
+    assert before.entity("Q365").languages == after.entity("Q365").languages == {}
+    assert after.lookup("Colonia").matches[0].id == "Q365"
+    assert cluster_status(cluster, kb_name).versions[-1].mapping == 3
+    for answerer in (before, after):
+        with pytest.raises(UnknownLanguage, match="load again what an earlier kbtools loaded into a cluster"):
+            answerer.lookup("Köln", lang="de")
+    assert load(kb, cluster, kb_name, options=options, watch=BuildProgress()).fresh
+    assert Answerer(ElasticKB(kb_name, cluster)).lookup("Köln", lang="de").matches[0].id == "Q365"
+
+
+def forget_languages(cluster: Cluster, kb_name: str) -> None:
+    """Make of a version what the mapping before this one would have held."""
+    indexes = current_version(cluster, kb_name).indexes
+    path = f"/{indexes[ENTITIES]}/_doc/manifest"
+    catalog = cluster.ask("GET", path, to="read")["_source"]["catalog"]
+    del catalog["language"]
+    cluster.ask("PUT", path, {"catalog": catalog}, to="write", params={"refresh": "true"})
+    for index in indexes.values():
+        mark = read_mark(cluster, index)
+        assert mark
+        meta = replace(mark, mapping=3).to_meta()
+        cluster.ask("PUT", f"/{index}/_mapping", {"_meta": meta}, to="mark")
+
+
+def reading(world: World) -> ReadOptions:
+    return ReadOptions(language=world.language)
 
 
 def test_who_has_it_open_is_answered_as_before(

@@ -146,6 +146,22 @@ def test_terms_of_long_forms_tell_them_apart() -> None:
     assert len({term_of("é" * 241), term_of("é" * 240 + "e"), term_of("é" * 241 + "x")}) == 3
 
 
+def test_names_have_languages_where_these_are_others_than_the_commonest(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    names = (("a", "Köln", "de"), ("a", "Cologne", "en"), ("b", "Bonn", "de"), ("b", "Trier", "de"))
+    kb = make_kb(
+        "embedded",
+        new_world((("a", "r", "b"),), (), spoken=names, spoken_aliases=(("b", "Bunn", "de"),), language="en,de"),
+    )
+    reader = EntityReader(kb)
+    main, other = sources(reader.documents(0, 2))
+    assert (main["names"], main["aliases"], main["languages"]) == (["Cologne"], ["Köln"], ["en", "de"])
+    assert "languages" not in other
+    assert [sources(reader.parts(row)) for row in (0, 1)] == [[main], [other]]
+    assert json.loads(next(catalog_documents(kb)).source)["catalog"]["language"] == "de"
+
+
 def test_every_normal_form_is_a_document_and_parts_of_a_load_meet(sample_kb: EmbeddedKB) -> None:
     forms = sample_kb.manifest.statistics["forms"]
     whole = [document.key for document in name_documents(sample_kb, 0, forms)]

@@ -27,6 +27,7 @@ from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 from tests.conftest import World
 from tests.indexers.elastic.conftest import SmallServer
+from tests.kbtools.test_languages import SPEAKING
 
 QUESTION = "who created the character harry potter"
 
@@ -87,6 +88,22 @@ def test_types_names_and_ids_of_linked_entities_are_at_hand(opened: ElasticKB, r
     opened.types_of(match.entities), opened.names(match.entities), opened.ids(match.entities)
     opened.relations_of(match.entities), opened.fact_counts(match.entities), opened.name_frequency(["harry", "potter"])
     assert len(requests.requests) == 1
+
+
+def test_a_question_in_a_language_takes_no_more_requests_than_one_without(
+    make_kb: Callable[[str, World], Any], requests: SmallServer, connect: Callable[..., Cluster]
+) -> None:
+    kb = ElasticKB(make_kb("elasticsearch", SPEAKING).name, connect(requests.url))
+    asked = []
+    for text, lang in (("gift opposite", "de"), ("Kölln country", "de"), ("gift opposite", None)):
+        answerer = Answerer(ElasticKB(kb.name, kb.cluster))
+        assert answerer.kb.relations, answerer.kb.types
+        assert answerer.kb.relation_names
+        requests.requests.clear()
+        assert (answerer.query(text, lang=lang) if lang else answerer.query(text)).answers
+        asked.append(len(requests.requests))
+    assert asked[0] == asked[2] == 3
+    assert asked[1] <= 6
 
 
 def test_answers_take_two_more_requests_and_a_question_asked_again_none(

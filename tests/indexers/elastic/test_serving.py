@@ -59,12 +59,10 @@ def test_names_text_and_entities_are_the_same(on_cluster: TestClient, in_folder:
     assert there == here
 
 
-def test_an_entity_is_the_same_but_for_the_languages_of_its_names(
-    on_cluster: TestClient, in_folder: TestClient
-) -> None:
+def test_an_entity_is_the_same(on_cluster: TestClient, in_folder: TestClient) -> None:
     there, here = (client.get("/api/entity/m.042xh").json() for client in (on_cluster, in_folder))
 
-    assert there == here | {"languages": {}}
+    assert there == here
 
 
 def test_it_reconciles_and_extends(on_cluster: TestClient) -> None:

@@ -181,10 +181,9 @@ def test_renaming_every_id_changes_no_figure(
     world = replace(
         sample_world,
         facts=tuple((renamed(s), r, renamed(o)) for s, r, o in sample_world.facts),
-        **{
-            kind: tuple((renamed(entity), text) for entity, text in getattr(sample_world, kind))
-            for kind in ("names", "types", "aliases")
-        },
+        names=tuple((renamed(entity), text) for entity, text in sample_world.names),
+        types=tuple((renamed(entity), text) for entity, text in sample_world.types),
+        aliases=tuple((renamed(entity), text) for entity, text in sample_world.aliases),
     )
     lines = ["\t".join([renamed(one.subject), one.relation, renamed(one.object), one.text]) for one in before]
     (tmp_path / "renamed.txt").write_text("\n".join(lines), encoding="utf-8")
