@@ -8,7 +8,7 @@ import click
 from kbtools.answering import TAGGER
 from kbtools.cli.display import echo, overwrite
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import device_option, inverse_option, json_option, kb_option, models_option
+from kbtools.cli.options import device_option, inverse_option, json_option, kb_option, lang_option, models_option
 from kbtools.cli.report import show_report
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import POPULARITY, Grid, split_names
@@ -79,6 +79,7 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 )
 @click.option("--tagger", default=TAGGER, show_default=True, help="The tagger of the focused pruners.")
 @inverse_option
+@lang_option
 @models_option
 @device_option
 @click.option("--valid", type=click.Path(path_type=Path), help="Validation questions, to calibrate confidence on.")
@@ -101,6 +102,7 @@ def command(
     ranker: tuple[str, ...] | None,
     tagger: str,
     inverse: bool,
+    lang: str | None,
     models: Path | None,
     device: str,
     valid: Path | None,
@@ -118,6 +120,7 @@ def command(
     if tune and not valid:
         raise click.UsageError("--tune chooses weights on validation questions; name their file with --valid")
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
+    answerer = answerer if lang is None else answerer.in_languages(lang)
     request = Request(
         questions, out, Grid(pruning, scorer, subject, ranker), path, limit=limit, errors=errors, valid=valid, tune=tune
     )

@@ -21,6 +21,8 @@ from kbtools.comparison.weighting import (
 )
 from kbtools.errors import SourceEmpty, SourceMissing
 from kbtools.kb.both_ways import BothWays
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.in_languages import InLanguages
 from kbtools.pruning.pruners import guide_of
 from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.storage import locked
@@ -115,10 +117,19 @@ def start_run(
 ) -> Fingerprints:
     """Make the folder of a run over a file of questions, or refuse one that holds something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
-    name = readable(request.kb_path) + (" with inverse relations" if isinstance(answerer.kb, BothWays) else "")
-    kb, gold = Provenance(name, prints.kb), Provenance(readable(path), prints.questions)
+    kb, gold = (
+        Provenance(readable(request.kb_path) + view_of(answerer.kb), prints.kb),
+        Provenance(readable(path), prints.questions),
+    )
     prepare_run(out, RunOrigin(kb, gold, __version__), cells)
     return prints
+
+
+def view_of(kb: KnowledgeBase) -> str:
+    """Say behind the name of a knowledge base how it is looked at."""
+    forward, inverse = (kb.kb, " with inverse relations") if isinstance(kb, BothWays) else (kb, "")
+    languages = f" in {', '.join(forward.languages)}" if isinstance(forward, InLanguages) else ""
+    return languages + inverse
 
 
 def readable(path: Path) -> str:

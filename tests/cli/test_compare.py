@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import kbtools
 from kbtools.cli.main import main
 from kbtools.indexers.kb_folder import MANIFEST
 from kbtools.kb import manifest
@@ -98,3 +99,26 @@ def test_a_model_of_another_version_is_one_sentence(run_compare: Callable[..., R
     assert done.exit_code == 1
     assert "use the version of kbtools that trained it, or train it again" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_a_comparison_is_made_in_a_language(tmp_path: Path) -> None:
+    facts = [("Q1", "opposite", "Q2"), ("Q2", "opposite", "Q1")]
+    names = [("Q1", "Gift", "en"), ("Q2", "Gift", "de")]
+    kbtools.index(names=names, facts=facts, out=tmp_path / "kb", language="en,de").close()
+    (tmp_path / "questions").write_text("Q2\topposite\tQ1\tgift opposite\n")
+
+    def run(lang: str, out: str) -> Result:
+        fixed = ["--kb", str(tmp_path / "kb"), "--questions", str(tmp_path / "questions"), "--quiet", "--json"]
+        return CliRunner().invoke(main, ["compare", *fixed, "--out", str(tmp_path / out), "--lang", lang])
+
+    german, english, mixed = run("de", "german"), run("en", "english"), run("en", "german")
+
+    accuracy = [
+        {cell["figures"]["accuracy"]["value"] for cell in json.loads(result.stdout)["cells"]}
+        for result in (german, english)
+    ]
+    assert accuracy == [{1.0}, {0.0}]
+    assert json.loads(german.stdout)["kb"]["path"].endswith("kb in de")
+    assert mixed.exit_code == 1
+    assert "Error:" in mixed.stderr
+    assert run("xx", "none").exit_code == 1
