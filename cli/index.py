@@ -91,7 +91,9 @@ def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch 
 )
 @click.option("--subject", default="id", show_default=True, help="Column of --table with the ids of entities.")
 @click.option(
-    "--name", "name_column", help="Columns of --table with names, commas between; name and label if not given."
+    "--name",
+    "name_column",
+    help="Columns of --table with names, commas between; label_de@de is in German. name and label if not given.",
 )
 @click.option("--alias", help="Columns of --table with aliases; alias and aliases if not given.")
 @click.option("--description", help="Columns of --table with descriptions; description if not given.")

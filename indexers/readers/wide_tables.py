@@ -17,13 +17,39 @@ from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, repeated
 from kbtools.indexers.readers.column_batches import canonical_column
 from kbtools.indexers.readers.columnar import ROWS, open_columnar
+from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import check_source, file_digest
 
+SAYING = ("name", "alias", "description")
+"""The options that name columns of texts."""
+
 UNPACKED = (".gz", ".bz2", ".zst")
 DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 SUFFIXES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson", *DATABASES)
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """A column of names, aliases or descriptions, as an option names it, and the language of all of them."""
+
+    kind: str
+    wanted: str
+    language: str
+
+
+def find_text_column(header: str, wide: Wide) -> TextColumn | None:
+    """Find what a column says of entities; its language stands behind an @ in its header or in the option."""
+    stem, at, tag = header.rpartition("@")
+    kinds = {wanted: kind for kind in SAYING for wanted in getattr(wide, kind)}
+    if header in kinds:
+        return TextColumn(kinds[header], header, tag if at else "")
+    for wanted, kind in kinds.items():
+        column, said, language = wanted.rpartition("@")
+        if said and column == header:
+            return TextColumn(kind, wanted, language)
+    return TextColumn(kinds[stem], stem, tag) if at and stem in kinds else None
 
 
 @dataclass(slots=True)
@@ -35,9 +61,12 @@ class WideReading:
     progress: Callable[[int], None] = lambda size: None
     digest: str = ""
     skips: Skips = field(init=False)
+    languages: Languages = field(init=False)
+    texts: dict[str, TextColumn] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.skips = Skips(self.source.name, self.options.max_bad)
+        self.languages = Languages.read(self.options.language)
 
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the rows of a file by columns; raise TooManyBadLines at its end where too many have no subject."""
@@ -65,9 +94,18 @@ class WideReading:
             raise self.unfit(f"found two columns {twice[0]!r}; rename one")
         # A note, since another table of the same build may have it.
         wide, usual = self.options.wide, Wide()
-        for option in ("name", "alias", "type", "description"):
-            for absent in set(getattr(wide, option)) - set(getattr(usual, option)) - set(names):
+        self.texts = {name: column for name in names if (column := find_text_column(name, wide))}
+        there = {*names, *(column.wanted for column in self.texts.values())}
+        for option in (*SAYING, "type"):
+            for absent in set(getattr(wide, option)) - set(getattr(usual, option)) - there:
                 self.skips.note(f"no column {absent!r}, which --{option} names", line=1)
+        if self.language and self.language not in names:
+            self.skips.note(f"no column {self.language!r}, which --column language names", line=1)
+
+    @property
+    def language(self) -> str | None:
+        """Name the column that says the language of a row's names."""
+        return self.options.columns.get("language")
 
     def unfit(self, reason: str) -> WrongFormat:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
@@ -81,42 +119,63 @@ class WideReading:
             text = str(batch.slice(row, 1).to_pylist())
             self.skips.add(f"nothing under {self.options.wide.subject}", line=line + row, text=text)
         for name in batch.schema.names:
-            if name == self.options.wide.subject:
+            if name in (wide.subject, self.language):
                 continue
+            saying = self.texts.get(name)
             # Spaces stand between the words of a name, whatever else they divide.
-            is_text = name in wide.name or name in wide.alias
-            whole = name in wide.description or (is_text and self.options.divides_words)
+            whole = saying is not None and (saying.kind == "description" or self.options.divides_words)
             separator = None if whole else self.options.list_separator
-            entities, values = self.values(batch.column(name), subjects, separator)
+            rows, values = self.values(batch.column(name), subjects, separator)
+            entities = subjects.take(rows)
             if not len(values):
                 continue
-            if is_text or name in wide.description:
-                rank = pa.array([ALIAS if name in wide.alias else 0], pa.uint8())
-                ranks = rank.take(pa.array([0] * len(values), pa.int64()))
-                columns = [entities, ranks, values]
-                if is_text:
-                    yield table("names", [*columns, repeated("", len(values))], line)
-                else:
-                    yield table("descriptions", columns, line)
+            if saying is not None:
+                tags = repeated(saying.language, len(values))
+                if not saying.language and self.language in batch.schema.names:
+                    tags = pc.utf8_trim_whitespace(pc.fill_null(as_text(batch.column(self.language)), "")).take(rows)
+                yield from self.lay_out_texts(saying, entities, values, pc.ascii_lower(tags), line)
             elif name in wide.type:
                 yield table("types", [entities, canonical_column(values, None)], line)
             else:
                 relation = pa.array([name]).take(pa.array([0] * len(values), pa.int64()))
                 yield table("facts", [entities, relation, canonical_column(values, None)], line)
 
+    def lay_out_texts(
+        self, column: TextColumn, entities: pa.Array, values: pa.Array, tags: pa.Array, line: int
+    ) -> Iterator[RecordBatch]:
+        """Yield the names, aliases or descriptions of a column in the languages that are wanted."""
+        distinct = tags.dictionary_encode()
+        ranks = pa.array([self.languages.rank(tag) for tag in distinct.dictionary.to_pylist()], pa.uint8())
+        ranks = ranks.take(distinct.indices)
+        if ranks.null_count:
+            others = pc.is_null(ranks)
+            self.skips.add(
+                f"name in another language than {self.options.language!r}",
+                line=line, text=values.filter(others)[0].as_py(), bad=False, count=ranks.null_count,
+            )  # fmt: skip
+            entities, values, tags, ranks = (part.filter(pc.invert(others)) for part in (entities, values, tags, ranks))
+        if column.kind == "description":
+            yield table("descriptions", [entities, ranks, values], line)
+            return
+        if column.kind == "alias":
+            ranks = pa.repeat(pa.scalar(ALIAS, pa.uint8()), len(values))
+        yield table("names", [entities, ranks, values, tags], line)
+
     def values(self, column: pa.Array, subjects: pa.Array, separator: str | None) -> tuple[pa.Array, pa.Array]:
-        """Give the values of a column and the subject of each; lists are taken apart, empty values left out."""
+        """Give the values of a column and the row of each; lists are taken apart, empty values left out."""
+        rows = pa.array(range(len(subjects)), pa.int64())
         if not pa.types.is_list(column.type) and not pa.types.is_large_list(column.type):
             column = as_text(column)
             if separator is not None:
                 column = pc.split_pattern(column, separator)
         if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-            subjects = subjects.take(pc.list_parent_indices(column))
+            rows = pc.list_parent_indices(column)
+            subjects = subjects.take(rows)
             column = as_text(pc.list_flatten(column))
         values = pc.utf8_trim_whitespace(column)
         present = pc.and_(pc.not_equal(pc.fill_null(values, ""), ""), pc.not_equal(pc.fill_null(subjects, ""), ""))
         present = pc.and_(present, pc.invert(pc.match_substring(pc.fill_null(values, ""), "\0")))
-        return subjects.filter(present), values.filter(present)
+        return rows.filter(present), values.filter(present)
 
 
 def table(kind: Kind, columns: list[pa.Array], line: int) -> RecordBatch:

@@ -10,6 +10,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+import kbtools
 from kbtools.errors import TooManyBadLines, WrongFormat
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.embedded import EmbeddedKB
@@ -153,3 +154,79 @@ def test_spaces_divide_no_name_of_a_table(tmp_path: Path) -> None:
     rows, _ = read(path, ReadOptions(list_separator=" "))
     assert rows["names"] == {("P1", 0, "New York", "")}
     assert rows["facts"] == {("P1", "near", "P2"), ("P1", "near", "P3")}
+
+
+SPOKEN = {
+    "id": ["Q365", "Q64"],
+    "label@en": ["Cologne", "Berlin"],
+    "label@de": ["Köln", "Berlin"],
+    "label@fr": ["Cologne", ""],
+    "auch": ["Kölle|Cöln", ""],
+    "description@de": ["Stadt am Rhein", ""],
+    "country": ["Q183", "Q183"],
+}
+LONG = {
+    "id": ["Q365", "Q365", "Q64"],
+    "label": ["Cologne", "Köln", "Berlin"],
+    "alias": ["", "Kölle", ""],
+    "lang": ["en", "de", ""],
+    "country": ["Q183", "Q183", "Q183"],
+}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_columns_say_their_language_behind_an_at(tmp_path: Path, suffix: str) -> None:
+    wide = Wide(name=("label",), alias=("auch@de",))
+    options = ReadOptions(language="en,de", list_separator="|", wide=wide)
+
+    rows, reading = read(write(tmp_path / f"cities{suffix}", SPOKEN), options)
+
+    assert rows == {
+        "names": {
+            ("Q365", 0, "Cologne", "en"), ("Q64", 0, "Berlin", "en"), ("Q365", 1, "Köln", "de"),
+            ("Q64", 1, "Berlin", "de"), ("Q365", ALIAS, "Kölle", "de"), ("Q365", ALIAS, "Cöln", "de"),
+        },
+        "descriptions": {("Q365", 1, "Stadt am Rhein")},
+        "facts": {("Q365", "country", "Q183"), ("Q64", "country", "Q183")},
+    }  # fmt: skip
+    assert [(skip.kind, skip.count) for skip in reading.skips.kinds.values()] == [
+        ("name in another language than 'en,de'", 1)
+    ]
+    assert not reading.skips.notes
+
+
+def test_an_option_names_one_column_with_its_language(tmp_path: Path) -> None:
+    options = ReadOptions(language="de,", wide=Wide(name=("label@de", "label_en@en", "absent@fr"), description=()))
+    cells = {"id": ["Q365"], "label@de": ["Köln"], "label_en": ["Cologne"], "label@fr": ["Colonne"]}
+
+    rows, reading = read(write(tmp_path / "cities.parquet", cells), options)
+
+    assert rows["names"] == {("Q365", 0, "Köln", "de"), ("Q365", 1, "Cologne", "en")}
+    assert rows["facts"] == {("Q365", "label@fr", "Colonne")}
+    assert [note.partition(": ")[2] for note in reading.skips.notes] == ["no column 'absent@fr', which --name names"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_column_says_the_language_of_each_row(tmp_path: Path, suffix: str) -> None:
+    options = ReadOptions(language="en,de", columns={"language": "lang"})
+
+    rows, _ = read(write(tmp_path / f"cities{suffix}", LONG), options)
+
+    assert rows == {
+        "names": {
+            ("Q365", 0, "Cologne", "en"), ("Q365", 1, "Köln", "de"), ("Q64", 0, "Berlin", ""),
+            ("Q365", ALIAS, "Kölle", "de"),
+        },
+        "facts": {("Q365", "country", "Q183"), ("Q64", "country", "Q183")},
+    }  # fmt: skip
+
+
+def test_names_of_a_table_keep_the_languages_of_its_columns(tmp_path: Path) -> None:
+    source = Source(write(tmp_path / "cities.csv", SPOKEN), "any", format="wide")
+    options = ReadOptions(language="en,de", wide=Wide(alias=("auch",)), list_separator="|")
+    build([source], tmp_path / "cities.kb", options=options, watch=BuildProgress())
+
+    with kbtools.open(tmp_path / "cities.kb") as kb:
+        assert kb.entity("Q365", lang="de").name == "Köln"
+        assert kb.entity("Q365").languages == {"Cologne": ("en",), "Köln": ("de",), "Kölle": (), "Cöln": ()}
+        assert kb.entity("Q64").languages == {"Berlin": ("de", "en")}
