@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -12,6 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from tests.kbtools.test_languages import SPEAKING
 from tests.serve.conftest import RunningServer, serving
 
 QUESTION = "who created the character harry potter"
@@ -210,6 +212,45 @@ def test_a_name_is_looked_up_with_reasons(browser: Chrome, server: RunningServer
 
     assert "Harry Potter m.078ffw" in texts(browser, ".matches td")
     assert "resembles the name 'Harry Potter'" in texts(browser, ".reasons")[0]
+
+
+@pytest.fixture(scope="session")
+def speaking(make_kb: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """Run the command over names in several languages."""
+    with serving(
+        tmp_path_factory.mktemp("speaking") / "log", "--kb", str(make_kb("embedded", SPEAKING).path)
+    ) as running:
+        yield running
+
+
+def test_a_language_is_chosen_wherever_names_are_shown(browser: Chrome, speaking: RunningServer) -> None:
+    visit(browser, speaking.url + "#lookup?name=Gift", ".matches")
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".matches tbody tr")) == 2
+    Select(browser.find_element(By.NAME, "lang")).select_by_value("de")
+    browser.find_element(By.CSS_SELECTOR, "button.first").click()
+    wait(browser, ".matches tbody tr:only-child")
+    browser.find_element(By.CSS_SELECTOR, ".matches a").click()
+    WebDriverWait(browser, 20).until(lambda driver: "#entity?id=Q2&lang=de" in driver.current_url)
+
+    visit(browser, speaking.url + "#link?text=Das+Gift+kam+aus+K%C3%B6ln&lang=de", ".text mark")
+    links = [link.get_attribute("href") for link in browser.find_elements(By.CSS_SELECTOR, ".text a")]
+    assert [str(link).partition("#")[2] for link in links] == ["entity?id=Q2&lang=de", "entity?id=Q365&lang=de"]
+
+
+def test_an_entity_is_shown_in_the_language_that_is_chosen(browser: Chrome, speaking: RunningServer) -> None:
+    visit(browser, speaking.url + "#entity?id=Q365", ".facts a")
+    assert browser.find_element(By.TAG_NAME, "h1").text == "Cologne"
+    Select(browser.find_element(By.NAME, "lang")).select_by_value("de")
+
+    WebDriverWait(browser, 20).until(lambda driver: driver.find_elements(By.LINK_TEXT, "Deutschland"))
+    assert browser.find_element(By.TAG_NAME, "h1").text == "Köln"
+    assert "lang=de" in str(browser.find_element(By.LINK_TEXT, "Look up").get_attribute("href"))
+
+
+def test_names_of_other_languages_are_said_to_be(browser: Chrome, speaking: RunningServer) -> None:
+    note = visit(browser, speaking.url + "#lookup?name=Cologne&lang=fr", ".others")
+
+    assert note.text == "No name in fr is meant; these are names in other languages."
 
 
 def test_running_text_is_linked(browser: Chrome, server: RunningServer) -> None:
