@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import KBUnusable, NotAllowed, Unreachable
+from kbtools.errors import KBUnusable, NotAllowed, ServerError, Unreachable
+from kbtools.indexers.elastic.build_notes import ensure_control
 from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
@@ -26,6 +27,7 @@ from kbtools.indexers.elastic.name_languages import spoken_names_in
 from kbtools.indexers.elastic.names import Names
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.similar_names import SimilarNames
+from kbtools.indexers.elastic.update_claims import claim_update
 from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.language_tags import UND
@@ -149,14 +151,21 @@ class ElasticKB(BackendDefaults):
         return self.vector_index
 
     def load_vectors(self, vectors: EntityVectors, *, settings: IndexSettings | None = None) -> ElasticVectors:
-        """Put vectors of entities on the cluster, in place of those that the knowledge base has."""
-        load_vectors(
-            self.cluster,
-            self.version,
-            vectors,
-            entities=self.catalog.rows,
-            settings=settings or IndexSettings(),
-        )
+        """Put vectors of entities on the cluster, in place of those that the knowledge base has.
+
+        Raises BuildLocked while it is loaded or updated, ServerError where it has another version meanwhile.
+        """
+        ensure_control(self.cluster)
+        with claim_update(self.cluster, self.name):
+            if current_version(self.cluster, self.name).number != self.version.number:
+                raise ServerError(f"{self.name}: another version became current meanwhile; run the same command again")
+            load_vectors(
+                self.cluster,
+                self.version,
+                vectors,
+                entities=self.catalog.rows,
+                settings=settings or IndexSettings(),
+            )
         self.vector_index = None
         return self.vectors()
 

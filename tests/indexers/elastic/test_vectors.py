@@ -1,16 +1,23 @@
 """Vectors belong to a version on the cluster; how they are searched is the contract of all vector indexes."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from kbtools.errors import BadVectors, VectorsMissing, WrongFormat
+from kbtools.errors import BadVectors, BuildLocked, ServerError, VectorsMissing, WrongFormat
 from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import Loaded
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, IndexSettings, Mark
+from kbtools.indexers.elastic.update_claims import claim_update
 from kbtools.indexers.elastic.versions import current_version, list_versions
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.updates.update_sources import UpdateSource
+from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors
 
 ENTITIES = 506
@@ -57,6 +64,25 @@ def test_what_a_failed_load_leaves_is_removed(opened: ElasticKB, cluster: Cluste
     with pytest.raises(BadVectors):
         opened.load_vectors(broken)
     assert list(current_version(cluster, kb_name).indexes) == ["entities", "names"]
+
+
+def test_vectors_are_not_loaded_during_an_update_nor_the_other_way_round(
+    opened: ElasticKB, cluster: Cluster, kb_name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "new.jsonl").write_text('{"id": "m.0new", "names": ["New"]}\n')
+    sources = [UpdateSource(Source(tmp_path / "new.jsonl", "any"), "changes")]
+    with claim_update(cluster, kb_name), pytest.raises(BuildLocked, match="is being loaded or updated by process"):
+        opened.load_vectors(given([0, 1]))
+
+    def read(rows: EntityRows) -> NDArray[np.float32]:
+        with pytest.raises(BuildLocked):
+            update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(ReadOptions()))
+        return np.ones((len(rows), 2), dtype=np.float32)
+
+    opened.load_vectors(EntityVectors(np.array([0], dtype=np.uint32), 2, read))
+    update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(ReadOptions()))
+    with pytest.raises(ServerError, match="another version became current meanwhile"):
+        opened.load_vectors(given([0, 1]))
 
 
 def test_vectors_of_a_killed_loader_are_not_read_and_go_with_their_version(
