@@ -89,7 +89,7 @@ class PartProgress:
         try:
             return cls(**{**record, "owner": Owner(**record["owner"])})
         except (TypeError, KeyError) as error:
-            raise unreadable(error) from error
+            raise unreadable() from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ class Build:
         try:
             return cls(**record)
         except TypeError as error:
-            raise unreadable(error) from error
+            raise unreadable() from error
 
 
-def unreadable(error: Exception) -> KBUnusable:
-    """Name a note that this kbtools did not write."""
+def unreadable() -> KBUnusable:
+    """Refuse a note that this kbtools did not write."""
     return KBUnusable(
-        f"{CONTROL}: a note in it is none of this kbtools ({error}); load with the version that wrote it, or delete "
-        f"the index {CONTROL} if nothing is being loaded",
+        f"{CONTROL}: a note in it is none of this kbtools; go on with the version that wrote it, or delete the index "
+        f"{CONTROL} if nothing is being loaded or updated",
         index=CONTROL,
     )
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from kbtools.errors import KBMissing, ServerError
+from kbtools.errors import KBMissing, KBUnusable, ServerError
 from kbtools.indexers.elastic.build_notes import PartProgress, drop_notes, has_control, read_build, read_parts
 from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.claims import is_alive, locked
@@ -51,11 +51,12 @@ class VersionStatus:
 
 @dataclass(frozen=True, slots=True)
 class BuildStatus:
-    """A build under way or left behind: who loads each part and how far it is."""
+    """A build under way or left behind: who loads each part and how far it is, or why that cannot be told."""
 
     kb: str
     version: int
     parts: tuple[str, ...]
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +130,13 @@ def index_sizes(cluster: Cluster, health: dict[str, Any]) -> dict[str, IndexStat
 
 def build_status(cluster: Cluster, kb: str) -> BuildStatus | None:
     """Describe the build of a knowledge base that is under way or was left behind."""
-    note = read_build(cluster, kb) if has_control(cluster) else None
-    if note is None:
-        return None
-    parts = read_parts(cluster, kb, note[0].parts)
+    try:
+        note = read_build(cluster, kb) if has_control(cluster) else None
+        if note is None:
+            return None
+        parts = read_parts(cluster, kb, note[0].parts)
+    except KBUnusable as error:
+        return BuildStatus(kb, 0, (), str(error))
     return BuildStatus(kb, note[0].version, tuple(map(describe_part, parts)))
 
 
