@@ -19,7 +19,7 @@ from typing import Any
 
 import bench_parsing
 import bench_transe
-from bench_contenders import FUZZY, STRICT, Contender
+from bench_contenders import FUZZY, STRICT, Contender, Elasticsearch
 from bench_inputs import write_inputs
 from bench_report import better_peers, machine, markdown
 
@@ -45,10 +45,15 @@ def main() -> None:
         if value := getattr(arguments, option):
             options += [f"--{option.replace('_', '-')}", str(value)]
     results: list[dict[str, Any]] = []
-    for task, name, reason in plan(options):
-        figures = {"skipped": reason} if reason else measure([task, name, *options])
-        results.append({"task": task, "contender": name} | figures)
-        print(json.dumps(results[-1]), file=sys.stderr, flush=True)
+    try:
+        for task, name, reason in plan(options):
+            figures = {"skipped": reason} if reason else measure([task, name, *options])
+            results.append({"task": task, "contender": name} | figures)
+            print(json.dumps(results[-1]), file=sys.stderr, flush=True)
+    finally:
+        if arguments.elasticsearch_url and not missing(Elasticsearch.needs):
+            Elasticsearch.url = arguments.elasticsearch_url
+            Elasticsearch(arguments.out).clear()
     record = {
         "machine": machine(),
         "titles": arguments.titles,

@@ -265,11 +265,15 @@ class Elasticsearch(Contender):
 
         return Client(self.url, request_timeout=120)
 
+    def clear(self) -> None:
+        """Leave nothing on the cluster."""
+        self.connect().indices.delete(index=self.INDEX, ignore_unavailable=True)
+
     def build(self, inputs: Inputs) -> None:
         from elasticsearch.helpers import parallel_bulk
 
+        self.clear()
         client = self.connect()
-        client.indices.delete(index=self.INDEX, ignore_unavailable=True)
         fields = {"name": {"type": "text", "fields": {"exact": {"type": "keyword"}}}, "entity": {"type": "keyword"}}
         client.indices.create(
             index=self.INDEX,
