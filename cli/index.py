@@ -12,7 +12,7 @@ import click
 from kbtools.cli import index_vectors
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.load import check_target, load_folder
+from kbtools.cli.load import COUNTS_STAY, check_target, load_folder
 from kbtools.cli.options import FILE, memory_option
 from kbtools.cli.progress import shown, stoppable
 from kbtools.cli.reading_options import reading_options
@@ -179,7 +179,7 @@ def command(
     if elasticsearch and name:
         check_target(name, elasticsearch)
         if counts:
-            echo("counts stay in the folder of --out: a cluster keeps none", err=True)
+            echo(COUNTS_STAY, err=True)
     usual_columns = Wide()
     options = replace(
         options,

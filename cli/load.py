@@ -11,9 +11,12 @@ from kbtools.cli.homes import Elasticsearch, cluster_options
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.build import BuildProgress
 from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.kb_folder import read_manifest
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.load_job import LoadOptions
+
+COUNTS_STAY = "counts stay in the folder: on a cluster the numbers of facts decide how likely a name means an entity"
 
 
 def read_shard(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, int]:
@@ -96,6 +99,8 @@ def command(
         rejected=rejected,
         patience=Patience(total=patience),
     )
+    if read_manifest(folder).files.get("count.key"):
+        echo(COUNTS_STAY, err=True)
     with stoppable(), shown([], quiet) as watch:
         echo(load_folder(folder, name, elasticsearch, options, watch))
 

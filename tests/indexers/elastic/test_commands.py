@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import kbtools
 from kbtools.cli.main import main
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.kb.contract import KnowledgeBase
@@ -82,6 +83,20 @@ def test_dense_pruning_keeps_the_same_entities_at_both_homes(
     )
     assert {one["subject"] for one in ours["candidates"]} == {one["subject"] for one in theirs["candidates"]}
     assert ours["candidates"][0]["rung"] == "near"
+
+
+def test_a_load_says_that_counts_stay(
+    run: Callable[..., tuple[int, str]], url: str, kb_name: str, tmp_path: Path
+) -> None:
+    facts, names = [("1", "r", "2")], [("1", "a"), ("2", "a")]
+    for folder, counts in (("counted", [("a", "2", 3)]), ("plain", [])):
+        kbtools.index(facts=facts, names=names, counts=counts, out=tmp_path / folder).close()
+
+    counted = run("load", tmp_path / "counted", "--kb", kb_name, "--replicas", "0", url=url)
+    plain = run("load", tmp_path / "plain", "--kb", kb_name, "--replicas", "0", "--force", url=url)
+
+    assert [status for status, _ in (counted, plain)] == [0, 0]
+    assert ["counts stay in the folder" in output for _, output in (counted, plain)] == [True, False]
 
 
 class Counts:
