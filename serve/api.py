@@ -96,9 +96,11 @@ class KBAPI:
 
     async def similar(self, request: Request) -> Response:
         arguments = await parameters_of("similar", request)
-        spelling, limit = arguments["id"], arguments.get("limit", 10)
+        spelling, limit, lang = arguments["id"], arguments.get("limit", 10), arguments.get("lang")
         return json_response(
-            await self.run(lambda edition: nearest_entities(edition.answerer.kb, spelling, limit=limit))
+            await self.run(
+                lambda edition: nearest_entities(edition.in_languages(lang).answerer.kb, spelling, limit=limit)
+            )
         )
 
     async def info(self, request: Request) -> Response:

@@ -121,7 +121,7 @@ ENDPOINTS = (
         "/api/similar",
         "List the entities whose vectors are nearest to that of another.",
         "Neighbours",
-        {"GET": (Parameter("id", "text", "An id or a name.", required=True), LIMIT)},
+        {"GET": (Parameter("id", "text", "An id or a name.", required=True), LIMIT, LANG)},
     ),
     Endpoint(
         "info", "/api/info", "Say what the knowledge base holds and what can be asked of it.", "Info", {"GET": ()}

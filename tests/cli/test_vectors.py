@@ -7,8 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
+import kbtools
 from kbtools.cli.main import main
+from kbtools.indexers.faiss_index import write_vectors
+from kbtools.kb.vector_index import EntityVectors
+from kbtools.serve.app import create_app
+from kbtools.serve.settings import ServeSettings
 
 pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[cpu]'")
 
@@ -118,3 +124,20 @@ def test_a_build_of_other_content_has_no_vectors(run: Callable[..., str], home: 
 
     assert kept
     run("query", "--kb", out, "--pruning", "dense", QUESTION, fails="has no entity vectors")
+
+
+def test_the_nearest_are_named_in_a_language(run: Callable[..., str], tmp_path: Path) -> None:
+    names = [("Q1", "Gift", "en"), ("Q2", "Gift", "de"), ("Q3", "Cologne", "en"), ("Q3", "Köln", "de")]
+    facts = [("Q1", "r", "Q3"), ("Q2", "r", "Q3")]
+    with kbtools.index(names=names, facts=facts, out=tmp_path / "kb", language="en,de") as made:
+        rows = np.arange(3, dtype=np.uint32)
+        vectors = EntityVectors(rows, 2, lambda some: np.array([[1, 0], [0, 1], [1, 2]], dtype=np.float32)[some])
+        write_vectors(tmp_path / "kb", made.kb, vectors)
+
+    german = run("similar", "--kb", tmp_path / "kb", "--top", 1, "--lang", "de", "gift")
+    english = run("similar", "--kb", tmp_path / "kb", "--top", 1, "--lang", "en", "gift")
+    with TestClient(create_app(ServeSettings(kbs=(str(tmp_path / "kb"),)))) as client:
+        served = client.get("/api/similar?id=gift&lang=de&limit=1").json()
+
+    assert [line.split()[1:] for line in (german, english)] == [["Q3", "Köln"], ["Q3", "Cologne"]]
+    assert served == {"id": "Q2", "neighbours": [{"id": "Q3", "name": "Köln", "cosine": pytest.approx(0.894427)}]}
