@@ -17,11 +17,12 @@ from kbtools.indexers.elastic.entity_changes import EntityChanges, change_entiti
 from kbtools.indexers.elastic.form_changes import FormChanges, change_forms
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load_job import PATIENCE
-from kbtools.indexers.elastic.loading import count_stored
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, VECTORS
 from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.elastic.update_account import (
     change_entry,
+    count_changed,
+    count_documents,
     expected_counts,
     statistics_differences,
     update_manifest,
@@ -117,7 +118,7 @@ class UpdateJob:
         digest = hashlib.sha256(f"{base_digest} {fingerprint:x}".encode()).hexdigest() if fingerprint else base_digest
         if digest == kb.manifest.digest:
             return None
-        before = count_stored(self.cluster, kb.version.indexes)
+        before = count_documents(self.cluster, kb.version.indexes)
         version = copy_version(self.cluster, kb.version, number)
         stored_lists = self.write_entities(version, changes)
         new_kb = ElasticKB(kb.name, self.cluster, version=version)
@@ -186,7 +187,7 @@ class UpdateJob:
         former = self.kb.catalog.head.get("unused", {"relations": [], "types": []})
         unused = {}
         for kind, labels in changes.labels.items():
-            asked = sorted(label for label in labels if len(label) <= LONGEST_ID)
+            asked = sorted(label for label in labels - changes.kept_labels[kind] if len(label) <= LONGEST_ID)
             searches = [{"size": 0, "terminate_after": 1, "query": {"term": {kind: label}}} for label in asked]
             answers = new_kb.searches.run([(new_kb.entities.index, search) for search in searches])
             empty = {label for label, hit in zip(asked, answers, strict=True) if not hit["hits"]["total"]["value"]}
@@ -215,7 +216,8 @@ class UpdateJob:
     def check(self, before: dict[str, int], changes: EntityChanges, forms: FormChanges, version: Version) -> None:
         """Compare what the new version holds with what it should hold."""
         expected = expected_counts(before, changes, forms)
-        stored = count_stored(self.cluster, version.indexes)
+        stored = count_documents(self.cluster, version.indexes)
+        stored |= count_changed(self.cluster, version.indexes, changes.rows)
         if differ := {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}:
             shares = ", ".join(f"{there:,} of {here:,} {kind}" for kind, (there, here) in differ.items())
             raise BulkFailed(
@@ -227,7 +229,7 @@ class UpdateJob:
     def finish(self, version: Version, *, keep: int) -> None:
         """Switch to a version that is whole, and delete the older ones beyond `keep`."""
         cluster, base = self.cluster, self.kb.version
-        mark_copy(cluster, base, version, complete=True)
+        mark_copy(cluster, base, version)
         versions = list_versions(cluster, version.kb)
         current = next((other for other in versions if other.current), None)
         if current is None or current.number != base.number:

@@ -53,11 +53,15 @@ class Entities:
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         """Find rows by id, also of ids that were merged into another; the entities that come along are remembered."""
-        rows = self.rows_by_own_id(ids)
-        unknown = [entity_id for entity_id in ids if entity_id not in rows]
-        if unknown and self.catalog.has_merged_ids:
-            rows |= self.rows_by_merged_id(unknown)
+        own, merged = self.rows_apart(ids)
+        rows = merged | own
         return [rows.get(entity_id) for entity_id in ids]
+
+    def rows_apart(self, ids: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+        """Find rows by id: of entities by their own, and of ids that were merged into another."""
+        own = self.rows_by_own_id(ids)
+        unknown = [entity_id for entity_id in ids if entity_id not in own]
+        return own, self.rows_by_merged_id(unknown) if unknown and self.catalog.has_merged_ids else {}
 
     def rows_by_own_id(self, ids: Sequence[str]) -> dict[str, int]:
         terms: dict[str, set[str]] = {}

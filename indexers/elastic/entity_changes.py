@@ -29,16 +29,20 @@ COUNTED = ("facts", "facts_in", "held", "held_in", "named")
 class EntityChanges:
     """The documents that an update writes and deletes, and the differences that they make.
 
-    `texts` are the names that the entities had and have, `labels` their relations and types; `fingerprint` is the sum
-    of the checksums of what they hold, less that of before.
+    `texts` are the names that the entities had and have, `labels` their relations and types, `kept_labels` those that
+    they have now; `rows` are the entities that stay or come, and `held` counts what they hold now. `fingerprint` is the
+    sum of the checksums of what they hold, less that of before.
     """
 
     documents: list[Document] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
     texts: set[str] = field(default_factory=set)
     labels: dict[str, set[str]] = field(default_factory=lambda: {"relations": set(), "types": set()})
+    kept_labels: dict[str, set[str]] = field(default_factory=lambda: {"relations": set(), "types": set()})
     sums: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
+    rows: list[int] = field(default_factory=list)
+    held: Counter[str] = field(default_factory=Counter)
     fingerprint: int = 0
 
 
@@ -58,8 +62,11 @@ def change_entities(draft: Draft, stored: StoredEntities) -> EntityChanges:
             changes.deleted.append(row)
         changes.documents += documents
         changes.documents += [Document(key, b"", row + 1) for key in before.keys() - after.keys()]
+        changes.rows += [] if row in gone else [row]
         note(changes, before, -1, language=writer.language)
-        note(changes, after, 1, language=writer.language)
+        changes.held.update(note(changes, after, 1, language=writer.language))
+        for kind, labels in changes.kept_labels.items():
+            labels.update(label for part in after.values() for label in part.get(kind, ()))
     return changes
 
 
@@ -67,9 +74,10 @@ def key_of(part: dict[str, Any]) -> str:
     return f"{part['row']}-{part['part']}" if part["part"] else str(part["row"])
 
 
-def note(changes: EntityChanges, parts: dict[str, dict[str, Any]], sign: int, *, language: str) -> None:
-    """Count what documents hold, once more or once less."""
+def note(changes: EntityChanges, parts: dict[str, dict[str, Any]], sign: int, *, language: str) -> Counter[str]:
+    """Count what documents hold, once more or once less; give what they hold."""
     pairs: set[str] = set()
+    held: Counter[str] = Counter(documents=len(parts))
     for part in parts.values():
         changes.texts.update(part.get("names", ()), part.get("aliases", ()))
         pairs.update(part.get("relations", ()))
@@ -78,14 +86,17 @@ def note(changes: EntityChanges, parts: dict[str, dict[str, Any]], sign: int, *,
         for languages in language_sets(part, language):
             tags = spoken("", languages).languages
             changes.languages.update(dict.fromkeys(tags, sign))
-        changes.sums["descriptions"] += sign * ("description" in part)
-        changes.sums["types"] += sign * len(part.get("types", ()))
-        changes.sums["entities"] += sign * (part["part"] == 0)
+        held["descriptions"] += "description" in part
+        held["types"] += len(part.get("types", ()))
+        held["entities"] += part["part"] == 0
         for name in COUNTED:
-            changes.sums[name] += sign * part.get(name, 0)
+            held[name] += part.get(name, 0)
         text = json.dumps(part, sort_keys=True).encode()
         changes.fingerprint += sign * int.from_bytes(sha256(text).digest())
-    changes.sums["pairs"] += sign * len(pairs)
+    held["pairs"] = len(pairs)
+    for name, count in held.items():
+        changes.sums[name] += sign * count
+    return held
 
 
 class EntityWriter:

@@ -38,7 +38,7 @@ class FormChanges:
 def change_forms(before: ElasticKB, after: ElasticKB, texts: Iterable[str]) -> FormChanges:
     """Compare the forms of names in two versions, the second of which has new documents of entities alone."""
     forms = sorted({form for text in texts for form in name_forms(text)})
-    old, new = before.lookup(forms), after.lookup(forms)
+    old, new = ({form: own for form, own in kb.named.find(forms).items() if own} for kb in (before, after))
     changes = FormChanges(normal=0, stored=len(new) - len(old))
     was, is_now = (
         {form for form, matches in found.items() if any(match.form is Form.NORMAL for match in matches)}

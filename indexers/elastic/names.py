@@ -29,7 +29,16 @@ class Names:
         self.frequencies: Cache[str, int] = Cache(WORDS_REMEMBERED)
 
     def fetch(self, forms: Sequence[str]) -> dict[str, Sequence[NameMatch]]:
-        """Find the names under forms, none for some: those remembered, and the others in one request."""
+        """Find the names under forms, none for some: those remembered, and the others in one request.
+
+        It also tells how many names hold each of their words.
+        """
+        unknown = self.matches.missing(filter(None, forms))
+        words = self.frequencies.missing(word for form in unknown for word in form.split(" ") if is_counted(word))
+        return self.find(forms, words=words)
+
+    def find(self, forms: Sequence[str], *, words: Sequence[str] = ()) -> dict[str, Sequence[NameMatch]]:
+        """Find the names under forms, and the number of names that hold some words."""
         matches: dict[str, Sequence[NameMatch]] = {}
         unknown = []
         for form in dict.fromkeys(forms):
@@ -40,7 +49,6 @@ class Names:
                 unknown.append(form)
         if not unknown:
             return matches
-        words = self.frequencies.missing(word for form in unknown for word in form.split(" ") if is_counted(word))
         searches = [terms_search("forms", terms) for terms in cut([term_of(form) for form in unknown], TERMS_AT_ONCE)]
         counts = [(self.index, count_search(chunk)) for chunk in cut(words, TERMS_AT_ONCE)]
         # Entities and counts of words go out in one request, answered in the order they were asked.

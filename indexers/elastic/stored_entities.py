@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kbtools.indexers.elastic.entity_facts import SUBJECTS_AT_ONCE, incoming_facts
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.name_languages import spoken_names_in
-from kbtools.indexers.elastic.searches import cut
+from kbtools.indexers.elastic.searches import PAGE, cut
 from kbtools.indexers.name_ranks import rank_spoken
 from kbtools.kb.contract import ABSENT
 from kbtools.kb.language_tags import UND
@@ -32,6 +32,7 @@ class StoredEntities:
     def __init__(self, kb: ElasticKB) -> None:
         self.kb, self.catalog = kb, kb.catalog
         self.rows: dict[str, int | None] = {}
+        self.own_ids: dict[int, str] = {}
         self.documents: dict[int, list[dict[str, Any]]] = {}
 
     @property
@@ -69,7 +70,9 @@ class StoredEntities:
         """Give the rows of ids, ABSENT for an unknown one."""
         unknown = [entity_id for entity_id in dict.fromkeys(ids) if entity_id not in self.rows]
         if unknown:
-            self.rows.update(zip(unknown, self.kb.rows(unknown), strict=True))
+            own, merged = self.kb.entities.rows_apart(unknown)
+            self.own_ids |= {row: entity_id for entity_id, row in own.items()}
+            self.rows |= dict.fromkeys(unknown) | merged | own
         return [ABSENT if row is None else row for row in map(self.rows.__getitem__, ids)]
 
     def fetch(self, rows: Sequence[int]) -> None:
@@ -78,6 +81,7 @@ class StoredEntities:
         unknown = [row for row in dict.fromkeys(rows) if row not in self.documents]
         for chunk in cut(unknown, SUBJECTS_AT_ONCE):
             for main in entities.documents([str(row) for row in chunk], EVERY_FIELD):
+                self.own_ids[main["row"]] = main["id"]
                 self.documents[main["row"]] = [main, *entities.part_documents(main, EVERY_FIELD)]
 
     def parts(self, row: int) -> list[dict[str, Any]]:
@@ -98,8 +102,12 @@ class StoredEntities:
         return list(groups.items())
 
     def ids(self, entities: EntityRows) -> list[str]:
-        self.fetch(entities.tolist())
-        return [self.documents[row][0]["id"] for row in entities.tolist()]
+        """Give the ids of entities; of those that are only spoken of, which may have very many facts, nothing else."""
+        unknown = [row for row in entities.tolist() if row not in self.own_ids]
+        for chunk in cut(unknown, PAGE):
+            documents = self.kb.entities.documents([str(row) for row in chunk], ["row", "id"])
+            self.own_ids |= {document["row"]: document["id"] for document in documents}
+        return [self.own_ids[row] for row in entities.tolist()]
 
     def ranked_names(self, entity: int) -> list[tuple[str, int]]:
         (names,) = self.spoken_names(np.array([entity], dtype=np.uint32))

@@ -1,16 +1,37 @@
-"""The account of an update on a cluster: its manifest, with counts and statistics, and what the indexes should hold."""
+"""The account of an update on a cluster: its manifest, counts and statistics, and what the new version should hold.
+
+All that did not change lies in files that the copy shares with the version before, so that its documents are counted
+and no more: sums over all of them take longer the larger a knowledge base is.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kbtools.indexers.elastic.entity_changes import EntityChanges
+from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.entity_changes import COUNTED, EntityChanges
 from kbtools.indexers.elastic.form_changes import FormChanges
+from kbtools.indexers.elastic.mapping import ENTITIES, NAMES
+from kbtools.indexers.elastic.searches import WHOLE, cut
 from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import UPDATE, Change, Count, Manifest
+
+ROWS_AT_ONCE = 10_000
+"""Changed entities whose documents are counted in one request; the cluster's own limit is 65,536 terms."""
+
+CHANGED = {
+    "documents of changed entities": "documents",
+    "facts": "held",
+    "facts of subjects": "facts",
+    "incoming facts": "held_in",
+    "facts of objects": "facts_in",
+    "names": "named",
+    "types": "types",
+}
+"""The counts of changed entities that are compared, by what they are of."""
 
 STATISTICS = (
     "subjects",
@@ -79,20 +100,43 @@ def statistics_differences(draft: Draft, stored: StoredEntities) -> dict[str, in
     return totals
 
 
+def count_documents(cluster: Cluster, indexes: Mapping[str, str]) -> dict[str, int]:
+    """Count the documents of entities and of forms of a version."""
+    queries = {ENTITIES: {"exists": {"field": "part"}}, NAMES: {"match_all": {}}}
+    counts = {}
+    for role, query in queries.items():
+        body = {"size": 0, "track_total_hits": True, "query": query}
+        answer = cluster.ask("POST", f"/{indexes[role]}/_search", body, to=f"count the {role}", params=WHOLE)
+        counts[role] = int(answer["hits"]["total"]["value"])
+    return {"documents of entities": counts[ENTITIES], "forms": counts[NAMES]}
+
+
+def count_changed(cluster: Cluster, indexes: Mapping[str, str], rows: Sequence[int]) -> dict[str, int]:
+    """Count what the documents of some entities hold."""
+    sums = {name: {"sum": {"field": name}} for name in COUNTED}
+    counts: Counter[str] = Counter()
+    for chunk in cut(rows, ROWS_AT_ONCE):
+        body = {
+            "size": 0,
+            "track_total_hits": True,
+            "query": {"terms": {"row": list(chunk)}},
+            "aggs": {"types": {"value_count": {"field": "types"}}, **sums},
+        }
+        answer = cluster.ask(
+            "POST", f"/{indexes[ENTITIES]}/_search", body, to="count the changed entities", params=WHOLE
+        )
+        counts["documents"] += answer["hits"]["total"]["value"]
+        counts.update({name: int(told["value"]) for name, told in answer["aggregations"].items()})
+    return {kind: counts[name] for kind, name in CHANGED.items()}
+
+
 def expected_counts(before: Mapping[str, int], entities: EntityChanges, forms: FormChanges) -> dict[str, int]:
-    """Tell what the indexes of a new version should hold, by what those of the one before do."""
-    sums = entities.sums
-    differences = {
-        "entities": sums["entities"],
-        "facts": sums["held"],
-        "facts of subjects": sums["facts"],
-        "incoming facts": sums["held_in"],
-        "facts of objects": sums["facts_in"],
-        "names": sums["named"],
-        "types": sums["types"],
-        "forms": forms.normal,
+    """Tell how much a new version should hold, by the documents of the one before and by what was changed."""
+    return {
+        "documents of entities": before["documents of entities"] + entities.sums["documents"],
+        "forms": before["forms"] + forms.normal,
+        **{kind: entities.held[name] for kind, name in CHANGED.items()},
     }
-    return {kind: before[kind] + difference for kind, difference in differences.items()}
 
 
 def flags(has_facts: bool, is_object: bool, is_named: bool, has_types: bool) -> tuple[bool, ...]:

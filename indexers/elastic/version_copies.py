@@ -34,7 +34,6 @@ def copy_version(cluster: Cluster, base: Version, number: int) -> Version:
         for future in [pool.submit(copy, role) for role in roles]:
             future.result()
     version = Version(base.kb, number, indexes, base.mapping)
-    mark_copy(cluster, base, version, complete=False)
     every = ",".join(indexes.values())
     health = cluster.health(every, until=has_primaries, patience=cluster.patience)
     if health is None or not has_primaries(health):
@@ -64,12 +63,12 @@ def has_primaries(health: dict[str, Any]) -> bool:
     return health["status"] != "red" and not health["unassigned_primary_shards"]
 
 
-def mark_copy(cluster: Cluster, base: Version, copy: Version, *, complete: bool) -> None:
-    """Write the marks of copied indexes, which have those of their sources at first."""
-    mark = Mark(copy.kb, copy.number, copy.mapping, complete=complete)
+def mark_copy(cluster: Cluster, base: Version, copy: Version) -> None:
+    """Mark copied indexes as complete: until then they have the marks of their sources, of another version."""
+    mark = Mark(copy.kb, copy.number, copy.mapping, complete=True)
     both = ",".join(copy.indexes[role] for role in ROLES)
     cluster.ask("PUT", f"/{both}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {both}")
     if index := copy.indexes.get(VECTORS):
         former = read_mark(cluster, base.indexes[VECTORS])
-        mark = Mark(copy.kb, copy.number, copy.mapping, complete=complete, origin=former.origin if former else {})
+        mark = Mark(copy.kb, copy.number, copy.mapping, complete=True, origin=former.origin if former else {})
         cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {index}")

@@ -14,19 +14,28 @@ from hypothesis import HealthCheck, Phase, given, settings
 import kbtools
 from kbtools.answering import Answerer
 from kbtools.cli.main import main
-from kbtools.errors import BadArgument, BuildLocked, KBMissing, NotAllowed, UnknownLanguage, Unreachable
+from kbtools.errors import (
+    BadArgument,
+    BuildLocked,
+    BulkFailed,
+    KBMissing,
+    NotAllowed,
+    UnknownLanguage,
+    Unreachable,
+)
 from kbtools.indexers.build import BuildProgress, build
 from kbtools.indexers.elastic import entity_documents, form_changes, name_documents
 from kbtools.indexers.elastic.build_notes import read_build
 from kbtools.indexers.elastic.cluster import Cluster, Patience
-from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
+from kbtools.indexers.elastic.cluster_updates import UpdateJob, UpdateOptions, update_on_cluster
 from kbtools.indexers.elastic.deleted_documents import drop_deleted
 from kbtools.indexers.elastic.inventory import choose_versions, cluster_status, remove_versions
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load_job import LoadOptions
 from kbtools.indexers.elastic.loading import load
 from kbtools.indexers.elastic.mapping import ENTITIES, index_name
-from kbtools.indexers.elastic.versions import current_version, list_versions, read_mark, roll_back
+from kbtools.indexers.elastic.stored_entities import StoredEntities
+from kbtools.indexers.elastic.versions import Version, current_version, list_versions, read_mark, roll_back
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import UpdateSource
@@ -405,6 +414,53 @@ def test_a_full_disk_leaves_the_old_state_and_is_named(
 
     assert states(cluster, loaded) == [(1, "current")]
     assert change().changes
+
+
+@pytest.mark.parametrize(
+    ("role", "key", "lost"),
+    [
+        ("entities", "1", "3 of 4 documents of entities"),  # of one that the update does not change
+        ("entities", "0", "1 of 2 documents of changed entities"),
+        ("names", "0", "4 of 5 forms"),
+    ],
+)
+def test_a_version_that_lost_documents_is_refused(
+    change: Callable[..., UpdateResult],
+    cluster: Cluster,
+    loaded: str,
+    monkeypatch: pytest.MonkeyPatch,
+    role: str,
+    key: str,
+    lost: str,
+) -> None:
+    check = UpdateJob.check
+
+    def lose(job: UpdateJob, before: Any, changes: Any, forms: Any, version: Version) -> None:
+        cluster.ask("DELETE", f"/{version.indexes[role]}/_doc/{key}", to="lose it", params={"refresh": "true"})
+        check(job, before, changes, forms, version)
+
+    monkeypatch.setattr(UpdateJob, "check", lose)
+    with pytest.raises(BulkFailed, match=f"holds .*{lost}"):
+        change([{"id": "m.0one", "aliases": ["Helden"]}, {"id": "m.0four", "names": ["Lodger"]}])
+
+    assert states(cluster, loaded) == [(1, "current")]
+
+
+def test_entities_that_facts_of_changed_ones_lead_to_are_not_read_whole(
+    change: Callable[..., UpdateResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[int] = []
+    fetch = StoredEntities.fetch
+
+    def note(stored: StoredEntities, rows: Sequence[int]) -> None:
+        fetched.extend(rows)
+        fetch(stored, rows)
+
+    monkeypatch.setattr(StoredEntities, "fetch", note)
+    change([{"id": "m.0one", "facts": {"music.album.next": ["m.0three"]}}])
+
+    # The artist, whose row is the third, is the object of a former fact alone.
+    assert set(fetched) == {0, 1}
 
 
 def test_a_rollback_leaves_an_update_again_and_the_next_starts_from_there(
