@@ -2,7 +2,7 @@
 
     python benchmarks/cluster_figures.py --kb FBSQ.kb --questions annotated_fb_data_test.txt
     python benchmarks/cluster_figures.py --kb SCALE.kb --only load,memory
-    python benchmarks/cluster_figures.py --kb SCALE.kb --variants variants.tsv.gz --only fuzzy
+    python benchmarks/cluster_figures.py --kb SCALE.kb --variants variants.tsv.gz --only fuzzy --asked 2000
     python benchmarks/cluster_figures.py --kb FBSQ.kb --questions annotated_fb_data_test.txt --only agreement
 
 The cluster is the one that KBTOOLS_ELASTICSEARCH_URL names; what is written there is removed at the end.
@@ -21,6 +21,7 @@ import uuid
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -44,12 +45,16 @@ from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.kb.contract import SimilarName
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, recall
+from kbtools.linking.similarity import CLOSE
 from kbtools.pruning import UNGUIDED
 from kbtools.text.ngrams import ngrams
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
 
 NAME = f"benchmark-{uuid.uuid4().hex[:8]}"
+SHOWN = 30
+"""Variants whose lists differ that are shown, those with other first names first."""
+
 SECTIONS = "load,memory,linking,fuzzy,agreement,throughput,vectors"
 
 
@@ -222,17 +227,21 @@ def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int)
         among = np.mean([name in {one.form for one in near} for near, (_, name) in zip(found, chosen, strict=True)])
         say(f"fuzzy, {home}", f"recall@20 {among:.4f}, top-1 {first:.4f}", spread(taken), f"{len(chosen)} variants")
     both = list(zip(*answers.values(), strict=True))
+    close = [pair for pair in both if any(near.similarity >= CLOSE for found in pair for near in found)]
     names = [[{near.form for near in found} for found in pair] for pair in both]
     shared, either = (sum(len(join(*pair)) for pair in names) for join in (set.intersection, set.union))
     say(
         "fuzzy, both homes",
         f"the same first for {np.mean([one[:1] == other[:1] for one, other in both]):.4f}",
         f"the same list for {np.mean([one == other for one, other in both]):.4f}",
+        f"for {np.mean([one == other for one, other in close]):.4f} of the {len(close)} with a close name",
         f"shared {shared / either:.4f} of the names that either finds",
     )
-    for (asked, name), (one, other) in zip(chosen, both, strict=True):
-        if one[:1] != other[:1]:
-            say(f"  {asked!r} for {name!r}", f"cluster {one[:1]}", f"folder {other[:1]}")
+    unlike = [pair for pair in zip(chosen, both, strict=True) if pair[1][0] != pair[1][1]]
+    for (asked, name), (one, other) in sorted(unlike, key=lambda pair: pair[1][0][:1] == pair[1][1][:1])[:SHOWN]:
+        first = next(place for place, (own, there) in enumerate(zip_longest(one, other)) if own != there)
+        at = slice(first, first + 1)
+        say(f"  {asked!r} for {name!r}", f"place {first + 1}: cluster {one[at]}", f"folder {other[at]}")
 
 
 def agreement_figures(kb: EmbeddedKB, opened: ElasticKB, questions: list[str]) -> None:
@@ -306,7 +315,7 @@ def main() -> None:
     parser.add_argument("--loaded", help="the name of the same knowledge base on the cluster, if it is there already")
     parser.add_argument("--questions", type=Path, help="questions in the release's format")
     parser.add_argument("--variants", type=Path, help="edits TAB variant TAB name")
-    parser.add_argument("--asked", type=int, default=1_000, help="questions, drawn at random")
+    parser.add_argument("--asked", type=int, default=1_000, help="questions or variants, drawn at random")
     parser.add_argument("--documents", type=int, default=150_000, help="documents of the load")
     parser.add_argument("--facts", type=int, default=5_000_000, help="facts of the load whose memory is measured")
     parser.add_argument("--only", default=SECTIONS)
@@ -339,7 +348,7 @@ def main() -> None:
             for role in ROLES:
                 say(f"size of {role}", f"{size_of(cluster, opened.version.indexes[role]) / 1e6:,.0f} MB")
             if "fuzzy" in wanted and arguments.variants:
-                fuzzy_figures(kb, opened, arguments.variants, 3_000)
+                fuzzy_figures(kb, opened, arguments.variants, arguments.asked)
             if "vectors" in wanted:
                 vector_figures(opened, min(50_000, kb.manifest.counts["entities"].unique), 100)
             if arguments.questions:

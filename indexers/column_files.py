@@ -156,6 +156,16 @@ class StringTable:
         present = low < len(self) and self.bytes[self.starts[low] : self.starts[low + 1]] == encoded
         return low if present else None
 
+    def bytes_at(self, rows: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Read several strings end to end, and where each of them starts."""
+        starts = np.frombuffer(self.starts, dtype="<u8")
+        first = starts[rows].astype(np.int64)
+        lengths = starts[rows + 1].astype(np.int64) - first
+        begin = lengths.cumsum() - lengths
+        places = (first - begin).repeat(lengths)
+        places += np.arange(len(places))
+        return np.frombuffer(self.bytes, dtype=np.uint8)[places], begin
+
     def places_of(self, string: str, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Find the places of a string among some rows, without reading those of another length."""
         starts, wanted = np.frombuffer(self.starts, dtype="<u8"), np.frombuffer(string.encode(), dtype=np.uint8)

@@ -15,6 +15,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from kbtools.indexers.column_files import StringTable
+from kbtools.indexers.letter_sets import share_letters
 from kbtools.kb.contract import EDITS
 from kbtools.linking.similarity import LONGEST_NAME
 
@@ -25,9 +27,11 @@ SHORTEST = PARTS
 MOST_DIFFERENT = 8
 """Pairs of letters by which two edits make names differ: of two letters replaced, four go and four come."""
 
-KEPT = 300
-"""Names that are kept, those of the most like pairs of letters: of 1,500 variants among 5.9 million names the entity is
-among 200 for 98.5 %, 300 for 98.7 %, 400 for 98.9 %, at 0.4 to 0.6 CPU milliseconds."""
+COMPARED = 300
+"""Names from which on their letters are compared as well, which costs as much as reading the texts of some of them."""
+
+KEPT = 2_000
+"""Names that are kept, those of the most like pairs of letters."""
 
 MOST_SEEN = 200_000
 """Names whose pairs of letters are compared, those of the rarest parts first: of 3,000 variants none needs 40,000, and
@@ -135,8 +139,9 @@ def signatures_of(letters: Letters) -> Hashes:
 
 
 class Probes(NamedTuple):
-    """The keys of all runs of letters of some forms, the form of each run, and the pairs of letters of each form."""
+    """Some forms, the keys of runs of their letters, the form of each run, and the pairs of letters of each form."""
 
+    forms: Sequence[str]
     keys: NDArray[np.uint32]
     form_of: NDArray[np.int64]
     signatures: Hashes
@@ -148,14 +153,14 @@ def probes_of(forms: Sequence[str]) -> Probes:
     fit = [place for place, own in enumerate(every) if len(own.part)]
     signatures = np.zeros(len(forms), dtype=np.uint64)
     if not fit:
-        return Probes(NOTHING, np.empty(0, dtype=np.int64), signatures)
+        return Probes(forms, NOTHING, np.empty(0, dtype=np.int64), signatures)
     # All forms in one pass: for every form, for every run of its letters, the key.
     at = Segments(*map(np.concatenate, zip(*(every[place] for place in fit), strict=True)))
     letters, runs = letters_of([forms[place] for place in fit]), [len(every[place].part) for place in fit]
     start = letters.starts.repeat(runs)
     signatures[fit] = signatures_of(letters)
     return Probes(
-        key_of(running_sums(letters), start + at.first, start + at.last, at), np.repeat(fit, runs), signatures
+        forms, key_of(running_sums(letters), start + at.first, start + at.last, at), np.repeat(fit, runs), signatures
     )
 
 
@@ -251,8 +256,10 @@ def take_back(file: IO[bytes], dtype: DTypeLike) -> NDArray[Any]:
 class EditIndex:
     """An index of the names with at least three letters, by the forms within two edits of each."""
 
-    def __init__(self, keys: NDArray[np.uint32], rows: NDArray[np.uint32], signatures: Hashes) -> None:
-        self.keys, self.rows, self.signatures = keys, rows, signatures
+    def __init__(
+        self, keys: NDArray[np.uint32], rows: NDArray[np.uint32], signatures: Hashes, *, texts: StringTable
+    ) -> None:
+        self.keys, self.rows, self.signatures, self.texts = keys, rows, signatures, texts
 
     def near(self, form: str) -> NDArray[np.uint32]:
         """Recall the rows of names that may be within two edits of a form, at most KEPT of the likest."""
@@ -265,7 +272,7 @@ class EditIndex:
     def recall(self, probes: Probes) -> list[NDArray[np.uint32]]:
         """Recall as `near_all` does by what was hashed once, for several indexes."""
         # All forms in one pass: for every form, for every run of its letters, the names with such a part.
-        keys, form_of, signatures = probes
+        forms, keys, form_of, signatures = probes
         firsts, lasts = self.keys.searchsorted(keys, "left"), self.keys.searchsorted(keys, "right")
         seen = np.flatnonzero(lasts > firsts)
         if not len(seen):
@@ -281,8 +288,16 @@ class EditIndex:
         like = np.flatnonzero(different <= MOST_DIFFERENT)
         unique, place = np.unique(of[like].astype(np.uint64) << np.uint64(32) | rows[like], return_index=True)
         edges = unique.searchsorted(np.arange(1, len(signatures), dtype=np.uint64) << np.uint64(32))
-        runs = zip(np.split(unique.astype(np.uint32), edges), np.split(different[like][place], edges), strict=True)
-        return [own if len(own) <= KEPT else own[np.argsort(unlike, kind="stable")[:KEPT]] for own, unlike in runs]
+        runs = zip(
+            forms, np.split(unique.astype(np.uint32), edges), np.split(different[like][place], edges), strict=True
+        )
+        return [own if len(own) <= COMPARED else self.likest(form, own, unlike) for form, own, unlike in runs]
+
+    def likest(self, form: str, rows: NDArray[np.uint32], unlike: NDArray[np.uint8]) -> NDArray[np.uint32]:
+        """Choose of many names those that share the letters of a form, and of too many those of the likest pairs."""
+        shared = share_letters(form, self.texts, rows)
+        rows, unlike = rows[shared], unlike[shared]
+        return rows if len(rows) <= KEPT else rows[np.argsort(unlike, kind="stable")[:KEPT]]
 
 
 def rarest_runs(form_of: NDArray[np.int64], sizes: NDArray[np.int64], firsts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -23,12 +23,12 @@ from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, find_dam
 from kbtools.indexers.language_sets import LanguageSets
 from kbtools.indexers.name_counts import counts_at
 from kbtools.indexers.name_ranks import rank_names, rank_spoken
-from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName, keep_within_edits
+from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
-from kbtools.linking.similarity import LONGEST_NAME, rescore
+from kbtools.linking.similarity import LONGEST_NAME, USUAL, edits_suffice, rescore, within_edits
 from kbtools.storage import folder_identity
 
 P = ParamSpec("P")
@@ -40,10 +40,6 @@ PREFIXED = 50
 
 REMEMBERED, MOST_BEARERS = 10_000, 1_000
 """Forms whose names are kept in memory, those of so many bearers: 10 MB for 10,000 forms of FB5M's questions."""
-
-USUAL, CLOSE, MANY = 80.0, 90.0, 1_000_000
-"""At the usual cutoff and among many names, those within two edits are enough where one is so close; else names that
-share trigrams are recalled as well, which finds no more of 1,500 variants among 5.9 million names and takes 3 ms."""
 
 
 def within(grouped: Grouped, count: int) -> Grouped:
@@ -181,7 +177,9 @@ class EmbeddedKB(BackendDefaults):
         self.forms = FormStore.open(self.path / FORMS)
         self.form_filter = FormFilter(self.columns["form.filter"]) if "form.filter" in files else None
         self.fuzzy = FuzzyIndex(self.path / FUZZY, texts=self.alias_texts)
-        self.edits = EditIndex(*(self.columns[f"edit.{part}"] for part in ("key", "row", "signature")))
+        self.edits = EditIndex(
+            *(self.columns[f"edit.{part}"] for part in ("key", "row", "signature")), texts=self.alias_texts
+        )
 
     def __reduce__(self) -> tuple[Callable[[Path], "EmbeddedKB"], tuple[Path]]:
         """Pickle by path: whoever unpickles it opens the folder."""
@@ -248,19 +246,15 @@ class EmbeddedKB(BackendDefaults):
         if not form or len(form) > LONGEST_NAME:
             return []
         recalled = set(self.names_near([form])[form])
-        if cutoff >= USUAL and len(self.forms) > MANY:
-            near = self.rescored(form, recalled, limit=limit, cutoff=cutoff)
-            if near and near[0].similarity >= CLOSE:
-                return near
-        recalled |= self.trigram_names(form)
-        recalled.update(self.forms_with_prefix(form, limit=PREFIXED))
+        if not edits_suffice(form, recalled, cutoff=cutoff, names=self.form_count):
+            recalled |= self.trigram_names(form)
+            recalled.update(self.forms_with_prefix(form, limit=PREFIXED))
         return self.rescored(form, recalled, limit=limit, cutoff=cutoff)
 
     @explained
     def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = USUAL) -> list[list[SimilarName]]:
         near = self.names_near(forms)
-        similar = (self.rescored(form, near[form], limit=limit, cutoff=cutoff) for form in forms)
-        return [keep_within_edits(form, names) for form, names in zip(forms, similar, strict=True)]
+        return [self.rescored(form, within_edits(form, near[form]), limit=limit, cutoff=cutoff) for form in forms]
 
     def names_near(self, forms: Sequence[str]) -> dict[str, list[str]]:
         """Recall for each form the normal forms within two edits; the last ones asked for are at hand."""
@@ -275,7 +269,14 @@ class EmbeddedKB(BackendDefaults):
         return near_forms(self.edits, self.fuzzy, probes)
 
     def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
-        return rescore(form, recalled, limit=limit, cutoff=cutoff, popularity=self.names_of_bearers)
+        return rescore(
+            form, recalled, limit=limit, cutoff=cutoff, names=self.form_count, popularity=self.names_of_bearers
+        )
+
+    @property
+    def form_count(self) -> int:
+        """Count the forms of names, which a cluster counts too."""
+        return self.manifest.statistics.get("forms", 0)
 
     def trigram_names(self, form: str) -> set[str]:
         """Recall names that share the rarest trigrams of a form."""

@@ -22,7 +22,7 @@ from kbtools.kb.manifest import Count, Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
-from kbtools.linking.similarity import rescore
+from kbtools.linking.similarity import rescore, within_edits
 from kbtools.text.name_forms import name_forms
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
@@ -129,7 +129,15 @@ class MemoryKB(BackendDefaults):
         if not form:
             return []
         recalled = (near for near in self.normal_forms if fuzz.ratio(form, near) >= cutoff)
-        return rescore(form, recalled, limit=limit, cutoff=cutoff, popularity=self.names_of_bearers)
+        return self.rescored(form, recalled, limit=limit, cutoff=cutoff)
+
+    def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> list[list[SimilarName]]:
+        names = sorted(self.normal_forms)
+        return [self.rescored(form, within_edits(form, names), limit=limit, cutoff=cutoff) for form in forms]
+
+    def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
+        count = self.manifest.statistics["forms"]
+        return rescore(form, recalled, limit=limit, cutoff=cutoff, names=count, popularity=self.names_of_bearers)
 
     def names_of_bearers(self, forms: Sequence[str]) -> list[int]:
         """Count, for each form, the names of that of its bearers that has most."""

@@ -55,7 +55,7 @@ class ElasticKB(BackendDefaults):
         self.entities = Entities(self.searches, self.catalog)
         self.objects, self.subjects = Objects(self.entities), Subjects(self.entities)
         self.named = Names(self.entities, self.version.indexes[NAMES])
-        self.near = SimilarNames(self.named)
+        self.near = SimilarNames(self.named, count=self.manifest.statistics.get("forms", 0))
         self.vector_index: ElasticVectors | None = None
 
     def close(self) -> None:
@@ -87,6 +87,9 @@ class ElasticKB(BackendDefaults):
 
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
         return self.near.to(form, limit=limit, cutoff=cutoff)
+
+    def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> list[list[SimilarName]]:
+        return self.near.within_edits(forms, limit=limit, cutoff=cutoff)
 
     def expect_similar(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> None:
         """Fetch the names close to several forms, in one request."""

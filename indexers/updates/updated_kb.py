@@ -90,7 +90,9 @@ class UpdatedKB(EmbeddedKB):
         self.texts = JoinedStrings(self.alias_texts, self.own_texts)
         self.own_forms = FormStore.open(folder / FORMS)
         self.own_fuzzy = FuzzyIndex(folder / FUZZY, texts=self.own_texts)
-        self.own_edits = EditIndex(*(self.own[f"edit.{part}"] for part in ("key", "row", "signature")))
+        self.own_edits = EditIndex(
+            *(self.own[f"edit.{part}"] for part in ("key", "row", "signature")), texts=self.own_texts
+        )
         # Forms that are looked up in the segment, which knows all their bearers.
         self.changed_forms = frozenset(self.own["changed.forms"].tobytes().decode().split("\0"))
         if "form.filter" in manifest.files:

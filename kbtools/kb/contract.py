@@ -95,12 +95,13 @@ class KnowledgeBase(Protocol):
         """Find the normal forms closest to one, closest first; digits are never exchanged.
 
         Of equal similarity those whose bearer has more names come first, where a backend can tell, then by form. The
-        form itself is left out, and so is all that is longer than `similarity.LONGEST_NAME`.
+        form itself is left out, and so is all that is longer than `similarity.LONGEST_NAME`. Among many names, those
+        within EDITS edits are listed alone where one of them is close, as `similarity.closest` tells.
         """
         ...
 
     def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> list[list[SimilarName]]:
-        """Find for each form those of its similar forms that are EDITS edits from it at most.
+        """Find for each form the similar forms that are EDITS edits from it at most, closest first.
 
         Most misspellings are such, and an index of edits finds them for all forms at once.
         """

@@ -15,6 +15,7 @@ from kbtools.indexers.embedded import gather
 from kbtools.indexers.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.linking import similarity
 from kbtools.pruning import UNGUIDED
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
@@ -185,6 +186,31 @@ def test_nothing_is_similar_to_nothing_nor_to_what_is_too_long(tiny: KnowledgeBa
 @pytest.mark.parametrize("typo", TYPOS)
 def test_every_backend_finds_the_same_similar_names(sample: Answerer, sample_memory: Answerer, typo: str) -> None:
     assert sample.kb.similar(typo) == sample_memory.kb.similar(typo)
+
+
+@pytest.mark.parametrize("typo", TYPOS)
+def test_among_many_names_every_backend_lists_those_within_edits_alone_where_one_is_close(
+    sample: Answerer, sample_memory: Answerer, monkeypatch: pytest.MonkeyPatch, typo: str
+) -> None:
+    monkeypatch.setattr(similarity, "MANY", 0)
+    # Another limit than that of the test before, so that no backend remembers its list.
+    assert sample.kb.similar(typo, limit=19) == sample_memory.kb.similar(typo, limit=19)
+    assert sample.kb.within_edits(TYPOS, limit=19) == sample_memory.kb.within_edits(TYPOS, limit=19)
+
+
+def test_among_many_names_what_only_resembles_a_form_is_left_out_where_one_is_close(
+    backend: str, make_kb: Callable[[str, World], Any], new_world: type[World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = (("m.1", "Frankenstein"), ("m.2", "Frankenstein Jr"))
+    kb = make_kb(backend, new_world((("m.1", "r", "m.2"),), names))
+    few = [near.form for near in kb.similar("frankenstien", limit=19)]
+
+    monkeypatch.setattr(similarity, "MANY", 0)
+
+    assert few == ["frankenstein", "frankenstein jr"]
+    assert [near.form for near in kb.similar("frankenstien")] == ["frankenstein"]
+    assert [near.form for near in kb.similar("frankenstein j")] == ["frankenstein jr", "frankenstein"]
+    assert [near.form for near in kb.similar("frankenstien", cutoff=79)] == few
 
 
 def test_of_equally_similar_names_that_of_the_entity_with_more_names_comes_first(

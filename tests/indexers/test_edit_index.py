@@ -5,24 +5,38 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from kbtools.indexers import edit_index
+from kbtools.indexers.column_files import StringTable, StringWriter
 from kbtools.indexers.edit_index import SHORTEST, EditIndex, EditKeys, probes_of
+from kbtools.indexers.letter_sets import share_letters
 from kbtools.kb.contract import EDITS
 from kbtools.linking.similarity import LONGEST_NAME
+from kbtools.text.normaliser import normal_form
 
 LETTERS = "abc é東"
+
+
+def texts_of(names: list[str]) -> StringTable:
+    with tempfile.TemporaryDirectory() as folder:
+        texts = StringWriter(Path(folder) / "text")
+        texts.write(pa.array(names, pa.string()))
+        texts.close()
+        return StringTable(Path(folder) / "text")
 
 
 def make(names: list[str]) -> EditIndex:
     with tempfile.TemporaryDirectory() as folder, EditKeys(Path(folder), names=len(names)) as keys:
         keys.add(names, np.arange(len(names), dtype=np.uint32))
         hashes, rows = zip(*keys.runs(), strict=True)
-        return EditIndex(np.concatenate(hashes), np.concatenate(rows), np.concatenate([*keys.signature()]))
+        return EditIndex(
+            np.concatenate(hashes), np.concatenate(rows), np.concatenate([*keys.signature()]), texts=texts_of(names)
+        )
 
 
 def near(names: list[str], form: str) -> set[int]:
@@ -76,7 +90,29 @@ def test_no_name_is_near_where_there_is_none() -> None:
     assert make([]).near("abc").tolist() == []
 
 
+SPELT = st.text("aAbBcé東& .-9", min_size=1, max_size=9).filter(normal_form)
+
+
+@given(st.lists(SPELT, min_size=1, max_size=9), st.integers(0, EDITS), st.integers(0, 1000))
+def test_names_within_two_edits_share_letters_however_they_are_spelt(names: list[str], edits: int, seed: int) -> None:
+    forms = list(map(normal_form, names))
+    form = normal_form(misspell(forms[seed % len(forms)], edits=edits, seed=seed)) or forms[0]
+
+    shared = share_letters(form, texts_of(names), np.arange(len(names), dtype=np.uint32))
+
+    assert all(shared[place] for place, own in enumerate(forms) if Levenshtein.distance(form, own) <= EDITS)
+
+
+def test_of_many_names_those_of_other_letters_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edit_index, "COMPARED", 0)
+    names = ["abcdefgh", "abcdezyx", "Abcd-Efgz"]
+
+    assert make(names).near("abcdefgh").tolist() == [0]
+    assert share_letters("abcdefgh", texts_of(names), np.arange(3, dtype=np.uint32)).tolist() == [True, False, True]
+
+
 def test_of_many_near_names_the_likest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edit_index, "COMPARED", 0)
     monkeypatch.setattr(edit_index, "KEPT", 2)
     names = ["abcdefghij", "abcdefghiz", "abcdefghyz", "abcdefghwz"]
 

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from kbtools.linking.similarity import LONGEST_NAME, has_neighbours, rescore
+from kbtools.linking.similarity import (
+    LONGEST_NAME,
+    MANY,
+    USUAL,
+    edits_suffice,
+    has_neighbours,
+    rescore,
+    within_edits,
+)
 
 FORM = st.text("abc 01", min_size=1, max_size=8)
 
@@ -47,6 +55,33 @@ def test_of_one_similarity_the_more_popular_stands_first() -> None:
     near = rescore("aaaa", names, limit=3, cutoff=0, popularity=lambda forms: [names[form] for form in forms])
 
     assert [similar.form for similar in near] == ["aaaaa", "aaac", "aaad"]
+
+
+@pytest.mark.parametrize(
+    ("names", "cutoff", "form", "others"),
+    [
+        (MANY + 1, USUAL, "frankenstien", []),
+        (MANY + 1, USUAL, "frankenstain", []),
+        (MANY, USUAL, "frankenstien", ["frankenstein jr"]),
+        (MANY + 1, USUAL - 1, "frankenstien", ["frankenstein jr"]),
+        (MANY + 1, USUAL, "frankinstein r", ["frankenstein jr"]),  # nearest by two edits, and less than 90 % alike
+    ],
+)
+def test_among_many_names_close_ones_within_two_edits_are_listed_alone(
+    names: int, cutoff: float, form: str, others: list[str]
+) -> None:
+    recalled = ["frankenstein", "frankenstein jr", "dracula"]
+
+    listed = {name.form for name in rescore(form, recalled, limit=9, cutoff=cutoff, names=names)}
+
+    assert listed == {"frankenstein", *others}
+    assert edits_suffice(form, recalled, cutoff=cutoff, names=names) is (not others)
+
+
+def test_edits_are_letters_inserted_left_out_or_exchanged() -> None:
+    assert within_edits("abcd", ["abcd", "abdc", "bcda", "cdab", "abcdef", "abcdefg"]) == [
+        "abcd", "abdc", "bcda", "abcdef",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("word", "looked"), [("abc", False), ("abcd", True), ("abc4", False), ("", False)])
