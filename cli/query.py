@@ -20,7 +20,6 @@ from kbtools.cli.options import (
     lang_option,
     models_option,
 )
-from kbtools.comparison.abstention import read_calibration
 from kbtools.explaining import explained_lines, table_lines
 from kbtools.limits import ANSWERS, TOP
 from kbtools.questions import read_questions
@@ -153,7 +152,11 @@ def command(
     answerer = answerer if lang is None else answerer.in_languages(lang)
     answerer = answerer.both_ways() if inverse else answerer
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
-    fitted = read_calibration(calibration, answerer, system) if calibration else None
+    fitted = None
+    if calibration:
+        from kbtools.comparison.abstention import read_calibration
+
+        fitted = read_calibration(calibration, answerer, system)
     options = QueryOptions(
         pruning=pruning,
         scorer=scorer,

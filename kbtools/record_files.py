@@ -48,7 +48,7 @@ def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, 
     try:
         wrapped = msgpack.unpackb(packed)
         stamp, record = (wrapped["format"], wrapped["version"]), dict(wrapped["record"])
-        changed = wrapped.get("checksum", record_checksum(record)) != record_checksum(record)
+        changed = "checksum" in wrapped and wrapped["checksum"] != record_checksum(record)
     except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException) as error:
         raise KBUnusable(f"{path}: damaged ({error!r}); {cure}", path=str(path)) from error
     if stamp != (name, version):

@@ -19,6 +19,9 @@ from kbtools.scorers.words import WordVectors
 
 Inputs = tuple[Tensor, ...]
 
+TABLE = "table"
+"""The name of the vectors of rows among the weights; torch encodes those of names itself."""
+
 Names = Sequence[Sequence[str]]
 """The words of the names of relations or types, by row."""
 
@@ -95,8 +98,13 @@ class DotScorer(nn.Module):
         return scores
 
     def state(self) -> Mapping[str, NDArray[Any]]:
-        """Give the weights by their names."""
-        return arrays(self)
+        """Give the weights by their names, and the vectors of rows, which need not be encoded again without torch."""
+        if not self.encoder.names:
+            return arrays(self)
+        self.eval()
+        self.known = None  # that of the weights as they were before something was loaded
+        with scoring(len(self.names)):
+            return {**arrays(self), TABLE: np.asarray(self.vectors().float().cpu().numpy())}
 
 
 def make_network(
@@ -122,4 +130,5 @@ def rebuild_network(
 ) -> DotScorer:
     """Rebuild a trained network."""
     built = encoder.build(EncoderConfig(**saved.config), saved.vocabulary)
-    return restore_network(DotScorer(built, names, biased=biased), saved.weights, folder=folder, device=device)
+    weights = {name: array for name, array in saved.weights.items() if name != TABLE or not encoder.names}
+    return restore_network(DotScorer(built, names, biased=biased), weights, folder=folder, device=device)

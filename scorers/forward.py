@@ -3,6 +3,7 @@ its time for a question alone. Tests hold each to its twin, the network that tra
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +35,7 @@ class Forward(ABC):
     def __init__(self, config: EncoderConfig, vocabulary: Sequence[str], weights: Weights) -> None:
         self.config = config
         self.vocabulary = tuple(vocabulary)
-        self.rows = {part: row for row, part in enumerate(vocabulary)}
+        self.rows = rows_by_part(self.vocabulary)
 
     @abstractmethod
     def encode(self, texts: Sequence[Sequence[str]]) -> Vectors:
@@ -124,7 +125,7 @@ class TaggerForward:
     def __init__(self, config: EncoderConfig, vocabulary: Sequence[str], weights: Weights) -> None:
         self.config = config
         self.vocabulary = tuple(vocabulary)
-        self.rows = {word: row for row, word in enumerate(vocabulary)}
+        self.rows = rows_by_part(self.vocabulary)
         self.weights = weights
         self.words = weights["embedding.weight"]
         self.layers = import_object(RECURRENT)(weights, "gru.")
@@ -149,7 +150,8 @@ class DotForward:
     def __init__(self, encoder: Forward, names: Sequence[Sequence[str]], weights: Weights) -> None:
         self.encoder = encoder
         self.weights = weights
-        self.table = self.encode(names) if encoder.names else weights["table"]
+        # Models of older versions keep no vectors of names.
+        self.table = weights["table"] if "table" in weights or not encoder.names else self.encode(names)
         self.bias = weights.get("bias", np.float32(0))
 
     def encode(self, texts: Sequence[Sequence[str]]) -> Vectors:
@@ -166,8 +168,14 @@ class DotForward:
         return scores
 
     def state(self) -> Weights:
-        """Give the weights by their names in the network that training makes."""
-        return self.weights
+        """Give the weights by their names in the network that training makes, and the vectors of rows."""
+        return {**self.weights, "table": self.table}
+
+
+@lru_cache(4)
+def rows_by_part(vocabulary: tuple[str, ...]) -> dict[str, int]:
+    """Number the words of a vocabulary, or their parts; networks of one training share theirs, of 50,000 words."""
+    return {part: row for row, part in enumerate(vocabulary)}
 
 
 def starts_of(sizes: NDArray[np.int64]) -> NDArray[Any]:

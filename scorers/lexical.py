@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,18 +58,7 @@ class LexicalScorer:
 
     def __init__(self, relations: Sequence[str]) -> None:
         self.count = len(relations)
-        weights = [name_weights(relation) for relation in relations]
-        frequency = Counter(word for stems in weights for word in stems)
-        columns: dict[str, list[tuple[int, float]]] = {}
-        for row, stems in enumerate(weights):
-            weighed = {word: weight * math.log(1 + self.count / frequency[word]) for word, weight in stems.items()}
-            length = math.sqrt(sum(weighed.values()))
-            for word, weight in weighed.items():
-                columns.setdefault(word, []).append((row, SHARPNESS * weight / length))
-        self.columns = {
-            word: (np.array([row for row, _ in entries]), np.array([weight for _, weight in entries]))
-            for word, entries in columns.items()
-        }
+        self.columns = relation_columns(tuple(relations))
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         scores = np.zeros((len(questions), self.count))
@@ -79,6 +69,23 @@ class LexicalScorer:
                     relations, weights = columns[word]
                     own[relations] += weight * weights
         return scores
+
+
+@lru_cache(4)
+def relation_columns(relations: tuple[str, ...]) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """Give the rows of the relations that have a stem, and the weight of each; `encoder` reads the same."""
+    weights = [name_weights(relation) for relation in relations]
+    frequency = Counter(word for stems in weights for word in stems)
+    columns: dict[str, list[tuple[int, float]]] = {}
+    for row, stems in enumerate(weights):
+        weighed = {word: weight * math.log(1 + len(relations) / frequency[word]) for word, weight in stems.items()}
+        length = math.sqrt(sum(weighed.values()))
+        for word, weight in weighed.items():
+            columns.setdefault(word, []).append((row, SHARPNESS * weight / length))
+    return {
+        word: (np.array([row for row, _ in entries]), np.array([weight for _, weight in entries]))
+        for word, entries in columns.items()
+    }
 
 
 def name_weights(relation: str) -> dict[str, float]:

@@ -19,6 +19,8 @@ EXPONENT, BIAS = 23, 127
 """Where the exponent lies in a float of 32 bits, and what is added to it."""
 
 CHILDREN = ("left_child", "right_child")
+FIELDS = ("leaf_value", "leaf_count", "split_feature", "threshold", *CHILDREN)
+"""What is read of a tree; one of a single leaf has its value alone."""
 
 Floats = NDArray[np.float64]
 Masks = NDArray[Any]
@@ -63,7 +65,7 @@ class TreeEnsemble:
         """Read the trees of a model that LightGBM wrote."""
         blocks = re.split(r"^Tree=\d+\n", text.partition("\nend of trees")[0], flags=re.MULTILINE)[1:]
         fields = (dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in blocks)
-        return cls([{name: value.split() for name, value in tree.items()} for tree in fields], features)
+        return cls([{name: tree[name].split() for name in FIELDS if name in tree} for tree in fields], features)
 
     def read_tree(self, number: int, tree: dict[str, list[str]]) -> list[tuple[int, int, float, int]]:
         """Fill in the leaves of a tree; give its number, and feature, threshold and ruled-out leaves of its splits."""

@@ -2,22 +2,18 @@
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable
 from kbtools.record_files import read_record, write_record
+from kbtools.user_cache import cache_folder
 
 logger = logging.getLogger(__name__)
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-vectors", 1
-
-VARIABLE = "KBTOOLS_CACHE"
-"""The environment variable that names another folder than the system's own for what can be computed again."""
 
 
 def encode_once(
@@ -38,10 +34,3 @@ def encode_once(
     except OSError as error:  # a disk that is full or read-only costs seconds the next time, and nothing else
         logger.info("%s: vectors of relations are not kept (%s)", path, error.strerror)
     return made
-
-
-def cache_folder() -> Path:
-    """Say where to keep what can be computed again: KBTOOLS_CACHE, else the place of caches of the user."""
-    if folder := os.environ.get(VARIABLE):
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "kbtools"

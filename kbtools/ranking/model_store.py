@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from kbtools.errors import KBUnusable, ModelMissing, ModelUnusable
 from kbtools.record_files import file_digest, read_record, write_record
 from kbtools.storage import built_folder, require_ours
+from kbtools.user_cache import matches_digest
 
 RECORD = "model.msgpack"
 """The file of a model that says what it is."""
@@ -93,10 +95,10 @@ def read_model(folder: Path) -> StoredModel:
     record = read_model_record(folder)
     weights = folder / record["file"]
     try:
-        digest = file_digest(weights)
+        as_written = matches_digest(weights, record["digest"])
     except OSError as error:
         raise ModelUnusable(f"{weights}: {error.strerror}; {CURE}", path=str(folder)) from error
-    if digest != record["digest"]:
+    if not as_written:
         raise ModelUnusable(f"{weights}: not what training wrote; {CURE}", path=str(folder))
     stamp = Stamp(record["plugin"], record["made_of"], record["figures"])
     return StoredModel(stamp, record["contents"], weights)
@@ -106,6 +108,13 @@ def read_model_record(folder: Path) -> dict[str, Any]:
     """Read what a folder says of its model in the words of the newest version; raise as `read_model` does."""
     if not (folder / RECORD).is_file():
         raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
+    written = (folder / RECORD).stat()
+    return read_record_once(folder, (written.st_ino, written.st_size, written.st_mtime_ns, written.st_ctime_ns))
+
+
+@lru_cache(1)
+def read_record_once(folder: Path, state: tuple[int, ...]) -> dict[str, Any]:
+    """Read a record once for all who ask in a row: that of a large vocabulary takes ten milliseconds."""
     try:
         return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
     except KBUnusable as error:

@@ -50,6 +50,23 @@ def test_what_is_built_in_comes_through_the_door() -> None:
     assert "embedded" in list_plugins(BACKENDS)
 
 
+def test_the_environment_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[None] = []
+
+    def search() -> EntryPoints:
+        searches.append(None)
+        return EntryPoints()
+
+    monkeypatch.setattr(entry_points, "entry_points", search)
+    entry_points.every_point.cache_clear()
+    try:
+        assert [list_plugins(group) for group in (SCORERS, BACKENDS)] == [{}, {}]
+    finally:
+        entry_points.every_point.cache_clear()
+
+    assert len(searches) == 1
+
+
 def test_an_unknown_name_is_answered_with_the_known_ones(offered: Callable[..., None]) -> None:
     offered(offer("two", "m:B"), offer("one", "m:A"))
     with pytest.raises(UnknownPlugin, match="no relation scorer 'three'; known: one, two"):

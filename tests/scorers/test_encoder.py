@@ -12,7 +12,6 @@ from kbtools.answering import Answerer
 from kbtools.comparison.fingerprints import scorer_identity
 from kbtools.errors import MissingDependency, UnknownDevice
 from kbtools.ranking.models import make_relation_scorer
-from kbtools.scorers import vector_cache
 from kbtools.scorers.encoder import EncoderScorer
 from kbtools.scorers.pretrained import PACKAGE
 from kbtools.scorers.sentence_forward import SentenceForward
@@ -98,16 +97,6 @@ def test_a_cache_that_cannot_be_written_costs_nothing_else(tmp_path: Path, monke
     monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path / "file"))
 
     assert EncoderScorer.zero_shot(RELATIONS).network.state()["names"].shape == (6, 16)
-
-
-def test_caches_lie_where_the_system_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KBTOOLS_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert vector_cache.cache_folder() == tmp_path / "kbtools"
-
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert vector_cache.cache_folder() == tmp_path / ".cache" / "kbtools"
 
 
 def test_it_answers_where_nothing_is_trained_if_its_extra_is_there(

@@ -12,8 +12,10 @@ import pytest
 from kbtools.entry_points import SCORERS, SUBJECT_SCORERS, TAGGERS, load_class
 from kbtools.errors import MissingDependency
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.ranking.model_store import Stamp
+from kbtools.ranking.model_store import Stamp, read_model, write_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, model_folder
+from kbtools.scorers.forward import DotForward
+from kbtools.scorers.weight_files import read_weights, write_weights
 from kbtools.suites.world import LONG, marked_questions, world
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -121,6 +123,28 @@ def test_what_was_loaded_is_saved_as_it_was(loaded: Load, tmp_path: Path, group:
     assert written[0] == written[1]
 
 
+def test_vectors_of_names_lie_with_the_model(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = loaded(SCORERS, "ltg-cnn", by_torch=True).network.vectors().detach().numpy()
+    monkeypatch.setattr(DotForward, "encode", None)
+
+    assert loaded(SCORERS, "ltg-cnn", by_torch=False).network.table == pytest.approx(encoded, abs=1e-6)
+
+
+def test_names_are_encoded_where_an_older_model_has_no_vectors_of_them(loaded: Load, tmp_path: Path) -> None:
+    kept = loaded(SCORERS, "ltg-cnn", by_torch=False).network.table
+    stored = read_model(tmp_path / "model")
+    weights = {name: np.array(array) for name, array in read_weights(stored.weights).items() if name != "table"}
+    write_model(
+        tmp_path / "model",
+        stored.stamp,
+        stored.contents,
+        file=stored.weights.name,
+        write=lambda path: write_weights(path, weights),
+    )
+
+    assert loaded(SCORERS, "ltg-cnn", by_torch=False).network.table == pytest.approx(kept, abs=1e-6)
+
+
 @pytest.mark.parametrize("device", ["cuda", "cuda:1", "mps"])
 def test_a_gpu_is_torchs(device: str) -> None:
     assert without_torch(None, "cpu")
@@ -144,13 +168,14 @@ def test_without_either_the_extra_is_named(loaded: Load, monkeypatch: pytest.Mon
 
 
 def test_a_query_with_trained_models_imports_no_torch(
-    sample_kb: KnowledgeBase, sample_path: Path, tmp_path: Path
+    sample_kb: KnowledgeBase, sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = {
         (RELATION, SCORERS): ["embed-avg", "bigru", "ltg-cnn+"],
         (SUBJECT, SUBJECT_SCORERS): ["type-vector"],
         (TAGGER, TAGGERS): ["bigru-crf+"],
     }
+    monkeypatch.setenv("KBTOOLS_ENCODER", str(write_encoder(tmp_path / "pretrained")))
     text = "who is the author of dune"
     questions = [MarkedQuestion(Question.read(text), 21, 25)]
     for (part, group), names in parts.items():
@@ -158,7 +183,8 @@ def test_a_query_with_trained_models_imports_no_torch(
             task = sketch_task(load_class(group, name), sample_kb, questions, models=tmp_path)
             task.save(model_folder(tmp_path, part, name), Stamp(name))
     hide = "import sys; sys.modules['torch'] = None; from kbtools.cli.main import main; main()"
-    options = "--scorer embed-avg,bigru,ltg-cnn+ --subject type-cosine --pruning focused-k --tagger bigru-crf+".split()
+    scorers = "embed-avg,bigru,ltg-cnn+,encoder"
+    options = f"--scorer {scorers} --subject type-cosine --pruning focused-idf --tagger bigru-crf+".split()
     command = ["query", "--kb", str(sample_path), "--models", str(tmp_path), *options, text]
 
     asked = subprocess.run([sys.executable, "-c", hide, *command], capture_output=True, text=True)

@@ -123,7 +123,7 @@ def test_a_plugin_that_stays_is_the_same(module: Path, tmp_path: Path) -> None:
 def test_a_release_of_somebody_elses_distribution_is_another_plugin(
     tmp_path: Path, module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entry_points, "installed_points", entry_points.installed_points.__wrapped__)
+    monkeypatch.setattr(entry_points, "every_point", entry_points.every_point.__wrapped__)
     folder = tmp_path / "theirs-1.0.dist-info"
     folder.mkdir()
     (folder / "entry_points.txt").write_text("[kbtools.scorers]\ntheirs = scorer_under_development:Mine\n")
