@@ -3,23 +3,28 @@
 python benchmarks/chain.py --models build/models [--kb build/fbsq.kb] [--questions 1000]
 
 Each chain is a pruner and scorers, in a process of its own: first by the forward passes that queries on a CPU take,
-then by torch. Times are milliseconds of CPU, since processes beside it change those on the wall by far more. It takes
-some minutes; set OMP_NUM_THREADS=1.
+then by torch. Times are milliseconds of CPU, since processes beside it change those on the wall by far more; those of
+the parts of a chain are means, of questions alone and together. It takes some minutes; set OMP_NUM_THREADS=1.
 """
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from fbsq import questions
 
-CHAINS = {
+CHAINS: dict[str, tuple[str, ...]] = {
+    "best, as trained": (),
     "bigru, ltg-cnn+, focused-k, type-cosine": ("bigru,ltg-cnn+", "focused-k", "type-cosine"),
     "embed-avg, ltg-cnn+, n-gram-idf": ("embed-avg,ltg-cnn+", "n-gram-idf", "popularity"),
     "embed-avg, ltg-cnn+, bigru, encoder, n-gram-idf, type-cosine": (
@@ -29,6 +34,8 @@ CHAINS = {
     ),
     "encoder, nothing trained": ("encoder", "n-gram-idf", "popularity"),
 }
+OPTIONS = "scorer", "pruning", "subject"
+
 UNTRAINED = "encoder, nothing trained"
 
 TOGETHER = 256
@@ -48,8 +55,7 @@ def measure(kb: Path, models: Path | None, chain: str, by: str, count: int) -> d
     from kbtools.answer_options import QueryOptions
     from kbtools.questions import read_annotated
 
-    scorer, pruning, subject = CHAINS[chain]
-    options = QueryOptions(scorer=scorer, pruning=pruning, subject=subject)
+    options = QueryOptions(**dict(zip(OPTIONS, CHAINS[chain], strict=False)))  # type: ignore[typeddict-item]
     answerer = kbtools.open(kb, models=models)
     texts = [gold.text for gold, _ in zip(read_annotated(questions("test")), range(count + WARM), strict=False)]
     for text in texts[:WARM]:
@@ -60,13 +66,58 @@ def measure(kb: Path, models: Path | None, chain: str, by: str, count: int) -> d
     together = sum(
         cpu_milliseconds(lambda batch=batch: list(answerer.query_many(batch, **options))) for batch in batches
     )
+    parts = Parts(answerer)
+    for text in texts[WARM:]:
+        answerer.query(text, **options)
+    parts_alone = parts.means(count)
+    for batch in batches:
+        list(answerer.query_many(batch, **options))
+    parts_together = parts.means(max(len(asked), 1))
     return {
         "alone, p50": float(np.median(alone)),
         "alone, p95": float(np.quantile(alone, 0.95)),
         f"questions/s, {TOGETHER} together": 1000 * len(asked) / together,
         "first answer": first_answer(kb, models, chain, by),
         "torch imported": float("torch" in sys.modules),
+        **{f"alone, {part}": parts_alone[part] for part in sorted(parts_alone)},
+        **{f"together, {part}": parts_together[part] for part in sorted(parts_together)},
     }
+
+
+class Parts:
+    """CPU milliseconds of the parts of an answerer that are made by now; what a part asks is in its time too."""
+
+    def __init__(self, answerer: Any) -> None:
+        self.spent: dict[str, float] = defaultdict(float)
+        self.watch(answerer, "gather", "links and pool, the tagger included")
+        for pruner in answerer.pruners.values():
+            if hasattr(pruner, "tags"):
+                self.watch(pruner.tags.tagger, "spans", "tagger")
+                self.watch(pruner, "expect", "tagger ahead")
+        for name, scorer in [*answerer.scorers.items(), *answerer.subject_scorers.items()]:
+            self.watch(scorer, "score", name)
+        for (_, name), scoring in answerer.rankers.items():
+            self.watch(scoring.ranker, "score", name)
+            self.watch(scoring.ranker, "explain", f"{name}, explained")
+        self.watch(answerer, "result", "result written")
+
+    def watch(self, owner: object, method: str, part: str) -> None:
+        act = getattr(owner, method)
+
+        def timed(*arguments: Any, **options: Any) -> Any:
+            begun = time.process_time()
+            try:
+                return act(*arguments, **options)
+            finally:
+                self.spent[part] += 1000 * (time.process_time() - begun)
+
+        setattr(owner, method, timed)
+
+    def means(self, questions: int) -> dict[str, float]:
+        """Give the milliseconds a question since the last call."""
+        means = {part: spent / questions for part, spent in self.spent.items()}
+        self.spent.clear()
+        return means
 
 
 def cpu_milliseconds(act: Callable[[], object]) -> float:
@@ -85,16 +136,28 @@ def use_torch() -> None:
 
 def first_answer(kb: Path, models: Path | None, chain: str, by: str) -> float:
     """Ask one question in a process of its own: CPU milliseconds from its start to its end."""
-    scorer, pruning, subject = CHAINS[chain]
     words = ["query", "--kb", str(kb), *(["--models", str(models)] if models else [])]
-    words += ["--scorer", scorer, "--pruning", pruning, "--subject", subject, "who wrote dune"]
+    for option, name in zip(OPTIONS, CHAINS[chain], strict=False):
+        words += [f"--{option}", name]
+    words.append("who wrote dune")
     path = str(Path(__file__).parent)
     start = f"import sys; sys.path.insert(0, {path!r}); import chain; chain.use_torch(); " if by == BY_TORCH else ""
     code = f"{start}from kbtools.cli.start import main; main()"
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", code, *words], check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    spent = 0.0
+    with tempfile.TemporaryDirectory() as compiled:
+        # The first compiles the modules, as pip does when it installs.
+        own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        for _ in range(2):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(
+                [sys.executable, "-c", code, *words],
+                check=True,
+                stdout=subprocess.DEVNULL,
+                env=own | {"PYTHONPYCACHEPREFIX": compiled},
+            )
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            spent = 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return spent
 
 
 def main() -> None:
