@@ -366,7 +366,8 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
         rows[batch.kind] += batch.table.num_rows
     skips = reading.skips
     if not rows:
-        raise NothingBuilt(f"{source.name}: no {source.kind} among its {skips.lines:,} lines; is it the right file?")
+        wanted = "rows" if source.kind == "any" else source.kind
+        raise NothingBuilt(f"{source.name}: no {wanted} among its {skips.lines:,} lines; is it the right file?")
     counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(rows.items()))
     watch.done(f"read {name}", f"{skips.lines:,} lines, {counted}")
     skipped = tuple((skip.kind, skip.count, skip.example) for skip in skips.kinds.values())

@@ -24,6 +24,7 @@ from kbtools.indexers.readers.quoted_rows import (
     Lines,
     ReadRow,
     begins_cell,
+    fault_of,
     last_row_end,
     read_row,
     split_cells,
@@ -105,8 +106,8 @@ class DelimitedReader:
                 line = raw.decode()
             except UnicodeDecodeError as error:
                 raise WrongFormat(
-                    f"{self.table.path}:{number}: found invalid UTF-8 in the header; save the file as UTF-8",
-                    path=self.table.path,
+                    f"{self.skips.path}:{number}: found invalid UTF-8 in the header; save the file as UTF-8",
+                    path=self.skips.path,
                     line=number,
                 ) from error
             self.choose_header(line, number)
@@ -201,12 +202,9 @@ class DelimitedReader:
         line = raw.decode(errors="backslashreplace")
         if not raw.strip():
             self.skips.add("blank line", line=number, text="", bad=False)
-        elif row.fault:
-            kind, _, reason = row.fault.partition(": ")
+        elif fault := fault_of(row, len(self.header)):
+            kind, _, reason = fault.partition(": ")
             self.skips.add(kind, line=number, text=line, reason=reason)
-        elif len(row.cells) != len(self.header):
-            kind = f"{len(row.cells)} columns where {len(self.header)} were expected"
-            self.skips.add(kind, line=number, text=line)
         else:
             record = {name: row.cells[column] for name, column in self.places.items()}
             self.table.keep(record, number, line, rows)

@@ -82,16 +82,10 @@ class JSONLinesReader:
 
     def read_line(self, number: int, line: str, rows: Rows, skips: Skips) -> None:
         """Read one line."""
-        try:
-            record = DECODER.decode(line)
-        except (ValueError, RecursionError) as error:
-            skips.add("no JSON", line=number, text=line, reason=error)
-            return
-        if not isinstance(record, dict):
-            skips.add("no JSON object", line=number, text=line)
-            return
-        self.fields.update(dict.fromkeys(record))
-        self.keep(record, number, line, rows)
+        record = parse_object(number, line, skips)
+        if record is not None:
+            self.fields.update(dict.fromkeys(record))
+            self.keep(record, number, line, rows)
 
     def keep(self, record: dict[str, Any], number: int, line: str, rows: Rows) -> None:
         """Turn an object into rows."""
@@ -112,6 +106,19 @@ def parse_block(text: bytes) -> list[dict[str, Any]] | None:
     except (ValueError, RecursionError):
         return None
     return records if len(records) == lines and all(type(record) is dict for record in records) else None
+
+
+def parse_object(number: int, line: str, skips: Skips) -> dict[str, Any] | None:
+    """Parse a line; count it where it is no object."""
+    try:
+        record = DECODER.decode(line)
+    except (ValueError, RecursionError) as error:
+        skips.add("no JSON", line=number, text=line, reason=error)
+        return None
+    if not isinstance(record, dict):
+        skips.add("no JSON object", line=number, text=line)
+        return None
+    return record
 
 
 def mixed(records: list[dict[str, Any]]) -> bool:

@@ -3,7 +3,6 @@
 import csv
 import re
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +43,13 @@ def read_row(lines: Lines, place: int, *, separator: str, width: int) -> ReadRow
     return read_quoted_row(lines, place, separator=separator)
 
 
+def fault_of(row: ReadRow, width: int) -> str:
+    """Say what is wrong with a row of a table with so many columns; nothing if it can be read."""
+    if row.fault or len(row.cells) == width:
+        return row.fault
+    return f"{len(row.cells)} columns where {width} were expected"
+
+
 def read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow:
     """Read a row of TSV: a quote that is closed on a later line counts only where the lines alone are no rows."""
     literal = ReadRow([unquote(cell) for cell in line.split("\t")])
@@ -60,7 +66,9 @@ def read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow:
 
 def read_quoted_row(lines: Lines, place: int, *, separator: str) -> ReadRow:
     """Read a row whose quoted cells may go on for some lines."""
-    ahead = (raw.decode(errors="surrogateescape") + "\n" for _, raw in islice(lines, place, place + LONGEST_CELL))
+    # By places, since a slice of an iterator passes over all lines before them, for each row anew.
+    places = range(place, min(place + LONGEST_CELL, len(lines)))
+    ahead = (lines[line][1].decode(errors="surrogateescape") + "\n" for line in places)
     reader = csv.reader(ahead, delimiter=separator, strict=True)
     try:
         return ReadRow(next(reader), lines=reader.line_num)

@@ -17,15 +17,16 @@ from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, repeated
 from kbtools.indexers.readers.column_batches import canonical_column
 from kbtools.indexers.readers.columnar import ROWS, open_columnar
+from kbtools.indexers.readers.formats import COMPRESSIONS
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.sources import check_source, file_digest
+from kbtools.indexers.readers.sources import check_source, file_digest, read_blocks
+from kbtools.indexers.readers.wide_text import DelimitedRows, WideRows, read_objects
 
 SAYING = ("name", "alias", "description")
 """The options that name columns of texts."""
 
-UNPACKED = (".gz", ".bz2", ".zst")
 DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 SUFFIXES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson", *DATABASES)
 
@@ -70,20 +71,59 @@ class WideReading:
 
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the rows of a file by columns; raise TooManyBadLines at its end where too many have no subject."""
-        check_source(self.source.path)
-        self.digest = file_digest(self.source.path)
-        names: list[str] = []
+        path, names = self.source.path, dict[str, None]()
+        check_source(path)
+        self.digest = file_digest(path)
         try:
-            for batch in open_table(self.source.path, self.options.wide.query):
+            for rows in self.rows():
                 if not names:
-                    names = batch.schema.names
-                    self.check(names)
-                for start in range(0, batch.num_rows, ROWS):
-                    yield from self.lay_out(batch.slice(start, ROWS))
+                    self.check(rows.columns.schema.names)
+                for name in rows.columns.schema.names:
+                    if name not in names and (column := find_text_column(name, self.options.wide)):
+                        self.texts[name] = column
+                names.update(dict.fromkeys(rows.columns.schema.names))
+                yield from self.lay_out(rows)
         except (pa.ArrowException, OSError, sqlite3.Error) as error:
             raise self.unfit(f"cannot be read ({error})") from error
-        self.progress(self.source.path.stat().st_size)
+        self.note_absent(names)
+        self.progress(path.stat().st_size)
         self.skips.check()
+
+    def rows(self) -> Iterator[WideRows]:
+        """Read a file by its suffix."""
+        path, wide = self.source.path, self.options.wide
+        suffix = next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() not in COMPRESSIONS), "")
+        if suffix not in SUFFIXES:
+            raise WrongFormat(f"{path}: --table takes {', '.join(SUFFIXES)}; rename the file", path=str(path))
+        if (suffix in DATABASES) != bool(wide.query):
+            advice = (
+                "give --query 'SELECT ...' with it" if suffix in DATABASES else "--query is for .sqlite and .duckdb"
+            )
+            raise WrongFormat(f"{path}: {advice}", path=str(path))
+        match suffix:
+            case ".csv" | ".tsv":
+                table = DelimitedRows("," if suffix == ".csv" else "\t", wide.subject, self.skips)
+                return table.rows(read_blocks(path))
+            case ".jsonl" | ".ndjson":
+                return read_objects(read_blocks(path), self.skips)
+            case ".parquet" | ".arrow" | ".feather":
+                return self.numbered(open_columnar(path))
+            case ".duckdb":
+                return self.numbered(query_duckdb(path, wide.query))
+        return self.numbered(query_sqlite(path, wide.query))
+
+    def numbered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[WideRows]:
+        """Number rows that stand in no lines; columns of objects are left out."""
+        noted: set[str] = set()
+        for batch in batches:
+            plain = [place for place, field in enumerate(batch.schema) if not holds_objects(field.type)]
+            if not noted and len(plain) < len(batch.schema):
+                noted = {field.name for field in batch.schema if holds_objects(field.type)}
+                self.skips.note(f"columns of objects, left out: {', '.join(map(repr, sorted(noted)))}", line=1)
+            for start in range(0, batch.num_rows, ROWS):
+                columns, first = batch.select(plain).slice(start, ROWS), self.skips.lines + 1
+                self.skips.lines += columns.num_rows
+                yield WideRows(columns, range(first, first + columns.num_rows))
 
     def check(self, names: list[str]) -> None:
         """Refuse a table without its subjects or with two columns of one name."""
@@ -92,9 +132,11 @@ class WideReading:
             raise self.unfit(f"found the columns {names[:20]!r}, none of them {subject!r}; name it with --subject")
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise self.unfit(f"found two columns {twice[0]!r}; rename one")
+
+    def note_absent(self, names: Iterable[str]) -> None:
+        """Name the columns that options name and the table lacks."""
         # A note, since another table of the same build may have it.
         wide, usual = self.options.wide, Wide()
-        self.texts = {name: column for name in names if (column := find_text_column(name, wide))}
         there = {*names, *(column.wanted for column in self.texts.values())}
         for option in (*SAYING, "type"):
             for absent in set(getattr(wide, option)) - set(getattr(usual, option)) - there:
@@ -110,14 +152,18 @@ class WideReading:
     def unfit(self, reason: str) -> WrongFormat:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
 
-    def lay_out(self, batch: pa.RecordBatch) -> Iterator[RecordBatch]:
+    def lay_out(self, rows: WideRows) -> Iterator[RecordBatch]:
         """Turn rows into tables of names, types, descriptions and facts."""
-        line, wide = self.skips.lines + 1, self.options.wide
-        self.skips.lines += batch.num_rows
-        subjects = canonical_column(pc.utf8_trim_whitespace(as_text(batch.column(self.options.wide.subject))), None)
+        batch, line, wide = rows.columns, rows.lines[0], self.options.wide
+        # Of objects, those of a block may all lack it.
+        held = wide.subject in batch.schema.names
+        ids = batch.column(wide.subject) if held else pa.nulls(batch.num_rows, pa.string())
+        if is_list(ids.type):
+            raise self.unfit(f"the column {wide.subject!r} holds lists, expected an id; name another with --subject")
+        subjects = canonical_column(pc.utf8_trim_whitespace(as_text(ids)), None)
         for row in pc.indices_nonzero(pc.equal(pc.fill_null(subjects, ""), "")).to_pylist():
             text = str(batch.slice(row, 1).to_pylist())
-            self.skips.add(f"nothing under {self.options.wide.subject}", line=line + row, text=text)
+            self.skips.add(f"nothing under {wide.subject}", line=rows.lines[row], text=text)
         for name in batch.schema.names:
             if name in (wide.subject, self.language):
                 continue
@@ -125,14 +171,14 @@ class WideReading:
             # Spaces stand between the words of a name, whatever else they divide.
             whole = saying is not None and (saying.kind == "description" or self.options.divides_words)
             separator = None if whole else self.options.list_separator
-            rows, values = self.values(batch.column(name), subjects, separator)
-            entities = subjects.take(rows)
+            places, values = self.values(batch.column(name), subjects, separator)
+            entities = subjects.take(places)
             if not len(values):
                 continue
             if saying is not None:
                 tags = repeated(saying.language, len(values))
                 if not saying.language and self.language in batch.schema.names:
-                    tags = pc.utf8_trim_whitespace(pc.fill_null(as_text(batch.column(self.language)), "")).take(rows)
+                    tags = pc.utf8_trim_whitespace(pc.fill_null(as_text(batch.column(self.language)), "")).take(places)
                 yield from self.lay_out_texts(saying, entities, values, pc.ascii_lower(tags), line)
             elif name in wide.type:
                 yield table("types", [entities, canonical_column(values, None)], line)
@@ -164,14 +210,15 @@ class WideReading:
     def values(self, column: pa.Array, subjects: pa.Array, separator: str | None) -> tuple[pa.Array, pa.Array]:
         """Give the values of a column and the row of each; lists are taken apart, empty values left out."""
         rows = pa.array(range(len(subjects)), pa.int64())
-        if not pa.types.is_list(column.type) and not pa.types.is_large_list(column.type):
+        if not is_list(column.type):
             column = as_text(column)
             if separator is not None:
                 column = pc.split_pattern(column, separator)
-        if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-            rows = pc.list_parent_indices(column)
-            subjects = subjects.take(rows)
-            column = as_text(pc.list_flatten(column))
+        while is_list(column.type):
+            rows = rows.take(pc.list_parent_indices(column))
+            column = pc.list_flatten(column)
+        column = as_text(column)
+        subjects = subjects.take(rows)
         values = pc.utf8_trim_whitespace(column)
         present = pc.and_(pc.not_equal(pc.fill_null(values, ""), ""), pc.not_equal(pc.fill_null(subjects, ""), ""))
         present = pc.and_(present, pc.invert(pc.match_substring(pc.fill_null(values, ""), "\0")))
@@ -184,51 +231,23 @@ def table(kind: Kind, columns: list[pa.Array], line: int) -> RecordBatch:
 
 
 def as_text(column: pa.Array) -> pa.Array:
-    """Write numbers, dates and categories as text."""
+    """Write numbers, dates and categories as text; what is no number, and too large to be one, is empty."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_finite(column), column, None)
     return column if pa.types.is_string(column.type) else pc.cast(column, pa.string())
 
 
-def open_table(path: Path, query: str) -> Iterable[pa.RecordBatch]:
-    """Open a file as record batches, by its suffix."""
-    suffix = next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() not in UNPACKED), "")
-    if suffix not in SUFFIXES:
-        raise WrongFormat(f"{path}: --table takes {', '.join(SUFFIXES)}; rename the file", path=str(path))
-    if (suffix in DATABASES) != bool(query):
-        advice = "give --query 'SELECT ...' with it" if suffix in DATABASES else "--query is for .sqlite and .duckdb"
-        raise WrongFormat(f"{path}: {advice}", path=str(path))
-    match suffix:
-        case ".parquet" | ".arrow" | ".feather":
-            return open_columnar(path)
-        case ".csv" | ".tsv":
-            return open_delimited(path, "," if suffix == ".csv" else "\t")
-        case ".jsonl" | ".ndjson":
-            import pyarrow.json
-
-            with pa.input_stream(str(path)) as stream:
-                return pyarrow.json.read_json(stream).to_batches(ROWS)  # type: ignore[no-any-return]
-        case ".duckdb":
-            return query_duckdb(path, query)
-    return query_sqlite(path, query)
+def is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def open_delimited(path: Path, delimiter: str) -> Iterable[pa.RecordBatch]:
-    """Read a table of text, its cells as they are, quoted ones over several lines too."""
-    import pyarrow.csv
-
-    with pa.input_stream(str(path)) as stream:
-        header = pyarrow.csv.open_csv(
-            stream,
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        ).schema.names
-    return pyarrow.csv.open_csv(  # type: ignore[no-any-return]
-        pa.input_stream(str(path)),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False
-        ),
-    )
+def holds_objects(kind: pa.DataType) -> bool:
+    """Tell whether the values of a column, or of the lists in it, have parts of their own."""
+    while is_list(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_nested(kind))
 
 
 def query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:

@@ -53,7 +53,7 @@ def read_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     for batch in reading.batches():
         read += apply(draft, batch, part.role)
     if not read:
-        kind, lines = part.source.kind, reading.skips.lines
+        kind, lines = "rows" if part.source.kind == "any" else part.source.kind, reading.skips.lines
         raise NothingBuilt(f"{part.source.name}: no {kind} among its {lines:,} lines; is it the right file?")
     return reading.skips
 

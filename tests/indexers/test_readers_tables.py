@@ -14,6 +14,7 @@ from kbtools.indexers.readers.batches import ALIAS, Rows
 from kbtools.indexers.readers.delimited import CSVReader, TSVReader
 from kbtools.indexers.readers.json_lines import JSONLinesReader
 from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.quoted_rows import read_row
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 
@@ -451,3 +452,16 @@ def test_spaces_divide_lists_of_ids_and_no_name() -> None:
     names, _ = read("id,name,alias\nQ1,New York,\"['Big Apple', 'NYC']\"\n", "names", list_separator=" ")
     assert facts.facts == [("Q1", "r", "Q2"), ("Q1", "r", "Q3")]
     assert names.names == [("Q1", 0, "New York", ""), ("Q1", ALIAS, "Big Apple", ""), ("Q1", ALIAS, "NYC", "")]
+
+
+class Indexed(list[tuple[int, bytes]]):
+    """Lines that may be looked up and not passed over, which each row would do anew."""
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        raise AssertionError("passed over all lines")
+
+
+def test_a_quoted_row_is_read_without_passing_over_those_before_it() -> None:
+    lines = Indexed([(1, b"a,b"), (2, b'"two'), (3, b'lines",c'), (4, b"d,e")])
+    row = read_row(lines, 1, separator=",", width=2)
+    assert (row.cells, row.lines) == (["two\nlines", "c"], 2)

@@ -1,5 +1,7 @@
 """Tables of an entity a row: every kind of file gives the same rows, lists are taken apart, gaps are counted."""
 
+import json
+import lzma
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,10 @@ def write(path: Path, cells: dict[str, list[Any]]) -> Path:
             pyarrow.feather.write_feather(table, path)
         case ".csv":
             path.write_text("".join(",".join(map(str, row)) + "\n" for row in [tuple(cells), *rows]))
+        case ".tsv":
+            path.write_text("".join("\t".join(map(str, row)) + "\n" for row in [tuple(cells), *rows]))
+        case ".jsonl":
+            path.write_text("".join(json.dumps(dict(zip(cells, row, strict=True))) + "\n" for row in rows))
         case ".sqlite":
             with sqlite3.connect(path) as connection:
                 connection.execute(f"CREATE TABLE proteins ({', '.join(cells)})")
@@ -72,12 +78,12 @@ def options_for(path: Path, **changed: Any) -> ReadOptions:
     return ReadOptions(**{"list_separator": "|", "wide": wide, **changed})
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv", ".sqlite", ".duckdb"])
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv", ".tsv", ".jsonl", ".sqlite", ".duckdb"])
 def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"proteins{suffix}", CELLS)
     rows, reading = read(path, options_for(path))
     assert rows == ROWS
-    assert (reading.skips.lines, reading.skips.kinds) == (2, {})
+    assert (reading.skips.lines, reading.skips.kinds) == (2 + (suffix in (".csv", ".tsv")), {})
 
 
 def test_nested_lists_and_numbers_need_no_separator(tmp_path: Path) -> None:
@@ -85,8 +91,9 @@ def test_nested_lists_and_numbers_need_no_separator(tmp_path: Path) -> None:
         "id": ["P1", "P2"], "label": ["Titin", "Actin"], "synonyms": [["connectin", "TTN"], []],
         "kind": ["protein", "protein"], "gene": [["G1", "G2"], ["G3"]], "length": [34350, None],
     }  # fmt: skip
-    path = write(tmp_path / "p.parquet", nested)
-    assert read(path, options_for(path, list_separator=None))[0] == ROWS
+    for suffix in (".parquet", ".jsonl"):
+        path = write(tmp_path / f"p{suffix}", nested)
+        assert read(path, options_for(path, list_separator=None))[0] == ROWS
 
 
 def test_a_csv_cell_may_go_on_for_several_lines(tmp_path: Path) -> None:
@@ -230,3 +237,84 @@ def test_names_of_a_table_keep_the_languages_of_its_columns(tmp_path: Path) -> N
         assert kb.entity("Q365", lang="de").name == "Köln"
         assert kb.entity("Q365").languages == {"Cologne": ("en",), "Köln": ("de",), "Kölle": (), "Cöln": ()}
         assert kb.entity("Q64").languages == {"Berlin": ("de", "en")}
+
+
+def test_values_of_json_stay_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_text(
+        '{"id": "P1", "label": "Titin", "found": "1954-01-01", "gene": "G1", "known": true}\n'
+        '{"id": "P2", "label": ["Actin", ["beta"]], "found": 1942, "gene": ["G2", ["G3"]], "length": null}\n'
+        '{"id": "2020-01-01", "label": "A date", "mass": 1.50}\n'
+    )
+    rows, reading = read(tmp_path / "p.jsonl", ReadOptions())
+    assert rows["names"] == {
+        ("P1", 0, "Titin", ""), ("P2", 0, "Actin", ""), ("P2", 0, "beta", ""), ("2020-01-01", 0, "A date", "")
+    }  # fmt: skip
+    assert rows["facts"] == {
+        ("P1", "found", "1954-01-01"), ("P2", "found", "1942"), ("P1", "gene", "G1"), ("P2", "gene", "G2"),
+        ("P2", "gene", "G3"), ("P1", "known", "true"), ("2020-01-01", "mass", "1.5"),
+    }  # fmt: skip
+    assert (reading.skips.lines, reading.skips.kinds) == (3, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "kinds"),
+    [
+        (
+            "p.jsonl",
+            ['{"id": "P1", "label": "Titin"}', "{broken", "[1]", '{"label": "x"}', '{"id": "P2", "m": NaN}', "\0", ""],
+            {"no JSON": 2, "no JSON object": 1, "nothing under id": 1, "NUL byte": 1, "blank line": 1},
+        ),
+        (
+            "p.csv",
+            ["id,label", "P1,Titin", "P2", "P3,a,b", ",x", 'P4,"open', ""],
+            {"1 columns where 2 were expected": 1, "3 columns where 2 were expected": 1, "nothing under id": 1}
+            | {"no CSV row": 1, "blank line": 1},
+        ),
+        ("p.tsv", ["id\tlabel", "P1\tTitin", "P2", "\0\tx"], {"1 columns where 2 were expected": 1, "NUL byte": 1}),
+    ],
+)
+def test_a_line_that_cannot_be_read_costs_no_other(
+    tmp_path: Path, name: str, lines: list[str], kinds: dict[str, int]
+) -> None:
+    (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    rows, reading = read(tmp_path / name, ReadOptions(max_bad=1.0))
+    assert rows["names"] == {("P1", 0, "Titin", "")}
+    assert {kind: skip.count for kind, skip in reading.skips.kinds.items()} == kinds
+    assert reading.skips.lines == len(lines)
+    with pytest.raises(TooManyBadLines):
+        read(tmp_path / name, ReadOptions())
+
+
+def test_objects_in_cells_are_left_out_and_named(tmp_path: Path) -> None:
+    cells: dict[str, list[Any]] = {
+        "id": ["P1"], "label": ["Titin"], "parts": [{"a": 1}], "many": [[{"a": 1}]], "deep": [[["x"], ["y"]]]
+    }  # fmt: skip
+    expected = {"names": {("P1", 0, "Titin", "")}, "facts": {("P1", "deep", "x"), ("P1", "deep", "y")}}
+    columnar, reading = read(write(tmp_path / "p.parquet", cells), ReadOptions())
+    assert (columnar, reading.skips.notes) == (
+        expected,
+        [f"{tmp_path / 'p.parquet'}:1: columns of objects, left out: 'many', 'parts'"],
+    )
+    lines, reading = read(write(tmp_path / "p.jsonl", cells), ReadOptions())
+    assert lines == expected
+    assert set(reading.skips.kinds) == {f"neither text nor number under {name}, left out" for name in ("parts", "many")}
+
+
+def test_what_is_no_number_is_no_value(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "p.parquet", {"id": ["P1", "P2"], "mass": [float("nan"), 1.5], "more": [[float("inf")], []]}
+    )
+    assert read(path, ReadOptions())[0] == {"facts": {("P2", "mass", "1.5")}}
+
+
+def test_wide_tables_are_unpacked_and_divided_as_others_are(tmp_path: Path) -> None:
+    (tmp_path / "p.csv.xz").write_bytes(lzma.compress("\ufeffid;label\r\nP1;Titin, large\r\n".encode()))
+    rows, reading = read(tmp_path / "p.csv.xz", ReadOptions())
+    assert rows == {"names": {("P1", 0, "Titin, large", "")}}
+    assert reading.skips.notes == [f"{tmp_path / 'p.csv.xz'}:1: columns divided by semicolons"]
+
+
+def test_a_column_of_ids_that_holds_lists_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.parquet", {"id": [["P1"]], "label": ["Titin"]})
+    with pytest.raises(WrongFormat, match="the column 'id' holds lists, expected an id"):
+        read(path, ReadOptions())
