@@ -223,6 +223,17 @@ def test_focused_idf_weighs_the_links_of_n_gram_idf_by_the_tagger_too(tiny_memor
     assert [(one.ngram, one.name, one.rung) for one in links] == [(one.ngram, one.name, one.rung) for one in rare]
 
 
+def test_focused_idf_takes_a_misspelt_mention_for_as_probable_as_can_be(tiny_memory: KnowledgeBase) -> None:
+    misspelt = Question.read("is texxas in france or paris")
+
+    links = FocusedIdf(tiny_memory, Oracle(paris=-0.1)).links(misspelt)
+
+    rare = {link.ngram.form: link.weight for link in NGramIdf(tiny_memory).links(misspelt)}
+    weights = {link.ngram.form: link.weight for link in links}
+    assert weights["texxas"] == pytest.approx(RARITY * rare["texxas"])
+    assert weights["paris"] == pytest.approx(RARITY * rare["paris"] - 0.1)
+
+
 def test_focused_idf_links_words_beyond_what_a_tagger_reads(tiny_memory: KnowledgeBase) -> None:
     links = FocusedIdf(tiny_memory, Oracle(texas=-1.0)).links(Question.read("is it " * 60 + "texas"))
 
