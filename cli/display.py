@@ -4,7 +4,7 @@ import json
 
 import click
 
-from kbtools.text.shown import visible
+from kbtools.text.shown import UNSHOWN, visible
 
 
 def echo(*lines: str, err: bool = False) -> None:
@@ -29,5 +29,7 @@ def echo_json(record: object) -> None:
 
 
 def echo_document(text: str) -> None:
-    """Print JSON text; lone surrogates become the escapes that JSON has for them."""
-    click.echo(text.encode(errors="backslashreplace"))
+    """Print JSON text; what a terminal would obey, and lone surrogates, become the escapes that JSON has for them."""
+    if not text.isascii() or "\x7f" in text:
+        text = UNSHOWN.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
+    click.echo(text.encode())

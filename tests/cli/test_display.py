@@ -111,3 +111,14 @@ def test_similar_speaks_to_a_terminal_of_another_encoding(tmp_path: Path, option
     done = subprocess.run(command, capture_output=True, env=environment, check=True)
 
     assert b"Vuja\xc4\x8di\xc4\x87" in done.stdout if options else rb"Vuja\u010di\u0107" in done.stdout
+
+
+def test_json_shows_no_control_character_raw_and_means_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    record = {"name": "a\x9b31m\x7f\u202eb\u2028c\x1bd\nBjörk \U0001f600 \udcff", "more": [1, "x"]}
+
+    echo_json(record)
+
+    line = capsys.readouterr().out
+    assert line == visible(line.removesuffix("\n")) + "\n"
+    assert "Björk \U0001f600" in line
+    assert json.loads(line) == record
