@@ -20,7 +20,7 @@ from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
 from kbtools.indexers.kb_folder import MANIFEST, WORK, is_ours, read_manifest
 from kbtools.indexers.name_counts import CountsReading
-from kbtools.indexers.readers.batches import Kind
+from kbtools.indexers.readers.batches import Kind, gathered
 from kbtools.indexers.readers.columnar import open_reading
 from kbtools.indexers.readers.reading import Keep, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
@@ -28,7 +28,7 @@ from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.readers.wide_tables import WideReading
 from kbtools.indexers.resolving import merge_ids, name_relations
 from kbtools.indexers.settling import lend_labels, name_units, widen_types
-from kbtools.indexers.staging import MEMORY, Staging
+from kbtools.indexers.staging import BATCH, MEMORY, Staging
 from kbtools.indexers.writing import Writer
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
 from kbtools.read_ahead import read_ahead
@@ -361,7 +361,7 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
     make = CountsReading if source.kind == "counts" else WideReading if source.format == WIDE else open_reading
     reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
     rows: Counter[str] = Counter()
-    for batch in read_ahead(reading.batches()):
+    for batch in gathered(read_ahead(reading.batches()), BATCH):
         tables.add(work_table(source, batch.kind), batch.table)
         rows[batch.kind] += batch.table.num_rows
     skips = reading.skips

@@ -1,11 +1,12 @@
 """Write the files of a knowledge base from the sorted work tables of its build."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from kbtools.indexers import staging
 from kbtools.indexers.column_files import ColumnWriter, StartsWriter, StringWriter
@@ -18,6 +19,7 @@ from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY
 from kbtools.indexers.language_sets import LanguageWriter
 from kbtools.indexers.staging import Staging
+from kbtools.read_ahead import read_ahead
 
 HEX = 64
 """Hexadecimal digits of a SHA-256."""
@@ -158,15 +160,15 @@ class Writer:
         names_of = self.starts("alias.first")
         languages = LanguageWriter(self.folder, list(self.tables.languages))
         self.files.callback(languages.column.close)
-        row = 0
-        for batch in self.tables.names():
-            entity, alias, text, parts = batch.columns
-            texts.write(text)
-            is_alias.write(alias.to_numpy(zero_copy_only=False))
-            names_of.write(entity.to_numpy())
-            languages.write(parts)
-            self.tables.add("forms", form_rows(text, alias, entity, first=row))
-            row += len(text)
+        # The forms of a batch are found while those of the one before are stored.
+        with closing(read_ahead(self.named_forms())) as batches:
+            for batch, forms in batches:
+                entity, alias, text, parts = batch.columns
+                texts.write(text)
+                is_alias.write(alias.to_numpy(zero_copy_only=False))
+                names_of.write(entity.to_numpy())
+                languages.write(parts)
+                self.tables.add("forms", forms)
         self.languages, hashes = languages.counts(), languages.close()
         # Where all names are of one language, the content is what it is without: nothing tells them apart.
         self.of_content(len(hashes) - 1).update(hashes)
@@ -174,7 +176,15 @@ class Writer:
         self.hashes["alias.is_alias"] = is_alias.close()
         self.hashes["alias.first"] = names_of.close(entities)
         self.statistics["entities_without_names"] = entities - names_of.rows
-        return row
+        return is_alias.count
+
+    def named_forms(self) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
+        """Yield the names of entities, and the rows of their forms."""
+        row = 0
+        for batch in self.tables.names():
+            entity, alias, text, _ = batch.columns
+            yield batch, form_rows(text, alias, entity, first=row)
+            row += len(text)
 
     def write_types(self, entities: int) -> int:
         """Write the types of every entity."""

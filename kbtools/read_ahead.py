@@ -1,6 +1,6 @@
 """Reading in one thread while another works on what was read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from queue import Empty, Queue
 from threading import Event, Thread
 from typing import TypeVar
@@ -66,7 +66,7 @@ class Ahead(Iterator[list[T]]):
             self.thread.join(0.01)
 
 
-def read_ahead(batches: Iterable[T]) -> Iterator[T]:
+def read_ahead(batches: Iterable[T]) -> Generator[T]:
     """Yield batches that are read a few ahead; their thread ends with this iterator."""
     ahead = Ahead(batches, AHEAD)
     try:

@@ -1,6 +1,6 @@
 """Arrow tables that readers yield, and the lists that fill them row by row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -98,6 +98,22 @@ def with_languages(batch: RecordBatch) -> RecordBatch:
         return batch
     languages = repeated("", batch.table.num_rows)
     return replace(batch, table=batch.table.append_column(SCHEMAS[batch.kind].field("language"), languages))
+
+
+def gathered(batches: Iterable[RecordBatch], rows: int) -> Iterator[RecordBatch]:
+    """Join the batches of each kind until they have so many rows together; the last ones have fewer."""
+    waiting: dict[Kind, list[RecordBatch]] = {}
+    for batch in batches:
+        own = waiting.setdefault(batch.kind, [])
+        own.append(batch)
+        if sum(one.table.num_rows for one in own) >= rows:
+            yield joined(waiting.pop(batch.kind))
+    yield from map(joined, waiting.values())
+
+
+def joined(batches: Sequence[RecordBatch]) -> RecordBatch:
+    """Join batches of a kind."""
+    return replace(batches[0], table=pa.concat_tables([batch.table for batch in batches]))
 
 
 def repeated(text: str, count: int) -> pa.StringArray:

@@ -35,7 +35,7 @@ def name_forms(name: str) -> dict[str, Form]:
         if key:
             forms.setdefault(key, form)
     if any(map(is_special, normal.split(" "))) or " the " in normal or "-" in name:
-        for text in (name, *(text for text, _ in rewritten)):
+        for text in dict.fromkeys((name, *(text for text, _ in rewritten))):
             if ENTITY.search(text):
                 continue
             for key, form in variant_forms(*words_of(text), articles=True):

@@ -76,7 +76,8 @@ def variant_forms(words: Sequence[str], joins: Sequence[bool], *, articles: bool
     shortened form, inner articles too where that is wished.
     """
     spelt, joined = abbreviated(words, joins)
-    whole = normal_form(" ".join(as_codes(spelt, joined)))
+    whole = " ".join(as_codes(spelt, joined))
+    whole = whole if whole.isascii() else normal_form(whole)  # of words in ASCII it is itself
     normal = " ".join(words)
     if whole != normal:
         yield whole, Form.OTHERWISE
@@ -178,5 +179,6 @@ def are_one_code(before: str, word: str, *, join: bool) -> bool:
     return numbered and not any(YEAR.fullmatch(part) or part in STOP_WORDS for part in (before, word))
 
 
+@lru_cache(100_000)
 def is_short(word: str) -> bool:
     return len(word) <= MOST_LETTERS or any(character.isdigit() for character in word)

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.indexers.form_groups import KIND_SHIFT, group_forms
-from kbtools.indexers.form_rows import form_rows, is_plain
+from kbtools.indexers.form_rows import form_rows
+from kbtools.indexers.name_shapes import is_plain, shaped_forms
 from kbtools.kb.contract import match_kind
 from kbtools.text.name_forms import name_forms
 from kbtools.text.rungs import Form
@@ -37,6 +38,11 @@ WORDS = [
 NAMES = st.one_of(
     st.lists(st.sampled_from(sorted(WORDS)), min_size=1, max_size=5).map(" ".join),
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8),
+    st.lists(
+        st.sampled_from([*WORDS, "jaws", "kite", "harrow", "ox", "b", "n", "s", "'s", ",", ".", "-", " ", " ", " "]),
+        min_size=2,
+        max_size=8,
+    ).map("".join),
     st.from_regex(r"[A-Za-z]{1,4}([ \-,(&.]{1,2}[A-Za-z0-9]{1,5}){0,3}", fullmatch=True),
 )
 
@@ -64,6 +70,29 @@ def test_names_of_plain_words_are_read_at_once() -> None:
     names = ["Jaws", "Harry Potter", "Iron Kite II", "The Who", "Jean-Luc", "Second Street", "Łódź", "J Smith", "Seven"]
 
     assert is_plain(pa.array(names)).to_pylist() == [True, True, *[False] * 7]
+
+
+def test_names_of_common_shapes_are_read_at_once() -> None:
+    names = [
+        "Jaws!",
+        "Day-Lewis",
+        "Salem , Texas",
+        "Peter H. Hunt",
+        "The Big Cactus",
+        "Kid 's Story",
+        "Ba-Ba",
+        "Jaws 2",
+    ]
+
+    _, others = shaped_forms(pa.array(names))
+
+    assert [names[place] for place in others.tolist()] == ["Ba-Ba", "Jaws 2"]
+
+
+def test_a_name_that_is_the_same_the_other_way_round_has_that_form_once() -> None:
+    rows = form_rows(pa.array(["Salem, Salem"]), pa.array([False]), pa.array([0], pa.uint32()), first=0)
+
+    assert sorted(rows["form"].to_pylist()) == ["salem", "salem salem"]
 
 
 @settings(deadline=None)
