@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from kbtools.text.function_words import STOP_WORDS
 from kbtools.text.normaliser import normal_form
@@ -44,12 +44,14 @@ YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 
 SPECIAL = frozenset(SHORT) | CONJUNCTIONS | UNITS.keys() | TENS.keys() | ORDINALS.keys() | {"hundred", "v"}
 
+REMEMBERED = 100_000
+"""Words of which it is remembered whether rules rewrite them: numbers and misspelt words come without end."""
 
 PLAIN = frozenset("ast")
 """Letters that most questions have as words, an article and endings behind an apostrophe: alone they are no initial."""
 
 
-@cache
+@lru_cache(REMEMBERED)
 def roman_value(word: str) -> int:
     """Read a Roman numeral up to 39; 0 for any other word."""
     match = ROMAN.fullmatch(word)
@@ -59,7 +61,7 @@ def roman_value(word: str) -> int:
     return 10 * len(match.group(1)) + ones
 
 
-@lru_cache(100_000)
+@lru_cache(REMEMBERED)
 def is_special(word: str) -> bool:
     """Tell whether some rule may rewrite a word."""
     if word in PLAIN:

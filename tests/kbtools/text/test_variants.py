@@ -94,3 +94,7 @@ def test_forms_written_otherwise_are_normal_and_their_own(words: list[str]) -> N
 @pytest.mark.parametrize(("word", "value"), [("ii", 2), ("iv", 4), ("xix", 19), ("xxxix", 39), ("", 0), ("mix", 0)])
 def test_roman_numerals_are_read(word: str, value: int) -> None:
     assert roman_value(word) == value
+
+
+def test_numbers_without_end_are_not_all_remembered() -> None:
+    assert roman_value.cache_info().maxsize is not None
