@@ -73,7 +73,7 @@ def gather(starts: NDArray[Any], values: NDArray[Any], rows: NDArray[Any]) -> Gr
 def spread(starts: NDArray[Any], rows: NDArray[Any], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List the places of the runs of several rows among so many values, and where each run begins in that list."""
     rows = rows.astype(np.int64)
-    return spread_runs(starts[rows].astype(np.int64), starts[rows + 1].astype(np.int64), size)
+    return spread_runs(starts.take(rows), starts.take(rows + 1), size)
 
 
 def spread_runs(
@@ -81,7 +81,8 @@ def spread_runs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List the places of runs among so many values, and where each run begins in that list."""
     lengths = end - begin
-    if lengths.min(initial=0) < 0 or end.max(initial=0) > size:
+    # Sooner than the least and the largest of a few numbers are found.
+    if np.count_nonzero((lengths < 0) | (end > size)):
         raise IndexError("a run that begins behind its end, or ends behind the values")
     bounds = np.zeros(len(begin) + 1, dtype=np.int64)
     lengths.cumsum(out=bounds[1:])
@@ -339,7 +340,7 @@ class EmbeddedKB(BackendDefaults):
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         first, objects = self.columns["fact.first"], self.columns["fact.first_object"]
         rows = entities.astype(np.int64)
-        counts: NDArray[np.int64] = (objects[first[rows + 1]] - objects[first[rows]]).astype(np.int64)
+        counts: NDArray[np.int64] = objects.take(first.take(rows + 1)) - objects.take(first.take(rows))
         return counts
 
     @explained

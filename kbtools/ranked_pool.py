@@ -38,7 +38,8 @@ class RankedPool:
         if not self.ranking.best:
             return None
         first = self.ranking.best[0]
-        return int(self.pool.subject_of_pair[first]), int(self.pool.relation_of_pair[first])
+        pool = self.pool
+        return int(pool.subject[pool.pair_subject[first]]), int(pool.relation[pool.pair_relation[first]])
 
     @property
     def bearers_left_out(self) -> int:
@@ -70,14 +71,14 @@ class RankedPool:
         if not ranking.best:
             return ()
         best = np.array(ranking.best, dtype=np.int64)
-        subjects = describe_subjects(kb, pool.subject_of_pair[best].tolist())
+        subjects = describe_subjects(kb, pool.subject[pool.pair_subject[best]].tolist())
         relations, relation_names = kb.relations, kb.relation_names
         # Columns of the best candidates, rounded at once: by far sooner than a look at each column for each of them.
         links = [self.links[at] for at in pool.link_of_pair[best].tolist()]
         text, spans = self.question.text, {(link.start, link.end) for link in links}
         mentions = {(start, end): Mention(text[start:end], start, end) for start, end in spans}
-        directions, scores = pool.relation_of_pair[best].tolist(), ranking.scores[best].tolist()
-        names, parts = tuple(ranking.parts), np.round(list(ranking.parts.values()), DECIMALS).T.tolist()
+        directions, scores = pool.relation[pool.pair_relation[best]].tolist(), ranking.scores[best].tolist()
+        names, parts = tuple(ranking.parts), np.array(list(ranking.parts.values())).round(DECIMALS).T.tolist()
         candidates = []
         for (subject, name, description, types), link, direction, score, own_parts in zip(
             subjects, links, directions, scores, parts, strict=True

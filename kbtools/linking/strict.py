@@ -1,7 +1,8 @@
 """Strict linking: from the n-grams of a question to the entities whose names they are."""
 
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, compress
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -19,6 +20,9 @@ SYMBOLS = "+#*$%@^="
 ALIAS = -0.1
 """Log-probability of an alias where another entity has it as its name: more than popularity may gain."""
 
+REMEMBERED = 10_000
+"""Forms whose names are kept in memory, as many as an embedded knowledge base keeps."""
+
 PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
 
@@ -29,6 +33,12 @@ class StrictMatch(NamedTuple):
     name: NameMatch
     entities: EntityRows
     weight: float
+
+
+NEW = partial(tuple.__new__, StrictMatch)
+
+Weighed = tuple[NameMatch, float]
+"""A name that is stored under a form, and the weight of a link to it."""
 
 
 class Linked(Protocol):
@@ -53,19 +63,81 @@ def link_matches(kb: KnowledgeBase, question: Question, matches: Iterable[Strict
 
 def match_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[StrictMatch]:
     """Match some n-grams, by default all of a question, with every name stored under their form."""
-    if among is None:
-        among = every_ngram(question, lengths=kb.manifest.lengths, table=kb.manifest.variants)
-    candidates = list(among)
-    matches = kb.lookup([ngram.form for ngram in candidates])
+    ngrams = ngrams_of(kb, question) if among is None else list(among)
+    names = kb.lookup([ngram.form for ngram in ngrams])
+    return match_names(ngrams, {form: weigh_names(own) for form, own in names.items()})
+
+
+def ngrams_of(kb: KnowledgeBase, question: Question) -> list[Ngram]:
+    """List every n-gram of a question that may be a name of a knowledge base."""
+    return every_ngram(question, lengths=kb.manifest.lengths, table=kb.manifest.variants)
+
+
+def match_names(ngrams: Iterable[Ngram], names: Mapping[str, Sequence[Weighed]]) -> list[StrictMatch]:
+    """Match n-grams with the names under their form."""
     return [
-        StrictMatch(
-            ngram, match, match.entities, ALIAS if match.is_alias and is_outranked(match, matches[ngram.form]) else 0.0
-        )
-        for ngram in candidates
-        if ngram.form in matches
-        for match in matches[ngram.form]
-        if not (ngram.reading is match.form is Form.SHORTENED)  # each without an initial of its own
+        NEW((ngram, name, name.entities, weight))
+        for ngram in ngrams
+        if ngram.form in names
+        for name, weight in names[ngram.form]
+        if not (ngram.reading is name.form is Form.SHORTENED)  # each without an initial of its own
     ]
+
+
+class StrictNames:
+    """The names by which questions link strictly to subjects of facts, those of the forms last asked for at hand."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.remembered: dict[str, tuple[Sequence[NameMatch], list[Weighed]]] = {}
+
+    def matches(self, question: Question) -> list[StrictMatch]:
+        """Match the n-grams of a question as `with_facts` of `match_strictly` does."""
+        ngrams = ngrams_of(self.kb, question)
+        stored = self.kb.lookup([ngram.form for ngram in ngrams])
+        remembered, names = self.remembered, {}
+        for form, own in stored.items():
+            known = remembered.get(form)
+            # What was made of other names, as a view or an update gives them, is made again.
+            if known and known[0] is own:
+                names[form] = known[1]
+        if len(names) < len(stored):
+            new = self.weigh({form: own for form, own in stored.items() if form not in names})
+            self.remember(new, stored)
+            names |= new
+        return match_names(ngrams, names)
+
+    def weigh(self, stored: Mapping[str, Sequence[NameMatch]]) -> dict[str, list[Weighed]]:
+        """Weigh the names under forms, and keep of all of them those that lead to facts, in one look-up."""
+        kept = {id(name) for name in with_facts(self.kb, [name for own in stored.values() for name in own])}
+        return {
+            form: [(name, weight) for name, weight in weigh_names(own) if id(name) in kept]
+            for form, own in stored.items()
+        }
+
+    def remember(self, names: Mapping[str, list[Weighed]], stored: Mapping[str, Sequence[NameMatch]]) -> None:
+        """Keep names in memory, but for those of very many bearers."""
+        if len(self.remembered) + len(names) > REMEMBERED:
+            self.remembered = {}
+        for form, own in names.items():
+            if sum([len(name.entities) for name in stored[form]]) <= MOST_BEARERS:
+                self.remembered[form] = stored[form], own
+
+
+def weigh_names(names: Sequence[NameMatch]) -> list[Weighed]:
+    """Weigh links to the names under a form: ALIAS for an alias that is the name of another entity, else 0."""
+    # Names in their normal form come first, those of entities before aliases.
+    named = [name.entities for name in names if name.form is Form.NORMAL and not name.is_alias]
+    if not named or not any(name.is_alias for name in names):
+        return [(name, 0.0) for name in names]
+    rows = np.concatenate(named)
+    # A set of a few rows: np.isin takes ten times as long on them.
+    few = set(rows.tolist()) if len(rows) <= MOST_BEARERS else None
+
+    def is_outranked(alias: NameMatch) -> bool:
+        return not (np.isin(alias.entities, rows).all() if few is None else few.issuperset(alias.entities.tolist()))
+
+    return [(name, ALIAS if name.is_alias and is_outranked(name) else 0.0) for name in names]
 
 
 def with_facts(kb: KnowledgeBase, links: Sequence[L]) -> list[L]:
@@ -83,18 +155,6 @@ def with_facts(kb: KnowledgeBase, links: Sequence[L]) -> list[L]:
         for at, facts in zip(unsure, np.add.reduceat(counts, starts).tolist(), strict=True):
             kept[at] = facts
     return list(compress(links, kept))
-
-
-def is_outranked(alias: NameMatch, matches: Sequence[NameMatch]) -> bool:
-    """Tell whether the alias of a match is the name of another entity."""
-    if matches[0].is_alias or matches[0].form is not Form.NORMAL:  # names in their normal form come first
-        return False
-    named_rows = [match.entities for match in matches if match.form is Form.NORMAL and not match.is_alias]
-    if sum(map(len, named_rows)) > MOST_BEARERS:
-        return not np.isin(alias.entities, np.concatenate(named_rows)).all()
-    # Sets of a few rows: np.isin takes ten times as long on them.
-    named = {row for rows in named_rows for row in rows.tolist()}
-    return not named.issuperset(alias.entities.tolist())
 
 
 def strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: float) -> Link:

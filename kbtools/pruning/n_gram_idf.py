@@ -7,7 +7,7 @@ from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
 from kbtools.linking.resemblance import resemblance
-from kbtools.linking.strict import link_matches, match_strictly, with_facts
+from kbtools.linking.strict import StrictNames, link_matches
 from kbtools.text.function_words import FUNCTION_WORDS, has_content, is_spoken
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
@@ -44,12 +44,13 @@ class NGramIdf:
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
         self.forms = kb.manifest.statistics["forms"]
+        self.names = StrictNames(kb)
         self.misspelling = Misspelling(kb)
         self.relation_words = words_of_all(relation_texts(kb))
         self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
 
     def links(self, question: Question) -> list[Link]:
-        strict = with_facts(self.kb, match_strictly(self.kb, question))
+        strict = self.names.matches(question)
         fuzzy = self.misspelling.links(question, strict=strict)
         # Fuzzy links weigh as their mention does, spelt as in the nearest name; their own weights say how near each is.
         forms = [words_in(question, match.ngram) for match in strict] + [spelt(fuzzy[0]) for _ in fuzzy]

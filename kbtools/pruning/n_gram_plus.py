@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol, TypeVar
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
-from kbtools.linking.strict import link_matches, match_strictly, with_facts
+from kbtools.linking.strict import StrictNames, link_matches
 from kbtools.text.function_words import QUESTION_WORDS, has_content, is_spoken
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
@@ -23,10 +23,11 @@ class NGramPlus:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
+        self.names = StrictNames(kb)
         self.misspelling = Misspelling(kb)
 
     def links(self, question: Question) -> list[Link]:
-        strict = with_facts(self.kb, match_strictly(self.kb, question))
+        strict = self.names.matches(question)
         content = [match for match in strict if has_content(match.ngram.form)]
         misspelt = self.misspelling.links(question, strict=strict)
         titles = [match for match in strict if " " in match.ngram.form and not has_content(match.ngram.form)]

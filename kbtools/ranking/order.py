@@ -1,7 +1,8 @@
 """The ranking of a question's pool: candidates by score, those of one score by the ids of subject and relation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,23 +50,28 @@ def rank_pools(
     if not evidence.pools.pairs:
         return [NOTHING] * len(pools)
     rating = scoring.rate(evidence)
-    sizes = [pool.pairs for pool in pools]
-    scores = np.split(rating.scores, np.cumsum(sizes)[:-1])
+    scores = [rating.scores[first:end] for first, end in runs(pool.pairs for pool in pools)]
     best = [order(kb, pool, own, top) for pool, own in zip(pools, scores, strict=True)]
     # Those of all pools together: a learned ranker explains them at once.
-    firsts = np.cumsum(sizes) - sizes
-    chosen = [first + at for first, own in zip(firsts.tolist(), best, strict=True) for at in own]
+    firsts = accumulate((len(own) for own in scores), initial=0)
+    chosen = [first + at for first, own in zip(firsts, best, strict=False) for at in own]
     parts = rating.parts(np.array(chosen, dtype=np.int64))
-    ends = np.cumsum([len(own) for own in best])[:-1]
-    split = {name: np.split(values, ends) for name, values in parts.items()}
     return [
         Ranking(
-            {name: split[name][at] for name in split}, own / MICRO, best[at], int(np.count_nonzero(own == own.max()))
+            {name: values[first:end] for name, values in parts.items()},
+            own / MICRO,
+            own_best,
+            int(np.count_nonzero(own == own.max())),
         )
-        if len(own)
+        if own_best
         else NOTHING
-        for at, own in enumerate(scores)
+        for own, own_best, (first, end) in zip(scores, best, runs(map(len, best)), strict=True)
     ]
+
+
+def runs(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Say where runs of some sizes begin and end that lie end to end."""
+    return pairwise(accumulate(sizes, initial=0))
 
 
 def winner_confidence(pools: Pools, ties: Ties, scores: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -81,8 +87,9 @@ def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | 
         return []
     # The scores that reach the top, ties at its edge among them, so that ids are fetched for no others.
     threshold = np.partition(scores, len(scores) - size)[len(scores) - size]
-    within = np.flatnonzero(scores >= threshold)
+    (within,) = (scores >= threshold).nonzero()
     names = kb.relations
-    subjects, relations = kb.ids(pool.subject_of_pair[within]), pool.relation_of_pair[within].tolist()
+    subjects = kb.ids(pool.subject[pool.pair_subject[within]])
+    relations = pool.relation[pool.pair_relation[within]].tolist()
     rows = zip((-scores[within]).tolist(), subjects, [names[row] for row in relations], within.tolist(), strict=True)
     return [at for _, _, _, at in sorted(rows)[:size]]

@@ -1,5 +1,7 @@
 """Function words: they open questions and hold sentences together, and rarely name what a question is about."""
 
+from functools import lru_cache
+
 QUESTION_WORDS = frozenset("how what whats when where wheres which who whom whos whose why name list tell give".split())
 
 STOP_WORDS = frozenset(
@@ -31,12 +33,16 @@ COMMON_WORDS = frozenset(
 
 FUNCTION_WORDS = STOP_WORDS | QUESTION_WORDS
 
+REMEMBERED = 100_000
+"""Forms of which it is remembered whether they carry meaning: the words of most questions are the same."""
+
 
 def is_spoken(form: str) -> bool:
     """Tell whether a form has a word at all."""
     return form[:1].isalnum() or any(map(str.isalnum, form))
 
 
+@lru_cache(REMEMBERED)
 def has_content(form: str) -> bool:
     """Tell whether a form carries meaning: not of function words alone; of marks, a title such as `!!!` does."""
     if not is_spoken(form):

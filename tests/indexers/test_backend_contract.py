@@ -359,7 +359,7 @@ def test_the_manifest_tells_counts_and_the_lengths_of_names(tiny: KnowledgeBase)
 
 def test_gathered_runs_equal_a_plain_loop() -> None:
     random = np.random.default_rng(7)
-    starts = np.concatenate([[0], np.cumsum(random.integers(0, 4, 30))]).astype("<u8")
+    starts = np.concatenate([[0], np.cumsum(random.integers(0, 4, 30))]).astype("<i8")
     values = random.integers(0, 99, starts[-1]).astype("<u4")
     rows = random.integers(0, 30, 50).astype(np.uint32)
     looped = [values[int(starts[row]) : int(starts[row + 1])].tolist() for row in rows]
