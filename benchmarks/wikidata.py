@@ -1,12 +1,15 @@
 """Measure the reading of a dump of Wikidata beside a plain orjson loop and qwikidata: CPU seconds, MB/s, peak memory.
 
-python benchmarks/wikidata.py [--entities 100000] [--shape short] [--dump FILE] [--shares orjson,kbtools,both,qwikidata]
+python benchmarks/wikidata.py [--entities 100000] [--shape short] [--dump FILE] [--shares orjson,kbtools,both,index]
 
 Each reads the same file in a process of its own: `kbtools` on one core and `both` on all, every row included; `orjson`
-unpacks and parses; `qwikidata` makes its items of the first 5,000 lines and asks them for what kbtools reads: labels,
-aliases and descriptions of the languages, the values of the best statements as text, types and sitelinks, as columns.
-Last come their rates beside qwikidata's, by CPU seconds and by the clock.
-pip install orjson qwikidata
+unpacks and parses; `qwikidata` reads its `WikidataJsonDump`, makes its items of the first 5,000 entities and asks them
+for what kbtools reads: labels, aliases and descriptions of the languages, the values of the best statements as text,
+types and sitelinks, as columns. Each has read a dump of a hundred entities before, so that what libraries take to load
+does not count. `index` is the whole of `kbtools index`, with all its processes; its memory is the most that they held
+together, a page that several share counted once. Last come their rates beside that of qwikidata, by CPU seconds and by
+the clock.
+pip install '.[wikidata]' orjson qwikidata
 """
 
 import argparse
@@ -14,10 +17,12 @@ import gzip
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -28,7 +33,10 @@ from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import read_blocks
 
 FIRST = 5_000
-"""Lines that qwikidata reads, in some seconds."""
+"""Entities that qwikidata reads, in some seconds."""
+
+WARM = 100
+"""Entities that each way reads before it is measured."""
 
 LANGUAGES = ("en", "mul")
 
@@ -38,23 +46,27 @@ def main() -> None:
     parser.add_argument("--entities", type=int, default=100_000)
     parser.add_argument("--shape", choices=SHAPES, default="whole")
     parser.add_argument("--dump", type=Path, default=Path("build/wikidata-dump.json.gz"), help="written if not there")
-    parser.add_argument("--shares", default="orjson,kbtools,both,qwikidata", help="what is measured")
+    parser.add_argument("--shares", default="orjson,kbtools,both,qwikidata,index", help="what is measured")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    warm = asked.dump.with_name("wikidata-warm.json.gz")
     if asked.alone:
-        print(json.dumps(alone(asked.alone, asked.dump)))
+        print(json.dumps(alone(asked.alone, asked.dump, warm)))
         return
     if not asked.dump.exists():
         write_dump(asked.dump, asked.entities, SHAPES[asked.shape])
+    write_dump(warm, WARM, SHAPES[asked.shape])
     size = sum(len(block.text) for block in read_blocks(asked.dump))
     rates: dict[str, tuple[float, float]] = {}
     for name in asked.shares.split(","):
         command = [sys.executable, __file__, "--dump", str(asked.dump), "--alone", name]
-        figures = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        figures["bytes"] = figures["bytes"] or size
+        figures = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        figures["bytes"] = size
+        if figures["lines"] == FIRST:
+            figures["bytes"] = sum(map(len, islice(lines_of(asked.dump), FIRST + 1)))
         report(name, figures)
         rates[name] = figures["bytes"] / figures["cpu"], figures["bytes"] / figures["wall"]
-    for name in rates.keys() - {"qwikidata"} if "qwikidata" in rates else ():
+    for name in sorted(rates.keys() - {"qwikidata", "index"}) if "qwikidata" in rates else ():
         by_cpu, by_clock = (own / other for own, other in zip(rates[name], rates["qwikidata"], strict=True))
         print(f"{name}: {by_cpu:.1f} times as fast as qwikidata a CPU second, {by_clock:.1f} times by the clock")
 
@@ -69,21 +81,21 @@ def report(name: str, figures: dict[str, float]) -> None:
     )
 
 
-def alone(name: str, dump: Path) -> dict[str, float]:
-    """Read the dump in one way; give bytes of JSON, lines, CPU and wall seconds, and bytes of memory at the peak."""
-    if name != "both":
+def alone(name: str, dump: Path, warm: Path) -> dict[str, float]:
+    """Read the dump in one way; give lines, CPU and wall seconds, and bytes of memory at the peak."""
+    if name not in ("both", "index"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    # Without what Python and libraries take to start.
+    if name != "index":
+        WAYS[name](warm)
     begun, started = time.perf_counter(), time.process_time()
-    size, lines = WAYS[name](dump)
+    lines = WAYS[name](dump)
     cores = len(os.sched_getaffinity(0)) if name == "both" else 0
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return {
-        "bytes": size,
         "lines": lines,
         "wall": time.perf_counter() - begun,
         "cpu": sum(usage.ru_utime + usage.ru_stime for usage in used) - started,
-        "memory": 1024 * (used[0].ru_maxrss + used[1].ru_maxrss * cores),
+        "memory": PEAK.get(name) or 1024 * (used[0].ru_maxrss + used[1].ru_maxrss * cores),
     }  # fmt: skip
 
 
@@ -92,39 +104,40 @@ def lines_of(dump: Path) -> Iterator[bytes]:
         yield from opened
 
 
-def read_with_kbtools(dump: Path) -> tuple[int, int]:
-    """Read every row, as a build does; all bytes of the file are read."""
+def read_with_kbtools(dump: Path) -> int:
+    """Read every row, as a build does."""
     reading = Reading(Source(dump, "any", format="wikidata"), ReadOptions())
     for _ in reading.batches():
         pass
-    return 0, reading.skips.lines
+    return reading.skips.lines
 
 
-def read_with_orjson(dump: Path) -> tuple[int, int]:
+def read_with_orjson(dump: Path) -> int:
     """Unpack and parse."""
     import orjson
 
-    size = lines = 0
+    lines = 0
     for line in lines_of(dump):
-        size, lines = size + len(line), lines + 1
+        lines += 1
         if len(line) > 3:
             orjson.loads(line.rstrip(b",\n"))
-    return size, lines
+    return lines
 
 
-def read_with_qwikidata(dump: Path) -> tuple[int, int]:
+def read_with_qwikidata(dump: Path) -> int:
     """Make an item of each of the first lines, and the rows of it that kbtools makes."""
     import pyarrow as pa
     from qwikidata.entity import WikidataItem
+    from qwikidata.json_dump import WikidataJsonDump
 
-    size = lines = 0
+    lines = 0
     tables: dict[str, list[tuple[object, ...]]] = {
         kind: [] for kind in ("names", "described", "facts", "types", "counts")
     }
-    for line in islice(lines_of(dump), FIRST):
-        size, lines = size + len(line), lines + 1
-        if line.startswith(b'{"type":"item"'):
-            item = WikidataItem(json.loads(line.rstrip(b",\n")))
+    for entity in islice(WikidataJsonDump(str(dump)), FIRST):
+        lines += 1
+        if entity["type"] == "item":
+            item = WikidataItem(entity)
             own = item.entity_id
             for rank, language in enumerate(LANGUAGES):
                 tables["names"] += [(own, rank, text) for text in [item.get_label(language)] if text]
@@ -138,19 +151,58 @@ def read_with_qwikidata(dump: Path) -> tuple[int, int]:
                         tables["facts"].append((own, relation, text))
                         if relation == "P31":
                             tables["types"].append((own, text))
-            if sitelinks := len(item.get_sitelinks()):
+            if sitelinks := len(item.get_sitelinks("")):
                 tables["counts"].append((own, sitelinks))
     for rows in tables.values():
         [pa.array(column) for column in zip(*rows, strict=True)]
-    return size, lines
+    return lines
 
 
-WAYS: dict[str, Callable[[Path], tuple[int, int]]] = {
+def build_with_kbtools(dump: Path) -> int:
+    """Build a knowledge base of the dump, beside which it stands for the time being."""
+    out = dump.with_suffix(".kb")
+    command = [str(Path(sys.executable).with_name("kbtools")), "index", "--quiet", "--wikidata", str(dump)]
+    with subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL) as build:
+        while build.poll() is None:
+            time.sleep(0.2)
+            memory = sum(map(proportional_memory, [build.pid, *descendants(build.pid)]))
+            PEAK["index"] = max(PEAK.get("index", 0), memory)
+    if build.returncode:
+        raise SystemExit(build.returncode)
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    print(f"{out}: {size / 1e6:,.0f} MB", file=sys.stderr)
+    shutil.rmtree(out)
+    return 0
+
+
+def descendants(process: int) -> Iterator[int]:
+    """Yield the processes that a process started, and those that they did."""
+    with suppress(OSError):
+        for children in Path(f"/proc/{process}/task").glob("*/children"):
+            for child in map(int, children.read_text().split()):
+                yield child
+                yield from descendants(child)
+
+
+def proportional_memory(process: int) -> int:
+    """Give the bytes that a process holds, of pages that several share its part; none if it is gone."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return 1024 * int(line.split()[1])
+    return 0
+
+
+WAYS: dict[str, Callable[[Path], int]] = {
     "orjson": read_with_orjson,
     "kbtools": read_with_kbtools,
     "both": read_with_kbtools,
     "qwikidata": read_with_qwikidata,
+    "index": build_with_kbtools,
 }
+
+PEAK: dict[str, int] = {}
+"""Bytes of memory of those ways that measure it themselves."""
 
 
 if __name__ == "__main__":

@@ -48,7 +48,6 @@ EXTRAS = {
     "starlette": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",
-    "msgspec": "serve",
 }
 """Modules that only some plugins need, and the extra of kbtools that brings each."""
 

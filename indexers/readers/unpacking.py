@@ -14,6 +14,9 @@ PIECE = 1 << 16
 WORTHWHILE = 32 << 20
 """Bytes of a packed file from which on threads that unpack it ahead save more than they cost."""
 
+FEW = 4
+"""Cores up to which one thread by ISA-L, 500 MB/s, unpacks as much of a .gz as the others can parse."""
+
 MAGIC = {
     ".gz": (b"\x1f\x8b",),
     ".bz2": (b"BZh",),
@@ -87,13 +90,22 @@ class Decompressor(Protocol):
 class PackedStreams:
     """The text of packed streams that follow one another, read to the last byte.
 
+    `damage` is what the decompressor raises for bytes that are none of its format.
     `bz2.open` and `lzma.open` take whatever does not begin a stream for the end of the file, damage too.
     """
 
-    def __init__(self, raw: Unpacked, start: Callable[[], Decompressor], *, padding: bytes = b"") -> None:
+    def __init__(
+        self,
+        raw: Unpacked,
+        start: Callable[[], Decompressor],
+        *,
+        padding: bytes = b"",
+        damage: type[Exception] = OSError,
+    ) -> None:
         self.raw = raw
         self.start = start
         self.padding = padding
+        self.damage = damage
         self.stream = start()
         self.data = b""
 
@@ -112,7 +124,10 @@ class PackedStreams:
                 self.data = self.raw.read1(PIECE)
                 if not self.data:
                     raise EOFError("the file ends before its last stream does")
-            piece = self.stream.decompress(self.data, size)
+            try:
+                piece = self.stream.decompress(self.data, size)
+            except self.damage as error:
+                raise OSError(str(error)) from error
             self.data = b""
             if piece:
                 return piece
@@ -147,13 +162,24 @@ class ParallelStream:
         self.stream.close()
 
 
+def gzip_stream(raw: Unpacked) -> PackedStreams:
+    """Unpack a .gz file by ISA-L, in less than half of the time of zlib."""
+    from isal.igzip_lib import DECOMP_GZIP, IgzipDecompressor, IsalError
+
+    return PackedStreams(raw, lambda: IgzipDecompressor(flag=DECOMP_GZIP), padding=b"\0", damage=IsalError)  # type: ignore[arg-type]
+
+
 def is_parallel(path: str, suffix: str) -> bool:
     """Tell whether a file is worth several cores, and rapidgzip is installed."""
     return (
-        suffix in (".gz", ".bz2")
+        (suffix == ".bz2" or (suffix == ".gz" and (len(os.sched_getaffinity(0)) > FEW or not is_installed("isal"))))
         and os.path.getsize(path) >= WORTHWHILE
-        and importlib.util.find_spec("rapidgzip") is not None
+        and is_installed("rapidgzip")
     )
+
+
+def is_installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
 
 
 def decompressed(raw: HashingFile, path: str, suffix: str) -> Unpacked:
@@ -162,6 +188,8 @@ def decompressed(raw: HashingFile, path: str, suffix: str) -> Unpacked:
         return ParallelStream(raw, path, suffix.lower())
     match suffix.lower():
         case ".gz":
+            if is_installed("isal"):
+                return gzip_stream(raw)
             return gzip.open(raw, "rb")  # type: ignore[call-overload, no-any-return]
         case ".bz2":
             return PackedStreams(raw, bz2.BZ2Decompressor)

@@ -12,7 +12,8 @@ from kbtools.indexers.readers.lines import Block
 from kbtools.indexers.readers.parsing_processes import parse_in_order
 from kbtools.indexers.readers.reading import Keep, ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.wikidata_entities import EntityParser, ParsedBlock
+from kbtools.indexers.readers.wikidata_entities import EntityParser
+from kbtools.indexers.readers.wikidata_rows import ParsedBlock
 from kbtools.indexers.readers.wikidata_triples import TruthyReader
 
 CHUNK = 16

@@ -1,139 +1,36 @@
 """Lines of Wikidata's JSON dump as tables: names, the best statements of each property, types, and what counts."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
-import pyarrow as pa
 
-from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, flaw
+from kbtools.indexers.readers.batches import ALIAS, flaw
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.lines import BOM, Block
-from kbtools.indexers.readers.reading import ReadOptions
+from kbtools.indexers.readers.reading import Keep, ReadOptions
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.wikidata_values import literal, spell
+from kbtools.indexers.readers.wikidata_records import Entity, Members, Statement, Term
+from kbtools.indexers.readers.wikidata_rows import Columns, EntityRows, ParsedBlock, append, contains_nul
+from kbtools.indexers.readers.wikidata_values import SPELLINGS, literal
 
 TYPE, SUBCLASS = "P31", "P279"
 
-
-class Term(TypedDict):
-    """A label or an alias."""
-
-    value: str
+T = TypeVar("T")
 
 
-class DataValue(TypedDict, total=False):
-    """A value, of whatever type."""
+class Ranks(dict[str, int | None]):
+    """The place of a language among those asked for, from 0, by its tag; nothing if it is not wanted."""
 
-    type: str
-    value: Any
+    def __init__(self, languages: str) -> None:
+        super().__init__()
+        self.languages = Languages.read(languages)
 
-
-class Snak(TypedDict, total=False):
-    """A property with its value, or without one."""
-
-    snaktype: str
-    datavalue: DataValue
-
-
-class Statement(TypedDict, total=False):
-    """A snak with its rank and qualifiers."""
-
-    rank: str
-    mainsnak: Snak
-
-
-class Sitelink(TypedDict):
-    """A page of an entity, of which only the number counts."""
-
-
-class Entity(TypedDict, total=False):
-    """An entity as it is read of a line; the dump writes an empty object as an empty array."""
-
-    id: str
-    type: str
-    labels: dict[str, Term] | list[Any]
-    aliases: dict[str, list[Term]] | list[Any]
-    descriptions: dict[str, Term] | list[Any]
-    claims: dict[str, list[Statement]] | list[Any]
-    sitelinks: dict[str, Sitelink] | list[Any]
-    entity: str
-    redirect: str
-
-
-def make_decoder() -> Callable[[bytes], Any]:
-    """Take msgspec's parser where it is installed, which skips what is not read, else the standard library's."""
-    try:
-        import msgspec
-    except ImportError:
-        return json.loads
-    return msgspec.json.Decoder(Entity).decode
-
-
-@dataclass(slots=True)
-class ParsedBlock:
-    """The content of a block: tables, the account of its lines, and the numbers of its entities with their lines.
-
-    `opened` and `closed` count the ends of arrays. A property's number is negative.
-    """
-
-    batches: list[RecordBatch]
-    skips: Skips
-    numbers: "np.ndarray[Any, np.dtype[np.int64]]"
-    lines: "np.ndarray[Any, np.dtype[np.int64]]"
-    redirects: list[tuple[int, str, str]]
-    opened: int
-    closed: int
-
-
-@dataclass(slots=True)
-class EntityRows:
-    """Rows as columns, which fill faster than tuples do; an id is kept once for all rows of its entity.
-
-    The first two columns of each kind are those ids and how many rows each has, in place of the first of its schema.
-    """
-
-    columns: dict[Kind, tuple[list[Any], ...]] = field(
-        default_factory=lambda: {kind: ([], *([] for _ in schema)) for kind, schema in SCHEMAS.items()}
-    )
-
-    def add(self, kind: Kind, entity_id: str, *columns: Sequence[object]) -> None:
-        """Append rows of one entity, whose id stands in the first column."""
-        if count := len(columns[0]):
-            ids, counts, *others = self.columns[kind]
-            ids.append(entity_id)
-            counts.append(count)
-            for column, values in zip(others, columns, strict=True):
-                column += values
-
-    def batches(self, line: int) -> list[RecordBatch]:
-        """Lay the rows out as tables; raise UnicodeEncodeError where one is no text."""
-        return [
-            RecordBatch(
-                kind,
-                pa.Table.from_arrays(
-                    [
-                        pa.array(ids, pa.string()).take(pa.array(np.repeat(np.arange(len(ids)), counts))),
-                        *(
-                            pa.array(column, type)
-                            for column, type in zip(columns, SCHEMAS[kind].types[1:], strict=True)
-                        ),
-                    ],
-                    schema=SCHEMAS[kind],
-                ),
-                line,
-            )
-            for kind, (ids, counts, *columns) in self.columns.items()
-            if ids
-        ]
-
-    def texts(self) -> Iterable[str]:
-        """Yield every id and text."""
-        for columns in self.columns.values():
-            for column in columns:
-                yield from (value for value in column if isinstance(value, str))
+    def __missing__(self, tag: str) -> int | None:
+        self[tag] = rank = self.languages.rank(tag)
+        return rank
 
 
 class EntityParser:
@@ -142,26 +39,19 @@ class EntityParser:
     def __init__(self, path: str, options: ReadOptions) -> None:
         self.path = path
         self.options = options
-        self.language = options.language
-        self.languages = Languages.read(options.language)
         self.keep = options.keep
-        self.closure = options.closure
-        self.decode = make_decoder()
-        self.ranks: dict[str, int | None] = {}
+        self.chooses = options.keep != Keep(properties=options.keep.properties)
+        self.ranks = Ranks(options.language)
+        self.decode = msgspec.json.Decoder(Entity).decode
 
     def __reduce__(self) -> tuple[type["EntityParser"], tuple[str, ReadOptions]]:
         """Leave out the decoder, which is made anew in each process."""
         return EntityParser, (self.path, self.options)
 
     def parse(self, block: Block) -> ParsedBlock:
-        """Read a block, once more with a look at every text if one of them cannot be stored."""
-        # From the end, where Python looks for the first of these bytes, which is rare, and else for the last.
-        if block.text.rfind(b"\\u0000") < 0 and b"\0" not in block.text:
-            try:
-                return self.parse_lines(block, careful=False)
-            except UnicodeEncodeError:
-                pass
-        return self.parse_lines(block, careful=True)
+        """Read a block, once more entity by entity if a text that is kept has a NUL byte."""
+        parsed = self.parse_lines(block, careful=False)
+        return self.parse_lines(block, careful=True) if any(map(contains_nul, parsed.batches)) else parsed
 
     def parse_lines(self, block: Block, *, careful: bool) -> ParsedBlock:
         """Read the lines of a block; a line that is no entity adds no row."""
@@ -170,168 +60,184 @@ class EntityParser:
         lines: list[int] = []
         redirects: list[tuple[int, str, str]] = []
         opened = closed = 0
-        for number, raw in enumerate(block.text.split(b"\n")[:-1], block.first_line):
-            skips.lines += 1
-            line = raw.strip()
-            if line[:1] != b"{":
-                line = line.removeprefix(BOM)
-                opened += line.startswith(b"[")
-                line = line.removeprefix(b"[").strip()
-            if line[-1:] == b"]" and line.rstrip(b"]").rstrip()[-1:] in (b"}", b""):
-                closed += 1
-                line = line[:-1].rstrip()
-            line = line.removesuffix(b",")
-            if not line:
-                if not raw.strip():
+        text, start, number = block.text, 0, block.first_line - 1
+        view = memoryview(text)
+        # A line is a part of the block that is not copied, and lives no longer than it is read.
+        while (end := text.find(b"\n", start)) >= 0:
+            number += 1
+            line: bytes | memoryview = view[start : end - 1]
+            if not text.startswith(b"},", end - 2):  # as all but a few lines end
+                raw = text[start:end]
+                line, opens, closes = strip_array(raw)
+                opened, closed = opened + opens, closed + closes
+                if not line and not raw.strip():
                     skips.add("blank line", line=number, text="", bad=False)
+            start = end + 1
+            if not line:
                 continue
+            target = EntityRows() if careful or self.chooses else rows
             try:
                 entity = self.decode(line)
-            except (ValueError, RecursionError) as error:
-                kind = "no entity of Wikidata" if type(error).__name__ == "ValidationError" else "no JSON"
-                skips.add(kind, line=number, text=line[:200].decode(errors="backslashreplace"), reason=error)
-                continue
-            target = EntityRows() if careful else rows
-            try:
-                entity_number = self.read_entity(entity, number, target, skips, redirects)
-            except (KeyError, TypeError, AttributeError, ValueError) as error:
-                skips.add("no entity of Wikidata", line=number, text=line[:200].decode(errors="replace"), reason=error)
-                continue
-            if careful:
-                if fault := flaw(*target.texts()):
-                    skips.add(fault, line=number, text=str(entity["id"]))
+                if entity.redirect is not None and entity.entity is not None:
+                    redirects.append((number, entity.entity, entity.redirect))
                     continue
-                for kind_of_rows, columns in target.columns.items():
-                    for column, values in zip(rows.columns[kind_of_rows], columns, strict=True):
-                        column.extend(values)
+                entity_number = self.read_entity(entity, line, number, target, skips)
+            except (ValueError, RecursionError) as error:
+                kind = "no entity of Wikidata" if type(error) in (msgspec.ValidationError, ValueError) else "no JSON"
+                skips.add(kind, line=number, text=bytes(line[:200]).decode(errors="backslashreplace"), reason=error)
+                continue
+            if careful and (fault := flaw(*target.texts())):
+                skips.add(fault, line=number, text=entity.id)
+                continue
+            if target is not rows:
+                rows.extend(target)
             if entity_number:
                 numbers.append(entity_number)
                 lines.append(number)
+        skips.lines = number + 1 - block.first_line
         return ParsedBlock(
             rows.batches(block.first_line), skips, np.array(numbers, np.int64), np.array(lines, np.int64),
             redirects, opened, closed,
         )  # fmt: skip
 
-    def read_entity(
-        self,
-        entity: Mapping[str, Any],
-        line: int,
-        rows: EntityRows,
-        skips: Skips,
-        redirects: list[tuple[int, str, str]],
-    ) -> int:
-        """Add the rows of an entity, all or none; give its number, 0 where it has none."""
-        if "redirect" in entity:
-            redirects.append((line, entity["entity"], entity["redirect"]))
-            return 0
-        entity_id = entity["id"]
-        number = int(entity_id[1:]) if entity_id[1:].isdecimal() else 0
+    def read_entity(self, entity: Entity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips) -> int:
+        """Add the rows of an entity; give its number, 0 where it has none. Nothing is added where ValueError is raised.
+
+        Where a filter chooses, the rows are those of this entity alone.
+        """
+        entity_id = entity.id
+        entity_number = int(entity_id[1:]) if entity_id[1:].isdecimal() else 0
         letter = entity_id[:1]
-        if not number or letter not in "QP":
-            if entity.get("type", "item") in ("item", "property"):
+        if not entity_number or letter not in "QP":
+            if entity.type in ("item", "property"):
                 raise ValueError(f"an id such as Q42 or P31 was expected, found {entity_id!r}")
-            skips.add(f"{entity.get('type')}, which is neither item nor property", line=line, text=entity_id, bad=False)
+            kind = f"{entity.type}, which is neither item nor property"
+            skips.add(kind, line=number, text=entity_id, bad=False)
             return 0
-        ranks, texts, tags = self.terms(entity.get("labels") or {})
         if letter == "P":
-            rows.add("labels", entity_id, ranks, texts, tags)
-            return -number
-        if not texts:
-            skips.add(f"entity without a label in {self.language!r}", line=line, text=entity_id, bad=False)
-        relations, objects, types, classes = self.claims(entity.get("claims") or {}, entity_id, line, skips)
-        sitelinks = len(entity.get("sitelinks") or ())
-        reason = self.keep.refuses(entity_id, types, sitelinks)
-        if not reason:
-            aliases, alias_tags = self.aliases(entity.get("aliases") or {})
-        if self.closure:
-            rows.add("subclasses", entity_id, classes)
+            self.add_terms(entity.labels, entity_id, rows.columns["labels"])
+            return -entity_number
+        facts = rows.columns["facts"]
+        before, sitelinks = len(facts[0]), len(entity.sitelinks)
+        self.add_claims(entity, line, number, rows, skips)
+        reason = self.keep.refuses(entity_id, rows.columns["types"][1], sitelinks) if self.chooses else ""
+        labelled = self.add_terms(entity.labels, entity_id, rows.columns["labels" if reason else "names"])
+        if not labelled:
+            kind = f"entity without a label in {self.options.language!r}"
+            skips.add(kind, line=number, text=entity_id, bad=False)
         if reason:
-            skips.add(reason, line=line, text=entity_id, bad=False)
-            rows.add("labels", entity_id, ranks, texts, tags)
-            return number
-        rows.add("names", entity_id, ranks + [ALIAS] * len(aliases), texts + aliases, tags + alias_tags)
-        rows.add("facts", entity_id, relations, objects)
-        rows.add("types", entity_id, types)
-        if sitelinks and (texts or objects):
-            rows.add("counts", entity_id, [0], [sitelinks])
-        if described := min(zip(*self.terms(entity.get("descriptions") or {}), strict=True), default=None):
-            rows.add("descriptions", entity_id, *([part] for part in described[:2]))
-        return number
+            skips.add(reason, line=number, text=entity_id, bad=False)
+            rows.clear("facts", "types")
+            return entity_number
+        if sitelinks and (labelled or len(facts[0]) > before):
+            append(rows.columns["counts"], entity_id, 0, sitelinks)
+        if entity.aliases:
+            self.add_aliases(entity.aliases, entity_id, rows.columns["names"])
+        if entity.descriptions:
+            self.add_description(entity.descriptions, entity_id, rows.columns["descriptions"])
+        return entity_number
 
-    def terms(self, labels: Mapping[str, Term]) -> tuple[list[int], list[str], list[str]]:
-        """Give the labels of the languages asked for, with the place and the tag of each."""
-        ranks, texts, tags = [], [], []
-        for tag, term in labels.items():
-            rank = self.rank(tag)
-            if rank is not None and term["value"].strip():
+    def add_terms(self, terms: Members[Term], entity_id: str, columns: Columns) -> bool:
+        """Add the labels in the languages asked for; tell whether there is one."""
+        entities, ranks, texts, tags = columns
+        rank_of, before = self.ranks, len(entities)
+        for tag, term in members(terms):
+            rank = rank_of[tag]
+            if rank is not None and term.value.strip():
+                entities.append(entity_id)
                 ranks.append(rank)
-                texts.append(term["value"])
+                texts.append(term.value)
                 tags.append(tag.lower())
-        return ranks, texts, tags
+        return len(entities) > before
 
-    def aliases(self, aliases: Mapping[str, list[Term]]) -> tuple[list[str], list[str]]:
-        """Give the aliases of the languages asked for, with the tag of each."""
-        texts, tags = [], []
-        for tag, terms in aliases.items():
-            if self.rank(tag) is not None:
-                values = [term["value"] for term in terms if term["value"].strip()]
-                texts += values
-                tags += [tag.lower()] * len(values)
-        return texts, tags
+    def add_aliases(self, aliases: Members[list[Term]], entity_id: str, columns: Columns) -> None:
+        """Add the aliases in the languages asked for."""
+        for tag, terms in members(aliases):
+            if self.ranks[tag] is not None:
+                for term in terms:
+                    if term.value.strip():
+                        append(columns, entity_id, ALIAS, term.value, tag.lower())
 
-    def rank(self, tag: str) -> int | None:
-        """Give the place of a language, from 0; nothing if it is not wanted."""
-        if tag not in self.ranks:
-            self.ranks[tag] = self.languages.rank(tag)
-        return self.ranks[tag]
+    def add_description(self, terms: Members[Term], entity_id: str, columns: Columns) -> None:
+        """Add the description in the first of the languages asked for that has one."""
+        rank_of = self.ranks
+        described = [
+            (rank, term.value)
+            for tag, term in members(terms)
+            if (rank := rank_of[tag]) is not None and term.value.strip()
+        ]
+        if described:
+            append(columns, entity_id, *min(described))
 
-    def claims(
-        self, claims: Mapping[str, list[Statement]], entity_id: str, line: int, skips: Skips
-    ) -> tuple[list[str], list[str], list[str], list[str]]:
-        """Give relations and objects of the best statements, and the types and superclasses among them."""
-        relations: list[str] = []
-        objects: list[str] = []
-        types: list[str] = []
-        classes: list[str] = []
-        properties = self.keep.properties
-        for relation, statements in claims.items():
+    def add_claims(self, entity: Entity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips) -> None:
+        """Add the values of the best statements as facts, and the types and superclasses among them."""
+        subjects, relations, objects = rows.columns["facts"]
+        entity_id, properties = entity.id, self.keep.properties
+        for relation, statements in members(entity.claims):
             if properties and relation not in properties and relation not in (TYPE, SUBCLASS):
                 continue
-            values = []
-            for statement in best(statements):
-                snak = statement["mainsnak"]
-                if snak["snaktype"] != "value":
-                    kind = f"statement of {snak['snaktype']}"
-                    skips.add(kind, line=line, text=f"{entity_id} {relation}", bad=False)
+            values: list[str] = []
+            for statement in statements if len(statements) == 1 else best(statements):
+                if statement.rank == "deprecated":
+                    continue
+                datavalue = statement.mainsnak.datavalue
+                if statement.mainsnak.snaktype != "value":
+                    kind = f"statement of {statement.mainsnak.snaktype}"
+                    skips.add(kind, line=number, text=f"{entity_id} {relation}", bad=False)
                     continue
                 try:
-                    value = self.read_value(snak["datavalue"], f"{entity_id} {relation}", line, skips)
-                except (KeyError, TypeError, ValueError) as error:
-                    skips.add("claim without a value", line=line, text=f"{entity_id} {relation}", reason=repr(error))
-                    continue
-                values.append(value)
-            if relation == TYPE:
-                types = values
-            elif relation == SUBCLASS:
-                classes = values
+                    spell = SPELLINGS.get(datavalue.type)  # type: ignore[union-attr]
+                    if spell:
+                        values.append(spell(datavalue.value))  # type: ignore[union-attr]
+                    else:
+                        kind, value = unknown_value(line, relation, statement, statements)
+                        values.append(value)
+                        skips.add(kind, line=number, text=f"{entity_id} {relation}", bad=False)
+                except (AttributeError, TypeError, ValueError) as error:
+                    reason = error if type(error) is ValueError else "a part of it is missing, or of another type"
+                    text = f"{entity_id} {relation}"
+                    skips.add("claim without a value", line=number, text=text, reason=reason)
             if not properties or relation in properties:
+                subjects += [entity_id] * len(values)
                 relations += [relation] * len(values)
                 objects += values
-        return relations, objects, types, classes
+            if relation == TYPE or (relation == SUBCLASS and self.options.closure):
+                entities, classes = rows.columns["types" if relation == TYPE else "subclasses"]
+                entities += [entity_id] * len(values)
+                classes += values
 
-    def read_value(self, datavalue: DataValue, claim: str, line: int, skips: Skips) -> str:
-        """Write a value as an object; one of an unknown kind is kept as text, and counted."""
-        kind, value = datavalue["type"], datavalue["value"]
-        spelt = spell(kind, value)
-        if spelt is not None:
-            return spelt
-        skips.add(f"value of the unknown kind {kind!r}, kept as text", line=line, text=claim, bad=False)
-        return literal(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+def members(record: dict[str, T] | list[Any]) -> "Iterable[tuple[str, T]]":
+    """Give the members of an object; an empty array stands for one without any."""
+    return record.items() if isinstance(record, dict) else ()
+
+
+def strip_array(raw: bytes) -> tuple[bytes, bool, bool]:
+    """Take the ends of the array and the comma off a line; tell whether it opens and closes the array."""
+    line, opens, closes = raw.strip(), False, False
+    if line[:1] != b"{":
+        line = line.removeprefix(BOM)
+        opens = line.startswith(b"[")
+        line = line.removeprefix(b"[").strip()
+    if line[-1:] == b"]" and line.rstrip(b"]").rstrip()[-1:] in (b"}", b""):
+        closes = True
+        line = line[:-1].rstrip()
+    return line.removesuffix(b","), opens, closes
+
+
+def unknown_value(
+    line: bytes | memoryview, relation: str, statement: Statement, statements: list[Statement]
+) -> tuple[str, str]:
+    """Write a value of an unknown type as text, for which its line is read once more, whole; say which type it has."""
+    place = next(place for place, other in enumerate(statements) if other is statement)
+    datavalue = msgspec.json.decode(line)["claims"][relation][place]["mainsnak"]["datavalue"]
+    if "type" not in datavalue or "value" not in datavalue:
+        raise ValueError("no type, or no value")
+    value = datavalue["value"]
+    text = literal(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return f"value of the unknown kind {datavalue['type']!r}, kept as text", text
 
 
 def best(statements: list[Statement]) -> list[Statement]:
-    """Give the statements of the best rank: the preferred ones, else the normal ones, never the deprecated."""
-    if len(statements) == 1:
-        return statements if statements[0].get("rank") != "deprecated" else []
-    preferred = [statement for statement in statements if statement.get("rank") == "preferred"]
-    return preferred or [statement for statement in statements if statement.get("rank") != "deprecated"]
+    """Give the preferred statements, or all where none is preferred."""
+    return [statement for statement in statements if statement.rank == "preferred"] or statements

@@ -1,13 +1,15 @@
 """Values of Wikidata as objects of facts: ids of entities as they are, all else as literals that print well."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
+
+from kbtools.indexers.readers.wikidata_records import Value
 
 ENTITY = "http://www.wikidata.org/entity/"
 EARTH = "Q2"
 XSD = "http://www.w3.org/2001/XMLSchema#"
-ESCAPED = re.compile(r'[\\"\n\r]')
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 TIME = re.compile(r"([+-]?)(\d+)-(\d\d)-(\d\d)T.*")
 POINT = re.compile(r"(?:<(\S+)> )?Point\((\S+) (\S+)\)", re.IGNORECASE)
@@ -16,36 +18,27 @@ COMMONS = ("http://commons.wikimedia.org/wiki/Special:FilePath/", "http://common
 DECADE, CENTURY, YEAR, MONTH, DAY = 8, 7, 9, 10, 11
 """Wikibase's precision of times."""
 
+YEAR_DIGITS = 4
+"""Digits that a year has at least."""
 
-def spell(kind: str, value: Any) -> str | None:
-    """Write a value of the dump as an object; nothing for a kind that is unknown.
 
-    Raises KeyError, TypeError or ValueError for a value without its parts.
-    """
-    match kind:
-        case "wikibase-entityid":
-            entity_id = value["id"] if "id" in value else f"Q{value['numeric-id']:d}"
-            if not entity_id or not isinstance(entity_id, str):
-                raise ValueError("no id")
-            return entity_id
-        case "string":
-            return literal(value)
-        case "time":
-            return spell_time(value["time"], value["precision"])
-        case "quantity":
-            return spell_quantity(value["amount"], value["unit"])
-        case "monolingualtext":
-            return f"{literal(value['text'])}@{value['language']}"
-        case "globecoordinate":
-            return spell_place(value["latitude"], value["longitude"], value["globe"])
-    return None
+def spell_entity(value: Value) -> str:
+    """Write an entity as its id."""
+    if value.id is None:
+        return f"Q{value.numeric_id:d}"
+    if not value.id or not isinstance(value.id, str):
+        raise ValueError("no id")
+    return value.id
 
 
 def literal(text: str) -> str:
     """Write text as a literal of N-Triples."""
     if not text.strip():
         raise ValueError("an empty text")
-    return f'"{text.translate(ESCAPES) if ESCAPED.search(text) else text}"'
+    # Four looks for a letter take half of the time of one by a pattern.
+    if '"' in text or "\\" in text or "\n" in text or "\r" in text:
+        text = text.translate(ESCAPES)
+    return f'"{text}"'
 
 
 def spell_time(time: str, precision: int) -> str:
@@ -53,14 +46,20 @@ def spell_time(time: str, precision: int) -> str:
     parts = TIME.fullmatch(time)
     if parts is None:
         raise ValueError("no time")
-    sign, year, month, day = ("-" if parts[1] == "-" else ""), int(parts[2]), parts[3], parts[4]
+    sign, digits, month, day = parts.groups()
+    year = f"{int(digits):04d}" if len(digits) != YEAR_DIGITS else digits
+    sign = "-" if sign == "-" else ""
     if precision >= DAY and day != "00":
-        return f'"{sign}{year:04d}-{month}-{day}"^^<{XSD}date>'
+        return f'"{sign}{year}-{month}-{day}"^^<{XSD}date>'
     if precision >= MONTH and month != "00":
-        return f'"{sign}{year:04d}-{month}"^^<{XSD}gYearMonth>'
+        return f'"{sign}{year}-{month}"^^<{XSD}gYearMonth>'
     if precision >= YEAR:
-        return f'"{sign}{year:04d}"^^<{XSD}gYear>'
-    era = " BCE" if sign else ""
+        return f'"{sign}{year}"^^<{XSD}gYear>'
+    return spell_age(int(digits), precision, " BCE" if sign else "")
+
+
+def spell_age(year: int, precision: int, era: str) -> str:
+    """Write a decade, a century, a millennium, or a number of years."""
     if precision == DECADE:
         return f'"{year // 10 * 10}s{era}"'
     if precision == CENTURY:
@@ -120,3 +119,17 @@ def spell_address(iri: str) -> str:
         if iri.startswith(prefix):
             return literal(unquote(iri.removeprefix(prefix)).replace("_", " "))
     return literal(iri)
+
+
+SPELLINGS: dict[str, Callable[[Any], str]] = {
+    "wikibase-entityid": spell_entity,
+    "string": literal,
+    "time": lambda value: spell_time(value.time, value.precision),
+    "quantity": lambda value: spell_quantity(value.amount, value.unit),
+    "monolingualtext": lambda value: f"{literal(value.text)}@" + value.language,
+    "globecoordinate": lambda value: spell_place(value.latitude, value.longitude, value.globe),
+}
+"""How a value of the dump is written as an object, by the name of its type.
+
+Each raises AttributeError, TypeError or ValueError for a value without its parts.
+"""

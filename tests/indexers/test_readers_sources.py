@@ -337,11 +337,19 @@ def outcome(path: Path) -> str:
     return "read"
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
-def test_a_large_file_is_unpacked_on_all_cores_and_hashed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
-) -> None:
+@pytest.fixture(params=["rapidgzip", "isal", "none"])
+def unpacker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take one package to unpack with, the first on whatever cores there are, or none but the standard library."""
+    if request.param != "none":
+        pytest.importorskip(request.param)
     monkeypatch.setattr(unpacking, "WORTHWHILE", 0)
+    monkeypatch.setattr(unpacking, "FEW", 0 if request.param == "rapidgzip" else 1 << 16)
+    monkeypatch.setattr(unpacking, "is_installed", lambda package: package == request.param)
+
+
+@pytest.mark.usefixtures("unpacker")
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_a_large_file_is_unpacked_and_hashed(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     path = tmp_path / f"facts.txt.{'gz' if pack is gzip.compress else 'bz2'}"
     text = b"".join(b"line %d\n" % number for number in range(300_000))
     path.write_bytes(pack(text[:900_000]) + pack(text[900_000:]))
@@ -350,15 +358,19 @@ def test_a_large_file_is_unpacked_on_all_cores_and_hashed(
     assert digest.hexdigest() == file_digest(path)
 
 
+@pytest.mark.usefixtures("unpacker")
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
-@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: data + b"garbage"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[: len(data) // 2],
+        lambda data: data + b"garbage",
+        lambda data: data[: len(data) // 2] + bytes(40) + data[len(data) // 2 + 40 :],
+    ],
+)
 def test_a_large_file_that_is_damaged_is_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    pack: Callable[[bytes], bytes],
-    damage: Callable[[bytes], bytes],
+    tmp_path: Path, pack: Callable[[bytes], bytes], damage: Callable[[bytes], bytes]
 ) -> None:
-    monkeypatch.setattr(unpacking, "WORTHWHILE", 0)
     path = tmp_path / f"facts.txt.{'gz' if pack is gzip.compress else 'bz2'}"
     path.write_bytes(damage(pack(b"".join(b"line %d\n" % number for number in range(300_000)))))
     with pytest.raises(SourceDamaged, match=r"cannot be unpacked from here on"):
