@@ -14,15 +14,17 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
+import pyarrow as pa
+
 from kbtools.errors import KBMissing, KBUnusable, MemoryExhausted, NothingBuilt, OutputUnusable, VectorsMissing
 from kbtools.indexers.checksums import compare_files
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
 from kbtools.indexers.kb_folder import MANIFEST, WORK, is_ours, read_manifest
 from kbtools.indexers.name_counts import CountsReading
-from kbtools.indexers.readers.batches import Kind, gathered
+from kbtools.indexers.readers.batches import SCHEMAS, Kind, gathered
 from kbtools.indexers.readers.columnar import open_reading
-from kbtools.indexers.readers.reading import Keep, ReadOptions, Source
+from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.readers.wide_tables import WideReading
@@ -360,6 +362,9 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
     name = source.label or source.path.name
     make = CountsReading if source.kind == "counts" else WideReading if source.format == WIDE else open_reading
     reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
+    if isinstance(reading, Reading) and source.directed:
+        earlier = tables.stream("SELECT old, new FROM redirects")
+        reading.redirects = pa.Table.from_batches(earlier, schema=SCHEMAS["redirects"])
     rows: Counter[str] = Counter()
     for batch in gathered(read_ahead(reading.batches()), BATCH):
         tables.add(work_table(source, batch.kind), batch.table)

@@ -7,6 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+import pyarrow as pa
+
 from kbtools.entry_points import READERS, ask_plugin, construct, load_class
 from kbtools.errors import BrokenPlugin
 from kbtools.indexers.readers.batches import SCHEMAS, RecordBatch, SourceKind, with_languages
@@ -180,7 +182,7 @@ class Meter:
 class Reading:
     """A pass over a source: iterate over `batches`, then `digest` and `skips` hold the account of what was read.
 
-    `progress` gets the bytes of the file that were read so far.
+    `progress` gets the bytes of the file that were read so far; `redirects` are those of the sources before it.
     """
 
     source: Source
@@ -188,6 +190,7 @@ class Reading:
     block: int = BLOCK
     digest: str = ""
     progress: Callable[[int], None] = lambda size: None
+    redirects: pa.Table | None = None
     skips: Skips = field(init=False)
 
     def __post_init__(self) -> None:
@@ -217,7 +220,7 @@ class Reading:
                 kind = f"{batch.kind} in a file of {self.source.kind}"
                 example = str(batch.table.slice(0, 1).to_pylist()[0])
                 self.skips.add(kind, line=batch.line, text=example, bad=False, count=batch.table.num_rows)
-        yield from without_loops(redirects, self.source.path, self.skips)
+        yield from without_loops(redirects, self.source.path, self.skips, earlier=self.redirects)
         # Only at the end: the share of bad lines is one of the whole file.
         self.skips.check()
 

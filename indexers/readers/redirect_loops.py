@@ -1,4 +1,4 @@
-"""Redirects of a source taken together: those that would lead back to where they start are left out, and counted."""
+"""Redirects taken together: those that would lead back to where they start are left out, and counted."""
 
 import re
 from collections.abc import Sequence
@@ -17,12 +17,18 @@ from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
 
 
-def without_loops(batches: Sequence[RecordBatch], path: Path, skips: Skips) -> list[RecordBatch]:
-    """Give the redirects of a source but for that of each loop which was read last, and closes it."""
+def without_loops(
+    batches: Sequence[RecordBatch], path: Path, skips: Skips, *, earlier: pa.Table | None = None
+) -> list[RecordBatch]:
+    """Give the redirects of a source but for that of each loop which was read last, and closes it.
+
+    A loop may pass through redirects of earlier sources, which make none by themselves.
+    """
     if not batches:
         return []
     table = pa.concat_tables([batch.table for batch in batches]).combine_chunks()
-    closing = closing_rows(table)
+    before = [] if earlier is None else [earlier]
+    closing = closing_rows(pa.concat_tables([*before, table]).combine_chunks()) - sum(map(len, before))
     ends = np.cumsum([batch.table.num_rows for batch in batches])
     for row in closing.tolist():
         old, new = (str(table.column(name)[row]) for name in ("old", "new"))

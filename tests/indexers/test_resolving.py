@@ -69,15 +69,6 @@ def test_redirected_ids_are_the_entity_they_lead_to(make: Make) -> None:
     assert kb.rows(["oldest"]) == [None]
 
 
-def test_redirects_of_two_files_that_make_a_circle_end(make: Make) -> None:
-    kb = make(
-        facts=[HEAD, "a\tr\tb"], names=["id\tname", "a\tA"],
-        redirects=["old\tnew", "a\tc", "c\td"], redirects2=["old\tnew", "d\ta"],
-    )  # fmt: skip
-
-    assert len(kb.entity_ids) == 2
-
-
 def test_what_is_the_same_takes_the_id_that_has_facts(make: Make) -> None:
     kb = make(
         rdf=[
@@ -254,6 +245,22 @@ def test_a_redirect_loop_is_counted_with_its_line_and_refused_beyond_max_bad(tmp
         assert answerer.lookup("A").matches[0].id in "abcd"
         (source,) = [source for source in answerer.kb.manifest.sources if source.kind == "redirects"]
         assert [(kind, count) for kind, count, _ in source.skipped] == [("redirect loop", 1)]
+
+
+@pytest.mark.parametrize("first", ["old\tnew\na\tb\n", "old\tnew\nx\ty\na\tb\na\tc\n"])
+def test_a_redirect_loop_through_two_files_is_counted_in_the_file_that_closes_it(tmp_path: Path, first: str) -> None:
+    (tmp_path / "r.tsv").write_text(first)
+    (tmp_path / "s.tsv").write_text("old\tnew\nd\te\nb\ta\n")
+    files = [tmp_path / "r.tsv", tmp_path / "s.tsv"]
+    with pytest.raises(TooManyBadLines, match=rf"redirect loop, first at {tmp_path}/s\.tsv:3: 'b -> a'"):
+        kbtools.index(out=tmp_path / "x.kb", facts=[("a", "r", "o")], names=[("a", "A")], redirects=files)
+    assert not (tmp_path / "x.kb").exists()
+    with kbtools.index(
+        out=tmp_path / "x.kb", facts=[("a", "r", "o")], names=[("a", "A")], redirects=files, max_bad=1
+    ) as answerer:
+        assert [match.id for match in answerer.lookup("A").matches] == ["b"]
+        sources = [source for source in answerer.kb.manifest.sources if source.kind == "redirects"]
+        assert [[kind for kind, _, _ in source.skipped] for source in sources] == [[], ["redirect loop"]]
 
 
 def test_chains_and_what_leads_into_a_loop_are_no_loops(tmp_path: Path) -> None:
