@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kbtools.text.name_forms import JOINED
 from kbtools.text.rungs import Form
 from kbtools.text.variants import SPECIAL
 
@@ -22,7 +23,7 @@ REWRITTEN = rf"(^| )([b-z]|[xiv]+|{'|'.join(sorted(SPECIAL))})( |$)|^(a|an|the) 
 and some that need not be."""
 
 LEFT_OUT = rf"{REWRITTEN}|(^| )(a|an|the)( |$)"
-"""The same with every article, which names with an initial or a hyphen are found without."""
+"""The same with every article, which names with an initial, a hyphen or a slash are found without."""
 
 WORDS = "[a-z]{2,}(?: [a-z]{2,})*"
 
@@ -54,7 +55,7 @@ NOT_PUNCTUATION = r"[0-9&'`(\[,]"
 """What other rules begin with, and digits."""
 
 CODE = r"(^|[^a-z])[a-z]{1,3}[^a-z ]+[a-z]{1,3}($|[^a-z])"
-"""Short words with marks alone between them, which a hyphen may make one code of."""
+"""Short words with marks alone between them, which a hyphen or a slash may make one code of."""
 
 
 class SpeltForms(NamedTuple):
@@ -102,10 +103,10 @@ def punctuated_forms(left: NamesLeft) -> SpeltForms:
     """Take names whose only form is their words, whatever marks stand between these."""
     texts = left.texts
     normal = pc.ascii_trim(pc.replace_substring_regex(texts, "[^a-z]+", " "), " ")
-    hyphen = pc.match_substring(texts, "-")
+    joined = pc.match_substring_regex(texts, JOINED.pattern)
     rewritten = pc.or_(
         pc.match_substring_regex(normal, REWRITTEN),
-        pc.and_(hyphen, pc.or_(pc.match_substring_regex(normal, LEFT_OUT), pc.match_substring_regex(texts, CODE))),
+        pc.and_(joined, pc.or_(pc.match_substring_regex(normal, LEFT_OUT), pc.match_substring_regex(texts, CODE))),
     )
     other = pc.or_(rewritten, pc.or_(pc.match_substring_regex(texts, NOT_PUNCTUATION), pc.equal(normal, "")))
     mask = pc.and_(pc.match_substring_regex(texts, PUNCTUATED), pc.invert(other))

@@ -15,6 +15,7 @@ BRACKET = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
 HEXADECIMAL = r"(?:0[0-9a-f]{3}|1e[0-9a-f]{2}|20[0-9a-f]{2})"
 LOST_ESCAPE = re.compile(rf"(?<=[^\W\d_]){HEXADECIMAL}|{HEXADECIMAL}(?=[^\W\d_])", re.IGNORECASE)
 ENTITY = re.compile(r"&#?\w+;")
+JOINED = re.compile("[-/]")
 REWRITABLE = re.compile(rf"[{APOSTROPHES}(\[,]|&#?\w+;|[01][0-9a-fA-F]{{3}}|20[0-9a-fA-F]{{2}}")
 
 
@@ -34,7 +35,7 @@ def name_forms(name: str) -> dict[str, Form]:
         key = normal_form(text)
         if key:
             forms.setdefault(key, form)
-    if any(map(is_special, normal.split(" "))) or " the " in normal or "-" in name:
+    if any(map(is_special, normal.split(" "))) or " the " in normal or JOINED.search(name):
         for text in dict.fromkeys((name, *(text for text, _ in rewritten))):
             if ENTITY.search(text):
                 continue

@@ -39,11 +39,13 @@ NAMES = st.one_of(
     st.lists(st.sampled_from(sorted(WORDS)), min_size=1, max_size=5).map(" ".join),
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8),
     st.lists(
-        st.sampled_from([*WORDS, "jaws", "kite", "harrow", "ox", "b", "n", "s", "'s", ",", ".", "-", " ", " ", " "]),
+        st.sampled_from(
+            [*WORDS, "jaws", "kite", "harrow", "ox", "b", "n", "s", "'s", ",", ".", "-", "/", " ", " ", " "]
+        ),
         min_size=2,
         max_size=8,
     ).map("".join),
-    st.from_regex(r"[A-Za-z]{1,4}([ \-,(&.]{1,2}[A-Za-z0-9]{1,5}){0,3}", fullmatch=True),
+    st.from_regex(r"[A-Za-z]{1,4}([ \-/,(&.]{1,2}[A-Za-z0-9]{1,5}){0,3}", fullmatch=True),
 )
 
 
