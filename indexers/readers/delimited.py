@@ -8,7 +8,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,16 @@ from kbtools.indexers.readers.table_columns import TableColumns
 SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class ReadBlock(Protocol[T_co]):
+    """A reader of the rows of a block, which gives what is left of it, a row without its end."""
+
+    def __call__(self, block: Block, *, last: bool) -> tuple[Iterable[T_co], Block]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedBlock:
     """A block as columns of text, the lines of rows with another number of columns, and whether cells span lines."""
@@ -61,14 +71,7 @@ class DelimitedReader:
         self.places: dict[str, int] = {}
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
-        """Read blocks, carrying the start of a row that a quoted cell continues in the next one."""
-        rest = Block(b"", 1)
-        for block in blocks:
-            joined = Block(rest.text + block.text, rest.first_line if rest.text else block.first_line)
-            batches, rest = self.read_block(joined, last=False)
-            yield from batches
-        if rest.text:
-            yield from self.read_block(rest, last=True)[0]
+        return carry_rests(blocks, self.read_block)
 
     def read_block(self, block: Block, *, last: bool) -> tuple[list[RecordBatch], Block]:
         """Read the rows of a block; give what is left of it, a row without its end."""
@@ -209,6 +212,17 @@ class DelimitedReader:
             record = {name: row.cells[column] for name, column in self.places.items()}
             self.table.keep(record, number, line, rows)
             rows.mark(number)
+
+
+def carry_rests(blocks: Iterable[Block], read_block: ReadBlock[T]) -> Iterator[T]:
+    """Read blocks, carrying the start of a row that a quoted cell continues in the next one."""
+    rest = Block(b"", 1)
+    for block in blocks:
+        joined = Block(rest.text + block.text, rest.first_line if rest.text else block.first_line)
+        read, rest = read_block(joined, last=False)
+        yield from read
+    if rest.text:
+        yield from read_block(rest, last=True)[0]
 
 
 def is_utf_8(text: bytes) -> bool:

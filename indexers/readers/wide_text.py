@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kbtools.indexers.readers.batches import Rows, flaw
-from kbtools.indexers.readers.delimited import SEPARATORS, DelimitedReader
+from kbtools.indexers.readers.delimited import SEPARATORS, DelimitedReader, carry_rests
 from kbtools.indexers.readers.json_lines import parse_block, parse_object
 from kbtools.indexers.readers.lines import Block, lines_of, read_lines
 from kbtools.indexers.readers.quoted_rows import LONGEST_CELL, fault_of, read_row, split_cells
@@ -36,14 +36,7 @@ class DelimitedRows(DelimitedReader):
         self.header = []
 
     def rows(self, blocks: Iterable[Block]) -> Iterator[WideRows]:
-        """Read blocks, carrying the start of a row that a quoted cell continues in the next one."""
-        rest = Block(b"", 1)
-        for block in blocks:
-            joined = Block(rest.text + block.text, rest.first_line if rest.text else block.first_line)
-            rows, rest = self.rows_of(joined, last=False)
-            yield from rows
-        if rest.text:
-            yield from self.rows_of(rest, last=True)[0]
+        return carry_rests(blocks, self.rows_of)
 
     def choose_header(self, line: str, number: int) -> None:
         """Divide the header by the usual separator, or by another if only that one gives the column of ids."""
