@@ -25,14 +25,18 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "kbtools"
 
 
+def identity(state: os.stat_result) -> tuple[int, ...]:
+    """Tell one state of a file from another, by a look at it."""
+    # The time of the last change of any kind is the system's own, which no program sets.
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
 def matches_digest(path: Path, digest: str) -> bool:
     """Tell whether a file has a digest; a large one is read once, and again when the file system says it changed."""
     state = path.stat()
     if state.st_size <= SMALL:
         return file_digest(path) == digest
-    # The time of the last change of any kind is the system's own, which no program sets.
-    identity = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-    key = hashlib.sha256(repr((str(path.resolve()), digest, identity)).encode()).hexdigest()
+    key = hashlib.sha256(repr((str(path.resolve()), digest, identity(state))).encode()).hexdigest()
     found = cache_folder() / "verified" / key
     if found.is_file():
         return True

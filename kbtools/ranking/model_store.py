@@ -10,7 +10,7 @@ from typing import Any
 from kbtools.errors import KBUnusable, ModelMissing, ModelUnusable
 from kbtools.record_files import file_digest, read_record, write_record
 from kbtools.storage import built_folder, require_ours
-from kbtools.user_cache import matches_digest
+from kbtools.user_cache import identity, matches_digest
 
 RECORD = "model.msgpack"
 """The file of a model that says what it is."""
@@ -108,8 +108,7 @@ def read_model_record(folder: Path) -> dict[str, Any]:
     """Read what a folder says of its model in the words of the newest version; raise as `read_model` does."""
     if not (folder / RECORD).is_file():
         raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
-    written = (folder / RECORD).stat()
-    return read_record_once(folder, (written.st_ino, written.st_size, written.st_mtime_ns, written.st_ctime_ns))
+    return read_record_once(folder, identity((folder / RECORD).stat()))
 
 
 @lru_cache(1)
