@@ -191,34 +191,38 @@ def train_tagger(models: Path, made_of: str) -> None:
     )
 
 
-def test_a_ranker_is_refused_where_the_tagger_of_its_pruner_was_trained_again(
-    sample_memory: Answerer, examples: Path, tmp_path: Path
-) -> None:
-    guided = QUERY | {"pruning": "focused-idf"}
+GUIDED = QUERY | {"pruning": "focused-idf"}
+
+
+@pytest.fixture
+def guided_kb(sample_memory: Answerer, examples: Path, tmp_path: Path) -> KnowledgeBase:
+    """Give the sample, over which a tagger and a ranker for the pruner that it guides were trained."""
     train_tagger(tmp_path, "some questions")
     answerer = Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS)
-    train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=BY_WORDS, **guided)
-    unchanged = Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS)
-    assert unchanged.query("who wrote dune", **guided).ranker == BY_WORDS
+    train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=BY_WORDS, **GUIDED)
+    return sample_memory.kb
+
+
+def test_a_ranker_is_refused_where_the_tagger_of_its_pruner_was_trained_again(
+    guided_kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    unchanged = Answerer(guided_kb, models=tmp_path, tagger=ANY_WORDS)
+    assert unchanged.query("who wrote dune", **GUIDED).ranker == BY_WORDS
 
     train_tagger(tmp_path, "other questions")
 
     with pytest.raises(CheckpointMismatch, match=f"fitted on another training of tagger/{ANY_WORDS}; run kbtools"):
-        Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS).query("who wrote dune", **guided)
+        Answerer(guided_kb, models=tmp_path, tagger=ANY_WORDS).query("who wrote dune", **GUIDED)
 
 
 def test_a_ranker_of_an_older_kbtools_which_names_no_tagger_still_ranks(
-    sample_memory: Answerer, examples: Path, tmp_path: Path
+    guided_kb: KnowledgeBase, tmp_path: Path
 ) -> None:
-    guided = QUERY | {"pruning": "focused-idf"}
-    train_tagger(tmp_path, "some questions")
-    answerer = Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS)
-    train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=BY_WORDS, **guided)
     ((key, by_name),) = read_fitted(tmp_path).items()
     (fitted,) = by_name.values()
     keep_fitted(tmp_path, key, replace(fitted, fitted_on={}))
 
-    result = Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS).query("who wrote dune", **guided)
+    result = Answerer(guided_kb, models=tmp_path, tagger=ANY_WORDS).query("who wrote dune", **GUIDED)
 
     assert result.ranker == BY_WORDS
 
