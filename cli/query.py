@@ -2,13 +2,15 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import UnsupportedOperation
 from pathlib import Path
 
 import click
 
 from kbtools.answer_options import QueryOptions
+from kbtools.answering import Answerer
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import (
@@ -20,18 +22,28 @@ from kbtools.cli.options import (
     lang_option,
     models_option,
 )
+from kbtools.errors import KBToolsError
 from kbtools.explaining import explained_lines, table_lines
 from kbtools.limits import ANSWERS, TOP
 from kbtools.questions import read_questions
 from kbtools.read_ahead import lines_at_hand
+from kbtools.results import Result
 from kbtools.sparql import winner_query
 from kbtools.text.shown import visible
 
 
 def standard_input() -> Iterator[str]:
     """Yield the lines of standard input, a question each."""
-    for raw in sys.stdin.buffer if sys.stdin else ():
+    for raw in open_standard_input() if sys.stdin else ():
         yield raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
+
+
+def open_standard_input() -> Iterable[bytes]:
+    """Open standard input anew: a thread that waits in `sys.stdin` itself would crash Python where it ends."""
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except UnsupportedOperation:  # a stand-in without a file
+        return sys.stdin.buffer
 
 
 def texts(question: str | None, path: Path | None) -> Iterator[str]:
@@ -63,6 +75,20 @@ def count_questions(path: Path | None) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(escape(visible(path.name)), total=total)
         yield lambda: bar.advance(task)
+
+
+def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iterator[Result]:
+    """Answer questions together; where that fails, one by one, so that those before the one that fails are answered."""
+    answered = 0
+    try:
+        for result in answerer.query_many(batch, **options):
+            yield result
+            answered += 1
+    except KBToolsError:
+        if len(batch) == 1:
+            raise
+        for text in batch[answered:]:
+            yield answerer.query(text, **options)
 
 
 @click.command("query")
@@ -169,12 +195,12 @@ def command(
         abstain=abstain,
         calibration=fitted,
     )
-    lines = texts(question, questions)
-    # On a cluster the lines at hand are answered together, in one request; on a disk one after the other, at once.
-    batches = lines_at_hand(lines) if elasticsearch else ([text] for text in lines)
+    # One question needs no thread that reads ahead; of a stream, the lines at hand are answered together.
+    several = questions is not None or question == "-"
+    batches = lines_at_hand(texts(question, questions)) if several else [[*texts(question, None)]]
     with count_questions(questions) as count:
         for batch in batches:
-            for result in answerer.query_many(batch, **options):
+            for result in answer(answerer, batch, options):
                 if sparql:
                     echo(winner_query(result))
                 elif as_json:

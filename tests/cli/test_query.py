@@ -6,16 +6,19 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from click.testing import Result as Invocation
+from numpy.typing import NDArray
 
 from kbtools.cli.main import main
 from kbtools.ranking.system import System, keep_system
+from kbtools.text.question import MarkedQuestion
 
 KBTOOLS = (sys.executable, "-c", "from kbtools.cli.main import main; main()")
 WHO = "who created the character harry potter"
@@ -241,6 +244,47 @@ def test_a_file_of_questions_is_answered_line_by_line(
     result = query("--json", "--questions", str(examples / name))
     asked = [json.loads(line)["question"] for line in result.stdout.splitlines()]
     assert asked == [line.rsplit("\t", 1)[-1] for line in lines]
+
+
+def test_questions_of_a_file_are_answered_together_and_as_alone(
+    query: Callable[..., Invocation], tmp_path: Path
+) -> None:
+    questions = [WHO, "who wrote it", "", "what is nothing called"] * 40
+    (tmp_path / "q.txt").write_text("".join(f"{question}\n" for question in questions), encoding="utf-8")
+    alone = [query("--json", "--no-timing", question).stdout for question in dict.fromkeys(questions) if question]
+    together = query("--json", "--no-timing", "--questions", str(tmp_path / "q.txt")).stdout.splitlines(True)
+    assert [json.loads(line)["question"] for line in together] == questions
+    assert [together[0], together[1], together[3]] == alone
+
+
+def test_questions_of_a_file_are_scored_together(query: Callable[..., Invocation], tmp_path: Path) -> None:
+    (tmp_path / "q.txt").write_text("who wrote it\n" * 64, encoding="utf-8")
+    RefusesNobody.asked = []
+    query("--scorer", "tests.cli.test_query:RefusesNobody", "--questions", str(tmp_path / "q.txt"))
+    assert len(RefusesNobody.asked) < 64
+
+
+def test_questions_before_one_that_fails_are_answered(query: Callable[..., Invocation]) -> None:
+    scorer = "tests.cli.test_query:RefusesNobody"
+    result = query("--json", "--scorer", scorer, "-", given=f"{WHO}\nwho wrote it\nnobody wrote it\n{WHO}\n")
+    assert [json.loads(line)["question"] for line in result.stdout.splitlines()] == [WHO, "who wrote it"]
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+
+
+class RefusesNobody:
+    """A relation scorer that fails at a question about nobody, and with it all that it is asked with."""
+
+    asked: ClassVar[list[int]] = []
+    """The numbers of mentions that it was asked about together."""
+
+    def __init__(self, relations: Sequence[str]) -> None:
+        self.relations = relations
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        self.asked.append(len(questions))
+        if any("nobody" in marked.question.text for marked in questions):
+            raise ValueError("nobody")
+        return np.zeros((len(questions), len(self.relations)))
 
 
 @pytest.mark.parametrize("content", [None, "", "<!DOCTYPE html>\n"])
