@@ -31,10 +31,10 @@ class FormGroups:
     kinds: NDArray[np.uint8]
     names: NDArray[np.uint32]
 
-    def normal(self) -> tuple[list[str], NDArray[np.uint32]]:
+    def normal(self) -> tuple[pa.StringArray, NDArray[np.uint32]]:
         """Give the forms that are the normal form of a name, and the row of such a name."""
         mask = self.kinds <= NORMAL
-        return self.forms.filter(pa.array(mask)).to_pylist(), self.names[mask]
+        return self.forms.filter(pa.array(mask)), self.names[mask]
 
 
 def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[FormGroups]:

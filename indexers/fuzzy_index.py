@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from json.encoder import encode_basestring
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -65,10 +66,8 @@ class FuzzyWriter:
         try:
             for form, alias in zip(forms, aliases.tolist(), strict=True):
                 if len(form) <= LONGEST_NAME:
-                    document = tantivy.Document()
-                    document.add_text("trigrams", form)
-                    document.add_unsigned("alias", alias)
-                    self.writer.add_document(document)
+                    # In JSON, which takes three quarters of the time of a `Document`.
+                    self.writer.add_json(f'{{"trigrams":{encode_basestring(form)},"alias":{alias}}}')
         except ValueError as error:
             raise self.reason(error) from error
 

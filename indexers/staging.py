@@ -38,6 +38,7 @@ CREATE TABLE merged (old VARCHAR, new VARCHAR);
 CREATE TABLE counts (entity VARCHAR, key UBIGINT, count UBIGINT);
 CREATE TABLE descriptions (entity VARCHAR, rank UTINYINT, text VARCHAR);
 CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, alias UINTEGER);
+CREATE TABLE words (word VARCHAR, names UINTEGER);
 """
 
 INTERN = """
@@ -98,11 +99,7 @@ GROUP BY ALL ORDER BY ALL
 # Ordered as `group_forms` takes them: all rows of a form, in it those of a kind, in those the ones of a spelling.
 FORMS = "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, text, entity"
 
-WORDS = """
-SELECT word, count(*)::UINTEGER AS names FROM
-(SELECT DISTINCT form, unnest(string_split(form, ' ')) AS word FROM (SELECT DISTINCT form FROM forms WHERE kind < 2))
-GROUP BY word ORDER BY word
-"""
+WORDS = "SELECT word, sum(names)::UINTEGER AS names FROM words GROUP BY word ORDER BY word"
 
 
 class Staging:

@@ -19,6 +19,7 @@ from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY
 from kbtools.indexers.language_sets import LanguageWriter
 from kbtools.indexers.staging import Staging
+from kbtools.indexers.word_counts import count_words
 from kbtools.read_ahead import read_ahead
 
 HEX = 64
@@ -210,13 +211,15 @@ class Writer:
 
         def groups() -> Iterator[FormGroups]:
             for group in group_forms(self.tables.stream(staging.FORMS)):
-                forms, aliases = group.normal()
+                normal, aliases = group.normal()
+                forms = normal.to_pylist()
                 fuzzy.add(forms, aliases)
                 edits.add(forms, aliases)
                 form_filter.add(group.forms)
+                self.tables.add("words", count_words(normal))
                 yield group
 
-        # One pass over the sorted forms fills all three indexes.
+        # One pass over the sorted forms fills all three indexes, and counts words.
         exact.write_forms(groups())
         fuzzy.close()
         self.write_edits(edits)

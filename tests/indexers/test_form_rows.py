@@ -122,7 +122,8 @@ def test_values_of_forms_are_those_of_a_plain_loop(rows: list[tuple[str, int, st
         firsts |= dict(
             zip(group.forms.to_pylist(), zip(group.kinds.tolist(), group.names.tolist(), strict=True), strict=True)
         )
-        normal |= dict(zip(*group.normal(), strict=True))
+        forms, aliases = group.normal()
+        normal |= dict(zip(forms.to_pylist(), aliases, strict=True))
 
     expected = {}
     for form, of_form in groupby(table, key=lambda row: row[0]):

@@ -3,17 +3,33 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from kbtools.indexers.column_files import StringTable, StringWriter
 from kbtools.indexers.fuzzy_index import FuzzyIndex, FuzzyWriter
 
 
-def test_a_lock_that_was_left_is_no_reader_s_to_take(tmp_path: Path) -> None:
-    import pyarrow as pa
+def write_texts(path: Path, texts: list[str]) -> StringTable:
+    writer = StringWriter(path)
+    writer.write(pa.array(texts))
+    writer.close()
+    return StringTable(path)
 
-    texts = StringWriter(tmp_path / "texts")
-    texts.write(pa.array(["Heroes"]))
-    texts.close()
+
+def test_marks_and_letters_of_every_kind_are_found_by_their_trigrams(tmp_path: Path) -> None:
+    forms = ['"\\"', "''\"", "\\n\\n", "\x7f\x01\x1f", "日本語", "😀😀😀", "jaws \u2028"]
+    texts = write_texts(tmp_path / "texts", forms)
+    with FuzzyWriter(tmp_path / "fuzzy", threads=1) as writer:
+        writer.add(forms, np.arange(len(forms), dtype=np.uint32))
+        writer.close()
+
+    index = FuzzyIndex(tmp_path / "fuzzy", texts=texts)
+
+    assert [index.near(form) for form in forms] == [[row] for row in range(len(forms))]
+
+
+def test_a_lock_that_was_left_is_no_reader_s_to_take(tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "texts", ["Heroes"])
     with FuzzyWriter(tmp_path / "fuzzy", threads=1) as writer:
         writer.add(["heroes"], np.zeros(1, dtype=np.uint32))
         writer.close()
@@ -22,6 +38,6 @@ def test_a_lock_that_was_left_is_no_reader_s_to_take(tmp_path: Path) -> None:
     # Not to be opened for writing even by root, who may write what is read-only.
     (tmp_path / "fuzzy" / ".tantivy-meta.lock").mkdir()
 
-    index = FuzzyIndex(tmp_path / "fuzzy", texts=StringTable(tmp_path / "texts"))
+    index = FuzzyIndex(tmp_path / "fuzzy", texts=texts)
 
     assert index.names(index.near("heroez")) == {"heroes"}
