@@ -41,9 +41,13 @@ CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, 
 CREATE TABLE words (word VARCHAR, names UINTEGER);
 """
 
+PASSES = (1, 4, 16, 64)
+"""Into how many parts ids are divided, each made distinct by itself, where the memory is too small for fewer."""
+
+DISTINCT = "INSERT INTO distinct_ids SELECT DISTINCT id FROM ({ids})"
+
 INTERN = """
-CREATE TABLE {table} AS
-SELECT id, (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS row FROM (SELECT DISTINCT id FROM ({ids}))
+CREATE TABLE {table} AS SELECT id, (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS row FROM distinct_ids
 """
 
 ENTITY_IDS = "SELECT subject AS id FROM facts UNION ALL SELECT object FROM facts UNION ALL SELECT entity FROM names"
@@ -200,10 +204,28 @@ class Staging:
 
     def intern(self) -> None:
         """Give every entity, relation and type its row, and write the facts as rows."""
-        self.connection.execute(INTERN.format(table="entities", ids=ENTITY_IDS))
-        self.connection.execute(INTERN.format(table="relations", ids="SELECT relation AS id FROM facts"))
-        self.connection.execute(INTERN.format(table="kinds", ids="SELECT type AS id FROM types"))
+        self.number_ids("entities", ENTITY_IDS)
+        self.number_ids("relations", "SELECT relation AS id FROM facts")
+        self.number_ids("kinds", "SELECT type AS id FROM types")
         self.connection.execute(FACT_ROWS)
+
+    def number_ids(self, table: str, ids: str) -> None:
+        """Make a table of the distinct ids of a query and their ranks; what no one pass holds in memory takes several.
+
+        DuckDB puts what it joins and sorts on the disk, but not the hash table of what is distinct.
+        """
+        for parts in PASSES:
+            self.connection.execute("CREATE OR REPLACE TABLE distinct_ids (id VARCHAR)")
+            try:
+                for part in range(parts):
+                    own = f" WHERE hash(id) % {parts} = {part}" if parts > 1 else ""
+                    self.connection.execute(DISTINCT.format(ids=ids) + own)
+                break
+            except duckdb.OutOfMemoryException as error:
+                if parts == PASSES[-1] or is_disk_full(error):
+                    raise
+        self.connection.execute(INTERN.format(table=table))
+        self.drop("distinct_ids")
 
     def drop(self, table: str) -> None:
         """Free a work table that is no longer needed."""

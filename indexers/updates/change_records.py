@@ -126,9 +126,14 @@ def relation_of(relation: str, entity: str) -> str:
     return canonical_property(text_of(relation, "facts"), beside=entity)
 
 
+OF_TABLES = "rows of tables go to --facts, --names or --types"
+
+
 def require_fields(record: Mapping[str, Any], known: frozenset[str]) -> None:
     if unknown := sorted(record.keys() - known):
-        raise ValueError(f"unknown field {unknown[0]!r}; known: {', '.join(sorted(known))}")
+        of_table = "subject" in unknown or "entity" in unknown
+        cure = OF_TABLES if of_table else f"known: {', '.join(sorted(known))}"
+        raise ValueError(f"unknown field {unknown[0]!r}; {cure}")
 
 
 def texts_of(record: Mapping[str, Any], field: str) -> Sequence[str]:
