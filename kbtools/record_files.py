@@ -3,13 +3,14 @@
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgpack
 
-from kbtools.errors import KBUnusable
+from kbtools.errors import DiskFull, KBUnusable
+from kbtools.storage import is_disk_full
 
 
 def write_record(path: Path, record: dict[str, Any], *, name: str, version: int) -> None:
@@ -21,14 +22,23 @@ def write_record(path: Path, record: dict[str, Any], *, name: str, version: int)
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write that takes the place of another at the end, whole or not at all."""
+    """Give a file to write that takes the place of another at the end, whole or not at all; raise DiskFull."""
     temporary = path.with_name(path.name + ".new")
-    with temporary.open("wb") as file:
-        yield file
-        # Flushed before it is renamed: else a crash may leave the new name on an empty file.
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            # Flushed before it is renamed: else a crash may leave the new name on an empty file.
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and is_disk_full(error):
+            raise DiskFull(
+                f"{path}: no space left on the disk; it is as it was, free some space and run it again", path=str(path)
+            ) from error
+        raise
 
 
 def record_checksum(record: dict[str, Any]) -> bytes:

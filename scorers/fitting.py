@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -164,8 +165,11 @@ def write_state(
         "network": network.state_dict(),
         "optimisers": [optimiser.state_dict() for optimiser in optimisers],
     }
+    # In memory first: what torch says of a file that cannot be written does not tell a full disk.
+    written = BytesIO()
+    torch.save(record, written)
     with new_file(state / STATE) as file:
-        torch.save(record, file)
+        file.write(written.getbuffer())
 
 
 def read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path, made_of: str) -> list[Epoch]:

@@ -6,6 +6,7 @@ A backend joins every contract by one entry in `BACKENDS`.
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -347,3 +348,16 @@ def fbsq(fbsq_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Answere
     folder = tmp_path_factory.mktemp("fbsq") / "fbsq.kb"
     build(sources, folder, options=ReadOptions(), watch=BuildProgress())
     return open_kb(folder)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Mount a disk of 600 kB, or of the size asked for, or skip."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    size = getattr(request, "param", "600k")
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk needs root and the right to mount: sudo pytest")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -1,11 +1,12 @@
 """The training loop is exact, can be stopped, and says what is wrong."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kbtools.errors import BadSetting, DeviceFull, NonFiniteLoss
+from kbtools.errors import BadSetting, DeviceFull, DiskFull, NonFiniteLoss
 from kbtools.ranking.model_store import Stamp
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
@@ -93,6 +94,22 @@ def test_a_torn_state_is_passed_over(tmp_path: Path) -> None:
     fit(Line(), CONFIG, state=tmp_path, made_of="x", callbacks=Callbacks(seen.append))
 
     assert [epoch.number for epoch in seen] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("small_disk", ["16k"], indirect=True)
+def test_a_full_disk_is_named_and_the_state_before_is_gone_on_from(small_disk: Path) -> None:
+    state = small_disk / "state"
+
+    def fill(epoch: Epoch) -> None:
+        (small_disk / "filling").write_bytes(bytes(shutil.disk_usage(small_disk).free))
+
+    with pytest.raises(DiskFull, match=rf"{STATE}: no space left on the disk; it is as it was"):
+        fit(Line(), CONFIG, state=state, made_of="x", callbacks=Callbacks(fill))
+    assert [path.name for path in state.iterdir()] == [STATE]
+
+    (small_disk / "filling").unlink()
+    epochs = fit(Line(), CONFIG, state=state, made_of="x")
+    assert [epoch.number for epoch in epochs] == [1, 2, 3, 4]
 
 
 def test_each_batch_is_called_with_the_share_of_its_epoch() -> None:
