@@ -17,6 +17,7 @@ from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.kb.spoken_names import part_among
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.suites.checking import Claim, check_claims
+from kbtools.text.ngrams import every_run
 from kbtools.text.question import Question
 
 MOST_ENTITIES = 20_000
@@ -86,6 +87,7 @@ class Contract:
             ("names with their languages are the aliases, and languages are counted", self.languages),
             ("a name plays the part that its languages say", self.parts),
             ("every form finds what is stored under it", self.forms_are_found),
+            ("whatever runs of words are stored are likely, and no other lengths", self.likely),
             ("a misspelt form finds the names that the reference finds", self.similar),
             ("words are counted in normal forms", self.words),
             ("the manifest tells how many words names have", self.lengths),
@@ -174,6 +176,15 @@ class Contract:
     def forms_are_found(self) -> bool:
         forms = [*self.reference.forms, "no such name", ""]
         return look_up(self.kb, forms) == look_up(self.reference, forms)
+
+    def likely(self) -> bool:
+        forms = list(self.reference.forms)[:MISSPELT]
+        words = [word for form in forms for word in form.split(" ")]
+        lengths = frozenset(self.kb.manifest.lengths)
+        likely = [tuple(run) for run in self.kb.likely_runs(words, lengths)]
+        possible = every_run(words, lengths)
+        stored = [run for run in possible if self.kb.lookup([" ".join(words[run[0] : run[1] + 1])])]
+        return set(stored) <= set(likely) and [run for run in possible if run in set(likely)] == likely
 
     def similar(self) -> bool:
         # Longer than four letters, so that one left out keeps the similarity above the cutoff.

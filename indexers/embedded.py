@@ -230,6 +230,11 @@ class EmbeddedKB(BackendDefaults):
             matches |= new
         return matches
 
+    def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+        return (
+            super().likely_runs(words, lengths) if self.form_filter is None else self.form_filter.runs(words, lengths)
+        )
+
     def stored_names(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:
         """Read the names under each form that is stored."""
         return self.forms.lookup(forms, self.alias_texts)

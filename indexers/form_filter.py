@@ -16,6 +16,9 @@ BITS = 16
 MOST_BITS = 1 << 32
 """As many as the hash can tell apart."""
 
+BEFORE_SPACE = 0x0F6A7006
+"""A hash that goes on to that of nothing with a space: what follows is hashed as if no space were before it."""
+
 
 class FilterWriter:
     """A collector of the forms of so many names."""
@@ -35,13 +38,28 @@ class FormFilter:
     def __init__(self, bits: NDArray[np.uint8], *, also: frozenset[str] = frozenset()) -> None:
         self.bits = bits.data  # read by places twice as fast as the array
         self.mask = 8 * len(bits) - 1
-        self.also = also
+        self.also = frozenset(crc32(form.encode()) & self.mask for form in also)
 
     def keep(self, forms: Sequence[str]) -> list[str]:
         """Keep the forms that may be stored, in order; no stored one is left out."""
         bits, mask, also = self.bits, self.mask, self.also
-        if not also:
-            return [form for form in forms if bits[(slot := crc32(form.encode()) & mask) >> 3] >> (slot & 7) & 1]
         return [
-            form for form in forms if form in also or bits[(slot := crc32(form.encode()) & mask) >> 3] >> (slot & 7) & 1
+            form for form in forms if bits[(slot := crc32(form.encode()) & mask) >> 3] >> (slot & 7) & 1 or slot in also
         ]
+
+    def runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+        """List the runs of words that may be stored forms, as `KnowledgeBase.likely_runs` does.
+
+        The hash of a run goes on from that of the run that is a word shorter, so that no form is made.
+        """
+        bits, mask, also = self.bits, self.mask, self.also
+        spaced = [f" {word}".encode() for word in words]
+        longest = max(lengths, default=0)
+        kept = []
+        for first in range(len(words)):
+            own = BEFORE_SPACE
+            for more, word in enumerate(spaced[first : first + longest]):
+                own = crc32(word, own)
+                if bits[(slot := own & mask) >> 3] >> (slot & 7) & 1 or slot in also:
+                    kept.append((more, first))
+        return [(first, first + more) for more, first in sorted(kept) if more + 1 in lengths]

@@ -13,6 +13,7 @@ from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.spoken_names import SpokenName, part_among
+from kbtools.text.ngrams import every_run
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 
@@ -89,6 +90,14 @@ class KnowledgeBase(Protocol):
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         """Find the names stored under each form; a form that nothing is stored under is left out."""
+        ...
+
+    def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+        """List the runs of words, by their first and last, that may be stored forms: all of some lengths, or fewer.
+
+        The shorter come first, then those that begin earlier. Whatever is stored is among them; what a backend can tell
+        sooner than by a look-up is not.
+        """
         ...
 
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
@@ -238,6 +247,9 @@ class BackendDefaults:
     @property
     def relation_names(self: KnowledgeBase) -> Sequence[str | None]:
         return (None,) * len(self.relations)
+
+    def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+        return every_run(words, lengths)
 
     def within_edits(
         self: KnowledgeBase, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0

@@ -19,6 +19,7 @@ GIVEN: Mapping[str, type | tuple[type, ...]] = {
     "types": Sequence,
     "entity_rows": np.ndarray,
     "lookup": Mapping,
+    "likely_runs": Sequence,
     "similar": Sequence,
     "within_edits": Sequence,
     "forms_with_prefix": Sequence,

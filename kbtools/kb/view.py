@@ -41,6 +41,9 @@ class View:
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         return self.kb.lookup(forms)
 
+    def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+        return self.kb.likely_runs(words, lengths)
+
     def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
         return self.kb.similar(form, limit=limit, cutoff=cutoff)
 

@@ -124,7 +124,9 @@ class Misspelling:
         spans = list(self.spans(question, strict=strict))
         if not spans:
             return []
-        linked = np.concatenate([np.empty(0, dtype=np.uint32), *(foremost(self.kb, link.entities) for link in strict)])
+        linked = np.concatenate(
+            [np.empty(0, dtype=np.uint32), *(foremost(self.kb, rows) for link in strict for rows in link.bearers)]
+        )
         turned = link_turned(self.kb, filter(begins_and_ends_well, spans))
         if turned:
             return [link for link in turned if not np.isin(link.entities, linked).all()]

@@ -39,6 +39,11 @@ class Link(NamedTuple):
     left_out: int = 0
 
     @property
+    def bearers(self) -> list[EntityRows]:
+        """List the entities of its name, as a match does that stands for links to several names."""
+        return [self.entities]
+
+    @property
     def order(self) -> tuple[float, int, float, int, int]:
         """Sort the better link first: weight, rung, similarity, length, place."""
         return (-self.weight, self.rung, -self.similarity, self.start - self.end, self.start)

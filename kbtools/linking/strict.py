@@ -2,7 +2,6 @@
 
 import string
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from itertools import accumulate, compress
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -26,23 +25,27 @@ REMEMBERED = 10_000
 PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
 
-class StrictMatch(NamedTuple):
-    """An n-gram with a name that is stored under its form, its bearers, and the weight of a link to them."""
-
-    ngram: Ngram
-    name: NameMatch
-    entities: EntityRows
-    weight: float
-
-
-NEW = partial(tuple.__new__, StrictMatch)
-
 Weighed = tuple[NameMatch, float]
 """A name that is stored under a form, and the weight of a link to it."""
 
 
+class StrictMatch(NamedTuple):
+    """An n-gram with the names that are stored under its form, each with the weight of a link to it.
+
+    It stands for a link to each: the words of most questions are names of a dozen spellings, and few are kept.
+    """
+
+    ngram: Ngram
+    names: Sequence[Weighed]
+
+    @property
+    def bearers(self) -> list[EntityRows]:
+        """List the entities that each of the names leads to."""
+        return [name.entities for name, _ in self.names]
+
+
 class Linked(Protocol):
-    """A link, or a match that may become one, by the entities that it leads to."""
+    """A link, or a name that may become one, by the entities that it leads to."""
 
     @property
     def entities(self) -> EntityRows: ...
@@ -53,35 +56,35 @@ L = TypeVar("L", bound=Linked)
 
 def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[Link]:
     """Link some n-grams, by default all of a question, to every name stored under their form."""
-    return link_matches(kb, question, match_strictly(kb, question, among))
+    ngrams = ngrams_of(kb, question) if among is None else list(among)
+    names = kb.lookup([ngram.form for ngram in ngrams])
+    weighed = {form: weigh_names(own) for form, own in names.items()}
+    return link_matches(kb, question, match_names(ngrams, weighed))
 
 
 def link_matches(kb: KnowledgeBase, question: Question, matches: Iterable[StrictMatch]) -> list[Link]:
-    """Make links of matches: of those that are kept alone, since the words of most questions are names of many."""
-    return bound(kb, [strict_link(question, ngram, name, weight=weight) for ngram, name, _, weight in matches])
-
-
-def match_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[StrictMatch]:
-    """Match some n-grams, by default all of a question, with every name stored under their form."""
-    ngrams = ngrams_of(kb, question) if among is None else list(among)
-    names = kb.lookup([ngram.form for ngram in ngrams])
-    return match_names(ngrams, {form: weigh_names(own) for form, own in names.items()})
+    """Make links of matches: of those that are kept alone."""
+    links = [
+        strict_link(question, match.ngram, name, weight=weight) for match in matches for name, weight in match.names
+    ]
+    return bound(kb, links)
 
 
 def ngrams_of(kb: KnowledgeBase, question: Question) -> list[Ngram]:
-    """List every n-gram of a question that may be a name of a knowledge base."""
-    return every_ngram(question, lengths=kb.manifest.lengths, table=kb.manifest.variants)
+    """List the n-grams of a question that may be names of a knowledge base."""
+    manifest = kb.manifest
+    return every_ngram(question, lengths=manifest.lengths, table=manifest.variants, likely=kb.likely_runs)
 
 
 def match_names(ngrams: Iterable[Ngram], names: Mapping[str, Sequence[Weighed]]) -> list[StrictMatch]:
     """Match n-grams with the names under their form."""
-    return [
-        NEW((ngram, name, name.entities, weight))
-        for ngram in ngrams
-        if ngram.form in names
-        for name, weight in names[ngram.form]
-        if not (ngram.reading is name.form is Form.SHORTENED)  # each without an initial of its own
-    ]
+    matches = [StrictMatch(ngram, own) for ngram in ngrams if (own := names.get(ngram.form))]
+    return [match if match.ngram.reading is not Form.SHORTENED else unshortened(match) for match in matches]
+
+
+def unshortened(match: StrictMatch) -> StrictMatch:
+    """Leave out shortened names of a shortened n-gram: each may lack an initial of its own."""
+    return match._replace(names=[own for own in match.names if own[0].form is not Form.SHORTENED])
 
 
 class StrictNames:
@@ -92,7 +95,7 @@ class StrictNames:
         self.remembered: dict[str, tuple[Sequence[NameMatch], list[Weighed]]] = {}
 
     def matches(self, question: Question) -> list[StrictMatch]:
-        """Match the n-grams of a question as `with_facts` of `match_strictly` does."""
+        """Match the n-grams of a question with the names that `link_strictly` links to, those with facts."""
         ngrams = ngrams_of(self.kb, question)
         stored = self.kb.lookup([ngram.form for ngram in ngrams])
         remembered, names = self.remembered, {}

@@ -61,7 +61,7 @@ class NGramIdf:
         kept = [(match, weight) for match, weight in zip(strict, weights, strict=False) if weight >= best[-1]]
         misspelt = [link for link in fuzzy if weights[-1] >= best[-1] or link.rung is Rung.FUZZY]
         links = link_matches(self.kb, question, [match for match, _ in kept]) + misspelt
-        own_weights = [weight for _, weight in kept] + [weights[-1] for _ in misspelt]
+        own_weights = [weight for match, weight in kept for _ in match.names] + [weights[-1] for _ in misspelt]
         return [
             link._replace(weight=TEMPERATURE * (weight - best[0]) + link.weight)
             for link, weight in zip(links, own_weights, strict=True)

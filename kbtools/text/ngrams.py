@@ -1,8 +1,8 @@
 """The n-grams of a question, W(q) of the paper: every run of its words, with the forms to look it up under."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate, repeat
+from itertools import accumulate
 from typing import NamedTuple
 
 from kbtools.text.name_forms import APOSTROPHE, join_apostrophes
@@ -40,34 +40,41 @@ class Ngram(NamedTuple):
         return self.reading is Form.APOSTROPHE
 
 
-NEW, AS_THEY_STAND = partial(tuple.__new__, Ngram), repeat(Form.NORMAL)
+NEW = partial(tuple.__new__, Ngram)
+
+Runs = Callable[[Sequence[str], frozenset[int]], Iterable[tuple[int, int]]]
+"""Lists runs of words whose number is among some lengths: the first and the last word of each, the shorter first."""
 
 
-def ngrams(question: Question, *, lengths: Iterable[int]) -> list[Ngram]:
+def every_run(words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+    """List every run of words that has one of some lengths."""
+    most = len(words)
+    wanted = sorted(lengths.intersection(range(1, most + 1)))
+    return [(first, first + length - 1) for length in wanted for first in range(most - length + 1)]
+
+
+def ngrams(question: Question, *, lengths: Iterable[int], likely: Runs = every_run) -> list[Ngram]:
     """List the n-grams whose number of words is in `lengths`, then the runs of punctuation.
 
     A knowledge base knows how many words its names have, so that a question of thousands of words costs no more
-    than its own length times the few lengths that occur.
+    than its own length times the few lengths that occur; and which runs of words are likely, so that few are made.
     """
     words = [(position, token) for position, token in enumerate(question.tokens) if token.is_word]
-    positions = [position for position, _ in words]
     texts = [token.text for _, token in words]
-    starts, ends = [token.start for _, token in words], [token.end for _, token in words]
-    most = len(words)
-    wanted = sorted(frozenset(lengths).intersection(range(1, most + 1)))
+    wanted = frozenset(lengths)
     # A form is cut out of all words, which takes a third of the time of joining its own.
     spoken = " ".join(texts)
     behind = list(accumulate([len(text) + 1 for text in texts]))
     before = [0, *behind]
     every: list[Ngram] = []
-    for length in wanted:
-        last = length - 1
-        forms = [spoken[first : end - 1] for first, end in zip(before, behind[last:], strict=False)]
+    for first, last in likely(texts, wanted):
+        (begin, opening), (end, closing) = words[first], words[last]
         # Made of tuples as they are: calling the class takes three times as long.
-        every += map(NEW, zip(forms, positions, positions[last:], starts, ends[last:], AS_THEY_STAND, strict=False))
-    if most < len(question.tokens):
+        form = spoken[before[first] : behind[last] - 1]
+        every.append(NEW((form, begin, end, opening.start, closing.end, Form.NORMAL)))
+    if len(words) < len(question.tokens):
         if APOSTROPHE.search(question.text):
-            every += joined_ngrams(question, words, wanted)
+            every += joined_ngrams(question, words, sorted(wanted))
         every += punctuation_ngrams(question)
     return every
 

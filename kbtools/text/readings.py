@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS
-from kbtools.text.ngrams import Ngram, ngrams
+from kbtools.text.ngrams import Ngram, Runs, every_run, ngrams
 from kbtools.text.owner_variants import NO_VARIANTS, Table, owner_ngrams
 from kbtools.text.question import Question
 from kbtools.text.tokens import Token
@@ -17,13 +17,16 @@ MOST_WRITTEN = 8
 """Words of an n-gram that may be written otherwise: each adds some ten forms to look up."""
 
 
-def every_ngram(question: Question, *, lengths: Iterable[int], table: Table = NO_VARIANTS) -> list[Ngram]:
+def every_ngram(
+    question: Question, *, lengths: Iterable[int], table: Table = NO_VARIANTS, likely: Runs = every_run
+) -> list[Ngram]:
     """List the n-grams of a question, those that may be written otherwise, and those inside words without spaces.
 
-    The owner of a knowledge base may have a table of other ways to write words.
+    The owner of a knowledge base may have a table of other ways to write words. Of the words as they stand only likely
+    runs are listed, where something tells which these are.
     """
     wanted = frozenset(lengths)
-    every = ngrams(question, lengths=wanted)
+    every = ngrams(question, lengths=wanted, likely=likely)
     every += variant_ngrams(question, wanted)
     if table:
         every += owner_ngrams(question, wanted, table)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kbtools.indexers import embedded
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.form_filter import FilterWriter, FormFilter
+from kbtools.text.ngrams import every_run
 
 FORMS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), unique=True)
 
@@ -35,6 +36,21 @@ def test_forms_that_updates_brought_are_kept_as_well(stored: list[str], brought:
     assert filter_of(stored, also=frozenset(brought)).keep([*brought, *stored]) == [*brought, *stored]
 
 
+@given(st.lists(st.text("abÉ1", min_size=1, max_size=3), max_size=6), FORMS, st.frozensets(st.integers(1, 7)))
+def test_likely_runs_are_those_whose_form_is_kept(
+    words: list[str], brought: list[str], lengths: frozenset[int]
+) -> None:
+    forms = {" ".join(words[first:last]) for last in range(1, len(words) + 1) for first in range(last)}
+    stored = filter_of(sorted(forms)[::3], also=frozenset(brought) | frozenset(sorted(forms)[::4]))
+
+    likely = stored.runs(words, lengths)
+
+    kept = [
+        (first, last) for first, last in every_run(words, lengths) if stored.keep([" ".join(words[first : last + 1])])
+    ]
+    assert likely == kept
+
+
 def test_few_of_the_others_are_kept() -> None:
     stored = filter_of([f"name {number}" for number in range(5000)])
     assert len(stored.keep([f"other {number}" for number in range(5000)])) < 0.08 * 5000
@@ -43,11 +59,13 @@ def test_few_of_the_others_are_kept() -> None:
 def test_a_knowledge_base_without_a_filter_answers_alike(kb: EmbeddedKB) -> None:
     forms = ["frankenstein", "who wrote", "old", ""]
     kept = {form: [match.name for match in own] for form, own in kb.lookup(forms).items()}
+    likely = set(kb.likely_runs(["who", "wrote", "frankenstein"], frozenset({1, 2, 3})))
 
     kb.form_filter, kb.remembered = None, {}
 
     assert {form: [match.name for match in own] for form, own in kb.lookup(forms).items()} == kept
     assert "frankenstein" in kept
+    assert likely < set(kb.likely_runs(["who", "wrote", "frankenstein"], frozenset({1, 2, 3})))
 
 
 def test_what_is_remembered_is_bounded_and_cannot_be_changed(kb: EmbeddedKB, monkeypatch: pytest.MonkeyPatch) -> None:

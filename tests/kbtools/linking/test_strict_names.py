@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.kb.view import View
-from kbtools.linking.strict import StrictNames, match_strictly, with_facts
+from kbtools.linking.strict import StrictNames, link_matches, link_strictly, with_facts
 from kbtools.text.question import Question
 
 TEXTS = ("who was born in paris", "where is lodz", "what is the population of paris", "no name at all", "")
@@ -22,9 +22,11 @@ class Renamed(View):
 def test_names_at_hand_match_as_those_looked_up_do(tiny_memory: KnowledgeBase) -> None:
     names = StrictNames(tiny_memory)
     questions = [Question.read(text) for text in TEXTS]
-    expected = [with_facts(tiny_memory, match_strictly(tiny_memory, question)) for question in questions]
+    expected = [with_facts(tiny_memory, link_strictly(tiny_memory, question)) for question in questions]
 
-    matched = [[names.matches(question) for question in questions] for _ in range(2)]
+    matched = [
+        [link_matches(tiny_memory, question, names.matches(question)) for question in questions] for _ in range(2)
+    ]
 
     for own in matched:
         assert [list(map(repr, matches)) for matches in own] == [list(map(repr, matches)) for matches in expected]

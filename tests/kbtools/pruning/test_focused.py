@@ -101,6 +101,9 @@ class Crowd:
 
     def expect_similar(self, forms: Sequence[str]) -> None: ...
 
+    def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+        return []
+
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         return [1] * len(words)
 

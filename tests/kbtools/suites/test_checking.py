@@ -67,11 +67,11 @@ def test_every_plugin_that_is_built_in_keeps_its_contract(
 
 
 def test_every_backend_keeps_its_contract(sample: Answerer, tiny: KnowledgeBase) -> None:
-    assert len(list(check_kb("sample", sample.kb))) == len(list(check_kb("tiny", tiny))) == 18
+    assert len(list(check_kb("sample", sample.kb))) == len(list(check_kb("tiny", tiny))) == 19
 
 
 def test_a_backend_is_checked_on_what_it_opens(sample_path: Path) -> None:
-    assert len(list(check_plugin("embedded", sample=sample_path))) == 18
+    assert len(list(check_plugin("embedded", sample=sample_path))) == 19
     with pytest.raises(KBMissing, match="is checked on a small knowledge base that it opens"):
         list(check_plugin("embedded"))
 
