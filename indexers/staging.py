@@ -41,7 +41,7 @@ CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, 
 CREATE TABLE words (word VARCHAR, names UINTEGER);
 """
 
-PASSES = (1, 4, 16, 64)
+PASSES = (1, 2, 4, 8, 16, 32, 64)
 """Into how many parts ids are divided, each made distinct by itself, where the memory is too small for fewer."""
 
 DISTINCT = "INSERT INTO distinct_ids SELECT DISTINCT id FROM ({ids})"
