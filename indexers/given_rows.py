@@ -8,6 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from kbtools.errors import BadArgument
 from kbtools.indexers.build import BuildProgress, Built, build
 from kbtools.indexers.readers.batches import SourceKind
@@ -105,13 +107,13 @@ def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> 
 
 
 def records_of_frame(frame: Any) -> Iterator[dict[str, Any]] | None:
-    """Yield the rows of a data frame of pandas or polars, or of an Arrow table; nothing where it is none."""
-    if hasattr(frame, "to_batches"):
-        return (record for batch in frame.to_batches() for record in batch.to_pylist())
-    if hasattr(frame, "iter_rows") and hasattr(frame, "columns"):
-        return (dict(zip(frame.columns, row, strict=True)) for row in frame.iter_rows())
-    if hasattr(frame, "itertuples") and hasattr(frame, "columns"):
+    """Yield the rows of a data frame of pandas, or of what streams Arrow, as polars and DuckDB do; else nothing."""
+    # Asked of the class: a relation of DuckDB takes any attribute for a column.
+    kind = type(frame)
+    if hasattr(kind, "itertuples"):
         return (dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False, name=None))
+    if hasattr(kind, "__arrow_c_stream__"):
+        return (record for batch in pa.RecordBatchReader.from_stream(frame) for record in batch.to_pylist())
     return None
 
 

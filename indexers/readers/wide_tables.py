@@ -256,6 +256,11 @@ def query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
 
     try:
         with duckdb.connect(str(path), read_only=True) as connection:
+            statements = connection.extract_statements(query)
+            # COPY writes files though the database is read alone; a PIVOT is several statements in one.
+            reading = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
+            if len(statements) != 1 or statements[0].type not in reading:
+                raise WrongFormat(f"{path}: --query is one SELECT, found {query!r:.60}", path=str(path))
             relation: Any = connection.sql(query)
             yield from relation.to_arrow_reader(ROWS)
     except duckdb.Error as error:
@@ -265,6 +270,10 @@ def query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
 def query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
     """Ask an SQLite file, which is only read; each value comes as text."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        # VACUUM INTO writes another file, which it attaches.
+        connection.set_authorizer(
+            lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+        )
         cursor = connection.execute(query)
         names = [column[0] for column in cursor.description or ()]
         while rows := cursor.fetchmany(ROWS):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -63,6 +64,24 @@ def test_a_data_frame_is_read_by_its_heads_and_may_lack_values(index: Index) -> 
 
     assert kb.facts("Q2").facts[0].object.id == "7"
     assert (kb.entity("Q1").aliases, kb.entity("Q2").aliases) == (("Sylvania",), ())
+
+
+@pytest.mark.parametrize("kind", ["arrow", "reader", "duckdb", "polars"])
+def test_whatever_streams_arrow_is_a_frame(index: Index, kind: str) -> None:
+    table = pa.table({"subject": ["Q1", "Q2"], "relation": ["capital", "size"], "object": ["Q2", "7"]})
+    match kind:
+        case "reader":
+            frame: Any = table.to_reader()
+        case "duckdb":
+            frame = duckdb.connect().from_arrow(table)
+        case "polars":
+            frame = pytest.importorskip("polars", reason="pip install polars").from_arrow(table)
+        case _:
+            frame = table
+
+    kb = index(facts=frame, names=NAMES)
+
+    assert kb.facts("Q2").facts[0].object.id == "7"
 
 
 def test_columns_name_those_of_a_frame(index: Index) -> None:

@@ -3,6 +3,7 @@
 import json
 import lzma
 import sqlite3
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,9 @@ def test_a_row_without_a_subject_is_counted_and_too_many_are_refused(tmp_path: P
         ("p.parquet", {"key": ["a"]}, "", "none of them 'id'; name it with --subject"),
         ("p.parquet", CELLS, "SELECT 1", "--query is for .sqlite and .duckdb"),
         ("p.sqlite", CELLS, "", "give --query"),
+        ("p.sqlite", CELLS, "VACUUM INTO 'x.sqlite'", "authori[sz]"),
+        ("p.duckdb", CELLS, "COPY proteins TO 'x.csv'", '--query is one SELECT, found "COPY proteins'),
+        ("p.duckdb", CELLS, "SELECT 1; SELECT 2", "--query is one SELECT"),
         ("p.sqlite", CELLS, "SELECT * FROM nowhere", "no such table: nowhere"),
         ("p.duckdb", CELLS, "SELECT * FROM nowhere", "nowhere"),
         ("p.xlsx", CELLS, "", "--table takes .parquet"),
@@ -131,8 +135,9 @@ def test_what_cannot_be_read_says_what_to_do(
     path = write(tmp_path / name, cells)
     path.touch()
     path.write_bytes(path.read_bytes() or b"x")
-    with pytest.raises(WrongFormat, match=message):
+    with chdir(tmp_path), pytest.raises(WrongFormat, match=message):
         read(path, ReadOptions(wide=Wide(query=query)))
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
