@@ -29,9 +29,10 @@ from kbtools.kb.contract import find_rows
 from kbtools.linking.links import Link
 from kbtools.pruning.pruners import prune
 from kbtools.questions import AnnotatedQuestion, read_gold
+from kbtools.ranking.models import scorer_names
 from kbtools.ranking.order import winner_confidence
 from kbtools.ranking.pools import concatenate_pools, gather_pool, order_links
-from kbtools.ranking.rankers import Scoring, WeightedSum
+from kbtools.ranking.rankers import Scoring, WeightedSum, calibrate_all
 from kbtools.ranking.ties import find_ties
 from kbtools.text.question import Question
 from kbtools.tuning import GoldScores, mark_gold
@@ -141,7 +142,8 @@ def show_all(
 ) -> None:
     """Show all questions, and those among them that are kept apart."""
     seen = list(read_gold(questions("train"), answerer.kb))
-    pools, rated = scores.evidence.pools, learned.rate(scores.evidence).scores
+    pools, rating = scores.evidence.pools, learned.rate(scores.evidence)
+    rated = rating.scores
     before, after = scores.expected(weighted), scores.expected_by(rated, scores.gold)
     show("all", before, after)
     leads = find_leads(answerer, scores, gold, [weighted.rate(scores.evidence).scores, rated])
@@ -158,8 +160,10 @@ def show_all(
     filled = np.flatnonzero(pools.counts["pair"])
     claimed[filled] = winner_confidence(pools, find_ties(rated, pools.first("pair")[filled]), rated)
     raw = calibration_error(claimed, after)
-    if learned.calibration is not None:
-        claimed = learned.calibration.apply(claimed)
+    claimed = calibrate_all(learned, rating, claimed)
+    if rating.stages:
+        asked = np.mean([len(scorer_names(stage.scorer)) == len(scores.evidence.v) for stage in rating.stages])
+        print(f"{asked:.1%} of the questions are in doubt, and ranked by all scorers")
     print(f"expected calibration error of the ranker {calibration_error(claimed, after):.4f}, uncalibrated {raw:.4f}")
 
 

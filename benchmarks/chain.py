@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from fbsq import questions
 
+from kbtools.ranking.cascade import Cascade
+
 CHAINS: dict[str, tuple[str, ...]] = {
     "best, as trained": (),
     "bigru, ltg-cnn+, focused-k, type-cosine": ("bigru,ltg-cnn+", "focused-k", "type-cosine"),
@@ -97,8 +99,11 @@ class Parts:
         for name, scorer in [*answerer.scorers.items(), *answerer.subject_scorers.items()]:
             self.watch(scorer, "score", name)
         for (_, name), scoring in answerer.rankers.items():
-            self.watch(scoring.ranker, "score", name)
-            self.watch(scoring.ranker, "explain", f"{name}, explained")
+            # Of a cascade the second ranker is made by now: some of the first questions are in doubt.
+            two = (("first ", scoring.first), ("last ", scoring.last_stage.scoring))
+            for place, learned in two if isinstance(scoring, Cascade) else (("", scoring),):
+                self.watch(learned.ranker, "score", place + name)
+                self.watch(learned.ranker, "explain", f"{place}{name}, explained")
         self.watch(answerer, "result", "result written")
 
     def watch(self, owner: object, method: str, part: str) -> None:

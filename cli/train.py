@@ -13,7 +13,14 @@ from kbtools.answering import TAGGER
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import FILE, device_option, kb_option, pruning_option
-from kbtools.cli.training_options import config_option, ranker_option, read_changes, settings_options, training_options
+from kbtools.cli.training_options import (
+    config_option,
+    in_doubt_option,
+    ranker_option,
+    read_changes,
+    settings_options,
+    training_options,
+)
 from kbtools.cli.vector_options import ReadVectors, read_vectors_options
 from kbtools.errors import NothingToLearn
 from kbtools.ranking import models as parts
@@ -76,7 +83,8 @@ def command(
     else:
         answerer = open_home(path, elasticsearch, models=models, device=device)
         names: dict[str, Any] = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
-        train_ranking(answerer, valid, models=models, ranker=ranker, **names)
+        in_doubt = ",".join(PLANS[profile].put_off())
+        train_ranking(answerer, valid, models=models, ranker=ranker, in_doubt=in_doubt, **names)
     say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
 
 
@@ -156,6 +164,7 @@ def train_models(
 @click.option("--subject", help="The subject scorer.")
 @click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
 @ranker_option
+@in_doubt_option
 @click.option("--seed", type=int, default=1, show_default=True, help="What decides every random draw.")
 @device_option
 def ranking(
@@ -168,6 +177,7 @@ def ranking(
     scorer: str,
     subject: str | None,
     ranker: str | None,
+    in_doubt: str | None,
     limit: int | None,
     seed: int,
     device: str,
@@ -178,7 +188,8 @@ def ranking(
     """
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
     names: dict[str, Any] = {"pruning": pruning, "scorer": scorer, "subject": subject}
-    train_ranking(answerer, valid, models=models, ranker=ranker, limit=limit, seed=seed, **names)
+    options: dict[str, Any] = {"ranker": ranker, "in_doubt": in_doubt, "limit": limit, "seed": seed}
+    train_ranking(answerer, valid, models=models, **options, **names)
 
 
 def train_ranking(
@@ -187,22 +198,30 @@ def train_ranking(
     *,
     models: Path,
     ranker: str | None,
+    in_doubt: str | None = None,
     limit: int | None = None,
     seed: int = 1,
     **names: Any,
 ) -> None:
     """Choose weights, and fit a ranker unless the weighted sum is to rank."""
+    from kbtools.cascade_training import train_cascade
     from kbtools.ranker_training import rank_by_weights, train_ranker, usual_ranker
     from kbtools.ranking.rankers import WEIGHTED_SUM
     from kbtools.tuning import tune_weights
 
     show_chosen(tune_weights(answerer, valid, models=models, limit=limit, **names))
     name = ranker or usual_ranker()
+    if name == WEIGHTED_SUM and in_doubt and ranker:
+        raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
     if name == WEIGHTED_SUM:
         rank_by_weights(answerer, models=models, **names)
         return
+    fit: dict[str, Any] = {"models": models, "ranker": name, "limit": limit, "seed": seed, **names}
     try:
-        show_ranker(train_ranker(answerer, valid, models=models, ranker=name, limit=limit, seed=seed, **names))
+        if in_doubt:
+            show_ranker(train_cascade(answerer, valid, in_doubt=in_doubt, **fit))
+        else:
+            show_ranker(train_ranker(answerer, valid, **fit))
     except NothingToLearn as error:
         if ranker:
             raise
@@ -291,6 +310,11 @@ def show_ranker(trained: Any) -> None:
         f"{trained.folder}: {trained.before:.2%} -> {trained.after:.2%} of {trained.questions:,} questions right, each "
         "by what the others teach"
     )
+    if trained.doubt:
+        say(
+            f"{trained.in_doubt:.2%} of them are in doubt, where the first by {trained.doubt.scorer} is less sure than "
+            f"{trained.doubt.threshold:g}"
+        )
 
 
 def show_trained(model: Any) -> None:

@@ -49,6 +49,15 @@ def ranker_option(command: Command) -> Command:
     )(command)
 
 
+def in_doubt_option(command: Command) -> Command:
+    """Take the names of scorers that are asked in doubt alone."""
+    return click.option(
+        "--in-doubt",
+        metavar="NAMES",
+        help="Relation scorers, with commas between, that are asked only where a ranker without them is in doubt.",
+    )(command)
+
+
 def settings_options(*kinds: Any) -> Callable[[Command], Command]:
     """Make an option of every setting; one that is not given keeps the value of the profile."""
     options = []

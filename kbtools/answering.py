@@ -26,11 +26,12 @@ from kbtools.name_lookup import NameLookup
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, expect, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
 from kbtools.ranked_pool import RankedPool
+from kbtools.ranking.cascade import Cascade
 from kbtools.ranking.confidence import calibrate
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
 from kbtools.ranking.direction import DirectedScorer, Directions
 from kbtools.ranking.evidence import Evidence, gather_evidence
-from kbtools.ranking.learned import load_ranker, read_fitted
+from kbtools.ranking.learned import Fitted, check_fitted, load_cascade, load_ranker, read_fitted
 from kbtools.ranking.models import (
     LEXICAL,
     default_scorer,
@@ -125,7 +126,7 @@ class Answerer:
         self.subject_scorers: dict[str, SubjectScorer] = {}
         self.weights_by_key = read_weights(models)
         self.fitted_by_key = read_fitted(models)
-        self.rankers: dict[tuple[str, str], LearnedScoring] = {}
+        self.rankers: dict[tuple[str, str], LearnedScoring | Cascade] = {}
         self.closed = False
         self.reader = EntityReader(kb)
         self.names = NameLookup(self.reader)
@@ -219,17 +220,42 @@ class Answerer:
             )
         if (key, name) not in self.rankers:
             present = training_digests(scorer, subject, self.guide(pruning), models=self.models)
-            self.rankers[key, name] = load_ranker(self.models, key, fitted[name], present=present)
+            check_fitted(self.models, key, fitted[name], present=present)
+            self.rankers[key, name] = self.load_scoring(
+                self.models, key, fitted[name], pruning=pruning, scorer=scorer, subject=subject
+            )
         return self.rankers[key, name]
 
+    def load_scoring(
+        self, models: Path, key: str, fitted: Fitted, *, pruning: str, scorer: str, subject: str | None
+    ) -> LearnedScoring | Cascade:
+        """Rebuild a ranker, with the one that decides before it if there is one."""
+        doubt = fitted.doubt
+        if doubt is None:
+            return load_ranker(models, key, fitted)
+        first_key = ranking_key(pruning=self.pruning_key(pruning), scorer=doubt.scorer, subject=subject)
+        first = self.fitted_by_key.get(first_key, {}).get(fitted.ranker)
+        return load_cascade(models, key, fitted, scorer=scorer, first_key=first_key, first=first, doubt=doubt)
+
     def evidence(
-        self, pools: Pools, questions: Sequence[Question], *, scorer: str, subject: str | None, learned: bool
+        self,
+        pools: Pools,
+        questions: Sequence[Question],
+        *,
+        scorer: str,
+        subject: str | None,
+        learned: bool,
+        in_doubt: Sequence[str] = (),
     ) -> Evidence:
-        """Ask every scorer of a system about the pools of questions; a learned ranker reads the words' overlap too."""
-        scorers = {name: self.scorer(name) for name in scorer_names(scorer)}
+        """Ask every scorer of a system about the pools of questions, but for those that are asked in doubt alone.
+
+        A learned ranker reads the words' overlap too.
+        """
+        scorers = {name: self.scorer(name) for name in scorer_names(scorer) if name not in in_doubt}
         beside = {LEXICAL: self.scorer(LEXICAL)} if learned and LEXICAL not in scorers else {}
         by = self.subject_scorer(subject) if subject else None
-        return gather_evidence(self.kb, pools, questions, scorers=scorers, subject=by, beside=beside)
+        later = {name: partial(self.scorer, name) for name in in_doubt}
+        return gather_evidence(self.kb, pools, questions, scorers=scorers, subject=by, beside=beside, later=later)
 
     def pruning_key(self, pruning: str) -> str:
         """Name a pruner, and the tagger or the subject scorer that guides it."""
@@ -379,14 +405,15 @@ class Answerer:
         """Prune and rank questions, which every scorer is asked about at once."""
         pruning, scorer, subject = system.pruning, system.scorer, system.subject
         self.pruner(pruning)  # made before the clock starts, as the scorers are
+        scoring = self.scoring(pruning=pruning, scorer=scorer, subject=subject, ranker=system.ranker)
         for name in scorer_names(scorer):
-            self.scorer(name)
+            if name not in scoring.in_doubt:
+                self.scorer(name)
         if subject:
             self.subject_scorer(subject)
-        scoring = self.scoring(pruning=pruning, scorer=scorer, subject=subject, ranker=system.ranker)
         begun = time.perf_counter()
         questions = [Question.read(text) for text in texts]
-        learned = isinstance(scoring, LearnedScoring)
+        learned = not isinstance(scoring, WeightedSum)
         if len(questions) > 1:
             expect(self.pruner(pruning), questions)
         linked = [self.gather(question, pruning=pruning, type_row=type_row, trusted=learned) for question in questions]
@@ -397,11 +424,20 @@ class Answerer:
             scorer=scorer,
             subject=subject,
             learned=learned,
+            in_doubt=scoring.in_doubt,
         )
         rankings = rank_pools(self.kb, pools, evidence, scoring, top=top)
         seconds = (time.perf_counter() - begun) / len(texts)
         return [
-            RankedPool(question, system, one.links, one.pool, ranking, scoring, seconds)
+            RankedPool(
+                question,
+                system,
+                one.links,
+                one.pool,
+                ranking,
+                ranking.stage.scoring if ranking.stage else scoring,
+                seconds,
+            )
             for question, one, ranking in zip(questions, linked, rankings, strict=True)
         ]
 
@@ -425,6 +461,7 @@ class Answerer:
             scorer=system.scorer,
             subject_scorer=system.subject,
             ranker=scoring.name,
+            scored_by=ranking.stage.scorer if ranking.stage else None,
             weights=scoring.counting(system.subject),
             type=None if type_row is None else self.kb.types[type_row],
             candidates=ranked.candidates(self.kb),

@@ -113,9 +113,20 @@ def explain_candidate(candidate: Candidate) -> str:
     return "\n".join(lines)
 
 
+def scorers_of(result: Result) -> str:
+    """Name the relation scorers of a result, and of those that are asked in doubt alone whether they were."""
+    if result.scored_by is None:
+        return result.scorer
+    return result.scored_by + (
+        ", all of them since the first ranker was in doubt"
+        if result.scored_by == result.scorer
+        else f": sure enough not to ask the others of {result.scorer}"
+    )
+
+
 def explain_result(result: Result) -> str:
     """Explain the whole result: its pruner and scorer, namesakes among its subjects, and ties."""
-    lines = [f"pruned by {result.pruning}, relations scored by {result.scorer}"]
+    lines = [f"pruned by {result.pruning}, relations scored by {scorers_of(result)}"]
     subjects_of: dict[str, dict[str, None]] = {}
     for candidate in result.candidates:
         subjects_of.setdefault(candidate.matched_name, {})[candidate.subject] = None

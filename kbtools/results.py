@@ -9,8 +9,9 @@ V = TypeVar("V")
 JSON_VERSION = 2
 """Rises when a field of docs/json.md goes, or means something else; new fields leave it."""
 
-UNLESS_ASKED = frozenset({"confidence", "answered", "languages", "other_languages"})
-"""Fields of a result that JSON leaves out where the question was asked without a threshold, or without a language."""
+UNLESS_ASKED = frozenset({"confidence", "answered", "languages", "other_languages", "scored_by"})
+"""Fields of a result that JSON leaves out where they tell nothing: the question was asked without a threshold or a
+language, and all of its scorers were asked."""
 
 
 class FrozenDict(dict[str, V]):
@@ -88,7 +89,8 @@ class Result:
     candidates names, and of which there are no facts to read, `bearers_left_out` counts those of a name that thousands
     bear which are no candidates. `confidence` and `answered` are known where the question
     was asked with a threshold; answers below it are withheld. `languages` are those that the question was asked in, and
-    `other_languages` says that names of others were taken, since none in these led anywhere.
+    `other_languages` says that names of others were taken, since none in these led anywhere. `scored_by` names the
+    relation scorers whose scores ranked this question, where some of the system's are asked in doubt alone.
     """
 
     question: str
@@ -112,6 +114,7 @@ class Result:
     bearers_left_out: int = 0
     languages: tuple[str, ...] | None = None
     other_languages: bool | None = None
+    scored_by: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", FrozenDict(self.weights))

@@ -99,6 +99,9 @@ class Plan:
     weights: str | None = None
     """The preset of the weights; without one they are chosen on the validation questions."""
 
+    in_doubt: tuple[str, ...] = ()
+    """The relation scorers that a learned ranker asks only where one without them is in doubt."""
+
     def missing(self) -> tuple[str, ...]:
         """Name the relation scorers that this installation cannot train: `encoder` without its extra."""
         return tuple(name for name in self.relations if name == ENCODER and not is_installed(MINILM))
@@ -106,6 +109,10 @@ class Plan:
     def scorers(self) -> list[str]:
         """Name the relation scorers that this installation can train."""
         return [name for name in self.relations if name not in self.missing()]
+
+    def put_off(self) -> list[str]:
+        """Name the relation scorers that are asked in doubt, of those that this installation can train."""
+        return [name for name in self.scorers() if name in self.in_doubt]
 
     def models(self) -> list[tuple[str, str]]:
         """List the models to train, by part and name, in the order in which they are trained.
@@ -126,7 +133,12 @@ class Plan:
 PLANS = {
     "paper": Plan("bigru-crf", ("bigru",), "type-vector", "focused", "type-vector", EQUATION_4),
     "best": Plan(
-        "bigru-crf+", ("embed-avg", "ltg-cnn+", "bigru", ENCODER), "type-vector", "focused-idf", "type-cosine"
+        "bigru-crf+",
+        ("embed-avg", "ltg-cnn+", "bigru", ENCODER),
+        "type-vector",
+        "focused-idf",
+        "type-cosine",
+        in_doubt=("ltg-cnn+", "bigru", ENCODER),
     ),
     "fast": Plan("bigru-crf+", ("embed-avg", "ltg-cnn+"), None, "n-gram-idf", None),
 }

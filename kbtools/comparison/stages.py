@@ -31,6 +31,7 @@ from kbtools.kb.contract import ABSENT
 from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.models import LEXICAL, scorer_names
+from kbtools.ranking.rankers import calibrate_all
 from kbtools.ranking.score import Progress, add_parts, as_micro, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import Weights
 from kbtools.tuning import GoldScores
@@ -137,17 +138,18 @@ class Stages:
         begun = time.perf_counter()
         parts = score_parts(pools.pools, weights, v=evidence.mean, u=evidence.u)
         ranker = cell_ranker(self.answerer, cell) if cell.learned else None
+        rating = ranker.rate(evidence) if ranker else None
         outcomes = find_outcomes(
             pools,
             self.gold,
-            score=ranker.rate(evidence).scores if ranker else add_parts(parts),
+            score=rating.scores if rating else add_parts(parts),
             relation=as_micro(parts["relation"]),
             objects=objects,
             relation_ids=list(self.answerer.kb.relations),
         )
-        if ranker and ranker.calibration:
+        if ranker and rating:
             for name in ("confidence", "confidence_without"):
-                outcomes[name] = ranker.calibration.apply(outcomes[name])
+                outcomes[name] = calibrate_all(ranker, rating, outcomes[name])
         seconds = time.perf_counter() - begun + sum(scores.facts["seconds"] for scores in self.scores(cell, pools))
         # Pruning was timed by question; scoring runs in batches, whose time all questions share evenly.
         outcomes["milliseconds"] = 1000 * (pools.seconds + seconds / len(self.gold))

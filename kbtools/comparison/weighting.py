@@ -8,6 +8,7 @@ import numpy as np
 
 from kbtools.answering import Answerer
 from kbtools.comparison.grid import NO_SUBJECT, Cell
+from kbtools.ranking.cascade import Cascade
 from kbtools.ranking.rankers import LearnedScoring, WeightedSum
 from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights, ranking_key
 from kbtools.tuning import GoldScores, choose_weights
@@ -40,11 +41,11 @@ def query_weights(answerer: Answerer, cell: Cell) -> Weights:
     return without_subject(cell, weights)
 
 
-def cell_ranker(answerer: Answerer, cell: Cell) -> LearnedScoring:
+def cell_ranker(answerer: Answerer, cell: Cell) -> LearnedScoring | Cascade:
     """Give the learned ranker of a cell; raise as `Answerer.scoring` does."""
     names = {"pruning": cell.pruning, "scorer": cell.scorer, "ranker": cell.ranker}
     scoring = answerer.scoring(**names, subject=cell.subject_scorer)
-    assert isinstance(scoring, LearnedScoring)  # all but the weighted sum are
+    assert isinstance(scoring, LearnedScoring | Cascade)  # all but the weighted sum are
     return scoring
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.pools import Pools
-from kbtools.ranking.rankers import Scoring
+from kbtools.ranking.rankers import Scoring, Stage
 from kbtools.ranking.score import MICRO
 from kbtools.ranking.ties import Ties
 
@@ -20,13 +20,14 @@ class Ranking:
     """The scores of candidates, (pairs,), and the parts that those of the best add up from: (best,) each.
 
     `best` lists positions, highest score first. Candidates of one score stand in the order of their ids: a tie is part
-    of the result, its order is not.
+    of the result, its order is not. `stage` is the ranker that gave them where there are several.
     """
 
     parts: dict[str, NDArray[np.float64]]
     scores: NDArray[np.float64]
     best: list[int]
     tied: int
+    stage: Stage | None = None
 
     def winner_share(self) -> float:
         """Give the first candidate's share of the pool, as exp(score) normalised; 0 without candidates."""
@@ -56,16 +57,18 @@ def rank_pools(
     firsts = accumulate((len(own) for own in scores), initial=0)
     chosen = [first + at for first, own in zip(firsts, best, strict=False) for at in own]
     parts = rating.parts(np.array(chosen, dtype=np.int64))
+    stages: Sequence[Stage | None] = rating.stages or [None] * len(pools)
     return [
         Ranking(
             {name: values[first:end] for name, values in parts.items()},
             own / MICRO,
             own_best,
             int(np.count_nonzero(own == own.max())),
+            stage,
         )
         if own_best
         else NOTHING
-        for own, own_best, (first, end) in zip(scores, best, runs(map(len, best)), strict=True)
+        for own, own_best, (first, end), stage in zip(scores, best, runs(map(len, best)), stages, strict=True)
     ]
 
 

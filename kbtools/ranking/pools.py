@@ -1,7 +1,7 @@
 """Pools of candidates: the subject-relation pairs that links open up, of one question or of many thousand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -116,6 +116,30 @@ class Pools:
     def relation_of_pair(self) -> NDArray[np.uint32]:
         """Give the relation of each candidate as a row of the knowledge base."""
         return self.relation[self.pair_relation]
+
+    def with_mentions(self, mentions: NDArray[np.bool_]) -> "Pools":
+        """Give the same pools to scorers that are to read the marked mentions alone: (mentions,)."""
+        counted = np.bincount(self.question_of("mention")[mentions], minlength=len(self))
+        return replace(
+            self,
+            counts={**self.counts, "mention": counted},
+            mention_start=self.mention_start[mentions],
+            mention_end=self.mention_end[mentions],
+        )
+
+
+def take_questions(pools: Pools, questions: NDArray[np.bool_]) -> Pools:
+    """Take the pools of the marked questions out of those that lie end to end: (questions,)."""
+    counts = {kind: number[questions] for kind, number in pools.counts.items()}
+    columns: dict[str, NDArray[Any]] = {}
+    for name, (kind, _) in COLUMNS.items():
+        column = getattr(pools, name)[questions.repeat(pools.counts[kind])]
+        if name in POINTERS:
+            pointed = counts[POINTERS[name]]
+            moved = pools.first(POINTERS[name])[:-1][questions] - (pointed.cumsum() - pointed)
+            column = column - moved.repeat(counts[kind])
+        columns[name] = column
+    return Pools(counts, **columns)
 
 
 def order_links(links: Sequence[Link]) -> list[Link]:

@@ -1,6 +1,6 @@
 """Rankers: the weighted sum of the parts, and the contract of plugins that learn a score from features."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
@@ -48,11 +48,23 @@ class Ranker(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One of several rankers that share questions out among them, with the relation scorers that it reads."""
+
+    scoring: "LearnedScoring"
+    scorer: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Rating:
-    """Scores of candidates in millionths, (pairs,), and the parts that those at some positions are the sums of."""
+    """Scores of candidates in millionths, (pairs,), and the parts that those at some positions are the sums of.
+
+    `stages` holds for each question the one that ranked it, where there are several.
+    """
 
     scores: NDArray[np.int64]
     parts: Callable[[NDArray[np.int64]], dict[str, NDArray[np.float64]]]
+    stages: Sequence[Stage] | None = None
 
 
 class Scoring(Protocol):
@@ -64,6 +76,11 @@ class Scoring(Protocol):
     @property
     def calibration(self) -> Calibration | None:
         """Give the map from the winner's share of a pool, times the trust in its link, to the share that is right."""
+        ...
+
+    @property
+    def in_doubt(self) -> tuple[str, ...]:
+        """Name the relation scorers that are asked only where a question is in doubt."""
         ...
 
     def counting(self, subject: str | None) -> Mapping[str, float]:
@@ -80,6 +97,7 @@ class WeightedSum:
     weights: Weights
     name: str = WEIGHTED_SUM
     calibration: Calibration | None = None
+    in_doubt: tuple[str, ...] = ()
 
     def counting(self, subject: str | None) -> Mapping[str, float]:
         return self.weights.counting(subject)
@@ -97,6 +115,7 @@ class LearnedScoring:
     ranker: Ranker
     weights: Weights
     calibration: Calibration | None = None
+    in_doubt: tuple[str, ...] = ()
 
     def counting(self, subject: str | None) -> Mapping[str, float]:
         return {}
@@ -118,6 +137,17 @@ class LearnedScoring:
 
     def ask(self, ask: Callable[[], object], *, shape: tuple[int, ...]) -> NDArray[np.float64]:
         return as_scores(ask_plugin("ranker", self.ranker, ask), scorer=self.name, shape=shape)
+
+
+def calibrate_all(scoring: Scoring, rating: Rating, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Calibrate the confidence in the first candidate of each question by what ranked it, where it has a map."""
+    rankers = [stage.scoring for stage in rating.stages] if rating.stages else [scoring] * len(confidence)
+    calibrated = confidence.copy()
+    for ranker in {id(ranker): ranker for ranker in rankers}.values():
+        own = np.array([ranker is other for other in rankers])
+        if ranker.calibration:
+            calibrated[own] = ranker.calibration.apply(confidence[own])
+    return calibrated
 
 
 def add_by_part(names: tuple[str, ...], added: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

@@ -189,6 +189,25 @@ def test_each_part_is_trained_alone_and_weights_are_chosen(sample_path: Path, ex
     assert "of 20 questions right; relation " in done[3].stdout
 
 
+def test_scorers_are_put_off_until_a_ranker_is_in_doubt(sample_path: Path, examples: Path, tmp_path: Path) -> None:
+    ranker, reading = "tests.kbtools.ranking.test_learned:ByWords", "tests.kbtools.ranking.test_cascade:Reading"
+    kb, names = ("--kb", str(sample_path)), ("--pruning", "n-gram", "--scorer", f"lexical,{reading}")
+    where = ("--models", str(tmp_path))
+    ranking = ["train", "ranking", *kb, *where, "--valid", str(examples / "sample.valid.txt"), *names]
+
+    trained = CliRunner().invoke(main, [*ranking, "--ranker", ranker, "--in-doubt", reading])
+    asked = CliRunner().invoke(main, ["query", *kb, *where, *names, "--json", "who wrote dune"])
+    summed = CliRunner().invoke(main, [*ranking, "--ranker", "weighted-sum", "--in-doubt", reading])
+    unknown = CliRunner().invoke(main, [*ranking, "--ranker", ranker, "--in-doubt", "encoder"])
+
+    assert trained.exit_code == 0, trained.output
+    assert re.search(r"\d% of them are in doubt, where the first by lexical is less sure than ", trained.stdout)
+    assert json.loads(asked.stdout)["scored_by"] in ("lexical", f"lexical,{reading}")
+    assert (summed.exit_code, unknown.exit_code) == (2, 1)
+    assert "--in-doubt needs a ranker that learns" in summed.stderr
+    assert unknown.stderr.startswith("Error: 'encoder' is none of the scorers")
+
+
 def test_vectors_trained_elsewhere_are_taken_over_and_searched(sample_path: Path, tmp_path: Path) -> None:
     ids = ["m.078ffw", "m.0g_tb", "no.such.entity"]
     np.save(tmp_path / "vectors.npy", np.array([[3.0, 4.0], [3.0, 3.9], [0.0, 1.0]], dtype=np.float32))

@@ -1,0 +1,278 @@
+"""A cascade: the first ranker decides where it is sure, and the other scorers are asked about the rest alone."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kbtools.answering import Answerer
+from kbtools.cascade_training import THRESHOLDS, choose_threshold, train_cascade
+from kbtools.errors import BadArgument, BrokenPlugin, CheckpointMismatch
+from kbtools.explaining import explain
+from kbtools.ranker_training import train_ranker
+from kbtools.ranking.cascade import Cascade, unruled_mentions, winner_shares
+from kbtools.ranking.learned import FILE, FORMAT_NAME, WITHOUT_DOUBT, keep_fitted, read_fitted, read_rankers
+from kbtools.ranking.pools import COLUMNS, concatenate_pools, take_questions
+from kbtools.ranking.score import MICRO
+from kbtools.record_files import write_record
+from kbtools.results import Result
+from kbtools.text.question import MarkedQuestion, Question
+from tests.kbtools.ranking.test_learned import BY_WORDS
+
+
+class Reading:
+    """A relation scorer that remembers what it was asked, and likes the relations of the first rows better."""
+
+    asked: ClassVar[list[MarkedQuestion]] = []
+
+    def __init__(self, relations: Sequence[str]) -> None:
+        self.relations = relations
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        self.asked.extend(questions)
+        return np.tile(-np.arange(len(self.relations), dtype=np.float64), (len(questions), 1))
+
+
+class Failing(Reading):
+    """A relation scorer that fails."""
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        raise ValueError("no")
+
+
+READING, FAILING = f"{__name__}:Reading", f"{__name__}:Failing"
+SCORERS = f"lexical,{READING}"
+QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": SCORERS, "subject": "fact-count"}
+QUESTIONS = [
+    "who wrote dune",
+    "zzz",
+    "where is springfield",
+    "what is the genre of harder..... faster?",
+    "who wrote it",
+]
+
+Opened = Callable[..., Answerer]
+
+
+@pytest.fixture
+def valid(examples: Path) -> Path:
+    return examples / "sample.valid.txt"
+
+
+@pytest.fixture
+def opened(sample_memory: Answerer, valid: Path, tmp_path: Path) -> Opened:
+    """Train a cascade; open its folder of models with another threshold or margin."""
+    train_cascade(Answerer(sample_memory.kb), valid, models=tmp_path, ranker=BY_WORDS, in_doubt=READING, **QUERY)
+    ((key, by_name),) = ((key, own) for key, own in read_fitted(tmp_path).items() if SCORERS in key)
+    fitted = by_name[BY_WORDS]
+
+    def open_again(**changes: Any) -> Answerer:
+        assert fitted.doubt
+        keep_fitted(tmp_path, key, replace(fitted, doubt=replace(fitted.doubt, **changes)))
+        Reading.asked.clear()
+        return Answerer(sample_memory.kb, models=tmp_path)
+
+    return open_again
+
+
+def untimed(results: Sequence[Result]) -> list[Result]:
+    return [replace(result, milliseconds=None) for result in results]
+
+
+def shares(answerer: Answerer, questions: Sequence[str]) -> list[float]:
+    """Give the winner's share by the first ranker."""
+    ranked = answerer.ranked_many(questions, answerer.system(**QUERY | {"scorer": "lexical"}), top=1)
+    return [one.ranking.winner_share() for one in ranked]
+
+
+def test_scorers_in_doubt_are_not_asked_where_the_first_ranker_is_sure(opened: Opened) -> None:
+    result = opened(threshold=0.0).query("who wrote dune", **QUERY)
+
+    assert not Reading.asked
+    assert (result.scorer, result.scored_by, result.ranker) == (SCORERS, "lexical", BY_WORDS)
+
+
+def test_a_question_in_doubt_is_ranked_by_all_scorers(opened: Opened) -> None:
+    result = opened(threshold=1.1).query("who wrote dune", **QUERY)
+
+    assert Reading.asked
+    assert result.scored_by == SCORERS
+
+
+def test_of_a_question_in_doubt_the_mentions_that_are_not_ruled_out_are_read_alone(opened: Opened) -> None:
+    question = "who wrote the book of dune in springfield"
+    opened(threshold=1.1, margin=1e6).query(question, **QUERY)
+    every = {(marked.start, marked.end) for marked in Reading.asked}
+    narrow = opened(threshold=1.1, margin=0.0)
+    winner = narrow.query(question, **QUERY | {"scorer": "lexical"}).candidates[0].mention
+    Reading.asked.clear()
+
+    narrow.query(question, **QUERY)
+
+    read = {(marked.start, marked.end) for marked in Reading.asked}
+    assert (winner.start, winner.end) in read
+    assert read < every
+
+
+@pytest.mark.parametrize("threshold", [0.0, None, 1.1])
+def test_questions_together_are_answered_as_alone(opened: Opened, threshold: float | None) -> None:
+    between = float(np.median(shares(opened(), QUESTIONS)))
+    answerer = opened(threshold=between if threshold is None else threshold)
+
+    together = untimed(list(answerer.query_many(QUESTIONS, abstain=0.0, **QUERY)))
+
+    assert together == untimed([answerer.query(question, abstain=0.0, **QUERY) for question in QUESTIONS])
+    assert len({result.scored_by for result in together if result.candidates}) == (2 if threshold is None else 1)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.1])
+def test_the_parts_of_either_stage_add_up(opened: Opened, threshold: float) -> None:
+    result = opened(threshold=threshold).query("where is springfield", **QUERY)
+
+    assert result.candidates
+    for candidate in result.candidates:
+        assert sum(candidate.parts.values()) == pytest.approx(candidate.score, abs=1e-5)
+
+
+def test_with_every_mention_read_the_last_ranker_ranks_as_without_a_cascade(
+    opened: Opened, sample_memory: Answerer, valid: Path, tmp_path: Path
+) -> None:
+    asked = untimed(list(opened(threshold=1.1, margin=1e6).query_many(QUESTIONS, **QUERY)))
+    train_ranker(Answerer(sample_memory.kb), valid, models=tmp_path, ranker=BY_WORDS, **QUERY)
+
+    plain = untimed(list(Answerer(sample_memory.kb, models=tmp_path).query_many(QUESTIONS, **QUERY)))
+
+    assert [replace(result, scored_by=None) for result in asked] == plain
+    assert "scored_by" not in plain[0].to_json()
+
+
+def test_scores_that_are_all_known_are_rated_as_those_asked_for(opened: Opened) -> None:
+    answerer = opened(threshold=float(np.median(shares(opened(), QUESTIONS))))
+    scoring = answerer.scoring(**QUERY)
+    assert isinstance(scoring, Cascade)
+    questions = [Question.read(text) for text in QUESTIONS]
+    gathered = [answerer.gather(question, pruning="n-gram", trusted=True).pool for question in questions]
+    pools = concatenate_pools(gathered)
+    options: dict[str, Any] = {"scorer": SCORERS, "subject": "fact-count", "learned": True}
+
+    known = scoring.rate(answerer.evidence(pools, questions, **options))
+    asked = scoring.rate(answerer.evidence(pools, questions, in_doubt=scoring.in_doubt, **options))
+
+    assert known.scores.tolist() == asked.scores.tolist()
+    assert len({stage.scorer for stage in known.stages or ()}) == 2
+
+
+def test_json_and_reasons_say_which_scorers_ranked(opened: Opened) -> None:
+    sure = opened(threshold=0.0).query("who wrote dune", **QUERY)
+    doubtful = opened(threshold=1.1).query("who wrote dune", **QUERY)
+
+    assert [result.to_json()["scored_by"] for result in (sure, doubtful)] == ["lexical", SCORERS]
+    assert f"relations scored by lexical: sure enough not to ask the others of {SCORERS}" in explain(sure)
+    assert f"relations scored by {SCORERS}, all of them since the first ranker was in doubt" in explain(doubtful)
+
+
+def test_a_scorer_that_fails_when_it_is_asked_is_named(sample_memory: Answerer, opened: Opened) -> None:
+    answerer = opened(threshold=1.1)
+    answerer.scorers[READING] = Failing([])
+
+    with pytest.raises(BrokenPlugin, match="scorer Failing failed"):
+        answerer.query("who wrote dune", **QUERY)
+
+
+def test_a_cascade_is_refused_once_its_first_ranker_is_another(opened: Opened, tmp_path: Path) -> None:
+    answerer = opened()
+    ((key, by_name),) = ((key, own) for key, own in read_fitted(tmp_path).items() if SCORERS not in key)
+    keep_fitted(tmp_path, key, replace(by_name[BY_WORDS], model="another"))
+
+    with pytest.raises(CheckpointMismatch, match=r"decides before the ranker of .*; run kbtools train ranking again"):
+        Answerer(answerer.kb, models=tmp_path).query("who wrote dune", **QUERY)
+
+
+def test_training_without_scorers_in_doubt_ends_a_cascade(
+    opened: Opened, sample_memory: Answerer, valid: Path, tmp_path: Path
+) -> None:
+    opened(threshold=0.0)
+    train_ranker(Answerer(sample_memory.kb), valid, models=tmp_path, ranker=BY_WORDS, **QUERY)
+
+    assert Answerer(sample_memory.kb, models=tmp_path).query("who wrote dune", **QUERY).scored_by is None
+    assert Reading.asked
+
+
+def test_rankers_of_the_version_before_are_read(sample_memory: Answerer, valid: Path, tmp_path: Path) -> None:
+    train_ranker(Answerer(sample_memory.kb), valid, models=tmp_path, ranker=BY_WORDS, **QUERY)
+    record = read_rankers(tmp_path / FILE)
+    for (fitted,) in record.values():
+        del fitted["doubt"]
+    write_record(tmp_path / FILE, record, name=FORMAT_NAME, version=WITHOUT_DOUBT)
+
+    assert Answerer(sample_memory.kb, models=tmp_path).query("who wrote dune", **QUERY).ranker == BY_WORDS
+
+
+@pytest.mark.parametrize(
+    ("in_doubt", "scorer", "reason"),
+    [
+        ("encoder", SCORERS, "'encoder' is none of the scorers"),
+        (READING, READING, "no scorer is left to ask first"),
+        ("lexical", SCORERS, "lexical is read by every learned ranker"),
+    ],
+)
+def test_scorers_in_doubt_that_make_no_cascade_are_refused(
+    sample_memory: Answerer, valid: Path, tmp_path: Path, in_doubt: str, scorer: str, reason: str
+) -> None:
+    with pytest.raises(BadArgument, match=reason):
+        train_cascade(
+            Answerer(sample_memory.kb),
+            valid,
+            models=tmp_path,
+            ranker=BY_WORDS,
+            in_doubt=in_doubt,
+            **QUERY | {"scorer": scorer},
+        )
+
+
+def test_the_lowest_threshold_with_enough_right_is_chosen() -> None:
+    share, early, late = np.array([0.3, 0.6, 0.9]), np.array([0.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0])
+
+    assert choose_threshold(share, early, late, least=1.0) == pytest.approx(0.65)
+    assert choose_threshold(share, early, late, least=0.6) == pytest.approx(0.35)
+    assert choose_threshold(share, early, late, least=0.0) == 0.0
+    assert choose_threshold(share, late, early, least=2.0) == THRESHOLDS[0]
+
+
+def test_shares_and_mentions_are_those_of_each_question_alone(opened: Opened) -> None:
+    answerer = opened()
+    questions = [Question.read(text) for text in QUESTIONS]
+    gathered = [answerer.gather(question, pruning="n-gram").pool for question in questions]
+    pools = concatenate_pools(gathered)
+    scores = np.random.default_rng(1).integers(-3 * MICRO, 0, pools.pairs)
+    ends = np.cumsum([pool.pairs for pool in gathered]).tolist()
+    own = [scores[end - pool.pairs : end] for pool, end in zip(gathered, ends, strict=True)]
+
+    assert winner_shares(pools, scores).tolist() == pytest.approx(
+        [1 / np.exp((some - some.max()) / MICRO).sum() if len(some) else 1.0 for some in own]
+    )
+    assert unruled_mentions(pools, scores, 1.0).tolist() == [
+        bool((some[pool.subject_mention[pool.pair_subject] == mention] >= some.max(initial=-9e9) - MICRO).any())
+        for pool, some in zip(gathered, own, strict=True)
+        for mention in range(len(pool.mention_start))
+    ]
+
+
+@pytest.mark.parametrize("taken", [[True, True, False, True, False], [False] * 5, [True] * 5])
+def test_pools_that_are_taken_out_are_those_put_together_without_the_others(
+    sample_memory: Answerer, taken: list[bool]
+) -> None:
+    gathered = [sample_memory.gather(Question.read(text), pruning="n-gram").pool for text in QUESTIONS]
+    kept = [pool for pool, is_kept in zip(gathered, taken, strict=True) if is_kept]
+
+    pools = take_questions(concatenate_pools(gathered), np.array(taken))
+
+    expected = concatenate_pools(kept)
+    assert {kind: counts.tolist() for kind, counts in pools.counts.items()} == {
+        kind: counts.tolist() for kind, counts in expected.counts.items()
+    }
+    assert [getattr(pools, name).tolist() for name in COLUMNS] == [getattr(expected, name).tolist() for name in COLUMNS]
