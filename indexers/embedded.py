@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, wraps
 from itertools import islice
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import lmdb
 import numpy as np
@@ -23,6 +23,7 @@ from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, find_dam
 from kbtools.indexers.language_sets import LanguageSets
 from kbtools.indexers.name_counts import counts_at
 from kbtools.indexers.name_ranks import rank_names, rank_spoken
+from kbtools.indexers.run_columns import facts_among, facts_at, gather, spread, within
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
@@ -42,13 +43,6 @@ REMEMBERED, MOST_BEARERS = 10_000, 1_000
 """Forms whose names are kept in memory, those of so many bearers: 10 MB for 10,000 forms of FB5M's questions."""
 
 
-def within(grouped: Grouped, count: int) -> Grouped:
-    """Refuse rows beyond the end of the table that they point into."""
-    if len(grouped.values) and int(grouped.values.max()) >= count:
-        raise IndexError(f"row {int(grouped.values.max())} of a table of {count}")
-    return grouped
-
-
 def explained(method: Callable[Concatenate[KB, P], R]) -> Callable[Concatenate[KB, P], R]:
     """Let a look-up that fails over damaged files say which file is damaged; other errors stay what they are."""
 
@@ -62,55 +56,6 @@ def explained(method: Callable[Concatenate[KB, P], R]) -> Callable[Concatenate[K
             raise
 
     return look_up
-
-
-def gather(starts: NDArray[Any], values: NDArray[Any], rows: NDArray[Any]) -> Grouped:
-    """Collect the runs of several rows of a table that is stored one run after the other."""
-    bounds, positions = spread(starts, rows, len(values))
-    return Grouped(bounds, values[positions])
-
-
-def spread(starts: NDArray[Any], rows: NDArray[Any], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """List the places of the runs of several rows among so many values, and where each run begins in that list."""
-    rows = rows.astype(np.int64)
-    return spread_runs(starts.take(rows), starts.take(rows + 1), size)
-
-
-def spread_runs(
-    begin: NDArray[np.int64], end: NDArray[np.int64], size: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """List the places of runs among so many values, and where each run begins in that list."""
-    lengths = end - begin
-    # Sooner than the least and the largest of a few numbers are found.
-    if np.count_nonzero((lengths < 0) | (end > size)):
-        raise IndexError("a run that begins behind its end, or ends behind the values")
-    bounds = np.zeros(len(begin) + 1, dtype=np.int64)
-    lengths.cumsum(out=bounds[1:])
-    # For every row, for every place of its run: the place, without a loop over the rows.
-    places = (begin - bounds[:-1]).repeat(lengths)
-    places += np.arange(len(places))
-    return bounds, places
-
-
-def facts_at(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any], subjects: NDArray[Any]) -> NDArray[np.int64]:
-    """List the facts at some rows of the columns, which are those of as many subjects, in their order: (facts, 3)."""
-    bounds, pairs = spread(columns["fact.first"], rows, len(columns["fact.relation"]))
-    runs, objects = spread(columns["fact.first_object"], pairs, len(columns["fact.object"]))
-    counts = np.diff(runs)
-    by_pair = (np.repeat(subjects, np.diff(bounds)), columns["fact.relation"][pairs])
-    facts = (*(np.repeat(column, counts) for column in by_pair), columns["fact.object"][objects])
-    return np.stack(facts, axis=1).astype(np.int64)
-
-
-def facts_among(columns: Mapping[str, NDArray[Any]], first: int, subjects: NDArray[Any]) -> NDArray[np.int64]:
-    """List the facts at the rows from `first` on, which are those of some subjects, in their order: (facts, 3)."""
-    pairs = columns["fact.first"][first : first + len(subjects) + 1].astype(np.int64)
-    objects = columns["fact.first_object"][pairs[0] : pairs[-1] + 1].astype(np.int64)
-    relations = columns["fact.relation"][pairs[0] : pairs[-1]]
-    targets = columns["fact.object"][objects[0] : objects[-1]]
-    counts = np.diff(objects)
-    by_fact = (np.repeat(np.repeat(subjects, np.diff(pairs)), counts), np.repeat(relations, counts), targets)
-    return np.stack(by_fact, axis=1).astype(np.int64)
 
 
 def near_forms(edits: EditIndex, fuzzy: FuzzyIndex, probes: Probes) -> list[list[str]]:

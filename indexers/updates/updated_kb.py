@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 from kbtools.errors import KBUnusable
 from kbtools.indexers.column_files import JoinedStrings, StringTable, read_column
 from kbtools.indexers.edit_index import EditIndex, Probes
-from kbtools.indexers.embedded import (
-    EmbeddedKB,
-    explained,
-    facts_among,
-    facts_at,
-    gather,
-    near_forms,
-    spread_runs,
-    within,
-)
+from kbtools.indexers.embedded import EmbeddedKB, explained, near_forms
 from kbtools.indexers.faiss_index import FaissVectors
 from kbtools.indexers.form_filter import FormFilter
 from kbtools.indexers.form_store import FormStore
@@ -31,6 +22,7 @@ from kbtools.indexers.kb_folder import FORMS, FUZZY, SEGMENT_COLUMNS, read_manif
 from kbtools.indexers.language_sets import LanguageSets
 from kbtools.indexers.name_counts import counts_at, form_range
 from kbtools.indexers.readers.batches import ALIAS
+from kbtools.indexers.run_columns import facts_among, facts_at, gather, spread_runs, within
 from kbtools.indexers.updates.changed_runs import ChangedRuns
 from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.kb.contract import ABSENT, NameMatch

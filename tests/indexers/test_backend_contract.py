@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
 from kbtools.answering import Answerer
-from kbtools.indexers.embedded import gather
 from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.run_columns import gather
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.linking import similarity
