@@ -271,12 +271,14 @@ class EmbeddedKB(BackendDefaults):
 
     @explained
     def objects_of(self, entity: int, relation: int) -> EntityRows:
-        first, last = (int(row) for row in self.columns["fact.first"][entity : entity + 2])
-        pair = first + int(np.searchsorted(self.columns["fact.relation"][first:last], relation))
-        if pair == last or self.columns["fact.relation"][pair] != relation:
+        columns = self.columns
+        first, last = columns["fact.first"][entity : entity + 2].tolist()
+        relations = columns["fact.relation"][first:last]
+        pair = first + int(relations.searchsorted(relation))
+        if pair == last or relations[pair - first] != relation:
             return np.empty(0, dtype=np.uint32)
-        begin, end = (int(row) for row in self.columns["fact.first_object"][pair : pair + 2])
-        return self.columns["fact.object"][begin:end]
+        begin, end = columns["fact.first_object"][pair : pair + 2].tolist()
+        return columns["fact.object"][begin:end]
 
     @explained
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:

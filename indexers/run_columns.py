@@ -33,8 +33,8 @@ def spread_runs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List the places of runs among so many values, and where each run begins in that list."""
     lengths = end - begin
-    # Sooner than the least and the largest of a few numbers are found.
-    if np.count_nonzero((lengths < 0) | (end > size)):
+    # Sooner than `any` of a few tells, and than their least and largest are found.
+    if np.logical_or.reduce((lengths < 0) | (end > size)):
         raise IndexError("a run that begins behind its end, or ends behind the values")
     bounds = np.zeros(len(begin) + 1, dtype=np.int64)
     lengths.cumsum(out=bounds[1:])

@@ -25,10 +25,11 @@ from kbtools.linking.trust import LinkTrust
 from kbtools.name_lookup import NameLookup
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, expect, guide_of, make_pruner, prune
 from kbtools.pruning.tagging import Tagger
+from kbtools.quick_records import quick_record
 from kbtools.ranked_pool import RankedPool
 from kbtools.ranking.cascade import Cascade
 from kbtools.ranking.confidence import calibrate
-from kbtools.ranking.contracts import RelationScorer, SubjectScorer
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer, log_total
 from kbtools.ranking.direction import DirectedScorer, Directions
 from kbtools.ranking.evidence import Evidence, gather_evidence
 from kbtools.ranking.learned import Fitted, check_fitted, load_cascade, load_ranker, read_fitted
@@ -46,6 +47,7 @@ from kbtools.ranking.models import (
 from kbtools.ranking.order import rank_pools
 from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
 from kbtools.ranking.rankers import WEIGHTED_SUM, LearnedScoring, Scoring, WeightedSum
+from kbtools.ranking.score import no_constant
 from kbtools.ranking.system import System, read_system
 from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
 from kbtools.records import Entity, Facts, LinkedText, LookupResult
@@ -98,6 +100,7 @@ def models_folder(models: str | Path | None) -> Path | None:
     return None if models is None else Path(models)
 
 
+@quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkedPool:
     """The links that a pruner keeps of a question, the better first, and the pool that they open up."""
@@ -255,7 +258,11 @@ class Answerer:
         beside = {LEXICAL: self.scorer(LEXICAL)} if learned and LEXICAL not in scorers else {}
         by = self.subject_scorer(subject) if subject else None
         later = {name: partial(self.scorer, name) for name in in_doubt}
-        return gather_evidence(self.kb, pools, questions, scorers=scorers, subject=by, beside=beside, later=later)
+        # The weighted sum normalises over the pool, so that what a scorer adds to a mention's scores does not count.
+        constant = log_total if learned else no_constant
+        return gather_evidence(
+            self.kb, pools, questions, scorers=scorers, subject=by, beside=beside, later=later, constant=constant
+        )
 
     def pruning_key(self, pruning: str) -> str:
         """Name a pruner, and the tagger or the subject scorer that guides it."""

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from kbtools.errors import BadArgument
+from kbtools.quick_records import quick_record
 from kbtools.ranking.confidence import Calibration
 
 TOP = 10
@@ -23,6 +24,8 @@ def read_limit(limit: int | None, name: str) -> int | None:
 
 def read_count(count: object, name: str, *, zero: str) -> int:
     """Check a whole number, NumPy's too; raise BadArgument for what is none, or below zero."""
+    if type(count) is int and count >= 0:  # told sooner than what is a whole number of any kind
+        return count
     # True is an int to Python, and no count.
     whole = -1 if isinstance(count, bool) or not isinstance(count, Integral) else int(count)
     if whole < 0:
@@ -51,6 +54,7 @@ def require_text(text: str, name: str) -> None:
         raise BadArgument(f"{name} is a str, found {text!r}", name=name)
 
 
+@quick_record
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Checked limits; 0 and None give all. A calibration makes confidence the share that is right.

@@ -11,6 +11,7 @@ from kbtools.kb.ids import is_literal, literal_text
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.linking.trust import LinkTrust
+from kbtools.quick_records import quick_record
 from kbtools.ranking.order import Ranking
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.rankers import Scoring
@@ -20,6 +21,7 @@ from kbtools.results import Answer, Bearer, Candidate, FrozenDict, Mention
 from kbtools.text.question import Question
 
 
+@quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedPool:
     """A question with its links, its ranked pool, what scored it, and the seconds that took."""

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn, TypeVar
 
+from kbtools.quick_records import quick_record
+
 V = TypeVar("V")
 
 JSON_VERSION = 2
@@ -29,6 +31,7 @@ class FrozenDict(dict[str, V]):
         return FrozenDict, (dict(self),)
 
 
+@quick_record
 @dataclass(frozen=True, slots=True)
 class Mention:
     """The words that name the subject; `start` and `end` are characters of the question as given."""
@@ -38,6 +41,7 @@ class Mention:
     end: int
 
 
+@quick_record
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A subject-relation pair; `score` is the sum of its `parts`, higher is better.
@@ -64,6 +68,7 @@ class Candidate:
             object.__setattr__(self, "parts", FrozenDict(self.parts))
 
 
+@quick_record
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An object of the winning pair, a subject if it is inverse; the name is missing where there is none."""
@@ -80,6 +85,7 @@ class Bearer:
     name: str
 
 
+@quick_record
 @dataclass(frozen=True, slots=True)
 class Result:
     """The answer to a question, with the system that gave it.
@@ -117,7 +123,8 @@ class Result:
     scored_by: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", FrozenDict(self.weights))
+        if not isinstance(self.weights, FrozenDict):
+            object.__setattr__(self, "weights", FrozenDict(self.weights))
 
     def to_json(self) -> dict[str, Any]:
         """Give the record as JSON types; confidence and languages are left out where they were not asked for."""

@@ -24,7 +24,7 @@ FILES = {
 }
 
 LEVELS = (
-    {"errors", "version", "storage", "record_files", "entry_points", "read_ahead", "user_cache"},
+    {"errors", "version", "storage", "record_files", "entry_points", "read_ahead", "user_cache", "quick_records"},
     {"text"},
     {"kb"},
     {"linking"},

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.quick_records import quick_record
+
 EntityRows = NDArray[np.uint32]
 """Entities as rows: handles of one open knowledge base, without meaning outside of it."""
 
@@ -18,6 +20,7 @@ class IncomingFacts:
     subjects: EntityRows
 
 
+@quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouped:
     """Values of several entities: those of entity k are `values[starts[k]:starts[k + 1]]`."""

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.ranking.contracts import RelationScorer, SubjectScorer
+from kbtools.quick_records import computed_once
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer, log_total
 from kbtools.ranking.pools import Pools, take_questions
-from kbtools.ranking.score import Progress, score_relations, score_subjects
+from kbtools.ranking.score import Constant, Progress, score_relations, score_subjects
 from kbtools.text.question import Question
 
 Asked = Callable[[NDArray[np.bool_]], NDArray[np.floating]]
@@ -22,9 +23,9 @@ Asked = Callable[[NDArray[np.bool_]], NDArray[np.floating]]
 class Evidence:
     """The pools of some questions, v(r, q) of each relation scorer by its name, and u(s, r, q) if subjects are scored.
 
-    v and u are laid out as `score_relations` and `score_subjects` give them. `beside` holds v of scorers that a learned
-    ranker reads, and that the weighted sum does not count, and `later` those that are asked where a question is in
-    doubt.
+    v and u are laid out as `score_relations` and `score_subjects` give them, v for the weighted sum, which counts
+    differences alone, up to a constant a mention. `beside` holds v of scorers that a learned ranker reads, and that the
+    weighted sum does not count, and `later` those that are asked where a question is in doubt.
     """
 
     pools: Pools
@@ -33,7 +34,7 @@ class Evidence:
     beside: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
     later: Mapping[str, Asked] = field(default_factory=dict)
 
-    @cached_property
+    @computed_once
     def mean(self) -> NDArray[np.floating]:
         """Give v of all relation scorers as one: the mean of their log-probabilities."""
         scores = list(self.v.values())
@@ -80,10 +81,17 @@ def gather_evidence(
     beside: Mapping[str, RelationScorer] = MappingProxyType({}),
     later: Mapping[str, Callable[[], RelationScorer]] = MappingProxyType({}),
     progress: Progress = lambda done: None,
+    constant: Constant = log_total,
 ) -> Evidence:
-    """Ask every scorer about pools, but for those that are made and asked later; raise BrokenPlugin where one fails."""
+    """Ask every scorer about pools, but for those that are made and asked later; raise BrokenPlugin where one fails.
+
+    `score_relations` says what a constant is.
+    """
     v, others = (
-        {name: score_relations(kb, pools, questions, scorer, progress) for name, scorer in scorers_by_name.items()}
+        {
+            name: score_relations(kb, pools, questions, scorer, progress, constant=constant)
+            for name, scorer in scorers_by_name.items()
+        }
         for scorers_by_name in (scorers, beside)
     )
     u = score_subjects(pools, questions, subject, progress) if subject else None

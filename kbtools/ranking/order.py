@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.quick_records import quick_record
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.rankers import Scoring, Stage
@@ -15,6 +16,7 @@ from kbtools.ranking.score import MICRO
 from kbtools.ranking.ties import Ties
 
 
+@quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
     """The scores of candidates, (pairs,), and the parts that those of the best add up from: (best,) each.
@@ -89,7 +91,9 @@ def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | 
     if size == 0:
         return []
     # The scores that reach the top, ties at its edge among them, so that ids are fetched for no others.
-    threshold = np.partition(scores, len(scores) - size)[len(scores) - size]
+    partitioned = scores.copy()
+    partitioned.partition(len(scores) - size)
+    threshold = partitioned[len(scores) - size]
     (within,) = (scores >= threshold).nonzero()
     names = kb.relations
     subjects = kb.ids(pool.subject[pool.pair_subject[within]])

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.links import Link
+from kbtools.quick_records import computed_once, quick_record
 
 KINDS = ("link", "mention", "subject", "relation", "pair")
 """The parts that a pool has several of; of each there is a column that counts them by question."""
@@ -44,6 +44,7 @@ POINTERS = {
 """Columns that hold positions among the rows of another kind."""
 
 
+@quick_record
 @dataclass(frozen=True, eq=False)
 class Pools:
     """The pools C of the paper (Eq. 3) of some questions, end to end, in columns.
@@ -93,26 +94,26 @@ class Pools:
         """Give the question that each row of a kind belongs to."""
         return np.repeat(np.arange(len(self)), self.counts[kind])
 
-    @cached_property
+    @computed_once
     def question_of_pair(self) -> NDArray[np.int64]:
         return self.question_of("pair")
 
-    @cached_property
+    @computed_once
     def v_of_mention(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Say where the scores v of each mention start, and how many there are: one for each relation of its pool."""
         sizes = self.counts["relation"].repeat(self.counts["mention"])
         return sizes.cumsum() - sizes, sizes
 
-    @cached_property
+    @computed_once
     def link_of_pair(self) -> NDArray[np.int64]:
         return self.subject_link[self.pair_subject]
 
-    @cached_property
+    @computed_once
     def subject_of_pair(self) -> EntityRows:
         """Give the subject of each candidate as a row of the knowledge base."""
         return self.subject[self.pair_subject]
 
-    @cached_property
+    @computed_once
     def relation_of_pair(self) -> NDArray[np.uint32]:
         """Give the relation of each candidate as a row of the knowledge base."""
         return self.relation[self.pair_relation]
@@ -177,7 +178,7 @@ def gather_pool(kb: KnowledgeBase, links: Sequence[Link], *, trust: NDArray[np.f
         link_rung=np.array(rungs),
         link_similarity=np.array(similarities),
         link_weight=np.array(weights),
-        link_trust=np.ones(len(links)) if trust is None else trust,
+        link_trust=np.array([1.0] * len(links)) if trust is None else trust,
         mention_start=mention_start,
         mention_end=mention_end,
         subject=subjects,
@@ -197,7 +198,8 @@ def distinct(rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.i
     """
     order = rows.argsort(kind="stable")
     ascending = rows[order]
-    is_new = np.ones(len(rows), dtype=np.bool_)
+    is_new = np.empty(len(rows), dtype=np.bool_)
+    is_new[:1] = True
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
     return ascending[is_new], order[is_new]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.entry_points import ask_plugin
+from kbtools.quick_records import quick_record
 from kbtools.ranking.confidence import Calibration
 from kbtools.ranking.contracts import as_scores
 from kbtools.ranking.evidence import Evidence
@@ -47,6 +48,7 @@ class Ranker(Protocol):
         ...
 
 
+@quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
     """One of several rankers that share questions out among them, with the relation scorers that it reads."""
@@ -90,6 +92,7 @@ class Scoring(Protocol):
     def rate(self, evidence: Evidence) -> Rating: ...
 
 
+@quick_record
 @dataclass(frozen=True, slots=True)
 class WeightedSum:
     """The weighted sum of the parts of a score."""

@@ -32,6 +32,14 @@ question stay together."""
 Progress = Callable[[int], None]
 """Hears of how many questions are scored."""
 
+Constant = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""Gives of scores (mentions, relations) what is taken off those of each mention: (mentions, 1)."""
+
+
+def no_constant(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Take nothing off, which spares an exponential for each relation of the knowledge base."""
+    return np.zeros((len(scores), 1))
+
 
 def score_relations(
     kb: KnowledgeBase,
@@ -39,10 +47,13 @@ def score_relations(
     questions: Sequence[Question],
     scorer: RelationScorer,
     progress: Progress = lambda done: None,
+    *,
+    constant: Constant = log_total,
 ) -> NDArray[np.float64]:
     """Give v(r, q) of each mention and each relation of its question's pool: by question, then mention, then relation.
 
-    It is log p(r|q) over all relations of the knowledge base, whatever constant the scorer adds to a question's.
+    It is log p(r|q) over all relations of the knowledge base, whatever constant the scorer adds to a question's: that
+    is what `constant` finds and what is taken off; `no_constant` leaves it where nothing but differences count.
     Raises BrokenPlugin where the scorer fails, or does not give a finite score for all that it is asked.
     """
     mentions, relations = pools.first("mention"), pools.first("relation")
@@ -50,11 +61,11 @@ def score_relations(
     for first, last, marked in mark_questions(pools, questions):
         if marked:
             v = check_scores(scorer, partial(ask_relations, scorer, marked), shape=(len(marked), len(kb.relations)))
-            total = log_total(v)
+            total = constant(v)
             for at in range(first, last):
                 own = slice(mentions[at] - mentions[first], mentions[at + 1] - mentions[first])
                 columns = pools.relation[relations[at] : relations[at + 1]]
-                blocks.append((v[own, columns] - total[own]).reshape(-1))
+                blocks.append((v[own].take(columns, axis=1) - total[own]).reshape(-1))
         progress(last)
     return np.concatenate(blocks)
 

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kbtools.errors import KBUnusable, ModelUnusable
+from kbtools.quick_records import quick_record
 from kbtools.ranking.weights import PRESETS
 from kbtools.record_files import read_record, write_record
 
@@ -11,6 +12,7 @@ FORMAT_NAME, FORMAT_VERSION = "kbtools-query", 1
 FILE = "query.msgpack"
 
 
+@quick_record
 @dataclass(frozen=True, slots=True)
 class System:
     """A pruner with the tagger that may guide it, relation scorers and a subject scorer; without one, popularity.

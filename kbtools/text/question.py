@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from kbtools.quick_records import quick_record
 from kbtools.text.tokens import UNSPACED, Token, tokenise
 
 MOST_RUNS = 10_000
@@ -19,6 +20,7 @@ RUN = re.compile(rf"{UNSPACED.pattern}|(?:(?!{UNSPACED.pattern})\w)+|[^\w\s]+")
 """A letter of a script without spaces is a run of its own: names may begin and end at each."""
 
 
+@quick_record
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question as given, and the tokens of what is read of it: all but the end of a very long one."""
@@ -43,6 +45,7 @@ def end_of_reading(text: str) -> int:
     return next((run.end() for run in islice(RUN.finditer(text), MOST_RUNS - 1, None)), len(text))
 
 
+@quick_record
 @dataclass(frozen=True, slots=True)
 class MarkedQuestion:
     """A question and the characters of it that name the subject; the rest speaks of the relation."""

@@ -19,13 +19,11 @@ class Rung(IntEnum):
     NEAR = 8
     """Not by its name: by vectors."""
 
-    @property
-    def label(self) -> str:
-        """Spell the rung as results do."""
-        return LABELS[self]
+    label: str
+    """The rung as results spell it."""
 
-
-LABELS = {rung: rung.name.lower() for rung in Rung}
+    def __init__(self, _: int) -> None:
+        self.label = self.name.lower()
 
 
 class Form(IntEnum):

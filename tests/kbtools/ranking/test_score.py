@@ -20,7 +20,7 @@ from kbtools.ranking.evidence import Evidence, gather_evidence
 from kbtools.ranking.order import rank
 from kbtools.ranking.pools import Pools, concatenate_pools, distinct, gather_pool, order_links
 from kbtools.ranking.rankers import WeightedSum
-from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
+from kbtools.ranking.score import add_parts, no_constant, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import (
     DEFAULT,
     FILE,
@@ -123,6 +123,17 @@ def test_without_a_subject_scorer_popularity_is_shown_also_where_it_counts_nothi
     v = score_relations(tiny_memory, pool, [QUESTION], LexicalScorer(tiny_memory.relations))
 
     assert score_parts(pool, replace(DEFAULT, popularity=0.0), v=v)["popularity"].tolist() == [0.0] * pool.pairs
+
+
+def test_the_weighted_sum_counts_differences_of_scores_alone(tiny_memory: KnowledgeBase, pool: Pools) -> None:
+    scorer = LexicalScorer(tiny_memory.relations)
+    v = score_relations(tiny_memory, pool, [QUESTION], scorer)
+    shifted = score_relations(tiny_memory, pool, [QUESTION], scorer, constant=no_constant)
+
+    assert shifted != pytest.approx(v)
+    assert (
+        add_parts(score_parts(pool, DEFAULT, v=shifted)).tolist() == add_parts(score_parts(pool, DEFAULT, v=v)).tolist()
+    )
 
 
 def test_scores_that_differ_by_a_millionth_do_not_tie() -> None:
