@@ -11,8 +11,8 @@ from kbtools.kb.rows import Grouped
 
 def within(grouped: Grouped, count: int) -> Grouped:
     """Refuse rows beyond the end of the table that they point into."""
-    if len(grouped.values) and int(grouped.values.max()) >= count:
-        raise IndexError(f"row {int(grouped.values.max())} of a table of {count}")
+    if len(grouped.values) and (last := int(np.maximum.reduce(grouped.values))) >= count:
+        raise IndexError(f"row {last} of a table of {count}")
     return grouped
 
 

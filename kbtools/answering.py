@@ -202,6 +202,9 @@ class Answerer:
     def weights(self, *, pruning: str, scorer: str, subject: str | None) -> Weights:
         """Give what each part of a score counts: as chosen for just these if it was, else as for all of the models."""
         key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
+        return self.chosen_weights(key, subject)
+
+    def chosen_weights(self, key: str, subject: str | None) -> Weights:
         return self.weights_by_key.get(key, default_weights(subject, self.trained_system.weights))
 
     def scoring(self, *, pruning: str, scorer: str, subject: str | None, ranker: str | None = None) -> Scoring:
@@ -213,7 +216,7 @@ class Answerer:
         fitted = self.fitted_by_key.get(key, {})
         name = ranker or next(reversed(fitted), WEIGHTED_SUM)
         if name == WEIGHTED_SUM:
-            return WeightedSum(self.weights(pruning=pruning, scorer=scorer, subject=subject))
+            return WeightedSum(self.chosen_weights(key, subject))
         if name not in fitted or self.models is None:
             load_class(RANKERS, name)
             raise ModelMissing(

@@ -45,7 +45,7 @@ class StrictMatch(NamedTuple):
         return [name.entities for name, _ in self.names]
 
 
-NEW = partial(tuple.__new__, StrictMatch)
+NEW, NEW_LINK = partial(tuple.__new__, StrictMatch), partial(tuple.__new__, Link)
 
 
 class Linked(Protocol):
@@ -177,7 +177,7 @@ def strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: f
         rung = match.form.rung
     if ngram.reading is not Form.NORMAL:
         rung = max(rung, ngram.reading.rung)
-    return Link(ngram, start, end, name, rung, match.entities, weight)
+    return NEW_LINK((ngram, start, end, name, rung, match.entities, weight, 100.0, 0))
 
 
 def cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:

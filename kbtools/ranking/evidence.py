@@ -95,8 +95,17 @@ def gather_evidence(
         for scorers_by_name in (scorers, beside)
     )
     u = score_subjects(pools, questions, subject, progress) if subject else None
+    return Evidence(
+        pools, v, u, others, {name: partial(ask_later, kb, pools, questions, make) for name, make in later.items()}
+    )
 
-    def ask(make: Callable[[], RelationScorer], mentions: NDArray[np.bool_]) -> NDArray[np.floating]:
-        return score_relations(kb, pools.with_mentions(mentions), questions, make())
 
-    return Evidence(pools, v, u, others, {name: partial(ask, make) for name, make in later.items()})
+def ask_later(
+    kb: KnowledgeBase,
+    pools: Pools,
+    questions: Sequence[Question],
+    make: Callable[[], RelationScorer],
+    mentions: NDArray[np.bool_],
+) -> NDArray[np.floating]:
+    """Make a scorer and ask it about the marked mentions: (mentions,)."""
+    return score_relations(kb, pools.with_mentions(mentions), questions, make())

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
 from kbtools.quick_records import quick_record
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.pools import Pools
@@ -65,7 +66,7 @@ def rank_pools(
             {name: values[first:end] for name, values in parts.items()},
             own / MICRO,
             own_best,
-            int(np.count_nonzero(own == own.max())),
+            int(np.count_nonzero(own == own[own_best[0]])),
             stage,
         )
         if own_best
@@ -96,7 +97,15 @@ def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | 
     threshold = partitioned[len(scores) - size]
     (within,) = (scores >= threshold).nonzero()
     names = kb.relations
-    subjects = kb.ids(pool.subject[pool.pair_subject[within]])
+    subjects = ids_of(kb, pool.subject[pool.pair_subject[within]])
     relations = pool.relation[pool.pair_relation[within]].tolist()
     rows = zip((-scores[within]).tolist(), subjects, [names[row] for row in relations], within.tolist(), strict=True)
     return [at for _, _, _, at in sorted(rows)[:size]]
+
+
+def ids_of(kb: KnowledgeBase, rows: EntityRows) -> list[str]:
+    """Give the ids of entities, which are fetched once each: one has several relations."""
+    listed = rows.tolist()
+    distinct = list(dict.fromkeys(listed))
+    ids = dict(zip(distinct, kb.ids(np.array(distinct, dtype=np.uint32)), strict=True))
+    return [ids[row] for row in listed]

@@ -56,8 +56,8 @@ def score_relations(
     is what `constant` finds and what is taken off; `no_constant` leaves it where nothing but differences count.
     Raises BrokenPlugin where the scorer fails, or does not give a finite score for all that it is asked.
     """
-    mentions, relations = pools.first("mention"), pools.first("relation")
-    blocks = [np.empty(0)]
+    mentions, relations = pools.first("mention").tolist(), pools.first("relation").tolist()
+    blocks = []
     for first, last, marked in mark_questions(pools, questions):
         if marked:
             v = check_scores(scorer, partial(ask_relations, scorer, marked), shape=(len(marked), len(kb.relations)))
@@ -67,7 +67,7 @@ def score_relations(
                 columns = pools.relation[relations[at] : relations[at + 1]]
                 blocks.append((v[own].take(columns, axis=1) - total[own]).reshape(-1))
         progress(last)
-    return np.concatenate(blocks)
+    return np.concatenate(blocks) if blocks else np.empty(0)
 
 
 # The next two look for the method of a plugin when it is asked: it may have none.
@@ -169,7 +169,9 @@ def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> ND
 def places_of_v(pools: Pools) -> NDArray[np.int64]:
     """Give the place of each candidate's v, that of its mention and its relation, in what `score_relations` gives."""
     starts, _ = pools.v_of_mention
-    column = pools.pair_relation - pools.first("relation")[:-1].repeat(pools.counts["pair"])
+    column = pools.pair_relation
+    if len(pools) > 1:  # those of the first question start at 0
+        column = column - pools.first("relation")[:-1].repeat(pools.counts["pair"])
     places: NDArray[np.int64] = starts[pools.subject_mention[pools.pair_subject]] + column
     return places
 

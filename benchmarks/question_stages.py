@@ -1,0 +1,114 @@
+"""Tell where the time of a question goes: what each stage of it takes, alone, without the stages inside it.
+
+python benchmarks/question_stages.py --kb build/fb5m.kb --questions annotated_fb_data_test.txt \\
+    [--pruning n-gram+] [--limit 1000]
+
+Clocks stand around the functions of a stage, and cost each of them half a microsecond; of each stage of a question the
+least of several rounds counts. The last line is what the same questions take without clocks.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import wraps
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kbtools
+from kbtools import answering, ranked_pool
+from kbtools.answering import Answerer
+from kbtools.linking import strict
+from kbtools.questions import read_questions
+from kbtools.ranking import evidence, order, score
+from kbtools.text.question import Question
+
+ROUNDS = 8
+"""Times that each question is asked; the first reads pages from the disk."""
+
+STAGES: dict[str, tuple[tuple[object, str], ...]] = {
+    "words of the question": ((Question, "read"),),
+    "n-grams that may be names": ((strict, "ngrams_of"),),
+    "names looked up and links made": ((answering, "prune"),),
+    "pool of subjects and relations": ((answering, "order_links"), (answering, "gather_pool")),
+    "relations scored by their words": ((score, "check_scores"),),
+    "scores laid out and added up": ((evidence, "score_relations"), (answering, "rank_pools")),
+    "order": ((order, "order"),),
+    "candidates written": ((ranked_pool.RankedPool, "candidates"),),
+    "answers fetched": ((ranked_pool.RankedPool, "answers"),),
+    "result, and all between": ((Answerer, "query"),),
+}
+"""The functions of each stage, as those that call them find them."""
+
+
+class Clocks:
+    """The seconds that stages take, without those of the stages that they call."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = dict.fromkeys(STAGES, 0.0)
+        self.inside = [0.0]
+
+    def around(self, stage: str, home: Any, name: str) -> None:
+        """Put a clock around a function."""
+        original = vars(home)[name]
+        function: Callable[..., object] = getattr(original, "__func__", original)
+
+        @wraps(function)
+        def timed(*arguments: object, **options: object) -> object:
+            self.inside.append(0.0)
+            begun = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                seconds = time.perf_counter() - begun
+                self.seconds[stage] += seconds - self.inside.pop()
+                self.inside[-1] += seconds
+
+        setattr(home, name, classmethod(timed) if isinstance(original, classmethod) else timed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kb", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, required=True, help="one a line or annotated")
+    parser.add_argument("--pruning", default="n-gram+")
+    parser.add_argument("--limit", type=int, default=1000, help="questions to time")
+    asked = parser.parse_args()
+    texts = list(islice(read_questions(asked.questions), asked.limit))
+    answerer = kbtools.open(asked.kb)
+
+    def ask(text: str) -> None:
+        answerer.query(text, pruning=asked.pruning, scorer="lexical")
+
+    whole = np.array([[seconds_of(ask, text) for text in texts] for _ in range(ROUNDS)]).min(axis=0)
+    clocks = Clocks()
+    for stage, functions in STAGES.items():
+        for home, name in functions:
+            clocks.around(stage, home, name)
+    least = np.full((len(texts), len(STAGES)), np.inf)
+    for _ in range(ROUNDS):
+        for place, text in enumerate(texts):
+            clocks.seconds = dict.fromkeys(STAGES, 0.0)
+            ask(text)
+            least[place] = np.minimum(least[place], [clocks.seconds[stage] for stage in STAGES])
+    # The stages of ordinary questions: those about the median, in which no stage is that of a rare one.
+    middle = (whole >= np.percentile(whole, 40)) & (whole <= np.percentile(whole, 60))
+    means = 1e6 * least[middle].mean(axis=0)
+    print(f"| stage, under `{asked.pruning}` | µs | share |\n| --- | --- | --- |")
+    for stage, mean in zip(STAGES, means, strict=True):
+        print(f"| {stage} | {mean:.0f} | {mean / means.sum():.0%} |")
+    print(f"| all, with the clocks | {means.sum():.0f} | |")
+    print(f"| all without, CPU p50 | {1e6 * np.median(whole):.0f} | |")
+
+
+def seconds_of(ask: Callable[[str], None], text: str) -> float:
+    """Give the CPU seconds of a question."""
+    begun = time.thread_time()
+    ask(text)
+    return time.thread_time() - begun
+
+
+if __name__ == "__main__":
+    main()
