@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from kbtools.errors import KBMissing, KBUnusable, MemoryExhausted, NothingBuilt, OutputUnusable, VectorsMissing
 from kbtools.indexers.checksums import compare_files
+from kbtools.indexers.count_files import CountsReading
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
 from kbtools.indexers.kb_folder import MANIFEST, WORK, is_ours, read_manifest
-from kbtools.indexers.name_counts import CountsReading
 from kbtools.indexers.readers.batches import SCHEMAS, Kind, gathered
 from kbtools.indexers.readers.columnar import open_reading
 from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source

@@ -8,13 +8,15 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 from kbtools.indexers.checksums import cannot_open
+
+if TYPE_CHECKING:  # a reader of columns needs no Arrow, whose import takes a tenth of a second
+    import pyarrow as pa
 
 SMALL = 256 * 1024
 """Bytes up to which a file is read: of 16 files of a knowledge base of millions of entities, 12 are larger."""
@@ -88,7 +90,7 @@ class StringWriter:
         # One more start than strings: the end of the last is where another would start.
         self.starts.write(np.zeros(1))
 
-    def write(self, strings: pa.StringArray) -> None:
+    def write(self, strings: "pa.StringArray") -> None:
         _, offsets, letters = strings.buffers()
         if not len(strings):
             return

@@ -4,11 +4,14 @@ Of the 55 n-grams of a question five are names: telling the others apart takes h
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BITS = 16
 """Bits a name, rounded up to a power of two: of a hundred forms that are not stored three to eight are looked up."""
@@ -26,8 +29,8 @@ class FilterWriter:
     def __init__(self, names: int) -> None:
         self.bits = np.zeros(min(MOST_BITS, 1 << (BITS * max(names, 1) - 1).bit_length()) // 8, dtype=np.uint8)
 
-    def add(self, forms: pa.StringArray) -> None:
-        keys = forms.cast(pa.binary()).to_pylist()
+    def add(self, forms: "pa.StringArray") -> None:
+        keys = forms.cast("binary").to_pylist()
         slots = np.fromiter(map(crc32, keys), dtype=np.uint32, count=len(keys)) & np.uint32(8 * len(self.bits) - 1)
         np.bitwise_or.at(self.bits, slots >> np.uint32(3), np.uint8(1) << (slots & np.uint32(7)).astype(np.uint8))
 

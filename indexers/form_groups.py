@@ -12,14 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kbtools.kb.contract import match_kind
-from kbtools.text.rungs import Form
-
-KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
-"""The kind of a group in the upper four bits of its header, and the number of its entities in the others."""
-
-NORMAL = match_kind(Form.NORMAL, is_alias=True)
-"""The last of the kinds of names in their normal form."""
+from kbtools.indexers.form_store import KIND_SHIFT, NORMAL
 
 
 @dataclass(frozen=True, slots=True, eq=False)

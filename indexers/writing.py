@@ -14,10 +14,10 @@ from kbtools.indexers.edit_index import EditKeys
 from kbtools.indexers.form_filter import FilterWriter
 from kbtools.indexers.form_groups import FormGroups, group_forms
 from kbtools.indexers.form_rows import form_rows
-from kbtools.indexers.form_store import FormWriter
+from kbtools.indexers.form_writer import FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.kb_folder import COLUMNS, FORMS, FUZZY
-from kbtools.indexers.language_sets import LanguageWriter
+from kbtools.indexers.language_writer import LanguageWriter
 from kbtools.indexers.staging import Staging
 from kbtools.indexers.word_counts import count_words
 from kbtools.read_ahead import read_ahead

@@ -129,6 +129,15 @@ def test_heavy_libraries_stay_unloaded(arguments: list[str]) -> None:
     assert loaded & (HEAVY | DRAWING) == set()
 
 
+def test_a_query_needs_no_arrow(sample_path: Path) -> None:
+    loaded = modules_loaded(
+        [KBTOOLS_SCRIPT, "query", "--kb", str(sample_path), "--scorer", "lexical", "who wrote dune"]
+    )
+
+    assert {"kbtools", "lmdb"} <= loaded
+    assert loaded & {"pyarrow", "onnxruntime", "tokenizers", "torch"} == set()
+
+
 def room(module: str) -> str:
     """Find the room of a module: the longest package of `package_dir` that holds it."""
     return max((package for package in ROOMS if f"{module}.".startswith(f"{package}.")), key=len)

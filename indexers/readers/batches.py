@@ -6,6 +6,9 @@ from typing import Literal
 
 import pyarrow as pa
 
+from kbtools.indexers.readers.ranks import ALIAS as ALIAS
+from kbtools.indexers.readers.ranks import LAST_RANK as LAST_RANK
+
 Kind = Literal["facts", "names", "types", "relations", "redirects", "labels", "subclasses", "counts", "descriptions"]
 
 SourceKind = Kind | Literal["any"]
@@ -30,13 +33,6 @@ for an entity whatever it is called.
 
 NameRow = tuple[str, int, str] | tuple[str, int, str, str]
 """A name as it is read: entity, rank, text, and the tag of its language if it has one."""
-
-ALIAS = 255
-"""The rank of an alias. A name's is the place of its language in `--lang`, from 0: the lowest is the one shown."""
-
-
-LAST_RANK = ALIAS - 1
-"""The rank of a name in a later language of its entity, where no other is known."""
 
 
 @dataclass(frozen=True, slots=True)

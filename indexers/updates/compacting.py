@@ -17,6 +17,7 @@ from kbtools.indexers.column_files import StringTable
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import write_vectors
 from kbtools.indexers.kb_folder import MANIFEST, read_manifest
+from kbtools.indexers.language_writer import list_terms
 from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind
 from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.updates.live_vectors import LiveVectors
@@ -118,7 +119,7 @@ def names_of(kb: UpdatedKB, rows: EntityRows) -> Iterator[tuple[NDArray[Any], An
         falls[1:] &= flags[1:] & flags[:-1] & (entities[1:] == entities[:-1])
     singly = np.union1d(entities[falls], rows[(kb.marks[rows] & NAMES) > 0])
     together = ~np.isin(entities, singly)
-    places, is_alias, tags = kb.languages.terms(first[0] + np.flatnonzero(together), flags[together])
+    places, is_alias, tags = list_terms(kb.languages, first[0] + np.flatnonzero(together), flags[together])
     flags, kept = flags[together][places], np.flatnonzero(together)[places]
     ranks = pa.array(np.where(is_alias, ALIAS, np.where(flags, LAST_RANK, 0)), pa.uint8())
     yield entities[kept], ranks, texts.take(pa.array(kept)), tags

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from kbtools.indexers.edit_index import hash_names, keys_and_rows
 from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.form_groups import ENTITIES, KIND_SHIFT, FormGroups
+from kbtools.indexers.form_groups import FormGroups
 from kbtools.indexers.form_rows import form_rows
-from kbtools.indexers.form_store import FormWriter, is_normal
+from kbtools.indexers.form_store import ENTITIES, KIND_SHIFT, is_normal
+from kbtools.indexers.form_writer import FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.kb_folder import FORMS, FUZZY
 

@@ -21,7 +21,7 @@ from kbtools.indexers.fuzzy_index import FuzzyIndex
 from kbtools.indexers.kb_folder import FORMS, FUZZY, SEGMENT_COLUMNS, read_manifest
 from kbtools.indexers.language_sets import LanguageSets
 from kbtools.indexers.name_counts import counts_at, form_range
-from kbtools.indexers.readers.batches import ALIAS
+from kbtools.indexers.readers.ranks import ALIAS
 from kbtools.indexers.run_columns import facts_among, facts_at, gather, spread_runs, within
 from kbtools.indexers.updates.changed_runs import ChangedRuns
 from kbtools.indexers.updates.live_vectors import LiveVectors

@@ -22,7 +22,8 @@ from kbtools.indexers.checksums import VERIFIED
 from kbtools.indexers.embedded import EmbeddedKB
 from kbtools.indexers.faiss_index import write_vectors
 from kbtools.indexers.form_groups import FormGroups
-from kbtools.indexers.form_store import FormStore, FormWriter
+from kbtools.indexers.form_store import FormStore
+from kbtools.indexers.form_writer import FormWriter
 from kbtools.indexers.fuzzy_index import FuzzyWriter
 from kbtools.indexers.readers.batches import Kind
 from kbtools.indexers.readers.reading import ReadOptions, Source

@@ -8,8 +8,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.form_groups import KIND_SHIFT, group_forms
+from kbtools.indexers.form_groups import group_forms
 from kbtools.indexers.form_rows import form_rows
+from kbtools.indexers.form_store import KIND_SHIFT
 from kbtools.indexers.name_shapes import is_plain, shaped_forms
 from kbtools.kb.contract import match_kind
 from kbtools.text.name_forms import name_forms
