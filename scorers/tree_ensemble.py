@@ -4,6 +4,7 @@ A query need not import LightGBM, whose own contributions, exact Shapley values,
 """
 
 import re
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,8 +19,7 @@ AT_ONCE = 256
 EXPONENT, BIAS = 23, 127
 """Where the exponent lies in a float of 32 bits, and what is added to it."""
 
-CHILDREN = ("left_child", "right_child")
-FIELDS = ("leaf_value", "leaf_count", "split_feature", "threshold", *CHILDREN)
+FIELDS = ("leaf_value", "leaf_count", "split_feature", "threshold", "left_child", "right_child")
 """What is read of a tree; one of a single leaf has its value alone."""
 
 Floats = NDArray[np.float64]
@@ -34,15 +34,15 @@ class TreeEnsemble:
     interval between its thresholds, which says what all of them leave of every tree.
     """
 
-    def __init__(self, trees: list[dict[str, list[str]]], features: int) -> None:
-        most = max((len(tree["leaf_value"]) for tree in trees), default=1)
-        room = min(leaves for leaves in MASKS if leaves >= most)
+    def __init__(self, trees: list[dict[str, str]], features: int) -> None:
+        grown = GrownTrees.read([tree for tree in trees if " " in tree["leaf_value"]])
+        room = min(leaves for leaves in MASKS if leaves >= grown.most)
         self.features = features
-        self.gains = np.zeros((len(trees), room))
-        self.added = np.zeros((len(trees), room, features))
-        self.first_leaves = np.arange(len(trees)) * room
-        splits = [split for number, tree in enumerate(trees) for split in self.read_tree(number, tree)]
-        number, column, threshold, ruled_out = (np.array(part) for part in zip(*splits, strict=True))
+        # A tree that found no split has one leaf, which all candidates have in common.
+        self.gains = np.zeros((len(grown), room))
+        self.added = np.zeros((len(grown), room, features))
+        self.first_leaves = np.arange(len(grown)) * room
+        number, column, threshold, ruled_out = grown.fill(self.gains, self.added)
         # The distinct thresholds of each feature, ascending, and before them the interval that none lies below.
         self.thresholds, sizes, above = [], np.zeros(features, dtype=np.int64), np.zeros(len(column), dtype=np.int64)
         for feature in range(features):
@@ -52,7 +52,7 @@ class TreeEnsemble:
             sizes[feature], above[own] = len(distinct) + 1, places + 1
         self.intervals = np.cumsum(sizes) - sizes
         self.every_leaf = np.array(2**room - 1, dtype=MASKS[room])
-        self.kept = np.full((sizes.sum(), len(trees)), self.every_leaf)
+        self.kept = np.full((sizes.sum(), len(grown)), self.every_leaf)
         left_over = ~ruled_out.astype(MASKS[room])
         np.bitwise_and.at(self.kept, (self.intervals[column] + above, number), left_over)
         # A value above a threshold is above all smaller ones.
@@ -64,42 +64,10 @@ class TreeEnsemble:
     def parse(cls, text: str, *, features: int) -> Self:
         """Read the trees of a model that LightGBM wrote."""
         blocks = re.split(r"^Tree=\d+\n", text.partition("\nend of trees")[0], flags=re.MULTILINE)[1:]
-        fields = (dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in blocks)
-        return cls([{name: tree[name].split() for name in FIELDS if name in tree} for tree in fields], features)
-
-    def read_tree(self, number: int, tree: dict[str, list[str]]) -> list[tuple[int, int, float, int]]:
-        """Fill in the leaves of a tree; give its number, and feature, threshold and ruled-out leaves of its splits."""
-        leaves = [float(value) for value in tree["leaf_value"]]
-        if len(leaves) == 1:  # a tree that found no split, whose one leaf all candidates have in common
-            return []
-        counts = [float(count) for count in tree["leaf_count"]]
-        columns, left, right = ([int(part) for part in tree[name]] for name in ("split_feature", *CHILDREN))
-        ruled_out = [0] * len(columns)
-        added, gains = self.added[number], self.gains[number]
-        place = 0
-
-        # Leaves are numbered from left to right; a child below zero is a leaf, of the number beyond.
-        def walk(node: int) -> tuple[int, float, float]:
-            """Number the leaves below a node; give their bits, their mean value and their count."""
-            nonlocal place
-            if node < 0:
-                own, place = place, place + 1
-                gains[own] = leaves[~node]
-                return 1 << own, leaves[~node], counts[~node]
-            first = place
-            below = [walk(child) for child in (left[node], right[node])]
-            ruled_out[node] = below[0][0]
-            total = below[0][2] + below[1][2]
-            mean = sum(value * count for _, value, count in below) / total
-            middle = first + below[0][0].bit_count()
-            # Going left or right moves the mean of the leaves ahead: what the split's feature adds.
-            added[first:middle, columns[node]] += below[0][1] - mean
-            added[middle:place, columns[node]] += below[1][1] - mean
-            return below[0][0] | below[1][0], mean, total
-
-        gains -= walk(0)[1]
-        thresholds = map(float, tree["threshold"])
-        return list(zip([number] * len(columns), columns, thresholds, ruled_out, strict=True))
+        fields = (
+            dict(line.split("=", 1) for line in block.splitlines() if line.startswith(FIELDS)) for block in blocks
+        )
+        return cls(list(fields), features)
 
     def leaves(self, values: Floats) -> NDArray[np.int64]:
         """Find the leaf of each tree that candidates fall into, of those of all: (candidates, trees)."""
@@ -126,3 +94,89 @@ class TreeEnsemble:
         # One by one: a tenth of a megabyte each.
         contributed = [added[own].sum(axis=0) for block in blocks for own in self.leaves(block)]
         return np.array(contributed).reshape(-1, self.features)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrownTrees:
+    """Trees as LightGBM grew them, their splits, then their leaves, in one table: (trees, splits + leaves).
+
+    `columns` and `thresholds` are of splits, and -1 where a tree has no more, `sides` the places of both children in
+    the table, `values` and `counts` of leaves. Children stand behind the split that they are of.
+    """
+
+    columns: NDArray[np.int64]
+    thresholds: Floats
+    sides: NDArray[np.int64]
+    values: Floats
+    counts: Floats
+
+    @property
+    def most(self) -> int:
+        """Give the most leaves that a tree has."""
+        return int(self.columns.shape[1]) + 1
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @classmethod
+    def read(cls, trees: list[dict[str, str]]) -> Self:
+        """Read the fields of trees that have a split."""
+        leaves = np.array([tree["leaf_value"].count(" ") + 1 for tree in trees], dtype=np.int64)
+        splits = int(leaves.max(initial=1)) - 1
+
+        def table(name: str, width: int, missing: float) -> Floats:
+            """Lay a field of all trees out, whose values are as many as the tree has leaves or splits."""
+            filled = np.full((len(trees), width), missing)
+            filled[np.arange(width) < (leaves - splits - 1 + width)[:, None]] = np.fromstring(
+                " ".join(tree[name] for tree in trees), sep=" "
+            )
+            return filled
+
+        columns, left, right = (
+            table(name, splits, -1).astype(np.int64) for name in ("split_feature", "left_child", "right_child")
+        )
+        # A child below zero is a leaf, of the number beyond.
+        sides = np.stack([np.where(child < 0, splits + ~child, child) for child in (left, right)])
+        values, counts = (table(name, splits + 1, 0.0) for name in ("leaf_value", "leaf_count"))
+        return cls(columns, table("threshold", splits, 0.0), sides, values, counts)
+
+    def fill(self, gains: Floats, added: Floats) -> tuple[Masks, Masks, Floats, Masks]:
+        """Fill in the leaves of trees, numbered from left to right: what each gains, and what each feature adds to it.
+
+        Give tree, feature, threshold and ruled-out leaves of all splits. A split at a time of all trees stands for a
+        walk over each: going left or right moves the mean of the leaves ahead, which is what the split's feature adds.
+        """
+        splits = self.columns.shape[1]
+        without = np.zeros((len(self), splits))
+        means, counts = np.hstack([without, self.values]), np.hstack([without, self.counts])
+        sizes, firsts = np.ones(counts.shape, dtype=np.int64), np.zeros(counts.shape, dtype=np.int64)
+        of = [np.flatnonzero(self.columns[:, split] >= 0) for split in range(splits)]
+        for split in reversed(range(splits)):
+            trees = of[split]
+            left, right = ((trees, side[trees, split]) for side in self.sides)
+            counts[trees, split] = counts[left] + counts[right]
+            means[trees, split] = (means[left] * counts[left] + means[right] * counts[right]) / counts[trees, split]
+            sizes[trees, split] = sizes[left] + sizes[right]
+        for split, trees in enumerate(of):
+            left, right = ((trees, side[trees, split]) for side in self.sides)
+            firsts[left] = firsts[trees, split]
+            firsts[right] = firsts[trees, split] + sizes[left]
+        places = np.arange(gains.shape[1])
+        for split in reversed(range(splits)):
+            trees = of[split]
+            for side in self.sides:
+                child = trees, side[trees, split]
+                ahead = (places >= firsts[child][:, None]) & (places < (firsts[child] + sizes[child])[:, None])
+                which, leaf = ahead.nonzero()
+                moved = means[child] - means[trees, split]
+                added[trees[which], leaf, self.columns[trees, split][which]] += moved[which]
+        if splits:
+            leaves = (self.columns >= 0).sum(axis=1) + 1
+            rows, leaf = (np.arange(splits + 1) < leaves[:, None]).nonzero()
+            gains[rows, firsts[rows, splits + leaf]] = self.values[rows, leaf]
+            gains -= means[:, :1]
+        number, own = (self.columns >= 0).nonzero()
+        left = number, self.sides[0][number, own]
+        one = np.uint64(1)
+        ruled_out = ((one << sizes[left].astype(np.uint64)) - one) << firsts[left].astype(np.uint64)
+        return number, self.columns[number, own], self.thresholds[number, own], ruled_out

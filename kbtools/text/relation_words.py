@@ -25,8 +25,14 @@ def relation_parts(name: str) -> list[list[str]]:
     """
     if SCHEME.match(name):
         name = unquote(re.split(r"[/#]", name.rstrip("/#"))[-1])
-    parts = (split_words(fold(CAMEL.sub(" ", part))) for part in PARTS.split(name))
-    return [part for part in parts if part]
+    parts = (split_part(part) for part in PARTS.split(name))
+    return [list(part) for part in parts if part]
+
+
+@lru_cache(REMEMBERED)
+def split_part(part: str) -> tuple[str, ...]:
+    """Split a part of a name into words; thousands of relations share domains and types."""
+    return tuple(split_words(fold(CAMEL.sub(" ", part))))
 
 
 def relation_words(name: str) -> list[str]:
@@ -42,7 +48,7 @@ def split_once(name: str) -> tuple[str, ...]:
 
 def words_of_all(names: Iterable[str]) -> frozenset[str]:
     """Gather the words of several names."""
-    return frozenset(word for name in names for word in relation_words(name))
+    return frozenset().union(*map(split_once, names))
 
 
 SUFFIXES = (
