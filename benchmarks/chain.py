@@ -46,6 +46,9 @@ TOGETHER = 256
 WARM = 32
 """Questions asked before the clock starts: the first ones open what they need."""
 
+FIRST = "who wrote dune", "where was stephen king born"
+"""Questions of the first answers: the profile `best` is in doubt about the first, and sure of the second."""
+
 BY_TORCH = "by torch"
 
 
@@ -79,7 +82,7 @@ def measure(kb: Path, models: Path | None, chain: str, by: str, count: int) -> d
         "alone, p50": float(np.median(alone)),
         "alone, p95": float(np.quantile(alone, 0.95)),
         f"questions/s, {TOGETHER} together": 1000 * len(asked) / together,
-        "first answer": first_answer(kb, models, chain, by),
+        **{f"first answer, {question}": first_answer(kb, models, chain, by, question) for question in FIRST},
         "torch imported": float("torch" in sys.modules),
         **{f"alone, {part}": parts_alone[part] for part in sorted(parts_alone)},
         **{f"together, {part}": parts_together[part] for part in sorted(parts_together)},
@@ -139,12 +142,12 @@ def use_torch() -> None:
         module.without_torch = lambda needs, device: False  # type: ignore[attr-defined]
 
 
-def first_answer(kb: Path, models: Path | None, chain: str, by: str) -> float:
+def first_answer(kb: Path, models: Path | None, chain: str, by: str, question: str) -> float:
     """Ask one question in a process of its own: CPU milliseconds from its start to its end."""
     words = ["query", "--kb", str(kb), *(["--models", str(models)] if models else [])]
     for option, name in zip(OPTIONS, CHAINS[chain], strict=False):
         words += [f"--{option}", name]
-    words.append("who wrote dune")
+    words.append(question)
     path = str(Path(__file__).parent)
     start = f"import sys; sys.path.insert(0, {path!r}); import chain; chain.use_torch(); " if by == BY_TORCH else ""
     code = f"{start}from kbtools.cli.start import main; main()"

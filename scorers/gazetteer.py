@@ -24,9 +24,8 @@ class Gazetteer:
     def bits(self, question: Question) -> NDArray[np.float32]:
         """Give the bits of each word: (words, BITS) of zeros and ones."""
         word_at = {place: word for word, place in enumerate(word_places(question))}
-        candidates = [
-            ngram for ngram in ngrams(opening(question), lengths=self.kb.manifest.lengths) if ngram.first in word_at
-        ]
+        every = ngrams(opening(question), lengths=self.kb.manifest.lengths, likely=self.kb.likely_runs)
+        candidates = [ngram for ngram in every if ngram.first in word_at]
         names = self.kb.lookup([ngram.form for ngram in candidates])
         linked = [ngram for ngram in candidates if ngram.form in names and has_content(ngram.form)]
         marks = np.zeros((len(word_at), BITS), dtype=np.float32)
