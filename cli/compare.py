@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from kbtools.answering import TAGGER
 from kbtools.cli.display import echo, overwrite
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, inverse_option, json_option, kb_option, lang_option, models_option
@@ -17,6 +16,7 @@ from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.stages import StageProgress
 from kbtools.pruning import UNGUIDED
 from kbtools.ranking.models import LEXICAL
+from kbtools.system_parts import TAGGER
 
 
 def shown(quiet: bool) -> StageProgress:

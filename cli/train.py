@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from kbtools.answering import TAGGER
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import FILE, device_option, kb_option, pruning_option
@@ -32,6 +31,7 @@ from kbtools.scorers.training_settings import (
     TransESettings,
     change_settings,
 )
+from kbtools.system_parts import TAGGER
 
 
 @click.group("train", invoke_without_command=True)

@@ -12,7 +12,7 @@ from typing import Self, Unpack
 
 from kbtools.answer_options import LookupOptions, QueryOptions, require_options
 from kbtools.entity_reader import EntityReader
-from kbtools.entry_points import BACKENDS, RANKERS, construct, load_class
+from kbtools.entry_points import BACKENDS, construct, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import KnowledgeBase
@@ -23,42 +23,25 @@ from kbtools.limits import ANSWERS, TOP, Limits, require_text, require_texts
 from kbtools.linking.links import Link, keep_type
 from kbtools.linking.trust import LinkTrust
 from kbtools.name_lookup import NameLookup
-from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, expect, guide_of, make_pruner, prune
+from kbtools.pruning.pruners import EmbedQuestions, expect, guide_of, prune
 from kbtools.pruning.tagging import Tagger
 from kbtools.quick_records import quick_record
 from kbtools.ranked_pool import RankedPool
-from kbtools.ranking.cascade import Cascade
 from kbtools.ranking.confidence import calibrate
-from kbtools.ranking.contracts import RelationScorer, SubjectScorer, log_total
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer
 from kbtools.ranking.direction import DirectedScorer, Directions
-from kbtools.ranking.evidence import Evidence, gather_evidence
-from kbtools.ranking.learned import Fitted, check_fitted, load_cascade, load_ranker, read_fitted
 from kbtools.ranking.models import (
-    LEXICAL,
-    default_scorer,
-    guide_model,
-    make_embedder,
-    make_relation_scorer,
-    make_subject_scorer,
-    make_tagger,
     scorer_names,
-    training_digests,
 )
 from kbtools.ranking.order import rank_pools
 from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
-from kbtools.ranking.rankers import WEIGHTED_SUM, LearnedScoring, Scoring, WeightedSum
-from kbtools.ranking.score import no_constant
-from kbtools.ranking.system import System, read_system
-from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
+from kbtools.ranking.rankers import WeightedSum
+from kbtools.ranking.system import System
 from kbtools.records import Entity, Facts, LinkedText, LookupResult
 from kbtools.results import Result
 from kbtools.running_text import CANDIDATES, THRESHOLD, TextLinker
+from kbtools.system_parts import SystemParts
 from kbtools.text.question import Question
-
-TAGGER = "bigru-crf+"
-
-POPULARITY = "popularity"
-"""The name to give as the subject scorer where training chose one and popularity shall stand in for it."""
 
 TOGETHER = 64
 """Questions that are announced together: on a cluster their names are asked for in one request."""
@@ -109,7 +92,7 @@ class LinkedPool:
     pool: Pools
 
 
-class Answerer:
+class Answerer(SystemParts):
     """A knowledge base with the pruners and scorers made for it so far; close it, or use it in a `with`.
 
     A pickled one is opened again from the paths of its knowledge base and models.
@@ -118,18 +101,8 @@ class Answerer:
     def __init__(
         self, kb: KnowledgeBase, *, models: Path | None = None, tagger: str | None = None, device: str = "cpu"
     ) -> None:
-        self.kb = kb
-        self.models = models
-        self.trained_system = read_system(models) or System(DEFAULT, default_scorer(), None, TAGGER)
-        self.tagger = tagger or self.trained_system.tagger
-        self.device = device
+        super().__init__(kb, models=models, tagger=tagger, device=device)
         self.trust = LinkTrust(kb)
-        self.pruners: dict[str, Pruner] = {}
-        self.scorers: dict[str, RelationScorer] = {}
-        self.subject_scorers: dict[str, SubjectScorer] = {}
-        self.weights_by_key = read_weights(models)
-        self.fitted_by_key = read_fitted(models)
-        self.rankers: dict[tuple[str, str], LearnedScoring | Cascade] = {}
         self.closed = False
         self.reader = EntityReader(kb)
         self.names = NameLookup(self.reader)
@@ -154,127 +127,6 @@ class Answerer:
     def require_open(self) -> None:
         if self.closed:
             raise KBUnusable("the knowledge base is closed; open it again")
-
-    def system(
-        self,
-        *,
-        pruning: str | None = None,
-        scorer: str | None = None,
-        subject: str | None = None,
-        ranker: str | None = None,
-    ) -> System:
-        """Name the parts that answer: those given, and for the rest what training chose, else the defaults."""
-        trained = self.trained_system
-        named = {"pruning": pruning, "scorer": scorer, "subject": subject, "ranker": ranker}
-        for argument, name in named.items():
-            if not isinstance(name, str | None):
-                raise BadArgument(f"{argument} is a name, found {name!r}", name=argument)
-        subject = trained.subject if subject is None else subject
-        return System(
-            pruning or trained.pruning,
-            scorer or trained.scorer,
-            None if subject == POPULARITY else subject,
-            self.tagger,
-            ranker=ranker,
-        )
-
-    def pruner(self, name: str) -> Pruner:
-        if name not in self.pruners:
-            self.pruners[name] = make_pruner(name, self.kb, tagger=self.make_tagger, embedder=self.make_embedder)
-        return self.pruners[name]
-
-    def make_tagger(self) -> Tagger:
-        return make_tagger(self.tagger, self.kb, models=self.models, device=self.device)
-
-    def make_embedder(self) -> EmbedQuestions:
-        return make_embedder(self.kb, models=self.models, device=self.device)
-
-    def scorer(self, name: str) -> RelationScorer:
-        if name not in self.scorers:
-            self.scorers[name] = make_relation_scorer(name, self.kb, models=self.models, device=self.device)
-        return self.scorers[name]
-
-    def subject_scorer(self, name: str) -> SubjectScorer:
-        if name not in self.subject_scorers:
-            self.subject_scorers[name] = make_subject_scorer(name, self.kb, models=self.models, device=self.device)
-        return self.subject_scorers[name]
-
-    def weights(self, *, pruning: str, scorer: str, subject: str | None) -> Weights:
-        """Give what each part of a score counts: as chosen for just these if it was, else as for all of the models."""
-        key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
-        return self.chosen_weights(key, subject)
-
-    def chosen_weights(self, key: str, subject: str | None) -> Weights:
-        return self.weights_by_key.get(key, default_weights(subject, self.trained_system.weights))
-
-    def scoring(self, *, pruning: str, scorer: str, subject: str | None, ranker: str | None = None) -> Scoring:
-        """Give what scores candidates: the ranker of a name, else the one that was fitted for just these last.
-
-        Without any it is the weighted sum. Raises ModelMissing for one that was not fitted for these, UnknownPlugin.
-        """
-        key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
-        fitted = self.fitted_by_key.get(key, {})
-        name = ranker or next(reversed(fitted), WEIGHTED_SUM)
-        if name == WEIGHTED_SUM:
-            return WeightedSum(self.chosen_weights(key, subject))
-        if name not in fitted or self.models is None:
-            load_class(RANKERS, name)
-            raise ModelMissing(
-                f"no ranker {name!r} was fitted for the pruner and scorers {key!r} in the folder of models "
-                f"{self.models}; fit it with kbtools train ranking --ranker {name}, or choose {WEIGHTED_SUM}",
-                name=name,
-            )
-        if (key, name) not in self.rankers:
-            present = training_digests(scorer, subject, self.guide(pruning), models=self.models)
-            check_fitted(self.models, key, fitted[name], present=present)
-            self.rankers[key, name] = self.load_scoring(
-                self.models, key, fitted[name], pruning=pruning, scorer=scorer, subject=subject
-            )
-        return self.rankers[key, name]
-
-    def load_scoring(
-        self, models: Path, key: str, fitted: Fitted, *, pruning: str, scorer: str, subject: str | None
-    ) -> LearnedScoring | Cascade:
-        """Rebuild a ranker, with the one that decides before it if there is one."""
-        doubt = fitted.doubt
-        if doubt is None:
-            return load_ranker(models, key, fitted)
-        first_key = ranking_key(pruning=self.pruning_key(pruning), scorer=doubt.scorer, subject=subject)
-        first = self.fitted_by_key.get(first_key, {}).get(fitted.ranker)
-        return load_cascade(models, key, fitted, scorer=scorer, first_key=first_key, first=first, doubt=doubt)
-
-    def evidence(
-        self,
-        pools: Pools,
-        questions: Sequence[Question],
-        *,
-        scorer: str,
-        subject: str | None,
-        learned: bool,
-        in_doubt: Sequence[str] = (),
-    ) -> Evidence:
-        """Ask every scorer of a system about the pools of questions, but for those that are asked in doubt alone.
-
-        A learned ranker reads the words' overlap too.
-        """
-        scorers = {name: self.scorer(name) for name in scorer_names(scorer) if name not in in_doubt}
-        beside = {LEXICAL: self.scorer(LEXICAL)} if learned and LEXICAL not in scorers else {}
-        by = self.subject_scorer(subject) if subject else None
-        later = {name: partial(self.scorer, name) for name in in_doubt}
-        # The weighted sum normalises over the pool, so that what a scorer adds to a mention's scores does not count.
-        constant = log_total if learned else no_constant
-        return gather_evidence(
-            self.kb, pools, questions, scorers=scorers, subject=by, beside=beside, later=later, constant=constant
-        )
-
-    def pruning_key(self, pruning: str) -> str:
-        """Name a pruner, and the tagger or the subject scorer that guides it."""
-        guide = self.guide(pruning)
-        return f"{pruning}/{guide[1]}" if guide else pruning
-
-    def guide(self, pruning: str) -> tuple[str, str] | None:
-        """Name the model that guides a pruner, if one does: its part of a folder of models, and its plugin."""
-        return guide_model(self.pruner(pruning), self.kb, tagger=self.tagger)
 
     def query(self, text: str, **options: Unpack[QueryOptions]) -> Result:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
