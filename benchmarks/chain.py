@@ -103,8 +103,12 @@ class Parts:
             self.watch(scorer, "score", name)
         for (_, name), scoring in answerer.rankers.items():
             # Of a cascade the second ranker is made by now: some of the first questions are in doubt.
-            two = (("first ", scoring.first), ("last ", scoring.last_stage.scoring))
-            for place, learned in two if isinstance(scoring, Cascade) else (("", scoring),):
+            stages = (
+                [("first ", scoring.first), ("last ", scoring.last_stage.scoring)]
+                if isinstance(scoring, Cascade)
+                else [("", scoring)]
+            )
+            for place, learned in stages:
                 self.watch(learned.ranker, "score", place + name)
                 self.watch(learned.ranker, "explain", f"{place}{name}, explained")
         self.watch(answerer, "result", "result written")

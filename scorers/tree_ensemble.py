@@ -72,9 +72,12 @@ class TreeEnsemble:
     def leaves(self, values: Floats) -> NDArray[np.int64]:
         """Find the leaf of each tree that candidates fall into, of those of all: (candidates, trees)."""
         kept = np.full((len(values), len(self.first_leaves)), self.every_leaf)
+        # Rows are taken into one array, feature by feature: fresh memory for each takes as long as the rest.
+        left = np.empty_like(kept)
         for first, thresholds, own in zip(self.intervals.tolist(), self.thresholds, values.T, strict=True):
             if len(thresholds):
-                kept &= self.kept[first + thresholds.searchsorted(own)]
+                self.kept.take(first + thresholds.searchsorted(own), axis=0, out=left, mode="clip")
+                np.bitwise_and(kept, left, out=kept)
         # The lowest bit that is set is a power of two, whose exponent a float holds.
         lowest = kept & (~kept + kept.dtype.type(1))
         exponents = (lowest.astype(np.float32).view(np.int32) >> EXPONENT) - BIAS
@@ -85,15 +88,17 @@ class TreeEnsemble:
         """Add up the leaves that candidates fall into, less what all have in common: (candidates,)."""
         gains = self.gains.reshape(-1)
         blocks = [values[first : first + AT_ONCE] for first in range(0, len(values), AT_ONCE)]
-        return np.concatenate([np.empty(0), *(gains[self.leaves(block)].sum(axis=1) for block in blocks)])
+        return np.concatenate([np.empty(0), *(gains.take(self.leaves(block)).sum(axis=1) for block in blocks)])
 
     def contributions(self, values: Floats) -> Floats:
         """Give what each feature adds, by the splits on the way to the leaves: (candidates, features)."""
         added = self.added.reshape(-1, self.features)
         blocks = [values[first : first + AT_ONCE] for first in range(0, len(values), AT_ONCE)]
-        # One by one: a tenth of a megabyte each.
-        contributed = [added[own].sum(axis=0) for block in blocks for own in self.leaves(block)]
-        return np.array(contributed).reshape(-1, self.features)
+        # One by one, into the same tenth of a megabyte.
+        contributed, taken = np.empty((len(values), self.features)), np.empty((len(self.first_leaves), self.features))
+        for sums, own in zip(contributed, (own for block in blocks for own in self.leaves(block)), strict=True):
+            np.add.reduce(added.take(own, axis=0, out=taken, mode="clip"), axis=0, out=sums)
+        return contributed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
