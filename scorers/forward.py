@@ -58,6 +58,13 @@ class EmbedAverageForward(Forward):
         return summed
 
 
+FEW = 12
+"""Texts that recurrent layers read in one pass whatever their lengths, as the mentions of a question alone are.
+
+Two to four take three fifths of the time that a pass for each length takes, twelve three quarters, sixteen as long.
+"""
+
+
 class BiGRUForward(Forward):
     """The last states of gated recurrent units in both directions, projected unless they are direct."""
 
@@ -71,11 +78,14 @@ class BiGRUForward(Forward):
 
     def encode(self, texts: Sequence[Sequence[str]]) -> Vectors:
         final = np.empty((len(texts), 2 * self.config.hidden), dtype=np.float32)
-        for group in group_by_length(texts):
-            tokens = np.array([[self.rows.get(word, UNKNOWN_ROW) for word in texts[row]] for row in group])
-            states = self.layers(self.words[tokens.T])
+        for group in [list(range(len(texts)))] if len(texts) <= FEW else group_by_length(texts):
+            lengths = np.array([len(texts[row]) for row in group], dtype=np.int32)
+            inside = np.arange(lengths.max()) < lengths[:, None]
+            inputs = np.zeros((*inside.shape, self.words.shape[1]), dtype=np.float32)
+            inputs[inside] = self.words[[self.rows.get(word, UNKNOWN_ROW) for row in group for word in texts[row]]]
+            states = self.layers(inputs.transpose(1, 0, 2), lengths)
             # Forwards after the last word, backwards after the first.
-            final[group, : self.config.hidden] = states[-1, :, : self.config.hidden]
+            final[group, : self.config.hidden] = states[lengths - 1, np.arange(len(group)), : self.config.hidden]
             final[group, self.config.hidden :] = states[0, :, self.config.hidden :]
         if self.config.direct:
             return final

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 IR_VERSION, OPSET = 9, 20
 """Of the format, and of the operators: Gelu came with 20."""
 
-FLOAT, INT64 = 1, 7
+FLOAT, INT32, INT64 = 1, 6, 7
 TYPES = {"float32": FLOAT, "int64": INT64}
 
 Attribute = int | float | str | Sequence[int]

@@ -4,7 +4,7 @@ time."""
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.scorers.onnx_graph import FLOAT, Graph
+from kbtools.scorers.onnx_graph import FLOAT, INT32, Graph
 from kbtools.scorers.weight_files import Weights
 
 DIRECTIONS = ("", "_reverse")
@@ -32,6 +32,7 @@ class RecurrentLayers:
                 states,
                 *parts,
                 graph.constant(np.stack(biases)),
+                "lengths",
                 outputs=1,
                 direction="bidirectional",
                 hidden_size=self.hidden,
@@ -40,11 +41,17 @@ class RecurrentLayers:
             states = graph.add("Reshape", graph.add("Transpose", both, perm=[0, 2, 1, 3]), joined)
             layer += 1
         dim = weights[f"{prefix}weight_ih_l0"].shape[1]
-        self.session = graph.session({"inputs": (FLOAT, ("length", "batch", dim))}, states, 3)
+        declared = {"inputs": (FLOAT, ("length", "batch", dim)), "lengths": (INT32, ("batch",))}
+        self.session = graph.session(declared, states, 3)
 
-    def __call__(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Give the states of the last layer: (length, batch, dim) -> (length, batch, 2 hidden)."""
-        return self.session(inputs=inputs)
+    def __call__(self, inputs: NDArray[np.float32], lengths: NDArray[np.int32] | None = None) -> NDArray[np.float32]:
+        """Give the states of the last layer: (length, batch, dim) -> (length, batch, 2 hidden).
+
+        A text that ends before the longest has zeros beyond its own length, and its states are those it has alone.
+        """
+        length, batch, _ = inputs.shape
+        lengths = np.full(batch, length, dtype=np.int32) if lengths is None else lengths
+        return self.session(inputs=inputs, lengths=lengths)
 
 
 def gates(weights: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -102,6 +102,17 @@ def test_scores_are_those_of_torch(loaded: Load, group: str, name: str) -> None:
     assert scorer.score_questions([]).shape == expected.score_questions([]).shape
 
 
+@pytest.mark.parametrize("few", [0, 1_000])
+def test_texts_of_several_lengths_are_read_in_one_pass_as_each_alone(
+    loaded: Load, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    scorer = loaded(SCORERS, "bigru", by_torch=False)
+    alone = [scorer.score_questions([question])[0] for question in QUESTIONS]
+    monkeypatch.setattr("kbtools.scorers.forward.FEW", few)
+
+    assert scorer.score_questions(QUESTIONS) == pytest.approx(np.array(alone), abs=1e-6)
+
+
 @pytest.mark.parametrize("name", ["bigru-crf", "bigru-crf+"])
 def test_spans_are_those_of_torch(loaded: Load, name: str) -> None:
     questions = [marked.question for marked in QUESTIONS]
