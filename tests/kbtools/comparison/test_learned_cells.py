@@ -1,6 +1,7 @@
 """Cells that a learned ranker ranks: as queries do, beside the weighted sum, computed again when it is fitted anew."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from evaluation import expected_accuracy
 from numpy.typing import NDArray
 
 from kbtools.answering import Answerer
+from kbtools.cascade_training import train_cascade
 from kbtools.comparison.abstention import read_calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
@@ -19,7 +21,9 @@ from kbtools.errors import ModelMissing
 from kbtools.questions import read_annotated
 from kbtools.ranker_training import train_ranker
 from kbtools.ranking.features import Features
+from kbtools.ranking.learned import keep_fitted, read_fitted
 from kbtools.ranking.model_store import Stamp, read_model, write_model
+from tests.kbtools.ranking.test_cascade import READING
 
 QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
 
@@ -84,6 +88,28 @@ def test_a_fitted_ranker_stands_beside_the_weighted_sum_and_ranks_as_in_queries(
     assert {one.ranker for one in results} == {LINEAR}
     assert outcomes["strict"].mean() == pytest.approx(expected_accuracy(results, gold))
     assert outcomes["tied"].tolist() == [one.tied for one in results]
+    assert outcomes["confidence"].tolist() == pytest.approx([one.confidence for one in results], abs=1e-4)
+
+
+def test_a_cascade_ranks_as_in_queries(
+    sample_memory: Answerer, examples: Path, tmp_path: Path, request_for: Callable[..., Request]
+) -> None:
+    models, query = tmp_path / "models", QUERY | {"scorer": f"lexical,{READING}"}
+    answerer = Answerer(sample_memory.kb)
+    train_cascade(answerer, examples / "sample.valid.txt", models=models, ranker=LINEAR, in_doubt=READING, **query)
+    ((key, by_name),) = ((key, own) for key, own in read_fitted(models).items() if READING in key)
+    fitted = by_name[LINEAR]
+    assert fitted.doubt
+    keep_fitted(models, key, replace(fitted, doubt=replace(fitted.doubt, threshold=0.5)))
+    trained = Answerer(sample_memory.kb, models=models)
+    request = request_for(grid=Grid(("n-gram",), scorer=(query["scorer"],), subject=("fact-count",), ranker=(LINEAR,)))
+    gold = list(read_annotated(request.questions))
+
+    outcomes = compare(trained, request).cells[CELL._replace(scorer=query["scorer"])]
+
+    results = [trained.query(one.text, top=None, abstain=0.0, **query) for one in gold]
+    assert {one.scored_by for one in results if one.candidates} == {"lexical", query["scorer"]}
+    assert outcomes["strict"].mean() == pytest.approx(expected_accuracy(results, gold))
     assert outcomes["confidence"].tolist() == pytest.approx([one.confidence for one in results], abs=1e-4)
 
 
