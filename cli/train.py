@@ -186,6 +186,10 @@ def ranking(
 
     The ranker answers for just this pruner and these scorers; with weighted-sum, the weights alone do.
     """
+    from kbtools.ranking.rankers import WEIGHTED_SUM
+
+    if in_doubt and ranker == WEIGHTED_SUM:
+        raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
     names: dict[str, Any] = {"pruning": pruning, "scorer": scorer, "subject": subject}
     options: dict[str, Any] = {"ranker": ranker, "in_doubt": in_doubt, "limit": limit, "seed": seed}
@@ -211,8 +215,6 @@ def train_ranking(
 
     show_chosen(tune_weights(answerer, valid, models=models, limit=limit, **names))
     name = ranker or usual_ranker()
-    if name == WEIGHTED_SUM and in_doubt and ranker:
-        raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
     if name == WEIGHTED_SUM:
         rank_by_weights(answerer, models=models, **names)
         return

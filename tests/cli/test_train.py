@@ -83,6 +83,7 @@ def test_a_profile_is_trained_in_one_go(
 
     trained = CliRunner().invoke(main, run)
     again = CliRunner().invoke(main, run)
+    summed = CliRunner().invoke(main, [*run, "--ranker", "weighted-sum"])
     asked = trained.stdout.splitlines()[-1].removeprefix("now ask: kbtools ").removesuffix(" QUESTION").split(" ")
     answered = CliRunner().invoke(main, [*asked, "--json", "who wrote dune"])
     plan = PLANS[profile]
@@ -90,6 +91,7 @@ def test_a_profile_is_trained_in_one_go(
     assert trained.exit_code == 0, trained.output
     assert trained.stdout.count(": trained, ") == len(plan.models())
     assert again.stdout.count(": already trained, ") == trained.stdout.count(": trained, ")
+    assert summed.exit_code == 0, summed.output
     assert answered.exit_code == 0, answered.output
     record = json.loads(answered.stdout)
     assert [record[name] for name in ("pruning", "tagger", "scorer", "subject_scorer")] == [
