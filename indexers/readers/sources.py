@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from kbtools.errors import SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
-from kbtools.indexers.readers.lines import BOM, Block
+from kbtools.indexers.readers.lines import BOM, Block, count_byte
 from kbtools.indexers.readers.unpacking import MAGIC, PACKED, PIECE, Digest, HashingFile, ParallelStream, decompressed
 from kbtools.text.encodings import wide_encoding
 
@@ -101,8 +101,9 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK)
                 break
             cut = text.rfind(b"\n") + 1
             if cut:
-                yield Block(text[:cut], line)
-                line += text.count(b"\n", 0, cut)
+                whole = Block(text[:cut], line)
+                yield whole
+                line += count_byte(whole.text, "\n")
             elif len(text) > LONGEST_LINE:
                 raise WrongFormat(
                     f"{path}:{line}: a line of over {LONGEST_LINE >> 20} MiB; this is no text, check the file",
