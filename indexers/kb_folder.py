@@ -113,7 +113,7 @@ WORK = ".staging"
 """The folder of a build's work tables, gone when it is done."""
 
 FUZZY_FILE = re.compile(r"[0-9a-f]{32}\.[a-z.]+|meta\.json|\.managed\.json|\.tantivy-(meta|writer)\.lock|\.tmp\w+")
-WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?|edit\.(keys|signatures)\.\d+")
+WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?|edit\.(keys|signatures)\.\d+|facts\.numbers")
 
 
 def is_ours(path: Path) -> bool:

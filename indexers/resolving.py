@@ -10,7 +10,7 @@ SELECT old, new FROM redirects WHERE old <> new UNION SELECT old, new FROM same 
 RANKS = """
 CREATE TABLE ranks AS
 WITH ids AS (SELECT old AS id FROM links UNION SELECT new FROM links),
-subjects AS (SELECT DISTINCT subject FROM facts WHERE subject IN (SELECT id FROM ids))
+subjects AS (SELECT DISTINCT id AS subject FROM fact_ids WHERE is_subject AND id IN (SELECT id FROM ids))
 SELECT id, row_number() OVER (ORDER BY id IN (SELECT old FROM redirects), id NOT IN (SELECT subject FROM subjects),
   id IN (SELECT old FROM same), id) AS rank
 FROM ids
@@ -44,8 +44,7 @@ JOIN ranks o ON o.rank = pairs.old JOIN ranks n ON n.rank = pairs.new
 """
 
 RENAMED = {
-    "facts": "coalesce(a.new, subject) AS subject, relation, coalesce(b.new, object) AS object FROM facts "
-    "LEFT JOIN merged a ON a.old = subject LEFT JOIN merged b ON b.old = object",
+    "fact_ids": "number, coalesce(a.new, id) AS id, is_subject FROM fact_ids LEFT JOIN merged a ON a.old = id",
     "names": "coalesce(a.new, entity) AS entity, rank, text, language FROM names LEFT JOIN merged a ON a.old = entity",
     "counts": "coalesce(a.new, entity) AS entity, key, count FROM counts LEFT JOIN merged a ON a.old = entity",
     "descriptions": "coalesce(a.new, entity) AS entity, rank, text FROM descriptions "
@@ -60,7 +59,7 @@ RENAMED = {
 
 PROPERTIES = r"""
 CREATE TABLE properties AS
-WITH used AS (SELECT DISTINCT relation FROM facts)
+WITH used AS (SELECT DISTINCT relation FROM predicates)
 SELECT relation, relation AS entity FROM used
 UNION SELECT relation, regexp_replace(relation, '/prop/[a-z/-]+/(P\d+)$', '/entity/\1') FROM used
 UNION SELECT relation, regexp_replace(relation, '^wdt:(P\d+)$', 'wd:\1') FROM used
@@ -83,8 +82,7 @@ NOT_ENTITIES = r"""
 CREATE TABLE not_entities AS
 WITH named AS (SELECT DISTINCT properties.entity FROM properties SEMI JOIN names USING (entity))
 (SELECT entity FROM named
-EXCEPT SELECT DISTINCT subject FROM facts WHERE subject IN (SELECT entity FROM named)
-EXCEPT SELECT DISTINCT object FROM facts WHERE object IN (SELECT entity FROM named))
+EXCEPT SELECT DISTINCT id FROM fact_ids WHERE id IN (SELECT entity FROM named))
 UNION SELECT entity FROM types WHERE type IN (SELECT type FROM (SELECT DISTINCT type FROM types)
   WHERE type = 'type.property' OR regexp_full_match(type, 'http://(www\.w3\.org/1999/02/22-rdf-syntax-ns|'
   || 'www\.w3\.org/2000/01/rdf-schema|www\.w3\.org/2002/07/owl|wikiba\.se/ontology)#[A-Za-z]*Property'))

@@ -17,8 +17,8 @@ DROP TABLE types; ALTER TABLE widened RENAME TO types
 
 UNIT_NAMES = f"""
 CREATE TABLE units AS
-WITH used AS (SELECT DISTINCT regexp_extract(object, '{UNIT}', 2) AS entity FROM facts
-  WHERE object LIKE '"%"^^<http://www.wikidata.org/entity/Q%>')
+WITH used AS (SELECT DISTINCT regexp_extract(id, '{UNIT}', 2) AS entity FROM fact_ids
+  WHERE id LIKE '"%"^^<http://www.wikidata.org/entity/Q%>')
 SELECT entity, replace(replace(coalesce(text, entity), '\\', '\\\\'), '"', '\\"') AS text FROM used LEFT JOIN (
   SELECT entity, text, row_number() OVER (PARTITION BY entity ORDER BY rank, length(text), text) AS place
   FROM (SELECT * FROM names UNION ALL SELECT * FROM labels) SEMI JOIN used USING (entity)) USING (entity)
@@ -26,17 +26,17 @@ WHERE place IS NULL OR place = 1
 """
 
 UNITS = f"""
-CREATE TABLE measured AS SELECT subject, relation,
-  CASE WHEN units.text IS NULL THEN object
-  ELSE '"' || regexp_extract(object, '{UNIT}', 1) || ' ' || units.text || '"' END AS object
-FROM facts LEFT JOIN units ON object LIKE '"%"^^<http://www.wikidata.org/entity/Q%>'
-  AND units.entity = regexp_extract(object, '{UNIT}', 2);
-DROP TABLE facts; ALTER TABLE measured RENAME TO facts
+CREATE TABLE measured AS SELECT number,
+  CASE WHEN units.text IS NULL THEN id
+  ELSE '"' || regexp_extract(id, '{UNIT}', 1) || ' ' || units.text || '"' END AS id, is_subject
+FROM fact_ids LEFT JOIN units ON id LIKE '"%"^^<http://www.wikidata.org/entity/Q%>'
+  AND units.entity = regexp_extract(id, '{UNIT}', 2);
+DROP TABLE fact_ids; ALTER TABLE measured RENAME TO fact_ids
 """
 
 LENT = r"""
 INSERT INTO names SELECT entity, rank, text, language FROM labels
-WHERE entity IN (SELECT subject FROM facts UNION SELECT object FROM facts)
+WHERE entity IN (SELECT id FROM fact_ids)
   AND NOT regexp_full_match(entity, 'P\d+') AND entity NOT IN (SELECT entity FROM names)
 """
 

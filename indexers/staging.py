@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kbtools.errors import BadArgument, MemoryExhausted
 from kbtools.free_memory import free_memory, require_memory
+from kbtools.indexers.fact_pieces import FactPieces
 from kbtools.indexers.readers.batches import ALIAS, Kind
 from kbtools.storage import is_disk_full
 
@@ -26,7 +27,9 @@ BATCH = 250_000
 by way of its log."""
 
 TABLES = """
-CREATE TABLE facts (subject VARCHAR, relation VARCHAR, object VARCHAR);
+CREATE TABLE fact_ids (number UINTEGER, id VARCHAR, is_subject BOOLEAN);
+CREATE TABLE predicates (number UINTEGER, relation VARCHAR);
+CREATE TABLE fact_rows (subject UINTEGER, relation UINTEGER, object UINTEGER);
 CREATE TABLE names (entity VARCHAR, rank UTINYINT, text VARCHAR, language USMALLINT);
 CREATE TABLE types (entity VARCHAR, type VARCHAR);
 CREATE TABLE relation_names (relation VARCHAR, text VARCHAR);
@@ -50,14 +53,11 @@ INTERN = """
 CREATE TABLE {table} AS SELECT id, (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS row FROM distinct_ids
 """
 
-ENTITY_IDS = "SELECT subject AS id FROM facts UNION ALL SELECT object FROM facts UNION ALL SELECT entity FROM names"
+ENTITY_IDS = "SELECT id FROM fact_ids UNION ALL SELECT entity FROM names"
 
-FACT_ROWS = """
-CREATE TABLE fact_rows AS
-SELECT DISTINCT s.row AS subject, r.row AS relation, o.row AS object FROM facts
-JOIN entities s ON s.id = facts.subject JOIN relations r ON r.id = facts.relation JOIN entities o ON o.id = facts.object
-"""
-"""Facts as rows, once each: they are sorted twice, by subject and by object."""
+ENTITY_ROWS = "SELECT row FROM fact_ids JOIN entities USING (id) ORDER BY number"
+
+RELATION_ROWS = "SELECT row FROM predicates JOIN relations ON relations.id = relation ORDER BY number"
 
 FACTS = "SELECT subject, relation, object FROM fact_rows ORDER BY ALL"
 
@@ -114,7 +114,8 @@ class Staging:
         self.memory = memory
         try:
             self.connection = duckdb.connect(
-                str(folder / "staging.duckdb"),
+                # In memory, and beyond the limit in the folder: a file would be written whole, with its log.
+                ":memory:",
                 config={
                     "memory_limit": memory,
                     "threads": threads,
@@ -124,14 +125,10 @@ class Staging:
             )
         except duckdb.ParserException as error:
             raise BadArgument(f"memory is an amount such as 2GB, found {memory!r}", name="memory") from error
+        self.facts = FactPieces(folder)
         self.cursors: list[duckdb.DuckDBPyConnection] = []
         self.languages: dict[str, int] = {}
         """The numbers of the languages of names, in the order in which they came."""
-        # The file is deleted as soon as it is closed.
-        self.connection.execute("PRAGMA disable_checkpoint_on_shutdown")
-        # Choosing a compression for each piece of a table takes longer than reading the file does; without one the
-        # tables of 23 million facts take 2 GB of disk.
-        self.connection.execute("PRAGMA force_compression = 'uncompressed'")
         self.connection.execute(TABLES)
 
     def __enter__(self) -> "Staging":
@@ -142,6 +139,7 @@ class Staging:
         for cursor in self.cursors:
             cursor.close()
         self.connection.close()
+        self.facts.close()
         if isinstance(error, RuntimeError | duckdb.InterruptException) and "interrupt" in str(error).lower():
             raise KeyboardInterrupt from error
         if isinstance(error, duckdb.OutOfMemoryException) and not is_disk_full(error):
@@ -174,7 +172,12 @@ class Staging:
         self.connection.execute(statement)
 
     def add(self, table: Kind | str, rows: pa.Table) -> None:
-        """Append rows to a work table; languages are kept as numbers."""
+        """Append rows to a work table; languages are kept as numbers, and facts by the numbers of their ids."""
+        if table == "facts":
+            spelt, predicates = self.facts.add(rows)
+            self.add("fact_ids", spelt)
+            self.add("predicates", predicates)
+            return
         if "language" in rows.column_names:
             rows = rows.set_column(rows.column_names.index("language"), "language", self.number(rows["language"]))
         self.connection.register("incoming", rows)
@@ -205,9 +208,12 @@ class Staging:
     def intern(self) -> None:
         """Give every entity, relation and type its row, and write the facts as rows."""
         self.number_ids("entities", ENTITY_IDS)
-        self.number_ids("relations", "SELECT relation AS id FROM facts")
+        self.number_ids("relations", "SELECT relation AS id FROM predicates")
         self.number_ids("kinds", "SELECT type AS id FROM types")
-        self.connection.execute(FACT_ROWS)
+        for rows in self.facts.rows(self.stream(ENTITY_ROWS), self.stream(RELATION_ROWS)):
+            self.add("fact_rows", rows)
+        for table in ("fact_ids", "predicates"):
+            self.drop(table)
 
     def number_ids(self, table: str, ids: str) -> None:
         """Make a table of the distinct ids of a query and their ranks; what no one pass holds in memory takes several.

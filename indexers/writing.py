@@ -1,12 +1,13 @@
 """Write the files of a knowledge base from the sorted work tables of its build."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kbtools.indexers import staging
 from kbtools.indexers.column_files import ColumnWriter, StartsWriter, StringWriter
@@ -120,8 +121,7 @@ class Writer:
         pairs_of = self.starts("fact.first")
         in_facts = np.zeros(entities, dtype=bool)
         last = (-1, -1)
-        for batch in self.tables.stream(staging.FACTS):
-            subject, relation, target = (batch.column(column).to_numpy() for column in range(3))
+        for subject, relation, target in without_repeats(self.tables.stream(staging.FACTS)):
             # A pair begins where subject or relation are others than in the row before, across batches too.
             new = np.ones(len(subject), dtype=bool)
             new[1:] = (subject[1:] != subject[:-1]) | (relation[1:] != relation[:-1])
@@ -146,10 +146,10 @@ class Writer:
         """Write the facts once more, by object: the relation and the subject of each, ascending."""
         relations, subjects = self.column("incoming.relation"), self.column("incoming.subject")
         facts_of = self.starts("incoming.first")
-        for batch in self.tables.stream(staging.INCOMING):
-            facts_of.write(batch.column(0).to_numpy())
-            relations.write(batch.column(1).to_numpy())
-            subjects.write(batch.column(2).to_numpy())
+        for target, relation, subject in without_repeats(self.tables.stream(staging.INCOMING)):
+            facts_of.write(target)
+            relations.write(relation)
+            subjects.write(subject)
         self.derived["incoming.relation"], self.derived["incoming.subject"] = relations.close(), subjects.close()
         self.derived["incoming.first"] = facts_of.close(entities)
         self.statistics["objects"] = facts_of.rows
@@ -239,3 +239,17 @@ class Writer:
         for run in edits.signature():
             signature.write(run)
         self.derived |= {"edit.key": keys.close(), "edit.row": rows.close(), "edit.signature": signature.close()}
+
+
+def without_repeats(batches: Iterable[pa.RecordBatch]) -> Iterator[list[NDArray[np.uint32]]]:
+    """Yield the columns of sorted rows, each distinct row once, across batches too."""
+    last: list[int] = []
+    for batch in batches:
+        columns = [column.to_numpy() for column in batch.columns]
+        new = np.zeros(batch.num_rows, dtype=bool)
+        new[0] = [int(column[0]) for column in columns] != last
+        for column in columns:
+            new[1:] |= column[1:] != column[:-1]
+        last = [int(column[-1]) for column in columns]
+        if new.any():
+            yield columns if new.all() else [column[new] for column in columns]
