@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.ranking.confidence import Calibration
-from kbtools.ranking.evidence import Evidence, times
+from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.rankers import LearnedScoring, Rating, Stage
 from kbtools.ranking.score import MICRO
@@ -126,12 +126,12 @@ def complete(
     *,
     order: tuple[str, ...],
 ) -> Evidence:
-    """Add the scorers that were asked about some mentions; of the others they are taken to say what all first ones do.
+    """Add the scorers that were asked about some mentions, in the order that the last ranker knows.
 
-    That is the mean of the first ones, which a ranker that has learned from all scorers reads as their agreement.
+    Of the other mentions they are taken to say the mean of what the first scorers say.
     """
     _, sizes = evidence.pools.v_of_mention
-    places = times(read, sizes)
+    places = read.repeat(sizes)
     v: dict[str, NDArray[np.floating]] = dict(evidence.v)
     for name, scores in asked.items():
         v[name] = np.array(evidence.mean, dtype=np.float64)

@@ -55,20 +55,15 @@ class Evidence:
         if questions.all():
             return replace(self, later={})
         counts = self.pools.counts
-        own = times(questions, counts["mention"] * counts["relation"])
+        own = questions.repeat(counts["mention"] * counts["relation"])
         v, beside = ({name: scores[own] for name, scores in some.items()} for some in (self.v, self.beside))
-        u = None if self.u is None else self.u[times(questions, counts["subject"])]
+        u = None if self.u is None else self.u[questions.repeat(counts["subject"])]
         return Evidence(take_questions(self.pools, questions), v, u, beside)
-
-
-def times(marks: NDArray[np.bool_], sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Repeat each mark for all rows of its group."""
-    return marks.repeat(sizes)
 
 
 def choose_v(v: NDArray[np.floating], sizes: NDArray[np.int64], mentions: NDArray[np.bool_]) -> NDArray[np.floating]:
     """Choose v of the marked mentions, of which each has so many."""
-    return v[times(mentions, sizes)]
+    return v[mentions.repeat(sizes)]
 
 
 def gather_evidence(
