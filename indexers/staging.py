@@ -26,6 +26,10 @@ BATCH = 250_000
 """Rows that are taken and handed over at once: two of DuckDB's groups of rows, which smaller ones would be copied into
 by way of its log."""
 
+FORMS_AT_ONCE = 8_192
+"""Forms that are taken at once: tantivy queues 10,000 and indexes them while others are hashed and written; with more,
+whoever adds them spins until there is room."""
+
 TABLES = """
 CREATE TABLE fact_ids (number UINTEGER, id VARCHAR, is_subject BOOLEAN);
 CREATE TABLE predicates (number UINTEGER, relation VARCHAR);
@@ -195,6 +199,10 @@ class Staging:
         roles = ROLES if len(self.languages) > 1 else "''"
         return self.stream(NAMES.format(roles=roles))
 
+    def forms(self) -> Iterator[pa.RecordBatch]:
+        """Yield the forms of names, sorted, a few at once."""
+        return self.stream(FORMS, rows=FORMS_AT_ONCE)
+
     def count(self, query: str) -> int:
         """Count the rows of a table or of a query in parentheses."""
         counted = self.connection.execute(f"SELECT count(*) FROM {query}").fetchone()
@@ -242,10 +250,10 @@ class Staging:
         for batch in self.stream(f"SELECT id FROM {table} ORDER BY row"):
             yield batch.column(0)
 
-    def stream(self, query: str) -> Iterator[pa.RecordBatch]:
-        """Yield the result of a query in batches."""
+    def stream(self, query: str, *, rows: int = 0) -> Iterator[pa.RecordBatch]:
+        """Yield the result of a query in batches of so many rows, by default BATCH."""
         cursor = self.connection.cursor()
         self.cursors.append(cursor)
         relation: Any = cursor.sql(query)
-        yield from relation.to_arrow_reader(BATCH)
+        yield from relation.to_arrow_reader(rows or BATCH)
         cursor.close()

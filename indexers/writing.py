@@ -210,14 +210,20 @@ class Writer:
         form_filter = FilterWriter(names)
 
         def groups() -> Iterator[FormGroups]:
-            for group in group_forms(self.tables.stream(staging.FORMS)):
+            uncounted: list[pa.StringArray] = []
+            for group in group_forms(self.tables.forms()):
                 normal, aliases = group.normal()
                 forms = normal.to_pylist()
                 fuzzy.add(forms, aliases)
                 edits.add(forms, aliases)
                 form_filter.add(group.forms)
-                self.tables.add("words", count_words(normal))
+                uncounted.append(normal)
+                if sum(map(len, uncounted)) >= staging.BATCH:
+                    self.tables.add("words", count_words(pa.concat_arrays(uncounted)))
+                    uncounted.clear()
                 yield group
+            if uncounted:
+                self.tables.add("words", count_words(pa.concat_arrays(uncounted)))
 
         # One pass over the sorted forms fills all three indexes, and counts words.
         exact.write_forms(groups())
