@@ -94,6 +94,8 @@ class FuzzyWriter:
             self.writer.wait_merging_threads()
         except ValueError as error:
             raise self.reason(error) from error
+        # Whoever holds the index looks for commits twice a second, and locks the folder again where it finds one.
+        del self.writer, self.index
         for path in self.folder.iterdir():
             # Tantivy writes for its user alone, and leaves its locks.
             if path.suffix == LOCK:

@@ -1,5 +1,6 @@
 """The files of the fuzzy index, which readers that may not write beside them open as well."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,15 @@ def test_marks_and_letters_of_every_kind_are_found_by_their_trigrams(tmp_path: P
     index = FuzzyIndex(tmp_path / "fuzzy", texts=texts)
 
     assert [index.near(form) for form in forms] == [[row] for row in range(len(forms))]
+
+
+def test_a_closed_writer_locks_the_folder_no_more(tmp_path: Path) -> None:
+    writer = FuzzyWriter(tmp_path / "fuzzy", threads=1)
+    writer.add(["heroes"], np.zeros(1, dtype=np.uint32))
+    writer.close()
+    time.sleep(1)  # tantivy looks for commits twice a second
+
+    assert list((tmp_path / "fuzzy").glob("*.lock")) == []
 
 
 def test_a_lock_that_was_left_is_no_reader_s_to_take(tmp_path: Path) -> None:

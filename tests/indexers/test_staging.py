@@ -11,8 +11,8 @@ TIGHT = "15MB"
 
 def test_more_distinct_ids_than_fit_in_memory_are_numbered_in_their_order(tmp_path: Path) -> None:
     with Staging(tmp_path, threads=2, memory=TIGHT) as tables:
-        repeated = f"SELECT 'm.' || lpad((i * 7919 % {IDS})::VARCHAR, 10, '0') AS id FROM range({4 * IDS}) AS of(i)"
-        tables.run(f"INSERT INTO facts SELECT id, 'r', id FROM ({repeated})")
+        spelt = f"'m.' || lpad((i * 7919 % {IDS})::VARCHAR, 10, '0')"
+        tables.run(f"INSERT INTO fact_ids SELECT i, {spelt}, true FROM range({8 * IDS}) AS of(i)")
         tables.number_ids("entities", ENTITY_IDS)
         rows = [
             tables.connection.execute(f"SELECT * FROM entities WHERE row = {row}").fetchall() for row in (0, 9, IDS)
