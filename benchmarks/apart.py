@@ -23,19 +23,19 @@ from numpy.typing import NDArray
 from slips import misspell
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_gold
 from kbtools.comparison.calibration import calibration_error
 from kbtools.kb.contract import find_rows
 from kbtools.linking.links import Link
 from kbtools.pruning.pruners import prune
-from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.ranking.models import scorer_names
 from kbtools.ranking.order import winner_confidence
 from kbtools.ranking.pools import concatenate_pools, gather_pool, order_links
 from kbtools.ranking.rankers import Scoring, WeightedSum, calibrate_all
 from kbtools.ranking.ties import find_ties
 from kbtools.text.question import Question
-from kbtools.tuning import GoldScores, mark_gold
+from kbtools.tuning.weight_search import GoldScores, mark_gold
 
 PARTS = ("all", "twins", "slips")
 """All questions with those among them that are kept apart, all with the twins out of the pools, and misspelt ones."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fbsq import data_folder, questions, sources
 
-from kbtools.questions import read_annotated
+from kbtools.answering.questions import read_annotated
 from kbtools.text.normaliser import normal_form
 
 SEED = 5

@@ -9,7 +9,7 @@ import numpy as np
 from fbsq import questions
 
 import kbtools
-from kbtools.questions import read_annotated
+from kbtools.answering.questions import read_annotated
 
 ALONE, TOGETHER, BATCH = 500, 4_096, 256
 """Questions that are asked one by one, and in batches."""

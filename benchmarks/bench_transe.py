@@ -80,7 +80,7 @@ def by_kbtools(train: Facts, folder: Path) -> Vectors:
     import kbtools
     from kbtools.cli.main import main
     from kbtools.ranking.models import ENTITIES, model_folder
-    from kbtools.scorers.checkpoint import read_checkpoint
+    from kbtools.scorers.networks.checkpoint import read_checkpoint
 
     ids = sorted({part for s, _, o in train for part in (s, o)})
     kb = kbtools.index(out=folder / "x.kb", facts=train, names=[(entity, entity) for entity in ids]).kb

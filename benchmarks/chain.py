@@ -57,8 +57,8 @@ def measure(kb: Path, models: Path | None, chain: str, by: str, count: int) -> d
     if by == BY_TORCH:
         use_torch()
     import kbtools
-    from kbtools.answer_options import QueryOptions
-    from kbtools.questions import read_annotated
+    from kbtools.answering.answer_options import QueryOptions
+    from kbtools.answering.questions import read_annotated
 
     options = QueryOptions(**dict(zip(OPTIONS, CHAINS[chain], strict=False)))  # type: ignore[typeddict-item]
     answerer = kbtools.open(kb, models=models)
@@ -140,7 +140,9 @@ def cpu_milliseconds(act: Callable[[], object]) -> float:
 
 def use_torch() -> None:
     """Have torch compute all networks on the CPU too."""
-    from kbtools.scorers import encoder, network, tagger
+    from kbtools.scorers.encoders import encoder
+    from kbtools.scorers.networks import network
+    from kbtools.scorers.taggers import tagger
 
     for module in (encoder, network, tagger):
         module.without_torch = lambda needs, device: False  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ import kbtools.cli.index
 import kbtools.cli.info
 import kbtools.cli.query
 import kbtools.cli.similar
-import kbtools.scorers.neighbours
+import kbtools.scorers.entities.neighbours
 from kbtools.cli.main import main as kbtools
 
 END = "the command ended with "

@@ -27,9 +27,8 @@ from pathlib import Path
 import numpy as np
 from elasticsearch import Elasticsearch, helpers
 
-from kbtools.answering import Answerer
-from kbtools.indexers.build import BuildProgress
-from kbtools.indexers.column_files import release_pages
+from kbtools.answering.answerer import Answerer
+from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.bulk import Sender
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
@@ -42,7 +41,8 @@ from kbtools.indexers.elastic.mapping import ENTITIES, ROLES, IndexSettings, ind
 from kbtools.indexers.elastic.name_documents import name_documents
 from kbtools.indexers.elastic.searches import Cache
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.column_files import release_pages
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import SimilarName
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, recall
 from kbtools.linking.similarity import CLOSE

@@ -17,7 +17,7 @@ import numpy as np
 from updating import changes, forms_of, names_of
 
 import kbtools
-from kbtools.indexers.build import BuildProgress
+from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.deleted_documents import drop_deleted
@@ -27,7 +27,7 @@ from kbtools.indexers.elastic.load_job import LoadOptions
 from kbtools.indexers.elastic.loading import load
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
 
 QUESTIONS = 300

@@ -16,10 +16,10 @@ from evaluation import expected_accuracy, looser_share, pruning_figures
 from fbsq import data_folder, questions, sources
 
 import kbtools
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.answering.questions import read_annotated
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.pruning import UNGUIDED
-from kbtools.questions import read_annotated
 
 TITLES = 4_461_400
 """Lines of the list of DBpedia titles."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from children import run_all, verdict
 
-from kbtools.answering import Answerer, open_kb
+from kbtools.answering.answerer import Answerer, open_kb
 
 KBTOOLS = str(Path(sysconfig.get_path("scripts"), "kbtools"))
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion
+from kbtools.answering.results import Result
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import link_fuzzily
 from kbtools.linking.strict import link_strictly
-from kbtools.questions import AnnotatedQuestion
-from kbtools.results import Result
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung

@@ -17,14 +17,14 @@ import numpy as np
 import torch
 from torch.optim import Optimizer
 
-from kbtools.scorers.ltg_cnn import LetterTrigramScorer
-from kbtools.scorers.optimisers import make_optimisers
-from kbtools.scorers.relation import RelationNetwork
-from kbtools.scorers.relation_training import cross_entropy
-from kbtools.scorers.training_settings import EncoderConfig
-from kbtools.scorers.transe import TransE, TranslatingTask
-from kbtools.scorers.word_encoders import BiGRUScorer, EmbedAverageScorer
-from kbtools.scorers.words import load_words
+from kbtools.scorers.entities.transe import TransE, TranslatingTask
+from kbtools.scorers.fitting.optimisers import make_optimisers
+from kbtools.scorers.networks.training_settings import EncoderConfig
+from kbtools.scorers.networks.words import load_words
+from kbtools.scorers.relations.ltg_cnn import LetterTrigramScorer
+from kbtools.scorers.relations.relation import RelationNetwork
+from kbtools.scorers.relations.relation_training import cross_entropy
+from kbtools.scorers.relations.word_encoders import BiGRUScorer, EmbedAverageScorer
 from kbtools.text.question import MarkedQuestion, Question
 
 SCORERS: dict[str, type[RelationNetwork]] = {

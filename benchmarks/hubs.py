@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import kbtools
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.pruning import UNGUIDED
 

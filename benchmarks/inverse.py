@@ -16,12 +16,12 @@ from pathlib import Path
 from fbsq import questions, sources
 
 import kbtools
-from kbtools.answering import Answerer
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import read_annotated
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.both_ways import read_direction
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.questions import read_annotated
 from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
 from kbtools.text.question import Question

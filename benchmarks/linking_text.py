@@ -16,9 +16,9 @@ import numpy as np
 from fbsq import questions
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import read_annotated
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.questions import read_annotated
 from kbtools.text.relation_words import relation_words
 from kbtools.text.tokens import tokenise
 

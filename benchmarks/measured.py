@@ -7,10 +7,10 @@ import numpy as np
 from fbsq import questions
 
 import kbtools
-from kbtools.answering import Answerer
-from kbtools.questions import AnnotatedQuestion, read_annotated
-from kbtools.scorers.splits import Examples, read_examples
-from kbtools.tuning import GoldScores, score_gold
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_annotated
+from kbtools.scorers.fitting.splits import Examples, read_examples
+from kbtools.tuning.weight_search import GoldScores, score_gold
 
 
 class Measured:

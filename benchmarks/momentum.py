@@ -18,11 +18,11 @@ from fbsq import first_lines, questions
 import kbtools
 from kbtools.errors import NonFiniteLoss
 from kbtools.ranking.models import GROUPS
-from kbtools.scorers.fitting import fit
-from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.training import load_trainable
-from kbtools.scorers.training_settings import change_settings
+from kbtools.scorers.fitting.profiles import profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import load_trainable
+from kbtools.scorers.fitting.training_loop import fit
+from kbtools.scorers.networks.training_settings import change_settings
 
 MEASURED = 1_000
 """Validation questions."""

@@ -9,9 +9,9 @@ import threading
 import time
 from pathlib import Path
 
-from kbtools.indexers.build import BuildProgress, Phase, build
+from kbtools.indexers.building.build import BuildProgress, Phase, build
+from kbtools.indexers.building.staging import MEMORY
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.staging import MEMORY
 
 OFTEN = 0.02
 """Seconds between two looks at the memory."""

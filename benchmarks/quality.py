@@ -19,20 +19,20 @@ from measured import Measured, object_accuracy, pair_accuracy
 
 import kbtools
 from kbtools.errors import KBToolsError
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.ranking.contracts import RelationScorer
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
 from kbtools.ranking.system import keep_system
 from kbtools.ranking.weights import default_weights, ranking_key
-from kbtools.scorers.measures import first_share, relation_marks
-from kbtools.scorers.profiles import PLANS, profile_settings
-from kbtools.scorers.splits import Splits, label_questions
-from kbtools.scorers.training import train, train_profile
-from kbtools.scorers.training_settings import change_settings
+from kbtools.scorers.fitting.measures import first_share, relation_marks
+from kbtools.scorers.fitting.profiles import PLANS, profile_settings
+from kbtools.scorers.fitting.splits import Splits, label_questions
+from kbtools.scorers.fitting.training import train, train_profile
+from kbtools.scorers.networks.training_settings import change_settings
 from kbtools.text.question import MarkedQuestion, Question
-from kbtools.tuning import score_gold, tune_weights
+from kbtools.tuning.weight_search import score_gold, tune_weights
 
 HINGE, PAPER = "hinge", "paper"
 """Folders, inside that of the models, of the BiGRU trained with the hinge, and of the models of the profile `paper`."""

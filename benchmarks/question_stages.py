@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 import kbtools
-from kbtools import answering, ranked_pool
-from kbtools.answering import Answerer
+from kbtools.answering import answerer as answering
+from kbtools.answering import ranked_pool
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import read_questions
 from kbtools.linking import strict
-from kbtools.questions import read_questions
 from kbtools.ranking import evidence, order, score
 from kbtools.text.question import Question
 

@@ -25,10 +25,10 @@ from endurance import agreement, command_lines, junk_lines, malformed_lines, man
 from kbtools import storage
 from kbtools.cli.main import main as kbtools
 from kbtools.errors import KBMissing
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.faiss_index import write_vectors
-from kbtools.indexers.kb_folder import find_damage
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.kb_folder import find_damage
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.vector_index import EntityVectors
 

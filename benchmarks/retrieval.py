@@ -14,11 +14,11 @@ from evaluation import expected_accuracy, mention_coverage, pruning_figures
 from fbsq import questions, sources
 
 import kbtools
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.answering.questions import read_annotated
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning import UNGUIDED
-from kbtools.questions import read_annotated
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 import kbtools
+from kbtools.answering.questions import read_questions
 from kbtools.pruning import UNGUIDED
-from kbtools.questions import read_questions
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 
-OPENING = "import time; from kbtools.indexers.embedded import EmbeddedKB; t = time.perf_counter(); EmbeddedKB({path!r}); print(1000 * (time.perf_counter() - t))"  # noqa: E501
+OPENING = "import time; from kbtools.indexers.folder.embedded import EmbeddedKB; t = time.perf_counter(); EmbeddedKB({path!r}); print(1000 * (time.perf_counter() - t))"  # noqa: E501
 
 ROUNDS = 4
 """Times that each question is asked."""

@@ -26,9 +26,9 @@ from fbsq import questions, sources
 from slips import slip
 
 import kbtools
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.answering.questions import read_annotated
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
-from kbtools.questions import read_annotated
 from kbtools.serve.responses import record_bytes
 
 CLIENTS = 8

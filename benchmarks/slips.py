@@ -13,12 +13,12 @@ import numpy as np
 from fbsq import questions, sources
 
 import kbtools
-from kbtools.answering import Answerer
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_annotated
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.mentions import label_mention
-from kbtools.questions import AnnotatedQuestion, read_annotated
 from kbtools.text.name_forms import name_forms
 from kbtools.text.question import Question
 

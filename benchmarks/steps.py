@@ -20,8 +20,8 @@ from fbsq import questions
 from numpy.typing import NDArray
 
 import kbtools
-from kbtools.answering import Answerer
-from kbtools.questions import AnnotatedQuestion, read_gold
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_gold
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import ENCODER, LEXICAL, RELATION, SUBJECT, TAGGER, model_folder
@@ -29,9 +29,9 @@ from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.rankers import Scoring, WeightedSum
 from kbtools.ranking.score import score_relations, score_subjects
 from kbtools.ranking.weights import default_weights
-from kbtools.scorers.profiles import PLANS
+from kbtools.scorers.fitting.profiles import PLANS
 from kbtools.text.question import Question
-from kbtools.tuning import GoldScores, choose_weights, mark_gold
+from kbtools.tuning.weight_search import GoldScores, choose_weights, mark_gold
 
 PLAN = PLANS["best"]
 RARE = "n-gram-idf"

@@ -20,14 +20,14 @@ from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
 from kbtools.comparison.report.paper_tables import AVERAGED, NETWORKS, PRUNINGS, SUBJECTS, paper_sections
 from kbtools.comparison.report.summary import aligned, make_report, terminal_table
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import ENTITIES, RELATION, SUBJECT, TAGGER
 from kbtools.ranking.system import keep_system
-from kbtools.scorers.profiles import PLANS, profile_settings
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.training import change_known, train
+from kbtools.scorers.fitting.profiles import PLANS, profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import change_known, train
 
 PLAN = PLANS["paper"]
 

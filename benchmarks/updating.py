@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 import kbtools
-from kbtools.answering import Answerer
-from kbtools.indexers.kb_folder import MANIFEST, read_manifest
+from kbtools.answering.answerer import Answerer
+from kbtools.indexers.folder.kb_folder import MANIFEST, read_manifest
 from kbtools.indexers.updates.updated_kb import UpdatedKB, open_folder
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows

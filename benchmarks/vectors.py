@@ -17,12 +17,12 @@ import numpy as np
 from fbsq import questions
 from numpy.typing import NDArray
 
-from kbtools.answering import open_kb
-from kbtools.indexers.faiss_index import FOLDER, KINDS, write_vectors
-from kbtools.indexers.memory import MemoryKB
+from kbtools.answering.answerer import open_kb
+from kbtools.answering.questions import read_annotated
+from kbtools.indexers.folder.faiss_index import FOLDER, KINDS, write_vectors
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, Neighbours, VectorIndex, recall
 from kbtools.pruning.dense import NEAREST
-from kbtools.questions import read_annotated
 from kbtools.ranking.models import make_embedder, subject_vectors
 from kbtools.text.question import MarkedQuestion, Question
 

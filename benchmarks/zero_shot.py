@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 import kbtools
-from kbtools.answering import Answerer
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.weights import default_weights
-from kbtools.tuning import score_gold
+from kbtools.tuning.weight_search import score_gold
 
 QUESTIONS = Path(__file__).with_name("zero_shot")
 SCORERS = ("lexical", "encoder")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
+from kbtools.answering.results import JSON_VERSION
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.options import json_option
-from kbtools.indexers.kb_folder import find_damage, read_manifest
+from kbtools.indexers.folder.kb_folder import find_damage, read_manifest
 from kbtools.kb.manifest_report import size_text
-from kbtools.results import JSON_VERSION
 
 
 @click.command("check")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from kbtools.answering.system_parts import TAGGER
 from kbtools.cli.display import echo, overwrite
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import device_option, inverse_option, json_option, kb_option, lang_option, models_option
@@ -16,7 +17,6 @@ from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.stages import StageProgress
 from kbtools.pruning import UNGUIDED
 from kbtools.ranking.models import LEXICAL
-from kbtools.system_parts import TAGGER
 
 
 def shown(quiet: bool) -> StageProgress:

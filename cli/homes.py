@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from kbtools.answering import Answerer, models_folder, open_kb
+from kbtools.answering.answerer import Answerer, models_folder, open_kb
 from kbtools.cli.options import EMBEDDED, FILE, Command, chosen_backend, take_options
 from kbtools.entry_points import BACKENDS, load_class
 

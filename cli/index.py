@@ -16,7 +16,7 @@ from kbtools.cli.load import COUNTS_STAY, check_target, load_folder
 from kbtools.cli.options import FILE, memory_option
 from kbtools.cli.progress import shown, stoppable
 from kbtools.cli.reading_options import reading_options
-from kbtools.indexers.build import WIDE, build
+from kbtools.indexers.building.build import WIDE, build
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import WIKIDATA, Keep, ReadOptions, Source, Wide

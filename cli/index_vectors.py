@@ -58,7 +58,7 @@ def command(
         assert isinstance(kb, ElasticKB)
         index = kb.load_vectors(vectors, settings=IndexSettings(shards=shards, replicas=replicas))
     else:
-        from kbtools.indexers.faiss_index import write_vectors
+        from kbtools.indexers.folder.faiss_index import write_vectors
 
         index = write_vectors(path, kb, vectors, kind=kind)
     echo(f"{path}: {len(index):,} vectors of {index.dim} dimensions")
@@ -72,6 +72,6 @@ def trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None,
         from kbtools.ranking.models import subject_vectors
 
         return subject_vectors(subject, kb, models=models, device=device)
-    from kbtools.scorers.transe import trained_vectors
+    from kbtools.scorers.entities.transe import trained_vectors
 
     return trained_vectors(kb, models)

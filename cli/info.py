@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
+from kbtools.answering.results import JSON_VERSION
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.options import json_option
 from kbtools.errors import VectorsMissing
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.faiss_index import read_vectors_record
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import read_vectors_record
 from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.manifest_report import (
@@ -22,7 +23,6 @@ from kbtools.kb.manifest_report import (
     skipped_report,
     statistics_report,
 )
-from kbtools.results import JSON_VERSION
 
 
 @click.command("info")

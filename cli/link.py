@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
+from kbtools.answering.records import LinkedText
+from kbtools.answering.running_text import CANDIDATES, THRESHOLD
 from kbtools.cli.display import echo, echo_json, named
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import Between, json_option, kb_option, lang_option
 from kbtools.cli.query import texts
-from kbtools.records import LinkedText
-from kbtools.running_text import CANDIDATES, THRESHOLD
 
 
 def lines(linked: LinkedText, *, explain: bool) -> Iterator[str]:

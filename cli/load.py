@@ -9,9 +9,9 @@ import click
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, cluster_options
 from kbtools.cli.progress import shown, stoppable
-from kbtools.indexers.build import BuildProgress
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.kb_folder import read_manifest
+from kbtools.indexers.building.build import BuildProgress
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.kb_folder import read_manifest
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.load_job import LoadOptions

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
+from kbtools.answering.limits import TOP
+from kbtools.answering.records import LookupResult
 from kbtools.cli.display import echo, echo_json, named
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import json_option, kb_option, lang_option
 from kbtools.cli.query import texts
-from kbtools.limits import TOP
-from kbtools.records import LookupResult
 
 
 def lines(result: LookupResult, *, explain: bool) -> Iterator[str]:

@@ -122,7 +122,7 @@ def models_option(command: Command) -> Command:
 def check_device(context: click.Context, option: click.Parameter, name: str) -> str:
     """Raise UnknownDevice before anything is done for a device that this machine does not have."""
     if name != "cpu":
-        from kbtools.scorers.devices import resolve_device
+        from kbtools.scorers.networks.devices import resolve_device
 
         resolve_device(name)
     return name

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from kbtools.cli.display import echo
-from kbtools.indexers.build import BuildProgress, Phase
+from kbtools.indexers.building.build import BuildProgress, Phase
 from kbtools.text.shown import visible
 
 UNWINDING = 0.5

@@ -9,8 +9,13 @@ from pathlib import Path
 
 import click
 
-from kbtools.answer_options import QueryOptions
-from kbtools.answering import Answerer
+from kbtools.answering.answer_options import QueryOptions
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.explaining import explained_lines, table_lines
+from kbtools.answering.limits import ANSWERS, TOP
+from kbtools.answering.questions import read_questions
+from kbtools.answering.results import Result
+from kbtools.answering.sparql import winner_query
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import (
@@ -23,12 +28,7 @@ from kbtools.cli.options import (
     models_option,
 )
 from kbtools.errors import KBToolsError
-from kbtools.explaining import explained_lines, table_lines
-from kbtools.limits import ANSWERS, TOP
-from kbtools.questions import read_questions
 from kbtools.read_ahead import lines_at_hand
-from kbtools.results import Result
-from kbtools.sparql import winner_query
 from kbtools.text.shown import visible
 
 

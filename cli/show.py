@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
+from kbtools.answering.records import Entity, Facts
 from kbtools.cli.display import echo, echo_json, named
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import json_option, kb_option, lang_option
-from kbtools.records import Entity, Facts
 
 SHOWN = 20
 """Facts of each direction: both fit on a screen."""

@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from kbtools.bearers import find_entity
+from kbtools.answering.bearers import find_entity
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import json_option, kb_option, lang_option, models_option
-from kbtools.vector_neighbours import indexed_nearest
+from kbtools.kb.vector_neighbours import indexed_nearest
 
 
 @click.command("similar")
@@ -39,7 +39,7 @@ def command(
     named = kb if lang is None else answerer.in_languages(lang).kb
     row = find_entity(named, entity)
     if models:
-        from kbtools.scorers.neighbours import nearest
+        from kbtools.scorers.entities.neighbours import nearest
 
         neighbours = nearest(kb, row, models=models, top=top)
     else:

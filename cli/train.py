@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kbtools.answering.system_parts import TAGGER
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import FILE, device_option, kb_option, pruning_option
@@ -23,15 +24,14 @@ from kbtools.cli.training_options import (
 from kbtools.cli.vector_options import ReadVectors, read_vectors_options
 from kbtools.errors import NothingToLearn
 from kbtools.ranking import models as parts
-from kbtools.scorers.profiles import PLANS, profile_settings
-from kbtools.scorers.training_settings import (
+from kbtools.scorers.fitting.profiles import PLANS, profile_settings
+from kbtools.scorers.networks.training_settings import (
     PretrainedSettings,
     TaggerSettings,
     TrainingSettings,
     TransESettings,
     change_settings,
 )
-from kbtools.system_parts import TAGGER
 
 
 @click.group("train", invoke_without_command=True)
@@ -63,9 +63,9 @@ def command(
     if path is None or train is None or valid is None or models is None:
         raise click.UsageError("give --kb, --train, --valid and --out, or the name of a part")
     from kbtools.ranking.system import keep_system
-    from kbtools.scorers.distributed import rank
-    from kbtools.scorers.splits import Splits
-    from kbtools.scorers.training import train_profile
+    from kbtools.scorers.fitting.splits import Splits
+    from kbtools.scorers.fitting.training import train_profile
+    from kbtools.scorers.networks.distributed import rank
 
     changes = read_changes(config, {"seed": seed})
     kb = open_home(path, elasticsearch).kb
@@ -91,7 +91,7 @@ def command(
 @command.result_callback()
 def end(*_: object, **__: object) -> None:
     """End one of the processes of a launcher."""
-    from kbtools.scorers.distributed import leave
+    from kbtools.scorers.networks.distributed import leave
 
     leave()
 
@@ -140,8 +140,8 @@ def train_models(
     **options: Any,
 ) -> None:
     """Train several models of one part, each with the settings of its profile and the changes to them."""
-    from kbtools.scorers import training
-    from kbtools.scorers.splits import Splits
+    from kbtools.scorers.fitting import training
+    from kbtools.scorers.fitting.splits import Splits
 
     changes = read_changes(config, options)
     chosen = {name: change_settings(profile_settings(profile, part, name), changes) for name in names.split(",")}
@@ -208,10 +208,10 @@ def train_ranking(
     **names: Any,
 ) -> None:
     """Choose weights, and fit a ranker unless the weighted sum is to rank."""
-    from kbtools.cascade_training import train_cascade
-    from kbtools.ranker_training import rank_by_weights, train_ranker, usual_ranker
     from kbtools.ranking.rankers import WEIGHTED_SUM
-    from kbtools.tuning import tune_weights
+    from kbtools.tuning.cascade_training import train_cascade
+    from kbtools.tuning.ranker_training import rank_by_weights, train_ranker, usual_ranker
+    from kbtools.tuning.weight_search import tune_weights
 
     show_chosen(tune_weights(answerer, valid, models=models, limit=limit, **names))
     name = ranker or usual_ranker()
@@ -252,8 +252,8 @@ def transe(
 
     Vectors made elsewhere are taken over instead.
     """
-    from kbtools.scorers import training
-    from kbtools.scorers.vector_files import take_over_vectors
+    from kbtools.scorers.entities.vector_files import take_over_vectors
+    from kbtools.scorers.fitting import training
 
     kb = open_home(path, elasticsearch).kb
     if read_vectors:
@@ -268,7 +268,7 @@ def transe(
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a line, of the processes of a launcher by the first for all."""
-    from kbtools.scorers.distributed import rank
+    from kbtools.scorers.networks.distributed import rank
 
     if rank() == 0:
         echo(text, err=err)
@@ -276,7 +276,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 def callbacks() -> Any:
     """Show each epoch, and on a terminal each second."""
-    from kbtools.scorers.measures import Callbacks
+    from kbtools.scorers.fitting.measures import Callbacks
 
     return Callbacks(show_epoch, show_batch)
 

@@ -11,7 +11,7 @@ import click
 from kbtools.cli.homes import elasticsearch_options
 from kbtools.cli.options import FILE, Command, device_option, kb_option_if, take_options
 from kbtools.errors import BadSetting
-from kbtools.scorers.profiles import PROFILES
+from kbtools.scorers.fitting.profiles import PROFILES
 
 
 def training_options(*, required: bool) -> Callable[[Command], Command]:

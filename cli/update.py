@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from kbtools.answering.records import UpdateResult
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.options import FILE, changed_kb_option, json_option
@@ -15,7 +16,6 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
 from kbtools.kb.manifest_report import changes_text
-from kbtools.records import UpdateResult
 
 
 @click.command("update")

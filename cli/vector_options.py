@@ -11,7 +11,7 @@ from kbtools.cli.options import FILE, Command, take_options
 from kbtools.kb.contract import KnowledgeBase
 
 if TYPE_CHECKING:
-    from kbtools.scorers.vector_files import GivenVectors
+    from kbtools.scorers.entities.vector_files import GivenVectors
 
 ReadVectors = Callable[[KnowledgeBase], "GivenVectors"]
 
@@ -25,8 +25,8 @@ def read_vectors_options(command: Command) -> Command:
             raise click.UsageError("give --vectors and --ids together, or --pykeen")
 
         def read(kb: KnowledgeBase) -> "GivenVectors":
-            from kbtools.scorers.pykeen import read_pykeen
-            from kbtools.scorers.vector_files import read_array
+            from kbtools.scorers.entities.pykeen import read_pykeen
+            from kbtools.scorers.entities.vector_files import read_array
 
             return read_pykeen(kb, pykeen) if pykeen else read_array(kb, cast(Path, vectors), cast(Path, ids))
 

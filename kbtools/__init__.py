@@ -63,12 +63,11 @@ from kbtools.errors import (
 from kbtools.version import __version__
 
 if TYPE_CHECKING:
-    from kbtools.answering import Answerer
-    from kbtools.answering import open_kb as open
-    from kbtools.explaining import explain
-    from kbtools.frames import to_arrow, to_frame
-    from kbtools.indexing import compact, index, update
-    from kbtools.records import (
+    from kbtools.answering.answerer import Answerer
+    from kbtools.answering.answerer import open_kb as open
+    from kbtools.answering.explaining import explain
+    from kbtools.answering.frames import to_arrow, to_frame
+    from kbtools.answering.records import (
         Entity,
         EntityMatch,
         Fact,
@@ -81,7 +80,8 @@ if TYPE_CHECKING:
         Skipped,
         UpdateResult,
     )
-    from kbtools.results import Answer, Bearer, Candidate, Mention, Result
+    from kbtools.answering.results import Answer, Bearer, Candidate, Mention, Result
+    from kbtools.indexing import compact, index, update
 
 __all__ = [
     "Answer",
@@ -181,16 +181,16 @@ RECORDS = (
     "UpdateResult",
 )
 HOMES = {
-    "Answerer": "answering",
+    "Answerer": "answering.answerer",
     "compact": "indexing",
-    "explain": "explaining",
+    "explain": "answering.explaining",
     "index": "indexing",
-    "open": "answering",
-    "to_arrow": "frames",
-    "to_frame": "frames",
+    "open": "answering.answerer",
+    "to_arrow": "answering.frames",
+    "to_frame": "answering.frames",
     "update": "indexing",
-    **dict.fromkeys(RESULTS, "results"),
-    **dict.fromkeys(RECORDS, "records"),
+    **dict.fromkeys(RESULTS, "answering.results"),
+    **dict.fromkeys(RECORDS, "answering.records"),
 }
 
 

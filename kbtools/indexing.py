@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from kbtools.errors import BadArgument, KBToolsError
 
 if TYPE_CHECKING:
-    from kbtools.answering import Answerer
-    from kbtools.records import UpdateResult
+    from kbtools.answering.answerer import Answerer
+    from kbtools.answering.records import UpdateResult
 
 Rows = str | Path | Iterable[Any]
 """A path, several, a data frame (pandas, polars, Arrow), or rows as tuples or dictionaries."""
@@ -67,13 +67,13 @@ def index(
         "any": rdf,
     }
     # By name: this package knows of no storage, it is reached as a plugin is.
-    index_given = import_module("kbtools.indexers.given_rows").index_given
+    index_given = import_module("kbtools.indexers.building.given_rows").index_given
     options = {"language": language, "columns": columns or {}, "list_separator": list_separator, "max_bad": max_bad}
     try:
         index_given(given, Path(out), **options, memory=memory, force=force)
     except KBToolsError as error:
         raise in_python(error) from error.__cause__
-    answerer: Answerer = import_module("kbtools.answering").open_kb(out)
+    answerer: Answerer = import_module("kbtools.answering.answerer").open_kb(out)
     return answerer
 
 

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.records import LookupResult, Record
+from kbtools.answering.results import Result
 from kbtools.errors import BadArgument, KBToolsError
-from kbtools.records import LookupResult, Record
-from kbtools.results import Result
 from kbtools.serve.choices import check_choice
 from kbtools.serve.endpoints import BY_NAME, LANG
 from kbtools.serve.kb_description import kb_info

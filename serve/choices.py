@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.entry_points import PRUNERS, SCORERS, Offer, list_offers, load_class
 from kbtools.errors import BadArgument, KBToolsError, VectorsMissing
 from kbtools.pruning.pruners import guide_of

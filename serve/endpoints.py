@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kbtools.limits import ANSWERS, TOP
+from kbtools.answering.limits import ANSWERS, TOP
 from kbtools.serve.parameters import BODY_BYTES, Parameter
 
 QUESTIONS = 10_000

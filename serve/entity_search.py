@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from kbtools.answering import Answerer
-from kbtools.bearers import STEP
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.bearers import STEP
+from kbtools.answering.records import EntityMatch
 from kbtools.errors import IncomingMissing, UnknownType
 from kbtools.kb.ids import canonical_id, is_literal
-from kbtools.records import EntityMatch
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.reconciliation_queries import PropertyValue, ReconciliationQuery
 from kbtools.text.normaliser import normal_form

@@ -4,13 +4,13 @@ from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.explaining import PARTS
+from kbtools.answering.results import JSON_VERSION
 from kbtools.errors import KBToolsError
-from kbtools.explaining import PARTS
 from kbtools.kb.both_ways import has_incoming
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest_report import STATISTICS
-from kbtools.results import JSON_VERSION
 from kbtools.serve.choices import choices
 from kbtools.version import __version__
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from kbtools.answering import Answerer, models_folder, open_kb
+from kbtools.answering.answerer import Answerer, models_folder, open_kb
 from kbtools.entry_points import BACKENDS, load_class
 from kbtools.errors import KBToolsError
 from kbtools.serve.settings import ServeSettings

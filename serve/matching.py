@@ -5,8 +5,8 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
+from kbtools.answering.records import EntityMatch, Named
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
-from kbtools.records import EntityMatch, Named
 from kbtools.serve.entity_search import find_matches
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.reconciliation_queries import PropertyValue, ReconciliationQuery

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from kbtools.bearers import find_entity
+from kbtools.answering.bearers import find_entity
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.vector_neighbours import indexed_nearest
+from kbtools.kb.vector_neighbours import indexed_nearest
 
 
 def nearest_entities(kb: KnowledgeBase, spelling: str, *, limit: int) -> dict[str, Any]:

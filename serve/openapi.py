@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from kbtools import records, results
+from kbtools.answering import records, results
 from kbtools.serve.endpoints import ENDPOINTS, Endpoint
 from kbtools.serve.parameters import Parameter
 from kbtools.version import __version__

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 
 WIDTH, HEIGHT = 420, 300
 """Pixels of the window that the manifest asks for."""

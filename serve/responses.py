@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kbtools import errors
+from kbtools.answering.records import Record
+from kbtools.answering.results import JSON_VERSION, UNLESS_ASKED, Result
 from kbtools.errors import KBToolsError
-from kbtools.records import Record
-from kbtools.results import JSON_VERSION, UNLESS_ASKED, Result
 
 logger = logging.getLogger(__name__)
 

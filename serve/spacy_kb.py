@@ -10,11 +10,11 @@ from spacy.kb import Candidate, KnowledgeBase
 from spacy.tokens import Span
 from spacy.vocab import Vocab
 
-from kbtools.answering import Answerer, open_kb
+from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.answering.records import EntityMatch
+from kbtools.answering.running_text import CANDIDATES
 from kbtools.errors import KBToolsError
 from kbtools.kb.vector_index import VectorIndex
-from kbtools.records import EntityMatch
-from kbtools.running_text import CANDIDATES
 
 VECTOR_LENGTH = 64
 """Components of the zero vectors where the knowledge base has none: spaCy's own default."""

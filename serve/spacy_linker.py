@@ -5,10 +5,10 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from kbtools.answering import Answerer, open_kb
+from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.answering.records import EntityMatch
+from kbtools.answering.running_text import CANDIDATES, THRESHOLD
 from kbtools.errors import BadArgument
-from kbtools.records import EntityMatch
-from kbtools.running_text import CANDIDATES, THRESHOLD
 
 FACTORY = "kbtools_linker"
 LABEL = "ENTITY"

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from kbtools.answering.records import EntityMatch
 from kbtools.errors import UnknownEntity
-from kbtools.records import EntityMatch
 from kbtools.serve.entity_search import matches_by_id
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.previews import summary

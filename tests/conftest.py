@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from kbtools.answering import Answerer, open_kb
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.knowledge import ElasticKB
@@ -23,8 +23,8 @@ from kbtools.indexers.elastic.load_job import LoadOptions
 from kbtools.indexers.elastic.loading import load
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase

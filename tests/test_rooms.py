@@ -24,23 +24,51 @@ FILES = {
 }
 
 LEVELS = (
-    {"errors", "version", "storage", "record_files", "entry_points", "read_ahead", "user_cache", "quick_records"},
+    {"ground"},
     {"text"},
     {"kb"},
     {"linking"},
     {"pruning"},
     {"ranking"},
-    {"kbtools"},
+    {"answering", "kbtools"},
+    {"tuning"},
     {"comparison"},
     {"comparison.report", "suites"},
-    {"indexers.readers", "indexers", "indexers.elastic", "indexers.updates", "scorers"},
+    {
+        "indexers",
+        "indexers.readers",
+        "indexers.folder",
+        "indexers.building",
+        "indexers.elastic",
+        "indexers.updates",
+        "indexers.suites",
+        "scorers",
+        "scorers.networks",
+        "scorers.fitting",
+        "scorers.encoders",
+        "scorers.entities",
+        "scorers.relations",
+        "scorers.subjects",
+        "scorers.taggers",
+        "scorers.rankers",
+    },
     {"serve"},
     {"cli"},
 )
-"""Rooms from the ground up, each of which imports from its own level and those below.
+"""Rooms from the ground up, each of which imports from its own level and those below."""
 
-The first are single modules of kbtools; the others of its own folder, such as `answering`, make the room `kbtools`.
-"""
+GROUND = {
+    "entry_points",
+    "errors",
+    "free_memory",
+    "quick_records",
+    "read_ahead",
+    "record_files",
+    "storage",
+    "user_cache",
+    "version",
+}
+"""The modules of kbtools' own folder that every room may import; the others there make the room `kbtools`."""
 
 QUESTION_WORDS = {"How", "What", "When", "Where", "Whether", "Which", "Who", "Why"}
 
@@ -86,10 +114,11 @@ def test_docstrings_of_modules_and_classes_are_no_questions() -> None:
 
 
 def room(module: str) -> str:
-    """Find the room of a module: its package without `kbtools`, or the module where it is a room of its own."""
+    """Return the room of a module: its package without `kbtools`, or the ground."""
     package = module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
-    last = module.rpartition(".")[2]
-    return last if last in LEVELS[0] else package.removeprefix("kbtools.")
+    if package == "kbtools" and module.removeprefix("kbtools.") in GROUND:
+        return "ground"
+    return package.removeprefix("kbtools.")
 
 
 def level(room: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import Document, encode
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import ABSENT
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import Manifest

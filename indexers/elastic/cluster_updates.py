@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kbtools.answering.records import UpdateResult
 from kbtools.errors import BulkFailed, ServerError
 from kbtools.indexers.elastic.build_notes import ensure_control
 from kbtools.indexers.elastic.bulk import Sender, Sent, read_largest
@@ -44,7 +45,6 @@ from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
 from kbtools.indexers.updates.updating import result_of
 from kbtools.kb.manifest import Manifest
-from kbtools.records import UpdateResult
 
 MODULUS = 1 << 256
 """Sums of checksums are taken modulo this, the number of checksums that there are."""

@@ -13,8 +13,8 @@ from kbtools.indexers.elastic.documents import Document, id_hash
 from kbtools.indexers.elastic.entity_documents import EntityValue, entity_parts
 from kbtools.indexers.elastic.name_languages import language_sets
 from kbtools.indexers.elastic.stored_entities import StoredEntities
-from kbtools.indexers.language_sets import set_text, spoken
-from kbtools.indexers.name_ranks import rank_spoken
+from kbtools.indexers.folder.language_sets import set_text, spoken
+from kbtools.indexers.folder.name_ranks import rank_spoken
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.language_tags import UND

@@ -12,7 +12,7 @@ import numpy as np
 
 from kbtools.indexers.elastic.documents import LONGEST_ID, Document, encode, id_hash, term_of
 from kbtools.indexers.elastic.name_languages import language_sets
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.language_tags import UND
 from kbtools.text.name_forms import name_forms
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kbtools.errors import BulkFailed
-from kbtools.indexers.build import BuildProgress
-from kbtools.indexers.column_files import release_pages
+from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.build_notes import Build, PartProgress
 from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Rejected, Sender, Sent, read_largest
 from kbtools.indexers.elastic.catalog import catalog_documents
@@ -19,7 +18,8 @@ from kbtools.indexers.elastic.documents import Document
 from kbtools.indexers.elastic.entity_documents import EntityReader
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, IndexSettings, index_name
 from kbtools.indexers.elastic.name_documents import name_documents
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.column_files import release_pages
+from kbtools.indexers.folder.embedded import EmbeddedKB
 
 PATIENCE = 300.0
 """Seconds for which a load stands a cluster that refuses or is away: a node starts again in less."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbtools.errors import BulkFailed, Unreachable, WrongFormat
-from kbtools.indexers.build import BuildProgress
+from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.build_notes import Build, drop_notes, ensure_control, read_note, read_parts
 from kbtools.indexers.elastic.claims import begin, claim
 from kbtools.indexers.elastic.cluster import Cluster
@@ -28,8 +28,8 @@ from kbtools.indexers.elastic.versions import (
     list_versions,
     switch,
 )
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.kb_folder import require_intact
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.kb_folder import require_intact
 from kbtools.kb.manifest import Manifest
 
 logger = logging.getLogger(__name__)

@@ -13,10 +13,10 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from kbtools.indexers.column_files import release_pages
 from kbtools.indexers.elastic.documents import LONGEST_TERM, Document, word_term
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.form_store import form_key, is_normal, read_all_groups
+from kbtools.indexers.folder.column_files import release_pages
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.form_store import form_key, is_normal, read_all_groups
 from kbtools.kb.contract import match_kind
 from kbtools.kb.rows import Grouped
 from kbtools.linking.similarity import LONGEST_NAME

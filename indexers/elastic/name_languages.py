@@ -6,7 +6,7 @@ A document whose names are all of one language, that of the catalog, and whose a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kbtools.indexers.language_sets import set_text, spoken
+from kbtools.indexers.folder.language_sets import set_text, spoken
 from kbtools.kb.spoken_names import SpokenName
 
 

@@ -11,7 +11,7 @@ from kbtools.indexers.elastic.entity_facts import SUBJECTS_AT_ONCE, incoming_fac
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.name_languages import spoken_names_in
 from kbtools.indexers.elastic.searches import PAGE, cut
-from kbtools.indexers.name_ranks import rank_spoken
+from kbtools.indexers.folder.name_ranks import rank_spoken
 from kbtools.kb.contract import ABSENT
 from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts

@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable, VectorsMissing
-from kbtools.indexers.build import BuildProgress, check, require_address_space, write_tables
-from kbtools.indexers.column_files import StringTable
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.faiss_index import write_vectors
-from kbtools.indexers.kb_folder import MANIFEST, read_manifest
-from kbtools.indexers.language_writer import list_terms
+from kbtools.indexers.building.build import BuildProgress, check, require_address_space, write_tables
+from kbtools.indexers.building.language_writer import list_terms
+from kbtools.indexers.building.staging import MEMORY, Staging
+from kbtools.indexers.folder.column_files import StringTable
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.kb_folder import MANIFEST, read_manifest
 from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind
-from kbtools.indexers.staging import MEMORY, Staging
 from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.indexers.updates.updated_kb import NAMES, UpdatedKB
 from kbtools.indexers.updates.updating import replacing

@@ -7,14 +7,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from kbtools.answering.records import UpdateResult
 from kbtools.errors import BadArgument
-from kbtools.indexers.build import BuildProgress
-from kbtools.indexers.given_rows import json_lines, read_options, sources_of, write_lines
+from kbtools.indexers.building.build import BuildProgress
+from kbtools.indexers.building.given_rows import json_lines, read_options, sources_of, write_lines
 from kbtools.indexers.readers.reading import Source
 from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
-from kbtools.records import UpdateResult
 
 ON_CLUSTER = "elasticsearch"
 """The backend whose knowledge bases are on a cluster, by name."""

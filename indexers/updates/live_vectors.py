@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.indexers.faiss_index import FaissVectors
+from kbtools.indexers.folder.faiss_index import FaissVectors
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import Neighbours, VectorOrigin
 

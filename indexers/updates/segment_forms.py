@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kbtools.indexers.edit_index import hash_names, keys_and_rows
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.form_groups import FormGroups
-from kbtools.indexers.form_rows import form_rows
-from kbtools.indexers.form_store import ENTITIES, KIND_SHIFT, is_normal
-from kbtools.indexers.form_writer import FormWriter
-from kbtools.indexers.fuzzy_index import FuzzyWriter
-from kbtools.indexers.kb_folder import FORMS, FUZZY
+from kbtools.indexers.building.form_groups import FormGroups
+from kbtools.indexers.building.form_rows import form_rows
+from kbtools.indexers.building.form_writer import FormWriter
+from kbtools.indexers.folder.edit_index import hash_names, keys_and_rows
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.form_store import ENTITIES, KIND_SHIFT, is_normal
+from kbtools.indexers.folder.fuzzy_index import FuzzyWriter
+from kbtools.indexers.folder.kb_folder import FORMS, FUZZY
 
 WriteColumn = Callable[[str, Sequence[Any] | NDArray[Any]], None]
 

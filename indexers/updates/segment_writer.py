@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kbtools.indexers.column_files import ColumnWriter, StringWriter
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.kb_folder import SEGMENT_COLUMNS
-from kbtools.indexers.language_sets import NUMBERS, SETS, set_text
+from kbtools.indexers.folder.column_files import ColumnWriter, StringWriter
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS
+from kbtools.indexers.folder.language_sets import NUMBERS, SETS, set_text
+from kbtools.indexers.folder.run_columns import gather
 from kbtools.indexers.readers.batches import ALIAS
-from kbtools.indexers.run_columns import gather
 from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.label_rows import LabelRows
 from kbtools.indexers.updates.segment_forms import FormChanges, Name, write_forms

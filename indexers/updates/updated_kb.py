@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable
-from kbtools.indexers.column_files import JoinedStrings, StringTable, read_column
-from kbtools.indexers.edit_index import EditIndex, Probes
-from kbtools.indexers.embedded import EmbeddedKB, explained, near_forms
-from kbtools.indexers.faiss_index import FaissVectors
-from kbtools.indexers.form_filter import FormFilter
-from kbtools.indexers.form_store import FormStore
-from kbtools.indexers.fuzzy_index import FuzzyIndex
-from kbtools.indexers.kb_folder import FORMS, FUZZY, SEGMENT_COLUMNS, read_manifest
-from kbtools.indexers.language_sets import LanguageSets
-from kbtools.indexers.name_counts import counts_at, form_range
+from kbtools.indexers.folder.column_files import JoinedStrings, StringTable, read_column
+from kbtools.indexers.folder.edit_index import EditIndex, Probes
+from kbtools.indexers.folder.embedded import EmbeddedKB, explained, near_forms
+from kbtools.indexers.folder.faiss_index import FaissVectors
+from kbtools.indexers.folder.form_filter import FormFilter
+from kbtools.indexers.folder.form_store import FormStore
+from kbtools.indexers.folder.fuzzy_index import FuzzyIndex
+from kbtools.indexers.folder.kb_folder import FORMS, FUZZY, SEGMENT_COLUMNS, read_manifest
+from kbtools.indexers.folder.language_sets import LanguageSets
+from kbtools.indexers.folder.name_counts import counts_at, form_range
+from kbtools.indexers.folder.run_columns import facts_among, facts_at, gather, spread_runs, within
 from kbtools.indexers.readers.ranks import ALIAS
-from kbtools.indexers.run_columns import facts_among, facts_at, gather, spread_runs, within
 from kbtools.indexers.updates.changed_runs import ChangedRuns
 from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.kb.contract import ABSENT, NameMatch

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from kbtools.answering.records import Missing, Skipped, UpdateResult
 from kbtools.errors import BuildLocked
-from kbtools.indexers.build import keep_vectors
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.kb_folder import MANIFEST, is_ours, read_manifest
+from kbtools.indexers.building.build import keep_vectors
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.kb_folder import MANIFEST, is_ours, read_manifest
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import check_source
@@ -25,7 +26,6 @@ from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, UPDATE, Change, Count, Manifest
 from kbtools.kb.rows import EntityRows
 from kbtools.record_files import file_digest, write_record
-from kbtools.records import Missing, Skipped, UpdateResult
 from kbtools.storage import built_folder, link_or_copy
 
 NOBODY = np.empty(0, dtype=np.uint32)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.comparison.calibration import run_calibration
 from kbtools.comparison.fingerprints import Fingerprints, identify, kb_digest
 from kbtools.comparison.grid import POPULARITY, Cell

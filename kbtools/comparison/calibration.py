@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.answering.question_faults import Fault
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.run_folder import Run
-from kbtools.question_faults import Fault
 from kbtools.ranking.confidence import Calibration, fit_calibration
 
 BINS = 10

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_gold
 from kbtools.comparison.fingerprints import Fingerprints, kb_digest, questions_digest
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import RECORD, VALID, Provenance, Run, RunOrigin, open_run, prepare_run
@@ -24,7 +25,6 @@ from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.in_languages import InLanguages
 from kbtools.pruning.pruners import guide_of
-from kbtools.questions import AnnotatedQuestion, read_gold
 from kbtools.storage import locked
 from kbtools.version import __version__
 

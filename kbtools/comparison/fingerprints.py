@@ -13,7 +13,8 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from kbtools import version
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.comparison.column_store import digest
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.weighting import weights_key
@@ -29,12 +30,11 @@ from kbtools.entry_points import (
 )
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.pruners import guide_of
-from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.contracts import ZeroShot
 from kbtools.ranking.models import LEXICAL, RELATION, SUBJECT, TAGGER, plugin_folder
 from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
-from kbtools.tuning import GRID, SWEEPS
+from kbtools.tuning.weight_search import GRID, SWEEPS
 
 DISTRIBUTION = "kbtools"
 """The distribution whose plugins are known by their own versions alone; a release of it may change none of them."""

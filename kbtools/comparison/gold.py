@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.answering.question_faults import find_faults
+from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.linking.mentions import label_mention
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning.tagging import Tagger, tag, word_span
-from kbtools.question_faults import find_faults
-from kbtools.questions import AnnotatedQuestion
 from kbtools.text.question import Question
 
 TOGETHER = 64
-"""Questions that are announced together, as in `kbtools.answering`."""
+"""Questions that are announced together, as in `kbtools.answering.answerer`."""
 
 TAGGED_AT_ONCE = 512
 """Questions that a tagger reads in one call: its spans grow with the square of a question's words."""

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.answering.question_faults import Fault
 from kbtools.comparison.column_store import Columns, named_failure, write_text
 from kbtools.comparison.gold import Gold
 from kbtools.comparison.gold_pools import GoldPools
 from kbtools.comparison.grid import Cell
 from kbtools.errors import RunUnusable
 from kbtools.kb.contract import ABSENT, KnowledgeBase
-from kbtools.question_faults import Fault
 from kbtools.text.shown import markdown_text
 
 EXAMPLES = "errors"

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.answering.question_faults import Fault
 from kbtools.comparison.column_store import Columns, read_columns
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import find_causes
 from kbtools.comparison.weighting import cell_weights, weights_text
 from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
-from kbtools.question_faults import Fault
 from kbtools.record_files import read_record, write_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 3

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.comparison.column_store import Columns, find_columns, read_columns, write_columns
 from kbtools.comparison.fingerprints import (
     Fingerprints,
@@ -28,13 +29,12 @@ from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, RELATION_SCORES, S
 from kbtools.comparison.weighting import Weighting, cell_ranker, cell_weights, tune_cell
 from kbtools.errors import RunUnusable
 from kbtools.kb.contract import ABSENT
-from kbtools.questions import AnnotatedQuestion
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.models import LEXICAL, scorer_names
 from kbtools.ranking.rankers import calibrate_all
 from kbtools.ranking.score import Progress, add_parts, as_micro, score_parts, score_relations, score_subjects
 from kbtools.ranking.weights import Weights
-from kbtools.tuning import GoldScores
+from kbtools.tuning.weight_search import GoldScores
 
 StageProgress = Callable[[str, int, int], None]
 """Called with a stage, the questions that it is through with, and all there are."""

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.comparison.grid import NO_SUBJECT, Cell
 from kbtools.ranking.cascade import Cascade
 from kbtools.ranking.rankers import LearnedScoring, WeightedSum
 from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights, ranking_key
-from kbtools.tuning import GoldScores, choose_weights
+from kbtools.tuning.weight_search import GoldScores, choose_weights
 
 DEFAULTS, CHOSEN, TUNED = "default", "chosen", "tuned"
 """The weights of a run are all of one kind, or its table would set tuned systems beside some that are not."""

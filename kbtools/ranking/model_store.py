@@ -24,18 +24,18 @@ FILES = ("weights.safetensors", "model.crfsuite", "weights.pt")
 PLUGINS_OF_VERSION_1 = {
     "kbtools.scorers.embed_avg:EmbedAverageScorer": "embed-avg",
     "kbtools.scorers.embed_avg:EmbedAveragePlusScorer": "embed-avg+",
-    "kbtools.scorers.ltg_cnn:LetterTrigramScorer": "ltg-cnn",
-    "kbtools.scorers.ltg_cnn:LetterTrigramPlusScorer": "ltg-cnn+",
+    "kbtools.scorers.relations.ltg_cnn:LetterTrigramScorer": "ltg-cnn",
+    "kbtools.scorers.relations.ltg_cnn:LetterTrigramPlusScorer": "ltg-cnn+",
     "kbtools.scorers.bigru:BiGRUScorer": "bigru",
     "kbtools.scorers.bigru:BiGRUPlusScorer": "bigru+",
-    "kbtools.scorers.subject:TypeVectorScorer": "type-vector",
-    "kbtools.scorers.subject:TypeVectorAverageScorer": "type-vector-avg",
-    "kbtools.scorers.entity_vectors:RandomVectorScorer": "random",
-    "kbtools.scorers.entity_vectors:TransEVectorScorer": "transe",
-    "kbtools.scorers.transe:TransE": "transe",
-    "kbtools.scorers.tagger:BiGRUTagger": "bigru-crf",
-    "kbtools.scorers.tagger:GazetteerTagger": "bigru-crf+",
-    "kbtools.scorers.feature_crf:FeatureCRF": "crf",
+    "kbtools.scorers.subjects.subject:TypeVectorScorer": "type-vector",
+    "kbtools.scorers.subjects.subject:TypeVectorAverageScorer": "type-vector-avg",
+    "kbtools.scorers.subjects.entity_vectors:RandomVectorScorer": "random",
+    "kbtools.scorers.subjects.entity_vectors:TransEVectorScorer": "transe",
+    "kbtools.scorers.entities.transe:TransE": "transe",
+    "kbtools.scorers.taggers.tagger:BiGRUTagger": "bigru-crf",
+    "kbtools.scorers.taggers.tagger:GazetteerTagger": "bigru-crf+",
+    "kbtools.scorers.taggers.feature_crf:FeatureCRF": "crf",
 }
 """The classes by which version 1 of the format knew models; those of other distributions stay `module:Class`."""
 

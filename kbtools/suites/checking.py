@@ -39,8 +39,8 @@ SUITES = {
     TAGGERS: "kbtools.suites.tagger_suite:check_tagger",
     RANKERS: "kbtools.suites.ranker_suite:check_ranker",
     PRUNERS: "kbtools.suites.pruner_suite:check_pruner",
-    READERS: "kbtools.indexers.reader_suite:check_reader",
-    BACKENDS: "kbtools.indexers.backend_suite:check_backend",
+    READERS: "kbtools.indexers.suites.reader_suite:check_reader",
+    BACKENDS: "kbtools.indexers.suites.backend_suite:check_backend",
 }
 """The suite of each kind, by its name as a plugin's, since readers and backends live in a room of their own."""
 
@@ -112,7 +112,7 @@ def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
         raise BrokenPlugin(
             f"plugin {name!r} is rebuilt by its `load` alone, without `task`; check it in tests of its own", name=name
         )
-    sketch: Callable[..., Any] = import_object("kbtools.scorers.sketch:sketch")
+    sketch: Callable[..., Any] = import_object("kbtools.scorers.fitting.sketch:sketch")
     return lambda: construct(name, lambda: sketch(plugin, world(), marked_questions()))
 
 

@@ -54,7 +54,7 @@ LONG = "and so on " * 50
 @functools.cache
 def world() -> KnowledgeBase:
     """Give the small knowledge base in memory, the reference of all backends."""
-    make = import_object("kbtools.indexers.memory:MemoryKB")
+    make = import_object("kbtools.indexers.folder.memory:MemoryKB")
     kb: KnowledgeBase = make(FACTS, NAMES, TYPES, aliases=ALIASES)
     return kb
 

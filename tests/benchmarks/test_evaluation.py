@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from evaluation import expected_accuracy, is_named, looser_share, mention_coverage, pruning_figures
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion
+from kbtools.answering.results import Candidate, Mention, Result
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.questions import AnnotatedQuestion
-from kbtools.results import Candidate, Mention, Result
 
 
 def asked(subject: str, text: str = "who", relation: str = "r") -> AnnotatedQuestion:

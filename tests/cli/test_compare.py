@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 import kbtools
 from kbtools.cli.main import main
-from kbtools.indexers.kb_folder import MANIFEST
+from kbtools.indexers.folder.kb_folder import MANIFEST
 from kbtools.kb import manifest
 from kbtools.record_files import read_record, write_record
 

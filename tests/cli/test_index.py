@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from click.testing import Result as Invocation
 
 from kbtools.cli.main import main
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 
 KBTOOLS = (sys.executable, "-c", "from kbtools.cli.main import main; main()")
 
@@ -30,8 +30,8 @@ class Stop(logging.Handler):
         if record.getMessage().startswith(sys.argv[2] + ":"):
             os.kill(os.getpid(), int(sys.argv[1]))
 
-logging.getLogger("kbtools.indexers.build").addHandler(Stop())
-logging.getLogger("kbtools.indexers.build").setLevel(logging.INFO)
+logging.getLogger("kbtools.indexers.building.build").addHandler(Stop())
+logging.getLogger("kbtools.indexers.building.build").setLevel(logging.INFO)
 main(sys.argv[3:])
 """
 """A build that sends itself a signal at the end of a phase."""
@@ -543,7 +543,7 @@ def test_a_reader_of_the_phases_that_has_had_enough_ends_it_quietly(sample_optio
 
 
 def test_the_log_tells_each_phase_once(own: list[str | Path], tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "kbtools.indexers.build")
+    caplog.set_level(logging.INFO, "kbtools.indexers.building.build")
     run("index", *own, "--quiet", "--out", tmp_path / "s.kb")
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         *("read f.tsv", "read n.tsv", "entities", "facts", "names", "types", "forms", "check")

@@ -68,7 +68,7 @@ def test_verbose_logs_the_phases(sample_path: Path, tmp_path: Path, examples: Pa
         *sources,
     ]
     result = subprocess.run([*command, "--quiet", "--out", tmp_path / "v.kb"], capture_output=True, check=True)
-    assert b"INFO kbtools.indexers.build: read sample.facts.txt: 487 lines" in result.stderr
+    assert b"INFO kbtools.indexers.building.build: read sample.facts.txt: 487 lines" in result.stderr
 
 
 INTERRUPTED = """

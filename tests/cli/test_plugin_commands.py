@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from kbtools.cli.main import main
 from kbtools.entry_points import KINDS
-from kbtools.indexers.backend_suite import check_backend
+from kbtools.indexers.suites.backend_suite import check_backend
 
 
 def run(*arguments: str) -> Result:
@@ -42,7 +42,7 @@ def test_a_backend_is_checked_on_its_sample(sample_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["nobody"], 1, "Error: 'nobody' is no plugin's name; say which kind: relation scorer, "),
-        (["kbtools.results:Result"], 1, "has no method of a plugin; say which kind"),
+        (["kbtools.answering.results:Result"], 1, "has no method of a plugin; say which kind"),
         (["kbtools.pruning.n_gram:NGram", "--kind", "tagger"], 1, "breaks its contract: each question has spans"),
         (["embedded"], 1, "is checked on a small knowledge base that it opens"),
         (["lexical", "--kind", "oracle"], 2, "'oracle' is not one of 'relation scorer'"),

@@ -122,7 +122,7 @@ def test_a_pruner_may_be_given_by_its_module(query: Callable[..., Invocation]) -
 
 
 def test_a_backend_is_a_plugin_or_a_class(query: Callable[..., Invocation]) -> None:
-    by_module = query("--backend", "kbtools.indexers.embedded:EmbeddedKB", "--no-timing", WHO)
+    by_module = query("--backend", "kbtools.indexers.folder.embedded:EmbeddedKB", "--no-timing", WHO)
     assert by_module.exit_code == 0
     assert by_module.stdout == query("--no-timing", WHO).stdout
 
@@ -147,7 +147,7 @@ def test_an_unknown_scorer_fails_and_lists_them(query: Callable[..., Invocation]
     assert ", lexical" in result.stderr
 
 
-@pytest.mark.parametrize("scorer", ["nope:Scorer", "kbtools.scorers.lexical:Nope", ":Scorer", "os:sep"])
+@pytest.mark.parametrize("scorer", ["nope:Scorer", "kbtools.scorers.relations.lexical:Nope", ":Scorer", "os:sep"])
 def test_a_broken_scorer_fails_in_one_line_that_names_it(query: Callable[..., Invocation], scorer: str) -> None:
     result = query("--scorer", scorer, WHO)
     assert (result.exit_code, result.stdout) == (1, "")
@@ -156,7 +156,7 @@ def test_a_broken_scorer_fails_in_one_line_that_names_it(query: Callable[..., In
 
 
 def test_a_scorer_may_be_given_as_a_class(records: Callable[..., list[dict[str, Any]]]) -> None:
-    (record,) = records(WHO, "--scorer", "kbtools.scorers.lexical:LexicalScorer")
+    (record,) = records(WHO, "--scorer", "kbtools.scorers.relations.lexical:LexicalScorer")
     assert record["candidates"][0]["subject"] == "m.078ffw"
 
 

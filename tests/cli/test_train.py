@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kbtools.cli.main import main
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
 from kbtools.ranking.models import TAGGER
-from kbtools.scorers.profiles import PLANS
+from kbtools.scorers.fitting.profiles import PLANS
 
 SMALL = ("--words", "random", "--dim", "16", "--epochs", "2", "--batch", "16")
 

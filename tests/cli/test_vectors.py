@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 import kbtools
 from kbtools.cli.main import main
-from kbtools.indexers.faiss_index import write_vectors
+from kbtools.indexers.folder.faiss_index import write_vectors
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.serve.app import create_app
 from kbtools.serve.settings import ServeSettings

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from kbtools.answering import Answerer
-from kbtools.indexers.memory import MemoryKB
-from kbtools.indexers.run_columns import gather
+from kbtools.answering.answerer import Answerer
+from kbtools.indexers.folder.memory import MemoryKB
+from kbtools.indexers.folder.run_columns import gather
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.linking import similarity

@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kbtools.answering import open_kb
+from kbtools.answering.answerer import open_kb
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt, OutputUnusable
-from kbtools.indexers.build import BuildProgress, Built, build, write_knowledge
-from kbtools.indexers.checksums import VERIFIED
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.faiss_index import write_vectors
-from kbtools.indexers.form_groups import FormGroups
-from kbtools.indexers.form_store import FormStore
-from kbtools.indexers.form_writer import FormWriter
-from kbtools.indexers.fuzzy_index import FuzzyWriter
+from kbtools.indexers.building.build import BuildProgress, Built, build, write_knowledge
+from kbtools.indexers.building.form_groups import FormGroups
+from kbtools.indexers.building.form_writer import FormWriter
+from kbtools.indexers.folder.checksums import VERIFIED
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.form_store import FormStore
+from kbtools.indexers.folder.fuzzy_index import FuzzyWriter
 from kbtools.indexers.readers.batches import Kind
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.manifest import Manifest
@@ -103,7 +103,7 @@ def test_the_same_sources_are_built_once(make: Make) -> None:
 
 def test_other_versions_of_what_writes_the_files_build_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = make().manifest.versions
-    monkeypatch.setattr("kbtools.indexers.build.versions", lambda: versions | {"tantivy": "0.0.1"})
+    monkeypatch.setattr("kbtools.indexers.building.build.versions", lambda: versions | {"tantivy": "0.0.1"})
 
     assert make().fresh
 
@@ -158,7 +158,7 @@ def test_what_was_written_is_counted_before_it_is_put_in_place(
         count = manifest.counts[kind]
         return replace(manifest, counts=manifest.counts | {kind: replace(count, unique=count.unique + 1)})
 
-    monkeypatch.setattr("kbtools.indexers.build.write_knowledge", miscount)
+    monkeypatch.setattr("kbtools.indexers.building.build.write_knowledge", miscount)
 
     with pytest.raises(NothingBuilt, match="the disk or the memory may be faulty"):
         make()
@@ -315,7 +315,7 @@ def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_dis
 def test_a_pair_and_an_entity_that_a_batch_ends_in_are_whole(
     monkeypatch: pytest.MonkeyPatch, make_kb: Callable[[str, World], Any], new_world: type[World]
 ) -> None:
-    monkeypatch.setattr("kbtools.indexers.staging.BATCH", 2_048)  # the least that DuckDB gives at once
+    monkeypatch.setattr("kbtools.indexers.building.staging.BATCH", 2_048)  # the least that DuckDB gives at once
     facts = [(f"s{number // 4_500}", f"r{int(number % 4_500 >= 2_048)}", f"o{number:05}") for number in range(9_000)]
 
     kb = make_kb("embedded", new_world(facts=tuple(facts), names=(("s0", "Zero"),)))
@@ -399,11 +399,11 @@ def test_vectors_of_other_content_are_told_of_before_they_go(
     there = []
     listen = logging.Handler()
     listen.emit = lambda record: there.append((with_vectors / "vectors").is_dir())  # type: ignore[method-assign]
-    logging.getLogger("kbtools.indexers.build").addHandler(listen)
+    logging.getLogger("kbtools.indexers.building.build").addHandler(listen)
 
     make(*sources[:2])
 
-    logging.getLogger("kbtools.indexers.build").removeHandler(listen)
+    logging.getLogger("kbtools.indexers.building.build").removeHandler(listen)
     assert "make the vectors again with kbtools index vectors" in caplog.text
     assert "those that are there now are deleted" in caplog.text
     assert there[0]

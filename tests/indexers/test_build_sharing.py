@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from kbtools.answering import Answerer, open_kb
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.column_files import read_column
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.answering.results import Candidate
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.column_files import read_column
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.results import Candidate
 
 QUESTIONS = (
     "who created hary poter",

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.errors import KBUnusable
-from kbtools.indexers.column_files import (
+from kbtools.indexers.folder.column_files import (
     ColumnWriter,
     StartsWriter,
     StringTable,
@@ -20,7 +20,7 @@ from kbtools.indexers.column_files import (
     read_column,
     release_pages,
 )
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 
 AWKWARD = ["", "a", "Łódź", "", "\N{GRINNING FACE}", "line\nbreak", "x" * 10_000, "\0"]
 

@@ -12,10 +12,10 @@ from click.testing import CliRunner, Result
 
 from kbtools.cli.main import main
 from kbtools.errors import KBUnusable
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.faiss_index import write_vectors
-from kbtools.indexers.form_store import read_groups
-from kbtools.indexers.kb_folder import FORMS, find_damage, require_intact
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.form_store import read_groups
+from kbtools.indexers.folder.kb_folder import FORMS, find_damage, require_intact
 from kbtools.kb.vector_index import EntityVectors
 
 pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[cpu]'")

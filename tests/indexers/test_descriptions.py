@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 import kbtools
 from kbtools.cli.main import main
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.kb_folder import MANIFEST, find_damage, read_manifest
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.kb_folder import MANIFEST, find_damage, read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.kb.contract import KnowledgeBase

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kbtools.errors import BrokenPlugin
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.batches import RecordBatch
 from kbtools.indexers.readers.reading import ReadOptions, Source
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers import embedded
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.form_filter import FilterWriter, FormFilter
+from kbtools.indexers.folder import embedded
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.form_filter import FilterWriter, FormFilter
 from kbtools.text.ngrams import every_run
 
 FORMS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), unique=True)

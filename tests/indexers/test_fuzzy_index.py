@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from kbtools.indexers.column_files import StringTable, StringWriter
-from kbtools.indexers.fuzzy_index import FuzzyIndex, FuzzyWriter
+from kbtools.indexers.folder.column_files import StringTable, StringWriter
+from kbtools.indexers.folder.fuzzy_index import FuzzyIndex, FuzzyWriter
 
 
 def write_texts(path: Path, texts: list[str]) -> StringTable:

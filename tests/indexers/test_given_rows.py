@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import BadArgument, TooManyBadLines, WrongFormat
 
 FACTS = [("Q1", "capital", "Q2"), ("Q1", "language", "Q3")]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from kbtools.answering import Answerer, open_kb
+from kbtools.answering.answerer import Answerer, open_kb
 from kbtools.cli.main import main
 from kbtools.errors import NothingBuilt, TooManyBadLines
-from kbtools.indexers.build import BuildProgress, Built, build
-from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.building.build import BuildProgress, Built, build
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from tests.conftest import World, sample_sources
 

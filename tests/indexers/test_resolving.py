@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import TooManyBadLines
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.building.resolving import merge_ids
+from kbtools.indexers.building.staging import Staging
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.resolving import merge_ids
-from kbtools.indexers.staging import Staging
 from kbtools.kb.contract import relation_texts
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

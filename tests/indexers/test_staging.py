@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kbtools.indexers.staging import ENTITY_IDS, Staging
+from kbtools.indexers.building.staging import ENTITY_IDS, Staging
 
 IDS = 450_000
 TIGHT = "15MB"

@@ -9,8 +9,8 @@ import pytest
 
 from kbtools.errors import BadSetting, BadVectors, KBToolsError, KBUnusable, VectorsMissing, WrongFormat
 from kbtools.indexers.elastic.mapping import IndexSettings
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.faiss_index import FOLDER, INDEX, RECORD, FaissVectors, write_vectors
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, FaissVectors, write_vectors
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, VectorIndex, VectorOrigin, normalised, recall
 from tests.conftest import World

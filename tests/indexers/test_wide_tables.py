@@ -15,8 +15,8 @@ import pytest
 
 import kbtools
 from kbtools.errors import TooManyBadLines, WrongFormat
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
 from kbtools.indexers.readers.wide_tables import WideReading

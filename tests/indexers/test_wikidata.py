@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from kbtools.errors import NothingBuilt, TooManyBadLines, WrongFormat
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers import parsing_processes
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.readers.lines import Block

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import kbtools
-from kbtools.answer_options import QueryOptions
-from kbtools.answering import Answerer, open_kb
+from kbtools.answering.answer_options import QueryOptions
+from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.answering.explaining import explain
 from kbtools.errors import (
     BadArgument,
     BrokenPlugin,
@@ -26,8 +27,7 @@ from kbtools.errors import (
     UnknownDevice,
     UnknownPlugin,
 )
-from kbtools.explaining import explain
-from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.system import System, keep_system
 from kbtools.ranking.weights import EQUATION_4, PRESETS, Weights, keep_weights, ranking_key
@@ -112,14 +112,14 @@ def test_an_unknown_pruner_or_scorer_is_named(sample: Answerer, asked: dict[str,
 
 def test_a_scorer_that_is_no_class_is_broken(sample: Answerer) -> None:
     with pytest.raises(BrokenPlugin, match="no class"):
-        sample.query("who wrote it", scorer="kbtools.results:JSON_VERSION")
+        sample.query("who wrote it", scorer="kbtools.answering.results:JSON_VERSION")
 
 
 def test_a_scorer_may_be_given_by_its_module(sample: Answerer) -> None:
-    given = sample.query("who wrote it", scorer="kbtools.scorers.lexical:LexicalScorer")
+    given = sample.query("who wrote it", scorer="kbtools.scorers.relations.lexical:LexicalScorer")
     named = sample.query("who wrote it")
     assert given.candidates == named.candidates
-    assert given.scorer == "kbtools.scorers.lexical:LexicalScorer"
+    assert given.scorer == "kbtools.scorers.relations.lexical:LexicalScorer"
 
 
 def test_there_must_be_a_knowledge_base_to_open(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_an_unknown_backend_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownPlugin, match=r"known: .*embedded"):
         open_kb(tmp_path, backend="sqlite")
     with pytest.raises(BrokenPlugin, match="no class"):
-        open_kb(tmp_path, backend="kbtools.results:JSON_VERSION")
+        open_kb(tmp_path, backend="kbtools.answering.results:JSON_VERSION")
 
 
 def test_zero_and_none_give_all_candidates(sample: Answerer) -> None:

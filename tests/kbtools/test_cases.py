@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from evaluation import expected_accuracy, pruning_figures
 
-from kbtools.answering import Answerer
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.kb_folder import read_manifest
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_annotated
+from kbtools.answering.results import Candidate
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.kb_folder import read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.questions import AnnotatedQuestion, read_annotated
-from kbtools.results import Candidate
 from tests.conftest import World
 
 every_pruner = pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])

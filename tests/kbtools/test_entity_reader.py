@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.records import Fact, Named
 from kbtools.errors import BadArgument, IncomingMissing, UnknownEntity
 from kbtools.kb.contract import BackendDefaults
-from kbtools.records import Fact, Named
 from tests.conftest import World
 
 every_home = pytest.mark.parametrize("home", ["memory", "embedded", "elasticsearch"])

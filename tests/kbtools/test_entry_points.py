@@ -12,7 +12,7 @@ import pytest
 from kbtools import entry_points
 from kbtools.entry_points import BACKENDS, SCORERS, list_plugins, load_plugin
 from kbtools.errors import BrokenPlugin, UnknownPlugin
-from kbtools.scorers.lexical import LexicalScorer
+from kbtools.scorers.relations.lexical import LexicalScorer
 
 
 class Home(Distribution):
@@ -82,7 +82,7 @@ def test_an_unknown_name_says_so_where_nothing_is_installed(offered: Callable[..
 def test_two_distributions_that_offer_one_name_are_an_error_that_names_both(offered: Callable[..., None]) -> None:
     offered(
         offer("lexical", "theirs:Scorer", "their-package"),
-        offer("lexical", "kbtools.scorers.lexical:LexicalScorer", "kbtools"),
+        offer("lexical", "kbtools.scorers.relations.lexical:LexicalScorer", "kbtools"),
     )
     with pytest.raises(BrokenPlugin, match="offered by kbtools and their-package; uninstall one"):
         load_plugin(SCORERS, "lexical")
@@ -90,21 +90,21 @@ def test_two_distributions_that_offer_one_name_are_an_error_that_names_both(offe
 
 
 def test_one_distribution_found_twice_on_the_path_is_no_clash(offered: Callable[..., None]) -> None:
-    point = ("lexical", "kbtools.scorers.lexical:LexicalScorer")
+    point = ("lexical", "kbtools.scorers.relations.lexical:LexicalScorer")
     offered(offer(*point, "kbtools"), offer(*point, "kbtools"))
     assert load_plugin(SCORERS, "lexical") is LexicalScorer
 
 
 def test_a_class_may_be_given_by_its_module() -> None:
-    assert load_plugin(SCORERS, "kbtools.scorers.lexical:LexicalScorer") is LexicalScorer
+    assert load_plugin(SCORERS, "kbtools.scorers.relations.lexical:LexicalScorer") is LexicalScorer
 
 
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
         ("no_such_module:Scorer", "ModuleNotFoundError"),
-        ("kbtools.scorers.lexical:NoSuchClass", "AttributeError"),
-        ("kbtools.scorers.lexical:", "AttributeError"),
+        ("kbtools.scorers.relations.lexical:NoSuchClass", "AttributeError"),
+        ("kbtools.scorers.relations.lexical:", "AttributeError"),
         (":Scorer", "ValueError"),
     ],
 )

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kbtools.answering import Answerer
-from kbtools.explaining import MATCHES, explain_candidate, explain_result
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.explaining import MATCHES, explain_candidate, explain_result
 from kbtools.text.rungs import Rung
 
 

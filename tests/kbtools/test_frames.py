@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.frames import load
 from kbtools.errors import BadArgument, MissingDependency
-from kbtools.frames import load
 
 
 def test_results_become_an_arrow_table_with_a_row_a_candidate(sample_memory: Answerer) -> None:

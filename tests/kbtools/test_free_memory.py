@@ -8,9 +8,9 @@ import pytest
 from kbtools import free_memory
 from kbtools.errors import MemoryExhausted
 from kbtools.free_memory import require_memory
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.faiss_index import FOLDER, write_vectors
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import FOLDER, write_vectors
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.vector_index import EntityVectors
 

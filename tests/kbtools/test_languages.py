@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import BadArgument, UnknownLanguage
 from kbtools.kb.language_tags import accepted_tags, read_languages
 from tests.conftest import World

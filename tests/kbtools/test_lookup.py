@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import BadArgument, UnknownType
 from kbtools.kb.contract import KnowledgeBase
 from tests.conftest import World

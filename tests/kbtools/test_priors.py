@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
-from kbtools.indexers.memory import MemoryKB
-from kbtools.priors import SHARPNESS, share_names
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.priors import SHARPNESS, share_names
+from kbtools.indexers.folder.memory import MemoryKB
 
 FACTS = [("a", "r", "x"), ("a", "r", "y"), ("a", "s", "x"), ("p", "r", "b")]
 NAMES = [("a", "Elm"), ("b", "Elm"), ("c", "Elm"), ("b", "Elm Street")]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_annotated, read_gold, read_questions
 from kbtools.errors import BadLine, KBToolsError, SourceEmpty, SourceMissing, WrongFormat
-from kbtools.indexers.memory import MemoryKB
-from kbtools.questions import AnnotatedQuestion, read_annotated, read_gold, read_questions
+from kbtools.indexers.folder.memory import MemoryKB
 
 GOLD = "www.freebase.com/m/0a\twww.freebase.com/book/author\twww.freebase.com/m/0b\twho wrote it?"
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.explaining import explain
+from kbtools.answering.questions import read_annotated
+from kbtools.answering.results import Answer, Bearer, Candidate, Mention, Result
 from kbtools.errors import BadArgument, UnknownType
-from kbtools.explaining import explain
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.questions import read_annotated
 from kbtools.ranking.weights import Weights, ranking_key
-from kbtools.results import Answer, Bearer, Candidate, Mention, Result
 from kbtools.text.rungs import Rung
 
 every_pruner = pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.running_text import LONGEST_SENTENCE, THRESHOLD, split_sentences
 from kbtools.errors import BadArgument
-from kbtools.running_text import LONGEST_SENTENCE, THRESHOLD, split_sentences
 from tests.conftest import World
 
 SENTENCES = Path(__file__).with_name("running_text.txt").read_text(encoding="utf-8").splitlines()

@@ -3,7 +3,7 @@
 import pytest
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.text.question import Question
 
 NAMES = [

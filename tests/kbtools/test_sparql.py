@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
+from kbtools.answering.sparql import object_query, subject_query
 from kbtools.errors import NoIRI
-from kbtools.sparql import object_query, subject_query
 from tests.conftest import World
 
 FREEBASE = "http://rdf.freebase.com/ns/"

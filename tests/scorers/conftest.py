@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows, Grouped
 
@@ -57,7 +57,7 @@ def question_files(examples: Path) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Any:
     """Read the sample's questions to learn from, and to measure on."""
-    from kbtools.scorers.splits import Splits
+    from kbtools.scorers.fitting.splits import Splits
 
     return Splits.read(sample_kb, **question_files)
 

@@ -15,9 +15,9 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 import torch
 
 from kbtools.cli.main import main
-from kbtools.scorers.checkpoint import read_checkpoint
-from kbtools.scorers.devices import resolve_device
-from kbtools.scorers.distributed import processes, rank, share
+from kbtools.scorers.networks.checkpoint import read_checkpoint
+from kbtools.scorers.networks.devices import resolve_device
+from kbtools.scorers.networks.distributed import processes, rank, share
 
 LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
 KBTOOLS = [sys.executable, "-c", "from kbtools.cli.main import main; main()"]

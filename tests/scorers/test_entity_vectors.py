@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import CheckpointMismatch, MemoryExhausted, ModelMissing
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.ranking.models import ENTITIES, SUBJECT, make_subject_scorer
 from kbtools.text.question import MarkedQuestion, Question
@@ -17,13 +17,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.entity_vectors import ALPHA, RandomVectorScorer, SubjectTask
-from kbtools.scorers.measures import Callbacks
-from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.training import train
-from kbtools.scorers.training_settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings
-from kbtools.scorers.transe import (
+from kbtools.scorers.entities.transe import (
     TransE,
     TranslatingTask,
     Translation,
@@ -31,7 +25,13 @@ from kbtools.scorers.transe import (
     nearest_rows,
     read_triples,
 )
-from kbtools.scorers.words import load_words
+from kbtools.scorers.fitting.measures import Callbacks
+from kbtools.scorers.fitting.profiles import profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import train
+from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings
+from kbtools.scorers.networks.words import load_words
+from kbtools.scorers.subjects.entity_vectors import ALPHA, RandomVectorScorer, SubjectTask
 
 SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
 ASKED = [MarkedQuestion(Question.read("who wrote dune"), 10, 14), MarkedQuestion(Question.read(""), 0, 0)]

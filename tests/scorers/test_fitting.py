@@ -13,12 +13,12 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.devices import build_network, memory_named, scoring
-from kbtools.scorers.fitting import STATE, fit, make_batches
-from kbtools.scorers.measures import Callbacks, Epoch
-from kbtools.scorers.text_batches import group_by_length
-from kbtools.scorers.training import check_optimiser_memory
-from kbtools.scorers.training_settings import FitConfig, TrainingSettings, change_settings
+from kbtools.scorers.fitting.measures import Callbacks, Epoch
+from kbtools.scorers.fitting.training import check_optimiser_memory
+from kbtools.scorers.fitting.training_loop import STATE, fit, make_batches
+from kbtools.scorers.networks.devices import build_network, memory_named, scoring
+from kbtools.scorers.networks.text_batches import group_by_length
+from kbtools.scorers.networks.training_settings import FitConfig, TrainingSettings, change_settings
 
 
 class Line:
@@ -175,7 +175,7 @@ def test_a_network_that_memory_does_not_hold_is_refused_before_it_is_built() -> 
 
 
 def test_an_optimiser_that_memory_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbtools.scorers.devices.free_memory", lambda device: 100)
+    monkeypatch.setattr("kbtools.scorers.networks.devices.free_memory", lambda device: 100)
 
     with pytest.raises(DeviceFull, match="or use --optimiser row-adagrad"):
         check_optimiser_memory(Line(), "adam", torch.device("cpu"))
@@ -236,7 +236,8 @@ def test_a_step_follows_the_mean_loss_of_its_batch_clipped(
             steps.append([parameter.grad.clone() for parameter in task.network.parameters()])
 
     monkeypatch.setattr(
-        "kbtools.scorers.fitting.make_optimisers", lambda network, **_: [Kept(network.parameters(), lr=1.0)]
+        "kbtools.scorers.fitting.training_loop.make_optimisers",
+        lambda network, **_: [Kept(network.parameters(), lr=1.0)],
     )
 
     fit(task, FitConfig(epochs=1, batch=64, clip=clip))
@@ -248,7 +249,7 @@ def test_a_step_follows_the_mean_loss_of_its_batch_clipped(
 
 def test_the_rate_falls_to_zero_in_equal_steps_over_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     rates: list[float] = []
-    monkeypatch.setattr("kbtools.scorers.fitting.set_rate", lambda optimisers, rate: rates.append(rate))
+    monkeypatch.setattr("kbtools.scorers.fitting.training_loop.set_rate", lambda optimisers, rate: rates.append(rate))
 
     fit(Line(), FitConfig(epochs=2, batch=20, learning_rate=0.6, optimiser="adam"))
 

@@ -14,8 +14,8 @@ from kbtools.errors import MissingDependency
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.model_store import Stamp, read_model, write_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, model_folder
-from kbtools.scorers.forward import DotForward
-from kbtools.scorers.weight_files import read_weights, write_weights
+from kbtools.scorers.networks.forward import DotForward
+from kbtools.scorers.networks.weight_files import read_weights, write_weights
 from kbtools.suites.world import LONG, marked_questions, world
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -24,8 +24,8 @@ pytest.importorskip("onnxruntime", reason="forward passes need onnxruntime: pip 
 
 import torch
 
-from kbtools.scorers.network import without_torch
-from kbtools.scorers.sketch import sketch_task
+from kbtools.scorers.fitting.sketch import sketch_task
+from kbtools.scorers.networks.network import without_torch
 from tests.encoder_folders import write_encoder
 
 PLUGINS = [
@@ -67,9 +67,9 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
 @pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
 def test_vectors_of_sentences_are_those_of_torch(tmp_path: Path, pooling: str) -> None:
     pytest.importorskip("tokenizers", reason="pretrained encoders need tokenizers: pip install 'kbtools[minilm]'")
-    from kbtools.scorers.pretrained import read_files
-    from kbtools.scorers.sentence_encoder import build_encoder
-    from kbtools.scorers.sentence_forward import SentenceForward
+    from kbtools.scorers.encoders.pretrained import read_files
+    from kbtools.scorers.encoders.sentence_encoder import build_encoder
+    from kbtools.scorers.encoders.sentence_forward import SentenceForward
 
     files = read_files(str(write_encoder(tmp_path / "encoder", pooling=pooling)))
     texts = ["who wrote it", "", "where was the author of it born", "who wrote it", "x" * 200, "東京 in it"]
@@ -108,7 +108,7 @@ def test_texts_of_several_lengths_are_read_in_one_pass_as_each_alone(
 ) -> None:
     scorer = loaded(SCORERS, "bigru", by_torch=False)
     alone = [scorer.score_questions([question])[0] for question in QUESTIONS]
-    monkeypatch.setattr("kbtools.scorers.forward.FEW", few)
+    monkeypatch.setattr("kbtools.scorers.networks.forward.FEW", few)
 
     assert scorer.score_questions(QUESTIONS) == pytest.approx(np.array(alone), abs=1e-6)
 
@@ -170,7 +170,7 @@ def test_torch_computes_where_onnx_runtime_is_not_there(monkeypatch: pytest.Monk
 
 def test_without_either_the_extra_is_named(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded(SCORERS, "bigru", by_torch=False)
-    for module in ("kbtools.scorers.recurrent", "kbtools.scorers.onnx_graph"):
+    for module in ("kbtools.scorers.networks.recurrent", "kbtools.scorers.networks.onnx_graph"):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.scorers.lexical import CUE, LAST, REST, LexicalScorer, hinted, name_weights
+from kbtools.scorers.relations.lexical import CUE, LAST, REST, LexicalScorer, hinted, name_weights
 from kbtools.text.question import MarkedQuestion, Question
 
 RELATIONS = [

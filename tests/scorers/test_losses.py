@@ -8,9 +8,9 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.optimisers import clip_gradients, make_optimisers
-from kbtools.scorers.relation_training import cross_entropy, hinge, sample_negatives
-from kbtools.scorers.subject_training import type_wise_cross_entropy
+from kbtools.scorers.fitting.optimisers import clip_gradients, make_optimisers
+from kbtools.scorers.relations.relation_training import cross_entropy, hinge, sample_negatives
+from kbtools.scorers.subjects.subject_training import type_wise_cross_entropy
 
 
 def test_hinge_sums_over_the_negatives() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.scorers.measures import Namesakes, first_share, measure_relations, relation_marks
-from kbtools.scorers.splits import Examples
+from kbtools.scorers.fitting.measures import Namesakes, first_share, measure_relations, relation_marks
+from kbtools.scorers.fitting.splits import Examples
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 

@@ -13,16 +13,16 @@ from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.training import train
-from kbtools.scorers.training_settings import change_settings
-from kbtools.scorers.word_encoders import BiGRUScorer, EmbedAverageScorer
+from kbtools.scorers.fitting.profiles import profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import train
+from kbtools.scorers.networks.training_settings import change_settings
+from kbtools.scorers.relations.word_encoders import BiGRUScorer, EmbedAverageScorer
 
 VERSION_1 = Path(__file__).with_name("version_1")
 """A small Embed-AVG of the sample, written by kbtools when a model was known by the path of its module."""
 
-BY_PATH = "kbtools.scorers.word_encoders:EmbedAverageScorer"
+BY_PATH = "kbtools.scorers.relations.word_encoders:EmbedAverageScorer"
 SMALL = {"words": "random", "dim": 2, "epochs": 1}
 EXPECTED = [0.00328161, -0.00066019, -0.00082394]
 """The scores of the first three relations that the kbtools which wrote it gave."""

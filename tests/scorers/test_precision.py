@@ -15,24 +15,24 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.entity_vectors import RandomVectorScorer, SubjectTask
-from kbtools.scorers.fitting import Task
-from kbtools.scorers.ltg_cnn import LetterTrigramScorer
-from kbtools.scorers.measures import Callbacks
-from kbtools.scorers.optimisers import make_optimisers
-from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.relation import RelationNetwork
-from kbtools.scorers.relation_training import RelationTask
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.subject import TypeVectorScorer
-from kbtools.scorers.subject_training import TypeTask
-from kbtools.scorers.tagger import BiGRUTagger
-from kbtools.scorers.tagger_training import TaggingTask
-from kbtools.scorers.training import train
-from kbtools.scorers.training_settings import EncoderConfig, ObjectiveConfig, change_settings
-from kbtools.scorers.transe import TransE, TranslatingTask, entity_count, read_triples
-from kbtools.scorers.word_encoders import BiGRUScorer, EmbedAverageScorer
-from kbtools.scorers.words import load_words
+from kbtools.scorers.entities.transe import TransE, TranslatingTask, entity_count, read_triples
+from kbtools.scorers.fitting.measures import Callbacks
+from kbtools.scorers.fitting.optimisers import make_optimisers
+from kbtools.scorers.fitting.profiles import profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import train
+from kbtools.scorers.fitting.training_loop import Task
+from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveConfig, change_settings
+from kbtools.scorers.networks.words import load_words
+from kbtools.scorers.relations.ltg_cnn import LetterTrigramScorer
+from kbtools.scorers.relations.relation import RelationNetwork
+from kbtools.scorers.relations.relation_training import RelationTask
+from kbtools.scorers.relations.word_encoders import BiGRUScorer, EmbedAverageScorer
+from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer, SubjectTask
+from kbtools.scorers.subjects.subject import TypeVectorScorer
+from kbtools.scorers.subjects.subject_training import TypeTask
+from kbtools.scorers.taggers.tagger import BiGRUTagger
+from kbtools.scorers.taggers.tagger_training import TaggingTask
 
 CONFIG = EncoderConfig(dim=16, words_dim=16, hidden=16, dropout=0.0, word_dropout=0.0)
 

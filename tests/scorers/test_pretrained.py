@@ -14,11 +14,11 @@ pytest.importorskip("tokenizers", reason="pretrained encoders need tokenizers: p
 import torch
 
 from kbtools.errors import KBToolsError, MissingDependency, ModelUnusable
-from kbtools.scorers.pretrained import PACKAGE, PretrainedRecord, read_files
-from kbtools.scorers.sentence_encoder import SentenceEncoder, build_encoder
-from kbtools.scorers.transformer import PackedLinear, Transformer
-from kbtools.scorers.transformer_config import FAMILIES, TransformerConfig, name_weights
-from kbtools.scorers.weight_files import read_weights
+from kbtools.scorers.encoders.pretrained import PACKAGE, PretrainedRecord, read_files
+from kbtools.scorers.encoders.sentence_encoder import SentenceEncoder, build_encoder
+from kbtools.scorers.encoders.transformer import PackedLinear, Transformer
+from kbtools.scorers.encoders.transformer_config import FAMILIES, TransformerConfig, name_weights
+from kbtools.scorers.networks.weight_files import read_weights
 from tests.encoder_folders import SIZES, SIZES_OF_DISTILBERT, SMALL, write_encoder, write_json
 
 TEXTS = ["who wrote it", "", "where was the author of it born", "who wrote it", "x" * 200, "東京 in it"]
@@ -53,7 +53,7 @@ def test_every_family_computes_as_transformers_does(family: str, small_encoder: 
         expected = reference(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
 
     torch.testing.assert_close(states, expected, rtol=1e-4, atol=1e-5)
-    session = pytest.importorskip("kbtools.scorers.sentence_forward", reason="needs onnxruntime")
+    session = pytest.importorskip("kbtools.scorers.encoders.sentence_forward", reason="needs onnxruntime")
     record_of = PretrainedRecord(record, (small_encoder / "tokenizer.json").read_text(), "mean", 48)
     by_onnx = session.SentenceForward(record_of, weights).states(tokens.numpy())
     torch.testing.assert_close(torch.from_numpy(by_onnx), expected, rtol=1e-4, atol=1e-5)
@@ -72,7 +72,7 @@ def test_the_package_computes_as_sentence_transformers_does() -> None:
 
 
 def folder_of_package() -> Path:
-    from kbtools.scorers.pretrained import find_folder
+    from kbtools.scorers.encoders.pretrained import find_folder
 
     return find_folder(PACKAGE)
 

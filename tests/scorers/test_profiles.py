@@ -10,8 +10,8 @@ from kbtools.pruning.focused import MOST_SIMILAR
 from kbtools.ranking.models import ENTITIES, RELATION, SUBJECT, TAGGER
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import EQUATION_4, PRESETS, Weights
-from kbtools.scorers.profiles import PLANS, Plan, profile_settings
-from kbtools.scorers.training_settings import FitConfig, TransESettings, VectorsConfig
+from kbtools.scorers.fitting.profiles import PLANS, Plan, profile_settings
+from kbtools.scorers.networks.training_settings import FitConfig, TransESettings, VectorsConfig
 
 PUBLISHED: dict[str, dict[str, Any]] = {
     "encoder": {"words_dim": 300, "hidden": 256, "layers": 2},
@@ -104,14 +104,14 @@ def test_without_types_nothing_tells_subjects_apart() -> None:
 
 def test_best_leaves_the_encoder_out_where_its_extra_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = PLANS["best"]
-    monkeypatch.setattr("kbtools.scorers.profiles.is_installed", lambda extra: extra != "minilm")
+    monkeypatch.setattr("kbtools.scorers.fitting.profiles.is_installed", lambda extra: extra != "minilm")
 
     assert plan.missing() == ("encoder",)
     assert (RELATION, "encoder") not in plan.models()
     assert plan.put_off() == ["ltg-cnn+", "bigru"]
     assert plan.system(typed=True) == System("focused-idf", "embed-avg,ltg-cnn+,bigru", "type-cosine", "bigru-crf+")
 
-    monkeypatch.setattr("kbtools.scorers.profiles.is_installed", lambda extra: True)
+    monkeypatch.setattr("kbtools.scorers.fitting.profiles.is_installed", lambda extra: True)
     assert plan.missing() == ()
     assert plan.put_off() == ["ltg-cnn+", "bigru", "encoder"]
     assert plan.system(typed=True).scorer == "embed-avg,ltg-cnn+,bigru,encoder"

@@ -28,14 +28,14 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 from torch import Tensor
 
 from kbtools.ranking.model_store import RECORD
-from kbtools.scorers.checkpoint import WEIGHTS
-from kbtools.scorers.measures import SILENT, Callbacks, relation_marks
-from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.relation_training import sample_negatives
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.training import train
-from kbtools.scorers.training_settings import TrainingSettings, change_settings
-from kbtools.scorers.word_encoders import EmbedAverageScorer
+from kbtools.scorers.fitting.measures import SILENT, Callbacks, relation_marks
+from kbtools.scorers.fitting.profiles import profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import train
+from kbtools.scorers.networks.checkpoint import WEIGHTS
+from kbtools.scorers.networks.training_settings import TrainingSettings, change_settings
+from kbtools.scorers.relations.relation_training import sample_negatives
+from kbtools.scorers.relations.word_encoders import EmbedAverageScorer
 
 SMALL = {"words": "random", "dim": 24, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
 AUTHOR = [MarkedQuestion(Question.read("who is the author of dune"), 21, 25)]
@@ -252,7 +252,7 @@ def test_no_negative_is_gold_or_a_relation_of_the_subject(
         drawn.append(sample_negatives(forbidden, count=count))
         return drawn[-1]
 
-    monkeypatch.setattr("kbtools.scorers.relation_training.sample_negatives", keep)
+    monkeypatch.setattr("kbtools.scorers.relations.relation_training.sample_negatives", keep)
     if not known:  # the gold relation is no negative either where no fact says that the subject has it
         splits = Splits(replace(splits.train, subjects=np.full_like(splits.train.subjects, -1)), splits.valid)
     task = EmbedAverageScorer.task(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import BrokenPlugin, CheckpointMismatch
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import SUBJECT, make_subject_scorer
@@ -17,11 +17,11 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.subject import TypeVectorAverageScorer, TypeVectorScorer
-from kbtools.scorers.training import train
-from kbtools.scorers.training_settings import change_settings
+from kbtools.scorers.fitting.profiles import profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import train
+from kbtools.scorers.networks.training_settings import change_settings
+from kbtools.scorers.subjects.subject import TypeVectorAverageScorer, TypeVectorScorer
 
 SMALL = {"words": "random", "dim": 16, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
 ASKED = [

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import BadQuestions, ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import MOST_WORDS, Tagger
@@ -16,11 +16,11 @@ from kbtools.text.question import Question
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 pytest.importorskip("pycrfsuite", reason="the feature CRF needs python-crfsuite: pip install 'kbtools[crf]'")
 
-from kbtools.scorers.measures import SENTENCES_RIGHT
-from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.training import train
-from kbtools.scorers.training_settings import change_settings
+from kbtools.scorers.fitting.measures import SENTENCES_RIGHT
+from kbtools.scorers.fitting.profiles import profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import train
+from kbtools.scorers.networks.training_settings import change_settings
 
 TAGGERS = ("bigru-crf", "bigru-crf+", "crf")
 SMALL = {"words": "random", "words_dim": 16, "hidden": 16, "epochs": 10, "batch": 16, "learning_rate": 0.02}

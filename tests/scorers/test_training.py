@@ -16,11 +16,11 @@ from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.scorers.measures import Callbacks, Epoch
-from kbtools.scorers.profiles import profile_settings
-from kbtools.scorers.splits import Splits
-from kbtools.scorers.training import TrainedModel, train, training_lock
-from kbtools.scorers.training_settings import TrainingSettings, change_settings
+from kbtools.scorers.fitting.measures import Callbacks, Epoch
+from kbtools.scorers.fitting.profiles import profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import TrainedModel, train, training_lock
+from kbtools.scorers.networks.training_settings import TrainingSettings, change_settings
 
 SMALL = {"words": "random", "dim": 2, "words_dim": 2, "hidden": 2, "epochs": 1}
 ASKED = [MarkedQuestion(Question.read("who is the author of dune"), 21, 25)]

@@ -14,11 +14,11 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.bearers import find_entity
-from kbtools.scorers.neighbours import nearest
-from kbtools.scorers.pykeen import IDS as PYKEEN_IDS
-from kbtools.scorers.pykeen import MODEL, read_pykeen
-from kbtools.scorers.vector_files import read_array, take_over_vectors
+from kbtools.answering.bearers import find_entity
+from kbtools.scorers.entities.neighbours import nearest
+from kbtools.scorers.entities.pykeen import IDS as PYKEEN_IDS
+from kbtools.scorers.entities.pykeen import MODEL, read_pykeen
+from kbtools.scorers.entities.vector_files import read_array, take_over_vectors
 
 IDS = ("m.01paris", "m.02paris", "/m/02texas")
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from kbtools.errors import BadVectors, SourceMissing
-from kbtools.scorers.words import PACKAGE, WordVectors, load_words
+from kbtools.scorers.networks.words import PACKAGE, WordVectors, load_words
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
 import torch
 
-from kbtools.scorers.word_embedding import WordEmbedding, initialise
-from kbtools.scorers.words import SYMBOL, collect_words
+from kbtools.scorers.networks.word_embedding import WordEmbedding, initialise
+from kbtools.scorers.networks.words import SYMBOL, collect_words
 
 
 def write(folder: Path, text: str) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kbtools.indexers.build import BuildProgress
+from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.build_notes import drop_notes
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
@@ -22,7 +22,7 @@ from kbtools.indexers.elastic.load_job import LoadOptions
 from kbtools.indexers.elastic.loading import Loaded, load
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 
 SINGLE = IndexSettings(replicas=0)
 HELLO = {"name": "small", "version": {"number": "9.5.4"}, "tagline": "You Know, for Search"}

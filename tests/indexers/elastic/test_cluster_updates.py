@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, settings
 
 import kbtools
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.records import UpdateResult
 from kbtools.cli.main import main
 from kbtools.errors import (
     BadArgument,
@@ -23,7 +24,7 @@ from kbtools.errors import (
     UnknownLanguage,
     Unreachable,
 )
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.elastic import entity_documents, form_changes, name_documents
 from kbtools.indexers.elastic.build_notes import read_build
 from kbtools.indexers.elastic.cluster import Cluster, Patience
@@ -36,14 +37,13 @@ from kbtools.indexers.elastic.loading import load
 from kbtools.indexers.elastic.mapping import ENTITIES, index_name
 from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.elastic.versions import Version, current_version, list_versions, read_mark, roll_back
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import UpdateSource
 from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.indexers.updates.updating import update
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors
-from kbtools.records import UpdateResult
 from kbtools.serve.live_kb import ASKED_AGAIN, open_live_kb
 from kbtools.serve.settings import ServeSettings
 from tests.conftest import World, write_world

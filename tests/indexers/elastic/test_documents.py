@@ -18,7 +18,7 @@ from kbtools.indexers.elastic.documents import (
 from kbtools.indexers.elastic.entity_documents import EntityReader
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, ROLES, read_mapping
 from kbtools.indexers.elastic.name_documents import count_normal_forms, name_documents
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.text.name_forms import name_forms
 from tests.conftest import World
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kbtools.answering import Answerer
-from kbtools.indexers.build import BuildProgress
+from kbtools.answering.answerer import Answerer
+from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.knowledge import ElasticKB
@@ -16,7 +16,7 @@ from kbtools.indexers.elastic.load_job import LoadOptions
 from kbtools.indexers.elastic.loading import load
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.linking.fuzzy import TRIED, Misspelling
 from kbtools.text.question import Question
 

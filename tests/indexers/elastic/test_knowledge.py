@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.ranked_pool import RankedPool
 from kbtools.errors import KBMissing, ServerError, Unreachable
-from kbtools.indexers.build import BuildProgress, build
+from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.elastic import searches
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.knowledge import ElasticKB
@@ -17,13 +18,12 @@ from kbtools.indexers.elastic.loading import Loaded
 from kbtools.indexers.elastic.mapping import IndexSettings, index_body, index_name
 from kbtools.indexers.elastic.name_documents import MOST_BEARING
 from kbtools.indexers.elastic.searches import Cache
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.kb.rows import EntityRows
 from kbtools.linking import similarity
-from kbtools.ranked_pool import RankedPool
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 from tests.conftest import World

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.cli.main import main
 from kbtools.errors import (
     BuildLocked,
@@ -43,7 +43,7 @@ from kbtools.indexers.elastic.loading import Loaded
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, OWNER, IndexSettings, index_body, index_name
 from kbtools.indexers.elastic.name_documents import count_normal_forms, name_documents
 from kbtools.indexers.elastic.versions import current_version, list_versions, roll_back
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
 from tests.conftest import World
 from tests.indexers.elastic.conftest import SmallServer

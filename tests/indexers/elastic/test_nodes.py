@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from kbtools.answering import Answerer
-from kbtools.indexers.build import BuildProgress
+from kbtools.answering.answerer import Answerer
+from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.inventory import cluster_status
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.load_job import LoadOptions
 from kbtools.indexers.elastic.loading import Loaded, load
 from kbtools.indexers.elastic.mapping import IndexSettings
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
 
 QUESTIONS = [

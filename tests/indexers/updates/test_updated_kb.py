@@ -10,12 +10,12 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from kbtools.answering import Answerer
-from kbtools.indexers.backend_suite import check_kb
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.kb_folder import find_damage
-from kbtools.indexers.memory import MemoryKB
+from kbtools.answering.answerer import Answerer
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.kb_folder import find_damage
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.suites.backend_suite import check_kb
 from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.update_sources import UpdateSource
 from kbtools.indexers.updates.updated_kb import open_folder

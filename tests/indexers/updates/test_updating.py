@@ -19,11 +19,11 @@ import pytest
 
 import kbtools
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, KBUnusable, NothingBuilt, OutputUnusable, TooManyBadLines
-from kbtools.indexers import embedded
-from kbtools.indexers.build import BuildProgress, build
-from kbtools.indexers.embedded import EmbeddedKB
-from kbtools.indexers.faiss_index import write_vectors
-from kbtools.indexers.kb_folder import find_damage, read_manifest
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder import embedded
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.kb_folder import find_damage, read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates import updated_kb
 from kbtools.indexers.updates.compacting import compact

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
 from kbtools.comparison.run_folder import Run

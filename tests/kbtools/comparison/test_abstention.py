@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.explaining import verdict
+from kbtools.answering.questions import read_annotated
 from kbtools.comparison.abstention import read_calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import Run
 from kbtools.errors import RunMismatch, RunUnusable
-from kbtools.explaining import verdict
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.questions import read_annotated
 from kbtools.ranking.confidence import Calibration
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights, ranking_key

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.comparison.calibration import (  # fmt: skip
     auroc,
     calibration_error,

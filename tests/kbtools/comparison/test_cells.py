@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from evaluation import expected_accuracy, pruning_figures
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_annotated
+from kbtools.answering.results import Candidate, Result
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import Run
-from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.linking.links import Link
-from kbtools.questions import AnnotatedQuestion, read_annotated
-from kbtools.results import Candidate, Result
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung

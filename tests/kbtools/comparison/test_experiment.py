@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.comparison import column_store, gold, outcomes, run_folder
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_annotated
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.figures import SHARES, cell_figures, quotient, run_figures
@@ -22,7 +23,6 @@ from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Resamples, compare_cells, interval, mcnemar
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
-from kbtools.questions import AnnotatedQuestion, read_annotated
 from kbtools.ranking.pools import Pools
 from tests.conftest import World
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kbtools import entry_points, version
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.fingerprints import Fingerprints, kb_digest, plugin_identity, scorer_identity
 from kbtools.comparison.grid import Grid
@@ -16,8 +16,8 @@ from kbtools.entry_points import SCORERS
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.n_gram_plus import NGramPlus
 from kbtools.ranking.weights import Weights
-from kbtools.scorers.counts import TypeCount
-from kbtools.scorers.lexical import LexicalScorer
+from kbtools.scorers.relations.lexical import LexicalScorer
+from kbtools.scorers.subjects.counts import TypeCount
 from kbtools.text import normaliser
 
 MODULE = "class Mine:\n    def __init__(self, relations):\n        self.relations = relations\n"

@@ -10,19 +10,19 @@ import pytest
 from evaluation import expected_accuracy
 from numpy.typing import NDArray
 
-from kbtools.answering import Answerer
-from kbtools.cascade_training import train_cascade
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import read_annotated
 from kbtools.comparison.abstention import read_calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.report.report_files import figures_csv
 from kbtools.comparison.report.summary import make_report, terminal_table
 from kbtools.errors import ModelMissing
-from kbtools.questions import read_annotated
-from kbtools.ranker_training import train_ranker
 from kbtools.ranking.features import Features
 from kbtools.ranking.learned import keep_fitted, read_fitted
 from kbtools.ranking.model_store import Stamp, read_model, write_model
+from kbtools.tuning.cascade_training import train_cascade
+from kbtools.tuning.ranker_training import train_ranker
 from tests.kbtools.ranking.test_cascade import READING
 
 QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}

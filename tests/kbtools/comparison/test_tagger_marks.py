@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
 from kbtools.comparison.report.paper_tables import tagger_section

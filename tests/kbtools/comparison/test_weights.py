@@ -13,7 +13,8 @@ import pytest
 from evaluation import expected_accuracy
 from numpy.typing import NDArray
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import read_annotated
 from kbtools.comparison import stages
 from kbtools.comparison.abstention import read_calibration
 from kbtools.comparison.calibration import run_calibration
@@ -33,13 +34,12 @@ from kbtools.comparison.weighting import (
     weights_text,
 )
 from kbtools.errors import SourceMissing
-from kbtools.questions import read_annotated
 from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.system import System, keep_system
 from kbtools.ranking.weights import DEFAULT, EQUATION_4, PRESETS, WITH_SUBJECT, Weights
-from kbtools.scorers.lexical import LexicalScorer
+from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.text.question import MarkedQuestion
-from kbtools.tuning import choose_weights, score_gold
+from kbtools.tuning.weight_search import choose_weights, score_gold
 
 WEIGHTS = {
     "cold": Weights(relation=4.0, mention=0.2),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kbtools.answering import open_kb
+from kbtools.answering.answerer import open_kb
 from kbtools.errors import BrokenPlugin
-from kbtools.indexers.embedded import EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.foreign import GIVEN
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kbtools.answering import Answerer
-from kbtools.explaining import closing_lines
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.explaining import closing_lines
 from kbtools.linking import links
 from tests.conftest import World
 

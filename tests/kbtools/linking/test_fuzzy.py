@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling, link_fuzzily
 from kbtools.linking.strict import link_strictly

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.linking.turned import turn
 from tests.conftest import World
 

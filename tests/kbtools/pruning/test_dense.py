@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, VectorsMissing
-from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import ExactVectors, VectorOrigin

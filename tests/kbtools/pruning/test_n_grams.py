@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from evaluation import mention_coverage, pruning_figures
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import read_annotated
 from kbtools.errors import BrokenPlugin, ModelMissing, UnknownPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning import DEFAULT, UNGUIDED, make_pruner
 from kbtools.pruning.n_gram_plus import longest
-from kbtools.questions import read_annotated
 from kbtools.ranking.pools import gather_pool, order_links
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import BrokenPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.text.question import Question

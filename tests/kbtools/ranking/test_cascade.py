@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kbtools.answering import Answerer
-from kbtools.cascade_training import THRESHOLDS, choose_threshold, train_cascade
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.explaining import explain
+from kbtools.answering.results import Result
 from kbtools.errors import BadArgument, BrokenPlugin, CheckpointMismatch
-from kbtools.explaining import explain
-from kbtools.ranker_training import train_ranker
 from kbtools.ranking.cascade import Cascade, unruled_mentions, winner_shares
 from kbtools.ranking.learned import FILE, FORMAT_NAME, WITHOUT_DOUBT, keep_fitted, read_fitted, read_rankers
 from kbtools.ranking.pools import COLUMNS, concatenate_pools, take_questions
 from kbtools.ranking.score import MICRO
 from kbtools.record_files import write_record
-from kbtools.results import Result
 from kbtools.text.question import MarkedQuestion, Question
+from kbtools.tuning.cascade_training import THRESHOLDS, choose_threshold, train_cascade
+from kbtools.tuning.ranker_training import train_ranker
 from tests.kbtools.ranking.test_learned import BY_WORDS
 
 

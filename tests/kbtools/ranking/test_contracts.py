@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import BrokenPlugin
 from kbtools.ranking.contracts import Averaged, as_scores, log_softmax
 from kbtools.text.question import MarkedQuestion, Question

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import read_annotated
 from kbtools.errors import BrokenPlugin
-from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.both_ways import BothWays
-from kbtools.questions import read_annotated
 from kbtools.ranking.direction import DirectedScorer, Directions
 from kbtools.text.answer_kinds import SYMBOL, answer_kinds
 from kbtools.text.question import MarkedQuestion, Question

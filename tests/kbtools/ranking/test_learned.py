@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import read_gold
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, ModelUnusable, NothingToLearn, UnknownPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import words_of
-from kbtools.questions import read_gold
-from kbtools.ranker_training import FOLDS, deal_folds, rank_by_weights, train_ranker
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.features import Features, find_features
 from kbtools.ranking.learned import FILE, keep_fitted, read_fitted
@@ -24,6 +23,7 @@ from kbtools.ranking.models import model_folder
 from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.weights import DEFAULT
 from kbtools.text.question import Question
+from kbtools.tuning.ranker_training import FOLDS, deal_folds, rank_by_weights, train_ranker
 
 QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
 
@@ -315,7 +315,7 @@ def test_margins_are_to_the_best_of_the_pool(two: Answerer) -> None:
 
 def test_boosted_trees_learn_nothing_from_few_questions() -> None:
     pytest.importorskip("lightgbm", reason="the ranker lightgbm needs it: pip install 'kbtools[ranker]'")
-    from kbtools.scorers.boosted_ranker import BoostedRanker
+    from kbtools.scorers.rankers.boosted_ranker import BoostedRanker
 
     with pytest.raises(NothingToLearn, match="0 questions have their gold answer among their candidates"):
         BoostedRanker.fit(Features(("sum",), np.zeros((2, 1)), np.array([2])), np.zeros(2, dtype=np.bool_), seed=1)
@@ -323,7 +323,7 @@ def test_boosted_trees_learn_nothing_from_few_questions() -> None:
 
 def test_boosted_trees_refuse_other_features() -> None:
     pytest.importorskip("lightgbm", reason="the ranker lightgbm needs it: pip install 'kbtools[ranker]'")
-    from kbtools.scorers.boosted_ranker import BoostedRanker
+    from kbtools.scorers.rankers.boosted_ranker import BoostedRanker
 
     values, counts, gold = np.arange(600.0).reshape(600, 1), np.full(300, 2), np.tile([False, True], 300)
     ranker = BoostedRanker.fit(Features(("sum",), values, counts), gold, seed=1)
@@ -334,7 +334,7 @@ def test_boosted_trees_refuse_other_features() -> None:
 
 def test_trees_score_as_the_library_that_grew_them_and_contributions_add_up(tmp_path: Path) -> None:
     lightgbm = pytest.importorskip("lightgbm", reason="the ranker lightgbm needs it: pip install 'kbtools[ranker]'")
-    from kbtools.scorers.boosted_ranker import BoostedRanker
+    from kbtools.scorers.rankers.boosted_ranker import BoostedRanker
 
     random = np.random.default_rng(3)
     values = random.standard_normal((1200, 3)).round(1)  # rounded, so that values meet thresholds
@@ -351,7 +351,7 @@ def test_trees_score_as_the_library_that_grew_them_and_contributions_add_up(tmp_
 
 def test_trees_that_were_grown_are_opened_without_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("lightgbm", reason="the ranker lightgbm needs it: pip install 'kbtools[ranker]'")
-    from kbtools.scorers.boosted_ranker import BoostedRanker
+    from kbtools.scorers.rankers.boosted_ranker import BoostedRanker
 
     values, counts, gold = np.arange(600.0).reshape(600, 1), np.full(300, 2), np.tile([False, True], 300)
     features = Features(("sum",), values, counts)

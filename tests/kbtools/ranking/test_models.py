@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.entry_points import SCORERS, list_offers, load_plugin
 from kbtools.errors import BrokenPlugin, MissingDependency
 from kbtools.kb.contract import KnowledgeBase
@@ -21,9 +21,11 @@ def test_the_built_in_scorers_are_offered_as_anyones() -> None:
 
 
 def test_a_missing_torch_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in [name for name in sys.modules if name == "kbtools.scorers.word_encoders" or name.startswith("torch")]:
+    for module in [
+        name for name in sys.modules if name == "kbtools.scorers.relations.word_encoders" or name.startswith("torch")
+    ]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "kbtools.scorers.network", None)
+    monkeypatch.setitem(sys.modules, "kbtools.scorers.networks.network", None)
     monkeypatch.setattr("kbtools.entry_points.import_module", no_torch)
 
     with pytest.raises(MissingDependency, match=r"needs torch; install it with pip install .*\[cpu\]'"):

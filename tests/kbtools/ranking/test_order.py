@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.errors import BrokenPlugin
-from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
 from kbtools.ranking.evidence import gather_evidence

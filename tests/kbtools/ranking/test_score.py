@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import read_annotated
 from kbtools.errors import ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
-from kbtools.questions import read_annotated
 from kbtools.ranking.evidence import Evidence, gather_evidence
 from kbtools.ranking.order import rank
 from kbtools.ranking.pools import Pools, concatenate_pools, distinct, gather_pool, order_links
@@ -30,10 +30,10 @@ from kbtools.ranking.weights import (
     ranking_key,
     read_weights,
 )
-from kbtools.scorers.counts import FactCount, TypeCount
-from kbtools.scorers.lexical import LexicalScorer
+from kbtools.scorers.relations.lexical import LexicalScorer
+from kbtools.scorers.subjects.counts import FactCount, TypeCount
 from kbtools.text.question import MarkedQuestion, Question
-from kbtools.tuning import GoldScores, choose_weights, score_gold, tune_weights
+from kbtools.tuning.weight_search import GoldScores, choose_weights, score_gold, tune_weights
 
 
 class Known:

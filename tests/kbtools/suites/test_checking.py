@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.entry_points import (
     BACKENDS,
     KINDS,
@@ -21,12 +21,12 @@ from kbtools.entry_points import (
     list_plugins,
 )
 from kbtools.errors import BrokenPlugin, KBMissing, KBToolsError, KBUnusable, SourceEmpty, SourceMissing, UnknownPlugin
-from kbtools.indexers.backend_suite import check_kb
-from kbtools.indexers.memory import MemoryKB
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.indexers.readers.batches import RecordBatch, Rows
 from kbtools.indexers.readers.lines import Block, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.suites.backend_suite import check_kb
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.links import Link
@@ -77,7 +77,7 @@ def test_a_backend_is_checked_on_what_it_opens(sample_path: Path) -> None:
 
 
 def test_a_large_knowledge_base_is_not_read_to_check_a_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbtools.indexers.backend_suite.MOST_ENTITIES", 1)
+    monkeypatch.setattr("kbtools.indexers.suites.backend_suite.MOST_ENTITIES", 1)
 
     with pytest.raises(KBUnusable, match="holds 2 entities; a backend is checked on one of at most 1"):
         list(check_kb("large", MemoryKB([("a", "r", "b")])))
@@ -94,13 +94,13 @@ def test_a_name_of_no_kind_is_answered_with_the_kinds() -> None:
 @pytest.mark.parametrize(
     ("plugin", "group"),
     [
-        ("kbtools.scorers.lexical:LexicalScorer", SCORERS),
-        ("kbtools.scorers.counts:FactCount", SUBJECT_SCORERS),
+        ("kbtools.scorers.relations.lexical:LexicalScorer", SCORERS),
+        ("kbtools.scorers.subjects.counts:FactCount", SUBJECT_SCORERS),
         ("kbtools.suites.pruner_suite:EvenTagger", TAGGERS),
         ("kbtools.pruning.focused:FocusedK", PRUNERS),
         ("kbtools.pruning.focused_idf:FocusedIdf", PRUNERS),
         ("kbtools.indexers.readers.delimited:CSVReader", READERS),
-        ("kbtools.indexers.embedded:EmbeddedKB", BACKENDS),
+        ("kbtools.indexers.folder.embedded:EmbeddedKB", BACKENDS),
     ],
 )
 def test_the_kind_of_a_class_is_told_by_what_it_does(plugin: str, group: str) -> None:

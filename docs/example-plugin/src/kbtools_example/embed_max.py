@@ -2,8 +2,8 @@
 
 from torch import Tensor
 
-from kbtools.scorers.base import WordEncoder
-from kbtools.scorers.relation import RelationNetwork
+from kbtools.scorers.networks.base import WordEncoder
+from kbtools.scorers.relations.relation import RelationNetwork
 
 
 class EmbedMax(WordEncoder):

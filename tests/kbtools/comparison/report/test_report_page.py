@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kbtools.answering import Answerer
+from kbtools.answering.answerer import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.report.markup import html_page

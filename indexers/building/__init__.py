@@ -1,0 +1,1 @@
+"""The build of a knowledge base from its sources."""

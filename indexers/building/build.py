@@ -1,0 +1,409 @@
+"""Build an embedded knowledge base: read, intern, sort, write, check, and put it in place at once."""
+
+import logging
+import os
+import resource
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+
+from kbtools.errors import KBMissing, KBUnusable, MemoryExhausted, NothingBuilt, OutputUnusable, VectorsMissing
+from kbtools.indexers.building.count_files import CountsReading
+from kbtools.indexers.building.resolving import merge_ids, name_relations
+from kbtools.indexers.building.settling import lend_labels, name_units, widen_types
+from kbtools.indexers.building.staging import BATCH, MEMORY, Staging
+from kbtools.indexers.building.writing import Writer
+from kbtools.indexers.folder.checksums import compare_files
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
+from kbtools.indexers.folder.kb_folder import MANIFEST, WORK, is_ours, read_manifest
+from kbtools.indexers.readers.batches import SCHEMAS, Kind, gathered
+from kbtools.indexers.readers.columnar import open_reading
+from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
+from kbtools.indexers.readers.sources import check_source
+from kbtools.indexers.readers.sources import file_digest as source_digest
+from kbtools.indexers.readers.wide_tables import WideReading
+from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
+from kbtools.read_ahead import read_ahead
+from kbtools.record_files import file_digest, write_record
+from kbtools.storage import built_folder, find_stranger, link_or_copy, locked
+from kbtools.text.owner_variants import variant_table
+
+logger = logging.getLogger(__name__)
+
+WIDE = "wide"
+"""Tables of an entity a row, which are read by columns rather than by blocks of lines."""
+
+
+NAMED = """
+(SELECT 1 FROM names SEMI JOIN (SELECT id FROM fact_ids WHERE is_subject {limit}) ON id = names.entity LIMIT 1)
+"""
+MOST_TRIED = 10_000
+"""Subjects of facts that are looked up among the names first."""
+
+ADDRESS_SPACE = 2_000_000_000
+"""Bytes of address space below which a build is refused: of the sample's, with two threads, some that had 1.6 GB were
+ended by a library that was given no more, none that had 1.7 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A finished step of a build: its name, what it counted, and seconds."""
+
+    name: str
+    counts: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class BuildProgress:
+    """The callbacks of a build: `phase` at the end of each step, `progress` with the bytes and lines of a source."""
+
+    phase: Callable[[Phase], None] = lambda phase: None
+    progress: Callable[[str, int], None] = lambda name, done: None
+    started: float = field(default_factory=time.monotonic)
+
+    def done(self, name: str, counts: str) -> None:
+        now = time.monotonic()
+        phase = Phase(name, counts, now - self.started)
+        self.started = now
+        logger.info("%s: %s in %.1f s", phase.name, phase.counts, phase.seconds)
+        self.phase(phase)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The outcome of a build; `fresh` is false where the folder already held the same sources."""
+
+    manifest: Manifest
+    fresh: bool
+
+
+def build(
+    sources: Sequence[Source],
+    out: Path,
+    *,
+    options: ReadOptions,
+    watch: BuildProgress,
+    force: bool = False,
+    memory: str = MEMORY,
+) -> Built:
+    """Build a knowledge base from sources; do nothing where the folder holds them already.
+
+    Raises InputError for a source that cannot be used and BuildError otherwise; the old knowledge base stays as it
+    was, and nothing is left beside it, unless the build succeeds. Vectors beside the old one are kept where both have
+    the same content. The work tables take at most `memory`, and the disk beyond it.
+    """
+    require_address_space()
+    for source in sources:
+        check_source(source.path)
+    check_target(out)
+    if not force and (old := unchanged(sources, out, options)):
+        return Built(old, fresh=False)
+    with ExitStack() as locks, built_folder(out, ours=is_ours) as folder:
+        # The manifest comes last, when all that it names is there.
+        manifest = write_knowledge(sources, folder, options=options, watch=watch, memory=memory)
+        check(folder, manifest)
+        write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
+        keep_vectors(out, folder, manifest, locks)
+        watch.done("check", "every file and count as written")
+    return Built(manifest, fresh=True)
+
+
+def require_address_space() -> None:
+    """Refuse a build under a limit with which libraries would end the process; raise MemoryExhausted."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
+        raise MemoryExhausted(
+            f"a build needs {ADDRESS_SPACE:,} bytes of address space, found a limit of {limit:,}; "
+            "raise it with ulimit -v"
+        )
+
+
+def check_target(out: Path) -> None:
+    """Refuse to replace anything but an empty folder, or a knowledge base that nothing else was put into."""
+    place = os.fsencode(os.path.realpath(out))
+    try:
+        place.decode()
+    except UnicodeDecodeError as error:
+        raise OutputUnusable(
+            f"{place.decode(errors='backslashreplace')}: a path that is no UTF-8, which DuckDB and tantivy do not "
+            "take; choose another folder for --out",
+            path=str(out),
+        ) from error
+    try:
+        names = set(os.listdir(out))
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise OutputUnusable(f"{out}: is a file or inside one; choose a new folder for --out", path=str(out)) from error
+    except OSError as error:
+        raise OutputUnusable(f"{out}: cannot be opened ({error.strerror})", path=str(out)) from error
+    stranger = find_stranger(out.resolve(), is_ours)
+    if names and (MANIFEST not in names or stranger):
+        raise OutputUnusable(
+            f"{out}: holds {str(stranger or min(names))!r}, which would be lost; choose a new folder for --out",
+            path=str(out),
+        )
+
+
+def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> None:
+    """Link the vectors of the old folder into the new one where both have the same content; else say that they go.
+
+    Nobody writes other vectors into the old folder until the `locks` end, when the new one is in its place.
+    """
+    if not (old / FOLDER).is_dir():
+        return
+    locks.enter_context(locked(old.resolve() / FOLDER))
+    try:
+        read_vectors_record(old, manifest)
+    except VectorsMissing:
+        return
+    except KBUnusable as error:
+        logger.warning("%s; those that are there now are deleted", error)
+        return
+    (new / FOLDER).mkdir()
+    for name in (RECORD, INDEX, ROWS):
+        link_or_copy(old / FOLDER / name, new / FOLDER / name)
+
+
+def option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, object]:
+    """Record the options that change what is read, or whether it is refused."""
+    predicates = options.predicates
+    return {
+        "language": options.language,
+        "columns": dict(sorted(options.columns.items())),
+        "name_predicates": sorted(predicates.name),
+        "alias_predicates": sorted(predicates.alias),
+        "description_predicates": sorted(predicates.description),
+        "type_predicates": sorted(predicates.type),
+        "max_bad": options.max_bad,
+        "list_separator": options.list_separator,
+        "format": options.format,
+        "wide": asdict(options.wide) if any(source.format == WIDE for source in sources) else {},
+        "keep": keep_record(options.keep),
+        "closure": options.closure,
+        "variants": variant_table(options.variants),
+        "formats": sorted({source.format for source in sources if source.format}),
+    }
+
+
+def keep_record(keep: Keep) -> dict[str, object]:
+    """Record which entities of Wikidata are kept; of their ids, which may be millions, the hash."""
+    return {
+        "sitelinks": keep.sitelinks,
+        "types": sorted(keep.types),
+        "properties": sorted(keep.properties),
+        "ids": sha256("\n".join(sorted(keep.ids)).encode()).hexdigest() if keep.ids else "",
+    }
+
+
+def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Manifest | None:
+    """Give the old manifest where the same files, by checksum, were read in the same way by the same versions.
+
+    There is none where a file of the old knowledge base is damaged, so that it is built again.
+    """
+    try:
+        old = read_manifest(out)
+        if old.history:
+            logger.warning("%s: its sources are read again, %d updates are not in them", out, len(old.history))
+            return None
+        EmbeddedKB(out)
+    except (KBMissing, KBUnusable):
+        return None
+    # Sizes before checksums: most changed sources are told without reading one.
+    same = old.options == option_record(options, sources) and old.versions == versions()
+    before = Counter((source.kind, source.bytes) for source in old.sources)
+    if not same or before != Counter((source.kind, source.path.stat().st_size) for source in sources):
+        return None
+    hashes = Counter((source.kind, source_digest(source.path)) for source in sources)
+    if hashes != Counter((source.kind, source.sha256) for source in old.sources):
+        return None
+    damage = next((line for line in compare_files(out, old.files, old.checksums, "it is built again")), None)
+    if damage:
+        logger.warning(damage)
+    return None if damage else old
+
+
+def versions() -> dict[str, str]:
+    """Name the versions that decide what is on disk."""
+    return {name: version(name) for name in ("kbtools", "tantivy", "lmdb")}
+
+
+def write_knowledge(
+    sources: Sequence[Source], folder: Path, *, options: ReadOptions, watch: BuildProgress, memory: str
+) -> Manifest:
+    """Read sources and write every file of a knowledge base but its manifest, which is given back."""
+    read: list[SourceFile] = []
+
+    def fill(tables: Staging) -> None:
+        tables.require_memory(sum(source.path.stat().st_size for source in sources))
+        read.extend(stage(tables, source, options, watch) for source in sources)
+        merge_ids(tables)
+        for settle in (widen_types, name_units, lend_labels):
+            settle(tables)
+        name_relations(tables)
+        wanted = [source for source in sources if source.kind in ("facts", "any")]
+        require(tables.facts.facts or not wanted, "no fact was read", sources)
+        if wanted:
+            require_names(tables, sources, read)
+        else:
+            logger.warning("no facts were given: names are found, and no question has an answer")
+        if counted := tables.count("counts"):
+            known = any(
+                tables.count(f"(SELECT 1 FROM {table} SEMI JOIN counts ON counts.entity = {table}.{column} LIMIT 1)")
+                for table, column in (("fact_ids", "id"), ("names", "entity"))
+            )
+            require(known, f"none of {counted:,} counts is of an entity with a fact or a name", sources)
+
+    manifest = write_tables(fill, folder, watch=watch, memory=memory)
+    return replace(manifest, sources=tuple(read), options=option_record(options, sources))
+
+
+def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildProgress, memory: str) -> Manifest:
+    """Write every file of a knowledge base from work tables that `fill` fills; give the manifest, without sources."""
+    work = folder / WORK
+    work.mkdir()
+    threads = os.cpu_count() or 1
+    with Staging(work, threads=threads, memory=memory) as tables, ExitStack() as files:
+        fill(tables)
+        raw = {"facts": tables.facts.facts} | {kind: tables.count(kind) for kind in ("names", "types")}
+        merged, named = tables.count("merged"), tables.count("relation_labels")
+        tables.intern()
+        writer = Writer(folder, tables, files)
+        entities = writer.write_ids()
+        writer.write_relation_names()
+        writer.write_redirects()
+        described = writer.write_descriptions()
+        tables.drop("descriptions")
+        report = entities_report(entities, tables.count("relations"), merged=merged, named=named, described=described)
+        watch.done("entities", report)
+        facts, pairs = writer.write_facts(entities)
+        mentions = 2 * raw["facts"] + raw["names"]
+        writer.write_incoming(entities)
+        tables.drop("fact_rows")
+        watch.done("facts", f"{facts:,} facts, {pairs:,} subject-relation pairs")
+        names = writer.write_names(entities)
+        tables.drop("names")
+        watch.done("names", f"{names:,} names and aliases")
+        types = writer.write_types(entities)
+        strangers = tables.count(
+            "(SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity)"
+        )
+        tables.drop("types")
+        if counts := writer.write_counts():
+            watch.done("counts", f"{counts:,} counts of names")
+        watch.done("types", f"{types:,} types of entities")
+        # The writer of the fuzzy index takes memory of its own.
+        tables.halve_memory()
+        lengths, forms = writer.write_forms(names, threads=max(1, threads - 1))
+        watch.done("forms", f"{forms:,} forms of names, exact and fuzzy")
+        statistics = writer.statistics | {
+            "relations": tables.count("relations"),
+            "types": tables.count("kinds"),
+            "pairs": pairs,
+            "forms": forms,
+            "types_of_unknown_entities": strangers,
+        }
+    shutil.rmtree(work)
+    paths = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    hashed = writer.checksums()
+    return Manifest(
+        digest=writer.digest(),
+        counts={
+            "facts": Count(raw["facts"], facts),
+            "names": Count(raw["names"], names),
+            "types": Count(raw["types"], types + strangers),
+            "entities": Count(mentions, entities),
+        },
+        sources=(),
+        lengths=tuple(sorted(lengths)),
+        statistics=statistics,
+        files={name: path.stat().st_size for name, path in paths.items()},
+        checksums={name: hashed.get(name) or file_digest(path) for name, path in paths.items()},
+        versions=versions(),
+        built=datetime.now(UTC).isoformat(timespec="seconds"),
+        languages=writer.languages,
+    )
+
+
+def entities_report(entities: int, relations: int, *, merged: int, named: int, described: int) -> str:
+    """Lay out what was counted when ids became rows."""
+    report = f"{entities:,} entities, {relations:,} relations"
+    report += f", {named:,} of them with a name" if named else ""
+    report += f"; {described:,} descriptions" if described else ""
+    return report + (f"; {merged:,} ids merged into others" if merged else "")
+
+
+def require_names(tables: Staging, sources: Sequence[Source], read: Sequence[SourceFile]) -> None:
+    """Fail where no name is of the subject of a fact; show how ids are spelt on either side, or what was left out."""
+    # Most often some of the first will do, which is told without a table of all.
+    if not any(tables.count(NAMED.format(limit=limit)) for limit in (f"LIMIT {MOST_TRIED}", "")):
+        subject, entity = tables.first("fact_ids WHERE is_subject", "id"), tables.first("names", "entity")
+        left_out = {f"left out: {kind}" for file in read for kind, _, _ in file.skipped}
+        nothing = "; ".join(["no name was read", *sorted(left_out), *(note for file in read for note in file.notes)])
+        spelt = f"facts are of {subject!r}, names of {entity!r}" if entity else nothing
+        require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt})")
+
+
+def require(count: bool | int, problem: str, sources: Sequence[Source], *, because: str = "") -> None:
+    """Fail a stage that produced nothing."""
+    if not count:
+        paths = ", ".join(source.name for source in sources)
+        together = "belong together and are" if len(sources) > 1 else "is"
+        raise NothingBuilt(f"{problem}; check that {paths} {together} given to the right options{because}")
+
+
+def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
+    """Read one source into the work tables."""
+    name = source.label or source.path.name
+    make = CountsReading if source.kind == "counts" else WideReading if source.format == WIDE else open_reading
+    reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
+    if isinstance(reading, Reading) and source.directed:
+        earlier = tables.stream("SELECT old, new FROM redirects")
+        reading.redirects = pa.Table.from_batches(earlier, schema=SCHEMAS["redirects"])
+    rows: Counter[str] = Counter()
+    for batch in gathered(read_ahead(reading.batches()), BATCH):
+        tables.add(work_table(source, batch.kind), batch.table)
+        rows[batch.kind] += batch.table.num_rows
+    skips = reading.skips
+    if not rows:
+        wanted = "rows" if source.kind == "any" else source.kind
+        raise NothingBuilt(f"{source.name}: no {wanted} among its {skips.lines:,} lines; is it the right file?")
+    counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(rows.items()))
+    watch.done(f"read {name}", f"{skips.lines:,} lines, {counted}")
+    skipped = tuple((skip.kind, skip.count, skip.example) for skip in skips.kinds.values())
+    size = source.path.stat().st_size
+    path = os.fsencode(source.name).decode(errors="backslashreplace")
+    return SourceFile(path, source.kind, size, reading.digest, skips.lines, skipped, tuple(skips.notes))
+
+
+def work_table(source: Source, kind: Kind) -> str:
+    """Name the work table of a kind of rows; what a graph says to be the same is no redirect."""
+    if kind == "redirects":
+        return "redirects" if source.directed else "same"
+    return "relation_names" if kind == "relations" else kind
+
+
+def check(folder: Path, manifest: Manifest) -> None:
+    """Open what was written and compare it with what was counted."""
+    kb = EmbeddedKB(folder, manifest=manifest)
+    counted = {
+        "entities": len(kb.entity_ids),
+        "facts": len(kb.columns["fact.object"]),
+        "incoming facts": len(kb.columns["incoming.subject"]),
+        "names": len(kb.alias_texts),
+    }
+    expected = {kind: manifest.counts[kind.removeprefix("incoming ")].unique for kind in counted}
+    counted["forms"], expected["forms"] = len(kb.forms), manifest.statistics["forms"]
+    if counted != expected:
+        raise NothingBuilt(f"{folder}: wrote {counted}, expected {expected}; the disk or the memory may be faulty")

@@ -1,0 +1,259 @@
+"""The work tables of a build, in DuckDB: rows as they were read, ids interned to rows, everything sorted.
+
+Rows are ranks in the order of the ids, so equal content gives equal rows whatever the order of the sources.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from kbtools.errors import BadArgument, MemoryExhausted
+from kbtools.free_memory import free_memory, require_memory
+from kbtools.indexers.building.fact_pieces import FactPieces
+from kbtools.indexers.readers.batches import ALIAS, Kind
+from kbtools.storage import is_disk_full
+
+MEMORY = "1GB"
+"""Memory of the work tables unless told otherwise: beyond it DuckDB writes to the disk."""
+
+SHARE = 0.5
+"""Of what is free, the share for the work tables: the writers of the indexes take some 0.4 GB beside them."""
+
+BATCH = 250_000
+"""Rows that are taken and handed over at once: two of DuckDB's groups of rows, which smaller ones would be copied into
+by way of its log."""
+
+FORMS_AT_ONCE = 8_192
+"""Forms that are taken at once: tantivy queues 10,000 and indexes them while others are hashed and written; with more,
+whoever adds them spins until there is room."""
+
+TABLES = """
+CREATE TABLE fact_ids (number UINTEGER, id VARCHAR, is_subject BOOLEAN);
+CREATE TABLE predicates (number UINTEGER, relation VARCHAR);
+CREATE TABLE fact_rows (subject UINTEGER, relation UINTEGER, object UINTEGER);
+CREATE TABLE names (entity VARCHAR, rank UTINYINT, text VARCHAR, language USMALLINT);
+CREATE TABLE types (entity VARCHAR, type VARCHAR);
+CREATE TABLE relation_names (relation VARCHAR, text VARCHAR);
+CREATE TABLE labels (entity VARCHAR, rank UTINYINT, text VARCHAR, language USMALLINT);
+CREATE TABLE subclasses (type VARCHAR, parent VARCHAR);
+CREATE TABLE redirects (old VARCHAR, new VARCHAR);
+CREATE TABLE same (old VARCHAR, new VARCHAR);
+CREATE TABLE merged (old VARCHAR, new VARCHAR);
+CREATE TABLE counts (entity VARCHAR, key UBIGINT, count UBIGINT);
+CREATE TABLE descriptions (entity VARCHAR, rank UTINYINT, text VARCHAR);
+CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, alias UINTEGER);
+CREATE TABLE words (word VARCHAR, names UINTEGER);
+"""
+
+PASSES = (1, 2, 4, 8, 16, 32, 64)
+"""Into how many parts ids are divided, each made distinct by itself, where the memory is too small for fewer."""
+
+DISTINCT = "INSERT INTO distinct_ids SELECT DISTINCT id FROM ({ids})"
+
+INTERN = """
+CREATE TABLE {table} AS SELECT id, (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS row FROM distinct_ids
+"""
+
+ENTITY_IDS = "SELECT id FROM fact_ids UNION ALL SELECT entity FROM names"
+
+ENTITY_ROWS = "SELECT row FROM fact_ids JOIN entities USING (id) ORDER BY number"
+
+RELATION_ROWS = "SELECT row FROM predicates JOIN relations ON relations.id = relation ORDER BY number"
+
+FACTS = "SELECT subject, relation, object FROM fact_rows ORDER BY ALL"
+
+INCOMING = "SELECT object, relation, subject FROM fact_rows ORDER BY ALL"
+
+NAMES = f"""
+SELECT entity, rank = {ALIAS} OR rank > min(rank) OVER (PARTITION BY entity) AS alias, text, roles FROM
+(SELECT e.row AS entity, min(names.rank) AS rank, names.text AS text, {{roles}} AS roles FROM names
+JOIN entities e ON e.id = names.entity GROUP BY e.row, names.text) ORDER BY entity, rank, text
+"""
+"""Names of the first language that an entity has are its names, those of later ones are aliases."""
+
+ROLES = f"array_to_string(list_sort(list_distinct(list(2 * language + (names.rank = {ALIAS})::UTINYINT))), ' ')"
+"""The languages of a text with its part in each, a name or an alias: twice the number of the language, and 1 more for
+an alias. In a knowledge base of one language there is nothing to tell apart."""
+
+TYPES = """
+SELECT DISTINCT e.row AS entity, k.row AS type FROM types
+JOIN entities e ON e.id = types.entity JOIN kinds k ON k.id = types.type ORDER BY ALL
+"""
+
+RELATION_NAMES = """
+SELECT coalesce(text, '') AS text FROM relations LEFT JOIN relation_labels ON relation_labels.relation = relations.id
+ORDER BY row
+"""
+
+DESCRIPTIONS = r"""
+SELECT row, text FROM (
+  SELECT e.row AS row, line AS text, row_number() OVER (PARTITION BY e.row ORDER BY rank, line) AS place
+  FROM (SELECT entity, rank, trim(regexp_replace(text, '[\s\p{Z}]+', ' ', 'g')) AS line FROM descriptions)
+  JOIN entities e ON e.id = entity WHERE line <> '')
+WHERE place = 1 ORDER BY row
+"""
+"""One for each entity that has any, of the first language that it has, without its line breaks."""
+
+REDIRECTS = "SELECT old, row FROM merged JOIN entities ON entities.id = merged.new ORDER BY old"
+
+COUNTS = """
+SELECT key, row AS entity, sum(count)::UBIGINT AS count FROM counts JOIN entities ON entities.id = counts.entity
+GROUP BY ALL ORDER BY ALL
+"""
+
+# Ordered as `group_forms` takes them: all rows of a form, in it those of a kind, in those the ones of a spelling.
+FORMS = "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, text, entity"
+
+WORDS = "SELECT word, sum(names)::UINTEGER AS names FROM words GROUP BY word ORDER BY word"
+
+
+class Staging:
+    """A throw-away database in the folder of a build; what does not fit in memory goes to that folder's disk."""
+
+    def __init__(self, folder: Path, *, threads: int, memory: str = MEMORY) -> None:
+        self.folder = folder
+        self.memory = memory
+        try:
+            self.connection = duckdb.connect(
+                # In memory, and beyond the limit in the folder: a file would be written whole, with its log.
+                ":memory:",
+                config={
+                    "memory_limit": memory,
+                    "threads": threads,
+                    "temp_directory": str(folder / "spill"),
+                    "preserve_insertion_order": False,  # every query says its order, so that none need be kept
+                },
+            )
+        except duckdb.ParserException as error:
+            raise BadArgument(f"memory is an amount such as 2GB, found {memory!r}", name="memory") from error
+        self.facts = FactPieces(folder)
+        self.cursors: list[duckdb.DuckDBPyConnection] = []
+        self.languages: dict[str, int] = {}
+        """The numbers of the languages of names, in the order in which they came."""
+        self.connection.execute(TABLES)
+
+    def __enter__(self) -> "Staging":
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Close every connection; raise what DuckDB makes an error of its own of as what it is."""
+        for cursor in self.cursors:
+            cursor.close()
+        self.connection.close()
+        self.facts.close()
+        if isinstance(error, RuntimeError | duckdb.InterruptException) and "interrupt" in str(error).lower():
+            raise KeyboardInterrupt from error
+        if isinstance(error, duckdb.OutOfMemoryException) and not is_disk_full(error):
+            raise MemoryExhausted(
+                f"the work tables of the build do not fit in {self.memory} of memory; give more with --memory",
+                memory=self.memory,
+            ) from error
+
+    def limit(self) -> float:
+        """Give the bytes that the tables may take, which DuckDB says in binary units: `953.6 MiB`."""
+        [(setting,)] = self.connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        amount, unit = str(setting).split()
+        return float(amount) * 1024.0 ** ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"].index(unit)
+
+    def require_memory(self, sources: int) -> None:
+        """Raise MemoryExhausted where the tables of so many bytes of sources may take more memory than is free."""
+        free = free_memory() or 0
+        require_memory(
+            round(min(self.limit(), sources)),
+            "the work tables of the build",
+            instead=f"--memory {max(1, round(SHARE * free / 1e6))}MB fits, the disk takes the rest",
+        )
+
+    def halve_memory(self) -> None:
+        """Leave half of the memory to those who write what is streamed."""
+        self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
+
+    def run(self, statement: str) -> None:
+        """Change the work tables."""
+        self.connection.execute(statement)
+
+    def add(self, table: Kind | str, rows: pa.Table) -> None:
+        """Append rows to a work table; languages are kept as numbers, and facts by the numbers of their ids."""
+        if table == "facts":
+            spelt, predicates = self.facts.add(rows)
+            self.add("fact_ids", spelt)
+            self.add("predicates", predicates)
+            return
+        if "language" in rows.column_names:
+            rows = rows.set_column(rows.column_names.index("language"), "language", self.number(rows["language"]))
+        self.connection.register("incoming", rows)
+        self.connection.execute(f"INSERT INTO {table} SELECT * FROM incoming")
+        self.connection.unregister("incoming")
+
+    def number(self, languages: pa.ChunkedArray) -> pa.Array:
+        """Give the numbers of languages."""
+        tags = languages.combine_chunks().dictionary_encode()
+        numbers = [self.languages.setdefault(tag, len(self.languages)) for tag in tags.dictionary.to_pylist()]
+        return pa.array(numbers, pa.uint16()).take(tags.indices)
+
+    def names(self) -> Iterator[pa.RecordBatch]:
+        """Yield the names of entities: entity, whether it is an alias, text, and its part in each language."""
+        roles = ROLES if len(self.languages) > 1 else "''"
+        return self.stream(NAMES.format(roles=roles))
+
+    def forms(self) -> Iterator[pa.RecordBatch]:
+        """Yield the forms of names, sorted, a few at once."""
+        return self.stream(FORMS, rows=FORMS_AT_ONCE)
+
+    def count(self, query: str) -> int:
+        """Count the rows of a table or of a query in parentheses."""
+        counted = self.connection.execute(f"SELECT count(*) FROM {query}").fetchone()
+        return int(counted[0]) if counted else 0
+
+    def first(self, table: str, column: str) -> str | None:
+        """Give the first value of a column; nothing where the table is empty."""
+        row = self.connection.execute(f"SELECT {column} FROM {table} LIMIT 1").fetchone()
+        return str(row[0]) if row else None
+
+    def intern(self) -> None:
+        """Give every entity, relation and type its row, and write the facts as rows."""
+        self.number_ids("entities", ENTITY_IDS)
+        self.number_ids("relations", "SELECT relation AS id FROM predicates")
+        self.number_ids("kinds", "SELECT type AS id FROM types")
+        for rows in self.facts.rows(self.stream(ENTITY_ROWS), self.stream(RELATION_ROWS)):
+            self.add("fact_rows", rows)
+        for table in ("fact_ids", "predicates"):
+            self.drop(table)
+
+    def number_ids(self, table: str, ids: str) -> None:
+        """Make a table of the distinct ids of a query and their ranks; what no one pass holds in memory takes several.
+
+        DuckDB puts what it joins and sorts on the disk, but not the hash table of what is distinct.
+        """
+        for parts in PASSES:
+            self.connection.execute("CREATE OR REPLACE TABLE distinct_ids (id VARCHAR)")
+            try:
+                for part in range(parts):
+                    own = f" WHERE hash(id) % {parts} = {part}" if parts > 1 else ""
+                    self.connection.execute(DISTINCT.format(ids=ids) + own)
+                break
+            except duckdb.OutOfMemoryException as error:
+                if parts == PASSES[-1] or is_disk_full(error):
+                    raise
+        self.connection.execute(INTERN.format(table=table))
+        self.drop("distinct_ids")
+
+    def drop(self, table: str) -> None:
+        """Free a work table that is no longer needed."""
+        self.connection.execute(f"DROP TABLE {table}")
+
+    def ids(self, table: str) -> Iterator[pa.StringArray]:
+        """Yield the ids of an interned table in the order of their rows."""
+        for batch in self.stream(f"SELECT id FROM {table} ORDER BY row"):
+            yield batch.column(0)
+
+    def stream(self, query: str, *, rows: int = 0) -> Iterator[pa.RecordBatch]:
+        """Yield the result of a query in batches of so many rows, by default BATCH."""
+        cursor = self.connection.cursor()
+        self.cursors.append(cursor)
+        relation: Any = cursor.sql(query)
+        yield from relation.to_arrow_reader(rows or BATCH)
+        cursor.close()

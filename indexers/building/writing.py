@@ -1,0 +1,261 @@
+"""Write the files of a knowledge base from the sorted work tables of its build."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kbtools.indexers.building import staging
+from kbtools.indexers.building.form_groups import FormGroups, group_forms
+from kbtools.indexers.building.form_rows import form_rows
+from kbtools.indexers.building.form_writer import FormWriter
+from kbtools.indexers.building.language_writer import LanguageWriter
+from kbtools.indexers.building.staging import Staging
+from kbtools.indexers.building.word_counts import count_words
+from kbtools.indexers.folder.column_files import ColumnWriter, StartsWriter, StringWriter
+from kbtools.indexers.folder.edit_index import EditKeys
+from kbtools.indexers.folder.form_filter import FilterWriter
+from kbtools.indexers.folder.fuzzy_index import FuzzyWriter
+from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, FUZZY
+from kbtools.read_ahead import read_ahead
+
+HEX = 64
+"""Hexadecimal digits of a SHA-256."""
+
+
+class Writer:
+    """A writer of the files of a knowledge base from the sorted work tables, which hashes the content on the way."""
+
+    def __init__(self, folder: Path, tables: Staging, files: ExitStack) -> None:
+        self.folder = folder
+        self.tables = tables
+        self.files = files
+        self.hashes: dict[str, str] = {}
+        self.derived: dict[str, str] = {}
+        self.statistics: dict[str, int] = {}
+        self.languages: dict[str, int] = {}
+
+    def digest(self) -> str:
+        """Hash the content: ids, facts, names and types, in the order of their rows."""
+        return sha256("".join(f"{name}={value}\n" for name, value in sorted(self.hashes.items())).encode()).hexdigest()
+
+    def checksums(self) -> dict[str, str]:
+        """Give the SHA-256 of each file of columns and strings, as it was written."""
+        hashes = self.hashes | self.derived
+        columns = {name: value for name, value in hashes.items() if len(value) == HEX}
+        strings = {name: value for name, value in hashes.items() if len(value) > HEX}
+        texts = {f"{name}.utf8": value[:HEX] for name, value in strings.items()}
+        return columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
+
+    def write_ids(self) -> int:
+        """Write the ids of entities, relations and types; give the number of entities."""
+        for table, name in (("relations", "relation.id"), ("kinds", "type.id"), ("entities", "entity.id")):
+            writer = self.strings(name)
+            for ids in self.tables.ids(table):
+                writer.write(ids)
+            self.hashes[name] = writer.close()
+        return writer.starts.count - 1
+
+    def write_relation_names(self) -> None:
+        """Write the name of each relation, empty for one that has none."""
+        names = self.strings("relation.name")
+        for batch in self.tables.stream(staging.RELATION_NAMES):
+            names.write(batch.column(0))
+        self.of_content(names.bytes.count)["relation.name"] = names.close()
+
+    def write_redirects(self) -> None:
+        """Write the ids that were merged into another, in order, with the row of the entity that each stands for."""
+        ids, rows = self.strings("redirect.old"), self.column("redirect.row")
+        for batch in self.tables.stream(staging.REDIRECTS):
+            ids.write(batch.column(0))
+            rows.write(batch.column(1).to_numpy())
+        hashes = self.of_content(rows.count)
+        hashes["redirect.old"], hashes["redirect.row"] = ids.close(), rows.close()
+
+    def write_descriptions(self) -> int:
+        """Write a description for each entity that has one, by row; give their number."""
+        rows, texts = self.column("description.row"), self.strings("description.text")
+        for batch in self.tables.stream(staging.DESCRIPTIONS):
+            rows.write(batch.column(0).to_numpy())
+            texts.write(batch.column(1))
+        hashes = self.of_content(rows.count)
+        hashes["description.row"], hashes["description.text"] = rows.close(), texts.close()
+        self.statistics["descriptions"] = rows.count
+        return rows.count
+
+    def write_counts(self) -> int:
+        """Write how often names mean entities, by the hash of the name's form and by entity."""
+        columns = [self.column(f"count.{name}") for name in ("key", "entity", "count")]
+        for batch in self.tables.stream(staging.COUNTS):
+            for place, column in enumerate(columns):
+                column.write(batch.column(place).to_numpy())
+        hashes = self.of_content(columns[0].count)
+        for name, column in zip(("key", "entity", "count"), columns, strict=True):
+            hashes[f"count.{name}"] = column.close()
+        return columns[0].count
+
+    def of_content(self, size: int) -> dict[str, str]:
+        """Choose where the hash of an optional table goes: an empty one leaves the content what it is without."""
+        return self.hashes if size else self.derived
+
+    def column(self, name: str) -> ColumnWriter:
+        writer = ColumnWriter(self.folder / name, COLUMNS[name])
+        self.files.callback(writer.close)
+        return writer
+
+    def strings(self, name: str) -> StringWriter:
+        writer = StringWriter(self.folder / name)
+        self.files.callback(writer.close)
+        return writer
+
+    def starts(self, name: str) -> StartsWriter:
+        return StartsWriter(self.column(name))
+
+    def write_facts(self, entities: int) -> tuple[int, int]:
+        """Write pairs and objects; give the numbers of facts and of pairs."""
+        relations, firsts, objects = (self.column(f"fact.{name}") for name in ("relation", "first_object", "object"))
+        pairs_of = self.starts("fact.first")
+        in_facts = np.zeros(entities, dtype=bool)
+        last = (-1, -1)
+        for subject, relation, target in without_repeats(self.tables.stream(staging.FACTS)):
+            # A pair begins where subject or relation are others than in the row before, across batches too.
+            new = np.ones(len(subject), dtype=bool)
+            new[1:] = (subject[1:] != subject[:-1]) | (relation[1:] != relation[:-1])
+            new[0] = last != (int(subject[0]), int(relation[0]))
+            relations.write(relation[new])
+            firsts.write(np.flatnonzero(new) + objects.count)
+            objects.write(target)
+            pairs_of.write(subject[new])
+            in_facts[subject] = in_facts[target] = True
+            last = (int(subject[-1]), int(relation[-1]))
+        # One more than pairs: where the objects of the last one end.
+        firsts.write(np.array([objects.count]))
+        for name, writer in (("relation", relations), ("first_object", firsts), ("object", objects)):
+            self.hashes[f"fact.{name}"] = writer.close()
+        self.hashes["fact.first"] = pairs_of.close(entities)
+        self.statistics["subjects"] = pairs_of.rows
+        self.statistics["entities_without_facts"] = entities - int(np.count_nonzero(in_facts))
+        self.statistics["subjects_of_no_fact"] = entities - pairs_of.rows
+        return objects.count, relations.count
+
+    def write_incoming(self, entities: int) -> None:
+        """Write the facts once more, by object: the relation and the subject of each, ascending."""
+        relations, subjects = self.column("incoming.relation"), self.column("incoming.subject")
+        facts_of = self.starts("incoming.first")
+        for target, relation, subject in without_repeats(self.tables.stream(staging.INCOMING)):
+            facts_of.write(target)
+            relations.write(relation)
+            subjects.write(subject)
+        self.derived["incoming.relation"], self.derived["incoming.subject"] = relations.close(), subjects.close()
+        self.derived["incoming.first"] = facts_of.close(entities)
+        self.statistics["objects"] = facts_of.rows
+
+    def write_names(self, entities: int) -> int:
+        """Write the names of every entity, names before aliases, and put their forms into the work tables."""
+        texts = self.strings("alias.text")
+        is_alias = self.column("alias.is_alias")
+        names_of = self.starts("alias.first")
+        languages = LanguageWriter(self.folder, list(self.tables.languages))
+        self.files.callback(languages.column.close)
+        # The forms of a batch are found while those of the one before are stored.
+        with closing(read_ahead(self.named_forms())) as batches:
+            for batch, forms in batches:
+                entity, alias, text, parts = batch.columns
+                texts.write(text)
+                is_alias.write(alias.to_numpy(zero_copy_only=False))
+                names_of.write(entity.to_numpy())
+                languages.write(parts)
+                self.tables.add("forms", forms)
+        self.languages, hashes = languages.counts(), languages.close()
+        # Where all names are of one language, the content is what it is without: nothing tells them apart.
+        self.of_content(len(hashes) - 1).update(hashes)
+        self.hashes["alias.text"] = texts.close()
+        self.hashes["alias.is_alias"] = is_alias.close()
+        self.hashes["alias.first"] = names_of.close(entities)
+        self.statistics["entities_without_names"] = entities - names_of.rows
+        return is_alias.count
+
+    def named_forms(self) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
+        """Yield the names of entities, and the rows of their forms."""
+        row = 0
+        for batch in self.tables.names():
+            entity, alias, text, _ = batch.columns
+            yield batch, form_rows(text, alias, entity, first=row)
+            row += len(text)
+
+    def write_types(self, entities: int) -> int:
+        """Write the types of every entity."""
+        types = self.column("type.type")
+        types_of = self.starts("type.first")
+        for batch in self.tables.stream(staging.TYPES):
+            types.write(batch.column(1).to_numpy())
+            types_of.write(batch.column(0).to_numpy())
+        self.hashes["type.type"] = types.close()
+        self.hashes["type.first"] = types_of.close(entities)
+        self.statistics["entities_without_types"] = entities - types_of.rows
+        return types.count
+
+    def write_forms(self, names: int, *, threads: int) -> tuple[set[int], int]:
+        """Write the exact, the fuzzy and the edit index over so many names.
+
+        Give the lengths of the forms in words, and the number of forms.
+        """
+        exact = self.files.enter_context(FormWriter(self.folder / FORMS))
+        fuzzy = self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
+        edits = self.files.enter_context(EditKeys(self.tables.folder, names=names))
+        form_filter = FilterWriter(names)
+
+        def groups() -> Iterator[FormGroups]:
+            uncounted: list[pa.StringArray] = []
+            for group in group_forms(self.tables.forms()):
+                normal, aliases = group.normal()
+                forms = normal.to_pylist()
+                fuzzy.add(forms, aliases)
+                edits.add(forms, aliases)
+                form_filter.add(group.forms)
+                uncounted.append(normal)
+                if sum(map(len, uncounted)) >= staging.BATCH:
+                    self.tables.add("words", count_words(pa.concat_arrays(uncounted)))
+                    uncounted.clear()
+                yield group
+            if uncounted:
+                self.tables.add("words", count_words(pa.concat_arrays(uncounted)))
+
+        # One pass over the sorted forms fills all three indexes, and counts words.
+        exact.write_forms(groups())
+        fuzzy.close()
+        self.write_edits(edits)
+        bits = self.column("form.filter")
+        bits.write(form_filter.bits)
+        self.derived["form.filter"] = bits.close()
+        exact.write_words(self.tables.stream(staging.WORDS))
+        exact.close()
+        return exact.lengths, exact.forms
+
+    def write_edits(self, edits: EditKeys) -> None:
+        """Write the edit index."""
+        keys, rows, signature = (self.column(f"edit.{part}") for part in ("key", "row", "signature"))
+        for hashes, owners in edits.runs():
+            keys.write(hashes)
+            rows.write(owners)
+        for run in edits.signature():
+            signature.write(run)
+        self.derived |= {"edit.key": keys.close(), "edit.row": rows.close(), "edit.signature": signature.close()}
+
+
+def without_repeats(batches: Iterable[pa.RecordBatch]) -> Iterator[list[NDArray[np.uint32]]]:
+    """Yield the columns of sorted rows, each distinct row once, across batches too."""
+    last: list[int] = []
+    for batch in batches:
+        columns = [column.to_numpy() for column in batch.columns]
+        new = np.zeros(batch.num_rows, dtype=bool)
+        new[0] = [int(column[0]) for column in columns] != last
+        for column in columns:
+            new[1:] |= column[1:] != column[:-1]
+        last = [int(column[-1]) for column in columns]
+        if new.any():
+            yield columns if new.all() else [column[new] for column in columns]

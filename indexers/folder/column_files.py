@@ -1,0 +1,223 @@
+"""Columns and string tables as plain files: written in one pass, opened without reading them."""
+
+import ctypes
+import hashlib
+import mmap
+import os
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from kbtools.indexers.folder.checksums import cannot_open
+
+if TYPE_CHECKING:  # a reader of columns needs no Arrow, whose import takes a tenth of a second
+    import pyarrow as pa
+
+SMALL = 256 * 1024
+"""Bytes up to which a file is read: of 16 files of a knowledge base of millions of entities, 12 are larger."""
+
+AT_ONCE = 250_000
+"""Values that are made at once where a column repeats itself."""
+
+DONTNEED = 4
+"""MADV_DONTNEED of Linux."""
+
+MAPS, STATM = Path("/proc/self/maps"), Path("/proc/self/statm")
+
+
+class ColumnWriter:
+    """A writer of the values of one column as they come, and of their SHA-256."""
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        self.dtype = np.dtype(dtype).newbyteorder("<")
+        self.file: IO[bytes] = path.open("wb")
+        self.digest = hashlib.sha256()
+        self.count = 0
+
+    def write(self, values: NDArray[Any]) -> None:
+        data = np.ascontiguousarray(values, dtype=self.dtype).tobytes()
+        self.file.write(data)
+        self.digest.update(data)
+        self.count += len(values)
+
+    def close(self) -> str:
+        self.file.close()
+        return self.digest.hexdigest()
+
+
+class StartsWriter:
+    """A writer of where the run of each row starts among values that are sorted by row, and of where the last ends."""
+
+    def __init__(self, column: ColumnWriter) -> None:
+        self.column = column
+        self.values = 0
+        self.rows = 0
+        """Rows that have a value."""
+
+    def write(self, rows: NDArray[np.uint32]) -> None:
+        """Take the row of each of the values that come next, ascending over all calls."""
+        if not len(rows):
+            return
+        first, end = int(rows[0]), int(rows[-1]) + 1
+        self.rows += int(np.count_nonzero(rows[1:] != rows[:-1])) + (first >= self.column.count)
+        # Rows before the first of these have none, or no more.
+        self.fill(first)
+        self.column.write(self.values + np.searchsorted(rows, np.arange(self.column.count, end, dtype=rows.dtype)))
+        self.values += len(rows)
+
+    def fill(self, end: int) -> None:
+        """Let the rows before `end` that are not written yet start here."""
+        while (missing := min(end - self.column.count, AT_ONCE)) > 0:
+            self.column.write(np.full(missing, self.values))
+
+    def close(self, rows: int) -> str:
+        """Finish a column of so many rows; give its hash."""
+        self.fill(rows + 1)
+        return self.column.close()
+
+
+class StringWriter:
+    """A writer of strings by row: their UTF-8 one after the other, and where each starts."""
+
+    def __init__(self, path: Path) -> None:
+        self.bytes = ColumnWriter(path.with_name(path.name + ".utf8"), np.uint8)
+        self.starts = ColumnWriter(path.with_name(path.name + ".starts"), np.uint64)
+        # One more start than strings: the end of the last is where another would start.
+        self.starts.write(np.zeros(1))
+
+    def write(self, strings: "pa.StringArray") -> None:
+        _, offsets, letters = strings.buffers()
+        if not len(strings):
+            return
+        edges = np.frombuffer(offsets, dtype=np.int32)[strings.offset : strings.offset + len(strings) + 1]
+        ends = edges[1:].astype(np.uint64) + np.uint64(self.bytes.count) - np.uint64(edges[0])
+        self.bytes.write(np.frombuffer(letters or b"", dtype=np.uint8)[edges[0] : edges[-1]])
+        self.starts.write(ends)
+
+    def close(self) -> str:
+        try:
+            digest = self.bytes.close()
+        finally:
+            # On a full disk either fails, and none may be left to be flushed when it is collected.
+            starts = self.starts.close()
+        return digest + starts
+
+
+def map_file(path: Path) -> mmap.mmap | bytes:
+    """Map a file into memory, read-only; a small one is read, since each map holds a descriptor."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size <= SMALL:
+                return file.read()
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise cannot_open(path, error) from error
+
+
+def read_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
+    """Open a column without reading it."""
+    return np.frombuffer(map_file(path), dtype=np.dtype(dtype).newbyteorder("<"))
+
+
+class StringTable:
+    """Strings by row, read from a mapped file."""
+
+    def __init__(self, path: Path) -> None:
+        self.bytes = map_file(path.with_name(path.name + ".utf8"))
+        self.starts = memoryview(map_file(path.with_name(path.name + ".starts"))).cast("Q")
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, row: int) -> str:
+        return self.bytes[self.starts[row] : self.starts[row + 1]].decode()
+
+    def take(self, rows: Iterable[int]) -> list[str]:
+        """Read several strings, in half the time of one by one."""
+        data, starts = self.bytes, self.starts
+        return [data[starts[row] : starts[row + 1]].decode() for row in rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[row] for row in range(len(self)))
+
+    def find(self, string: str) -> int | None:
+        """Find the row of a string in a sorted table."""
+        encoded = string.encode(errors="surrogatepass")  # half a surrogate pair is in no table
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self.bytes[self.starts[middle] : self.starts[middle + 1]] < encoded:
+                low = middle + 1
+            else:
+                high = middle
+        present = low < len(self) and self.bytes[self.starts[low] : self.starts[low + 1]] == encoded
+        return low if present else None
+
+    def bytes_at(self, rows: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Read several strings end to end, and where each of them starts."""
+        starts = np.frombuffer(self.starts, dtype="<u8")
+        first = starts[rows].astype(np.int64)
+        lengths = starts[rows + 1].astype(np.int64) - first
+        begin = lengths.cumsum() - lengths
+        places = (first - begin).repeat(lengths)
+        places += np.arange(len(places))
+        return np.frombuffer(self.bytes, dtype=np.uint8)[places], begin
+
+    def places_of(self, string: str, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Find the places of a string among some rows, without reading those of another length."""
+        starts, wanted = np.frombuffer(self.starts, dtype="<u8"), np.frombuffer(string.encode(), dtype=np.uint8)
+        first = starts[rows].astype(np.int64)
+        places = np.flatnonzero(starts[rows + 1].astype(np.int64) - first == len(wanted))
+        letters = np.frombuffer(self.bytes, dtype=np.uint8)[first[places, None] + np.arange(len(wanted))]
+        same: NDArray[np.int64] = places[(letters == wanted).all(axis=1)]
+        return same
+
+    def find_among(self, string: str, rows: NDArray[np.uint32]) -> int | None:
+        """Find the row of a string among some rows, which are in the order of their strings."""
+        place = bisect_left(rows, string, key=self.__getitem__)
+        return int(rows[place]) if place < len(rows) and self[rows[place]] == string else None
+
+
+class JoinedStrings:
+    """Two tables of strings as one: the rows of the second go on where those of the first end."""
+
+    def __init__(self, first: StringTable, second: StringTable) -> None:
+        self.first, self.second, self.length = first, second, len(first)
+
+    def __len__(self) -> int:
+        return self.length + len(self.second)
+
+    def __getitem__(self, row: int) -> str:
+        return self.first[row] if row < self.length else self.second[row - self.length]
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(self.first, self.second)
+
+
+def release_pages(folder: Path, *, beyond: int = 0) -> None:
+    """Drop the pages of every mapped file in a folder from this process; they come back when they are read again.
+
+    Nothing happens while files have at most so many bytes in memory, libraries among them. Linux tells the mappings;
+    elsewhere nothing happens at all, and the system takes pages back when it needs them.
+    """
+    if not MAPS.exists() or (beyond and resident_bytes() <= beyond):
+        return
+    advise = ctypes.CDLL(None, use_errno=True).madvise
+    advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    inside = os.path.realpath(folder) + os.sep
+    for line in MAPS.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        fields = line.split(maxsplit=5)
+        # `r--s`: shared and read-only, as `map_file` maps; private pages of others would be lost.
+        if len(fields) == 6 and fields[1].startswith("r--s") and fields[5].startswith(inside):
+            start, end = (int(edge, 16) for edge in fields[0].split("-"))
+            advise(start, end - start, DONTNEED)
+
+
+def resident_bytes() -> int:
+    """Tell how many bytes of files are in this process's memory; Linux tells."""
+    return int(STATM.read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE

@@ -1,0 +1,235 @@
+"""Vectors of entities beside an embedded knowledge base, searched by FAISS: every one, by clusters, or by a graph."""
+
+import logging
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.entry_points import install_command
+from kbtools.errors import BadSetting, KBUnusable, MissingDependency, VectorsMissing
+from kbtools.free_memory import require_memory
+from kbtools.indexers.folder.checksums import require_files
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.manifest import Manifest
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
+from kbtools.record_files import file_digest, read_record, write_record
+from kbtools.storage import built_folder
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "vectors"
+RECORD, INDEX, ROWS = "vectors.msgpack", "index.faiss", "rows.npy"
+VECTOR_FILES = frozenset({RECORD, INDEX, ROWS, f"{RECORD}.new"})
+"""The files in the folder of vectors; the last is a record half-written."""
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-vectors", 1
+
+KINDS = ("flat", "ivf", "hnsw")
+"""Exact; by the nearest of clusters, small and quick to build; by a graph, quickest to search and slow to build."""
+
+LISTS = 4
+"""Clusters of `ivf` in square roots of the number of entities, as FAISS advises."""
+
+LEARNT_FROM = 64
+"""Vectors that each cluster is learnt from."""
+
+PROBED, LEAST_PROBED = 3, 16
+"""The share of clusters that a search looks into, one in so many, and how many it looks into at least."""
+
+NUMBER = 4
+"""Bytes of a number in a vector, and of a link."""
+
+LINKS, BUILT, SEARCHED = 32, 128, 1_024
+"""Links of a vector in the graph of `hnsw`; vectors kept in view while it is built, and while it is searched."""
+
+
+def load_faiss() -> ModuleType:
+    """Import FAISS; raise MissingDependency where it is not installed."""
+    try:
+        import faiss
+    except ImportError as error:
+        raise MissingDependency(
+            f"vectors of entities are searched by FAISS; install it with {install_command('cpu')}, or the extra gpu"
+        ) from error
+    return faiss
+
+
+def write_vectors(
+    path: Path, kb: KnowledgeBase, vectors: EntityVectors, *, kind: str = "flat", seed: int = 1
+) -> "FaissVectors":
+    """Index vectors beside the knowledge base in `path`, in place of those it has, and open them.
+
+    Raises BadSetting for an unknown kind, VectorsMissing where no entity has a vector, BadVectors for a value that is
+    no number; the older vectors stay unless all goes well.
+    """
+    if kind not in KINDS:
+        raise BadSetting(f"no kind of vector index {kind!r}; known: {', '.join(KINDS)}", name=kind)
+    faiss = load_faiss()
+    require_room(kind, vectors)
+    index = empty_index(faiss, kind, vectors, seed=seed)
+    row_parts = []
+    for rows, chunk in vectors.chunks():
+        index.add(normalised(chunk))
+        row_parts.append(rows)
+    if not index.ntotal:
+        raise VectorsMissing(f"{path}: none of its entities has a vector, so that there is nothing to search")
+    with built_folder(path / FOLDER, ours=lambda file: str(file) in VECTOR_FILES) as folder:
+        faiss.write_index(index, os.fspath(folder / INDEX))
+        np.save(folder / ROWS, np.concatenate(row_parts), allow_pickle=False)
+        record = {
+            "kb": kb.manifest.digest,
+            "kind": kind,
+            "dim": vectors.dim,
+            "count": index.ntotal,
+            "subject": vectors.origin.subject,
+            "model": vectors.origin.model,
+            "files": {name: (folder / name).stat().st_size for name in (INDEX, ROWS)},
+            "checksums": {name: file_digest(folder / name) for name in (INDEX, ROWS)},
+        }
+        write_record(folder / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+    return FaissVectors(path, kb.manifest)
+
+
+def require_room(kind: str, vectors: EntityVectors) -> None:
+    """Raise MemoryExhausted for vectors that the memory does not hold, since FAISS takes them all."""
+    count = len(vectors.rows)
+    flat = count * NUMBER * vectors.dim
+    # Each vector has twice LINKS neighbours on the lowest level of a graph, and half as many on the few above.
+    links = count * NUMBER * (2 * LINKS + 2) if kind == "hnsw" else 0
+    fewer = "vectors of fewer dimensions take less (--dim of kbtools train), --elasticsearch keeps them on a cluster"
+    instead = f"--kind flat takes {flat / 2**30:,.1f} GiB, {fewer}" if links else fewer
+    require_memory(
+        flat + links, f"{count:,} vectors of {vectors.dim} dimensions in an index of kind {kind}", instead=instead
+    )
+
+
+def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: int) -> Any:
+    """Make an index that is ready to take vectors; clusters are learnt from a sample of them."""
+    dim, inner = vectors.dim, faiss.METRIC_INNER_PRODUCT
+    if kind == "flat":
+        return faiss.IndexFlatIP(dim)
+    if kind == "hnsw":
+        index = faiss.IndexHNSWFlat(dim, LINKS, inner)
+        index.hnsw.efConstruction, index.hnsw.efSearch = BUILT, SEARCHED
+        return index
+    lists = max(1, round(LISTS * len(vectors.rows) ** 0.5))
+    lists = min(lists, max(1, len(vectors.rows) // LEARNT_FROM))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(dim), dim, lists, inner)
+    index.nprobe = min(lists, max(LEAST_PROBED, lists // PROBED))
+    sampled = np.random.default_rng(seed).permutation(len(vectors.rows))[: lists * LEARNT_FROM]
+    sample = EntityVectors(vectors.rows[np.sort(sampled)], dim, vectors.read)
+    learnt_from = [normalised(chunk) for _, chunk in sample.chunks()]
+    index.cp.seed, index.cp.min_points_per_centroid = seed, 1
+    index.train(np.concatenate(learnt_from) if learnt_from else np.zeros((0, dim), dtype=np.float32))
+    return index
+
+
+def vectors_cure(path: Path) -> str:
+    """Say what makes the vectors beside a knowledge base again."""
+    return f"make the vectors again with kbtools index vectors --kb {path}"
+
+
+def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
+    """Read what the vectors beside a knowledge base say of themselves.
+
+    Raises VectorsMissing where there are none, KBUnusable where they are damaged or of another knowledge base.
+    """
+    folder = path / FOLDER
+    if not (folder / RECORD).is_file():
+        raise VectorsMissing(
+            f"{path}: has no entity vectors; make them with kbtools index vectors --kb {path}, or use a pruner "
+            "that needs none",
+            path=str(path),
+        )
+    record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=vectors_cure(path))
+    if record["kb"] not in manifest.lineage:
+        raise KBUnusable(
+            f"{folder}: its vectors belong to a knowledge base with digest {record['kb'][:12]}, this one has "
+            f"{manifest.digest[:12]}; {vectors_cure(path)}",
+            path=str(folder),
+        )
+    require_files(folder, record["files"], record.get("checksums", {}), vectors_cure(path))
+    return record
+
+
+class FaissVectors:
+    """The vectors of an embedded knowledge base; see `VectorIndex` for what each method promises."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        """Open the vectors beside a knowledge base through the memory map; raise as `read_vectors_record` does."""
+        record, folder = read_vectors_record(path, manifest), path / FOLDER
+        faiss = load_faiss()
+        try:
+            self.index = faiss.read_index(os.fspath(folder / INDEX), faiss.IO_FLAG_MMAP_IFC)
+            self.rows: EntityRows = np.load(folder / ROWS, allow_pickle=False)
+        except (RuntimeError, ValueError, MemoryError) as error:
+            raise KBUnusable(f"{folder}: damaged ({error}); {vectors_cure(path)}", path=str(folder)) from error
+        if (self.index.d, self.index.ntotal) != (record["dim"], record["count"]) or len(self.rows) != record["count"]:
+            raise KBUnusable(f"{folder}: damaged (its sizes disagree); {vectors_cure(path)}", path=str(folder))
+        self.kind = str(record["kind"])
+        self.origin = VectorOrigin(record["subject"], record["model"])
+
+    @property
+    def dim(self) -> int:
+        return int(self.index.d)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def nearest(self, vectors: NDArray[np.float32], *, limit: int = 10) -> Neighbours:
+        check_dim(vectors, self.dim)
+        limit = min(limit, len(self))
+        cosines, places = self.index.search(normalised(vectors), limit)
+        short = np.flatnonzero((places < 0).any(axis=1))
+        if len(short):  # the clusters looked into, or the part of the graph, held too few
+            cosines[short], places[short] = self.search_all(normalised(vectors[short]), limit)
+        rows = self.rows[places]
+        # FAISS leaves ties in no order: by cosine, the highest first, then by row.
+        order = np.lexsort((rows, -cosines), axis=1)
+        return Neighbours(np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1))
+
+    def search_all(self, vectors: NDArray[np.float32], limit: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Compare with every vector."""
+        table = self.index.reconstruct_n(0, len(self)) if self.kind != "ivf" else self.listed()
+        cosines = vectors @ table.T
+        places = np.argsort(-cosines, axis=1, kind="stable")[:, :limit]
+        return np.take_along_axis(cosines, places, axis=1), places
+
+    def listed(self) -> NDArray[np.float32]:
+        """Read every vector of an index by clusters, in the order they were added."""
+        self.index.make_direct_map()
+        table: NDArray[np.float32] = self.index.reconstruct_n(0, len(self))
+        return table
+
+    def vector(self, entity: int) -> NDArray[np.float32] | None:
+        place = int(np.searchsorted(self.rows, entity))
+        if place == len(self.rows) or self.rows[place] != entity:
+            return None
+        if self.kind == "ivf":
+            self.index.make_direct_map()
+        reconstructed: NDArray[np.float32] = self.index.reconstruct(place)
+        return reconstructed
+
+    def read(self, entities: EntityRows) -> NDArray[np.float32]:
+        """Give the directions of the vectors of entities that have one: (entities, dim)."""
+        if self.kind == "ivf":
+            self.index.make_direct_map()
+        vectors: NDArray[np.float32] = self.index.reconstruct_batch(np.searchsorted(self.rows, entities))
+        return vectors
+
+    def use(self, device: str) -> None:
+        kind, _, number = device.partition(":")
+        if kind != "cuda":
+            return
+        faiss, gpu = load_faiss(), int(number or 0)
+        gpus = faiss.get_num_gpus() if hasattr(faiss, "StandardGpuResources") else 0
+        if self.kind == "hnsw" or gpu >= gpus:
+            logger.warning("vectors are searched on the CPU: FAISS sees %d GPUs, and searches flat and ivf there", gpus)
+            return
+        self.resources = faiss.StandardGpuResources()
+        self.index = faiss.index_cpu_to_gpu(self.resources, gpu, self.index)

@@ -1,0 +1,189 @@
+"""The exact index: an LMDB file from normal forms to the names and entities behind them, and from words to counts.
+
+A value is one group per spelling, as `kbtools.indexers.building.form_groups` lays them out.
+"""
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from weakref import WeakValueDictionary
+
+import lmdb
+import numpy as np
+
+from kbtools.errors import KBUnusable
+from kbtools.indexers.folder.checksums import INDEX_AGAIN, cannot_open
+from kbtools.indexers.folder.column_files import JoinedStrings, StringTable
+from kbtools.kb.contract import MATCH_FORMS, NameMatch, match_kind
+from kbtools.text.rungs import Form
+
+LONGEST_KEY, KEPT = 480, 400
+"""LMDB keys hold 511 bytes: of a longer form the key keeps 400 and a hash."""
+
+KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
+"""The kind of a group in the upper four bits of its header, and the number of its entities in the others."""
+
+NORMAL = match_kind(Form.NORMAL, is_alias=True)
+"""The last of the kinds of names in their normal form."""
+
+WIDTH = 4
+"""Bytes of a number in a value."""
+
+
+def form_key(form: str) -> bytes:
+    """Encode a form as a key; keys of short forms sort as the forms do."""
+    key = form.encode()
+    if len(key) <= LONGEST_KEY:
+        return key
+    return key[:KEPT] + b"\0" + hashlib.sha256(key).hexdigest().encode()
+
+
+_opening = Lock()
+_open_environments: WeakValueDictionary[tuple[int, int], "FormStore"] = WeakValueDictionary()
+
+
+class FormStore:
+    """A reader of both tables; LMDB allows a process one environment per file, so open stores are shared."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+            self.environment = lmdb.open(
+                str(path), subdir=False, readonly=True, lock=False, max_dbs=2, readahead=False, create=False,
+                map_size=size,
+            )  # fmt: skip
+            # A file that was cut short would end the process with a bus error where it is first read beyond its end.
+            if (self.environment.info()["last_pgno"] + 1) * self.environment.stat()["psize"] > size:
+                raise lmdb.CorruptedError("it speaks of pages beyond its end")
+            self.forms = self.environment.open_db(b"forms", create=False)
+            self.words = self.environment.open_db(b"words", create=False)
+        except lmdb.MemoryError as error:
+            raise cannot_open(path, OSError(errno.ENOMEM, "no address space to map it")) from error
+        except lmdb.Error as error:
+            raise KBUnusable(f"{path}: cannot be opened ({error}); {INDEX_AGAIN}") from error
+        self.transaction = self.environment.begin(db=self.forms, buffers=True)
+
+    @classmethod
+    def open(cls, path: Path) -> "FormStore":
+        """Open a store, or share the one that this process has open."""
+        try:
+            stat = path.stat()
+            identity = (stat.st_dev, stat.st_ino)
+            with _opening:
+                store = _open_environments.get(identity)
+                if store is None:
+                    store = _open_environments[identity] = cls(path)
+                return store
+        except OSError as error:
+            raise cannot_open(path, error) from error
+
+    def __len__(self) -> int:
+        """Count the forms."""
+        return int(self.transaction.stat(self.forms)["entries"])
+
+    def lookup(self, forms: Sequence[str], texts: StringTable | JoinedStrings) -> dict[str, list[NameMatch]]:
+        """Find the names under each form that is stored."""
+        get = self.transaction.get
+        matches = {}
+        for form in filter(None, forms):
+            key = form.encode()
+            value = get(key if len(key) <= LONGEST_KEY else form_key(form))
+            if value is not None:
+                matches[form] = read_groups(value, texts)
+        return matches
+
+    def name_frequency(self, words: Sequence[str]) -> list[int]:
+        """Count the names that hold each word."""
+        return [count or 0 for count in self.frequencies(words)]
+
+    def value(self, form: str) -> bytes:
+        """Give what is stored under a form, nothing where it is not."""
+        value = self.transaction.get(form_key(form)) if form else None
+        return b"" if value is None else bytes(value)
+
+    def frequencies(self, words: Sequence[str]) -> list[int | None]:
+        """Count the names that hold each word, nothing for one that is not counted here."""
+        get, words_table = self.transaction.get, self.words
+        values = (get(form_key(word), db=words_table) if word else None for word in words)
+        return [None if value is None else int.from_bytes(value, "little") for value in values]
+
+    def entries(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every key in order, with its value."""
+        with self.environment.begin(db=self.forms) as transaction:
+            yield from transaction.cursor()
+
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> Iterator[str]:
+        """Yield the normal forms among the first stored ones that begin with a text, in order."""
+        return (form for form, is_normal in islice(self.stored_with_prefix(prefix), limit) if is_normal)
+
+    def stored_with_prefix(self, prefix: str) -> Iterator[tuple[str, bool]]:
+        """Yield the stored forms that begin with a text, in order, each with whether it is the normal one of a name.
+
+        Of a long form there are the first bytes, and it is none.
+        """
+        start = prefix.encode()[:KEPT]
+        cursor = self.transaction.cursor(db=self.forms)
+        if not cursor.set_range(start):
+            return
+        for key, value in cursor.iternext():
+            form_key = bytes(key)
+            if not form_key.startswith(start):
+                return
+            kept, long, _ = form_key.partition(b"\0")
+            yield kept.decode(errors="ignore"), not long and is_normal(value)
+
+
+def is_normal(value: bytes | memoryview) -> bool:
+    """Tell whether a value's first group is of names in their normal form."""
+    return int.from_bytes(value[:4], "little") >> KIND_SHIFT <= NORMAL
+
+
+def read_groups(value: bytes | memoryview, texts: StringTable | JoinedStrings) -> list[NameMatch]:
+    """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it.
+
+    Raises IndexError for a name without a letter, ValueError for half a number, which only a damaged file has.
+    """
+    if len(value) % WIDTH:
+        raise ValueError(f"a value of {len(value)} bytes")
+    numbers = memoryview(value).cast("I")
+    rows = np.array(numbers, dtype=np.uint32)
+    rows.setflags(write=False)  # what is remembered is shared
+    groups, position, end = [], 0, len(numbers)
+    while position < end:
+        header, row = numbers[position], numbers[position + 1]
+        first, position = position + 2, position + 2 + (header & ENTITIES)
+        name, kind = texts[row], header >> KIND_SHIFT
+        if not name:
+            raise IndexError(f"name {row} is empty")
+        groups.append(NameMatch(name, MATCH_FORMS[kind >> 1], rows[first:position], kind & 1 == 1))
+    return groups
+
+
+def read_all_groups(values: Sequence[bytes], texts: StringTable) -> list[list[tuple[str, int, list[int]]]]:
+    """Unpack the groups of many values as plain lists: name, kind, rows of entities.
+
+    It stands for `read_groups` value by value, which gives the same groups: numbers and names are read all at once.
+    """
+    numbers, position, end = np.frombuffer(b"".join(values), dtype="<u4").tolist(), 0, 0
+    headers: list[int] = []
+    sizes: list[int] = []
+    for value in values:
+        end += len(value) // WIDTH
+        before = len(headers)
+        while position < end:
+            headers.append(position)
+            position += 2 + (numbers[position] & ENTITIES)
+        sizes.append(len(headers) - before)
+    names = texts.take([numbers[place + 1] for place in headers])
+    ends = [*headers, position][1:]
+    groups = [
+        (name, numbers[place] >> KIND_SHIFT, numbers[place + 2 : after])
+        for name, place, after in zip(names, headers, ends, strict=True)
+    ]
+    runs = iter(groups)
+    return [list(islice(runs, size)) for size in sizes]

@@ -1,0 +1,184 @@
+"""The fuzzy index: names that share trigrams with a form, found by tantivy, to be rescored."""
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from json.encoder import encode_basestring
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+import tantivy
+from numpy.typing import NDArray
+
+from kbtools.errors import KBUnusable
+from kbtools.indexers.folder.checksums import cannot_open
+from kbtools.indexers.folder.column_files import StringTable
+from kbtools.linking.similarity import LONGEST_NAME
+from kbtools.text.normaliser import normal_forms
+
+WRITER_BYTES = 160_000_000
+"""Memory of the writer, shared by its threads."""
+
+RECALLED = 100
+"""Names that are recalled by trigrams, to be rescored."""
+
+RAREST = 9
+"""Trigrams that are searched for, the rarest of a form: all twenty of them take six times as long among 5.9 million
+names, and find the entity of one misspelling in a hundred more."""
+
+TRIGRAMS = "trigrams"
+LOCK = ".lock"
+KILLED = "writer was killed"
+"""Tantivy's words where one of its threads failed."""
+
+
+def schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("trigrams", tokenizer_name=TRIGRAMS, index_option="freq")
+    builder.add_unsigned_field("alias", fast=True)
+    return builder.build()
+
+
+def trigrams_of(form: str) -> list[str]:
+    """List the distinct trigrams of a form."""
+    return sorted({form[start : start + 3] for start in range(len(form) - 2)})
+
+
+class FuzzyWriter:
+    """A writer of the distinct normal forms, each with the row of a name that has it."""
+
+    def __init__(self, folder: Path, *, threads: int) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.closed = False
+        self.index = tantivy.Index(schema(), path=str(folder))
+        trigrams = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3)).build()
+        self.index.register_tokenizer(TRIGRAMS, trigrams)
+        self.writer = self.index.writer(WRITER_BYTES, threads)
+
+    def add(self, forms: Sequence[str], aliases: NDArray[np.uint32]) -> None:
+        """Take normal forms, each with the row of a name that has it; longer ones than LONGEST_NAME are left out."""
+        try:
+            for form, alias in zip(forms, aliases.tolist(), strict=True):
+                if len(form) <= LONGEST_NAME:
+                    # In JSON, which takes three quarters of the time of a `Document`.
+                    self.writer.add_json(f'{{"trigrams":{encode_basestring(form)},"alias":{alias}}}')
+        except ValueError as error:
+            raise self.reason(error) from error
+
+    def reason(self, error: ValueError) -> OSError:
+        """Say why tantivy stopped writing: where a thread of it did, it does not tell that the disk is full."""
+        if KILLED in str(error) and shutil.disk_usage(self.folder).free < WRITER_BYTES:
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return system_error(error) or OSError(errno.EIO, str(error))
+
+    def __enter__(self) -> "FuzzyWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for the threads that write, so that nothing is written once the block has ended."""
+        if not self.closed:
+            with suppress(ValueError):
+                self.writer.wait_merging_threads()
+
+    def close(self) -> None:
+        """Commit, and leave files that whoever may read the folder may read."""
+        try:
+            self.writer.commit()
+            self.closed = True
+            self.writer.wait_merging_threads()
+        except ValueError as error:
+            raise self.reason(error) from error
+        # Whoever holds the index looks for commits twice a second, and locks the folder again where it finds one.
+        del self.writer, self.index
+        for path in self.folder.iterdir():
+            # Tantivy writes for its user alone, and leaves its locks.
+            if path.suffix == LOCK:
+                path.unlink()
+            else:
+                path.chmod(self.folder.stat().st_mode & 0o666)
+
+
+def system_error(error: Exception) -> OSError | None:
+    """Find the system's error in the words that tantivy has for it."""
+    number = re.search(r"(?:os error |code: )(\d+)", str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
+
+
+@contextmanager
+def links_to(folder: Path) -> Iterator[str]:
+    """Give a folder of links to files that may not be written beside: tantivy locks even where it only reads.
+
+    A lock that a thread of tantivy left there after a build is not linked: whoever may only read could not take it.
+    """
+    place = os.path.realpath(folder)
+    names = [name for name in os.listdir(place) if not name.endswith(LOCK)]
+    links = None
+    try:
+        try:
+            links = mkdtemp(prefix="kbtools-")
+            for name in names:
+                os.symlink(os.path.join(place, name), os.path.join(links, name))
+        except OSError as error:
+            raise KBUnusable(
+                f"{folder}: links to its files cannot be made in the folder for temporary files "
+                f"({error.strerror or error}); set TMPDIR to a folder that has room",
+                path=str(folder),
+            ) from error
+        yield links
+    finally:
+        for _ in range(2):  # a thread of tantivy may lock once more meanwhile
+            if links and os.path.exists(links):
+                shutil.rmtree(links, ignore_errors=True)
+
+
+class FuzzyIndex:
+    """A reader of the fuzzy index: the rows of names that may be near a form."""
+
+    def __init__(self, folder: Path, *, texts: StringTable) -> None:
+        self.texts = texts
+        try:
+            with links_to(folder) as links:
+                self.index = tantivy.Index.open(links)
+        except OSError as error:
+            raise cannot_open(folder, error) from error
+        except ValueError as error:
+            if refused := system_error(error):
+                raise cannot_open(folder, refused) from error
+            raise KBUnusable(
+                f"{folder}: cannot be opened by tantivy {version('tantivy')} ({error}); index again"
+            ) from error
+        self.schema = self.index.schema
+        self.searcher = self.index.searcher()
+
+    def forms(self, rows: Iterable[int]) -> list[str]:
+        """Give the normal form of each name by row."""
+        return normal_forms(self.texts.take(rows))
+
+    def names(self, rows: Iterable[int]) -> set[str]:
+        """Give the distinct normal forms of names by row."""
+        return set(self.forms(rows))
+
+    def near(self, form: str) -> list[int]:
+        """Recall the rows of names that share the rarest trigrams of a form."""
+        names = {trigram: self.searcher.doc_freq(TRIGRAMS, trigram) for trigram in trigrams_of(form)}
+        rarest = sorted(filter(names.get, names), key=names.__getitem__)[:RAREST]
+        terms = [tantivy.Query.term_query(self.schema, TRIGRAMS, trigram) for trigram in rarest]
+        return self.search(
+            tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms]), limit=RECALLED
+        )
+
+    def search(self, query: tantivy.Query, limit: int) -> list[int]:
+        try:
+            hits = self.searcher.search(query, limit=limit, count=False).hits
+            rows = self.searcher.fast_field_values("alias", [address for _, address in hits])
+        except BaseException as error:
+            if type(error).__module__ != "pyo3_runtime":
+                raise
+            raise ValueError(f"tantivy failed: {error}") from error  # a panic, which is no Exception: damaged files
+        return [int(row or 0) for row in rows]

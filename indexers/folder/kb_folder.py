@@ -1,0 +1,178 @@
+"""The folder of a knowledge base: its files, the test for those that kbtools writes, and its manifest."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kbtools.errors import KBMissing, KBUnusable, VectorsMissing
+from kbtools.indexers.folder.checksums import INDEX_AGAIN, compare_files
+from kbtools.indexers.folder.faiss_index import FOLDER, VECTOR_FILES, read_vectors_record, vectors_cure
+from kbtools.indexers.folder.language_sets import LANGUAGE_FILES, NUMBERS
+from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, Manifest
+from kbtools.record_files import read_record
+from kbtools.storage import beside, is_being_built
+
+MANIFEST = "manifest.msgpack"
+FORMS = "forms.lmdb"
+FUZZY = "fuzzy"
+COLUMNS = {
+    "alias.first": "<i8",
+    "alias.is_alias": "u1",
+    "fact.first": "<i8",
+    "fact.relation": "<u4",
+    "fact.first_object": "<i8",
+    "fact.object": "<u4",
+    "incoming.first": "<i8",
+    "incoming.relation": "<u4",
+    "incoming.subject": "<u4",
+    "count.key": "<u8",
+    "count.entity": "<u4",
+    "count.count": "<u8",
+    "type.first": "<i8",
+    "type.type": "<u4",
+    "redirect.row": "<u4",
+    "description.row": "<u4",
+    "edit.key": "<u4",
+    "edit.row": "<u4",
+    "edit.signature": "<u8",
+    "form.filter": "u1",
+}
+"""Per entity: where its aliases, its pairs, its incoming facts and its types start. Per pair: its relation, where its
+objects start. Per incoming fact: its relation and its subject. Per count of a name: the hash of its form, 0 for every
+name, the entity that it meant and how often. Per description: its entity. The columns of the edit index: keys with the
+row of a name, and the signature of each name. The filter of forms, by bits."""
+
+REQUIRED = frozenset(COLUMNS) - {"redirect.row", "description.row", "form.filter"}
+
+STRINGS = ("alias.text", "description.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
+FILES = {
+    *(MANIFEST, f"{MANIFEST}.new", FORMS, f"{NUMBERS}.new"),
+    *(*COLUMNS, *LANGUAGE_FILES),
+    *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts")),
+}
+
+SEGMENT_COLUMNS = {
+    "entity.order": "<u4",
+    "gone.row": "<u4",
+    "alias.row": "<u4",
+    "alias.first": "<i8",
+    "alias.rank": "u1",
+    "alias.language": "<u4",
+    "fact.row": "<u4",
+    "fact.first": "<i8",
+    "fact.relation": "<u4",
+    "fact.first_object": "<i8",
+    "fact.object": "<u4",
+    "type.row": "<u4",
+    "type.first": "<i8",
+    "type.type": "<u4",
+    "gained.object": "<u4",
+    "gained.relation": "<u4",
+    "gained.subject": "<u4",
+    "lost.object": "<u4",
+    "lost.relation": "<u4",
+    "lost.subject": "<u4",
+    "relation.of_base": "<u4",
+    "type.of_base": "<u4",
+    "description.row": "<u4",
+    "merged.old": "<u4",
+    "merged.row": "<u4",
+    "redirect.row": "<u4",
+    "edit.key": "<u4",
+    "edit.row": "<u4",
+    "edit.signature": "<u8",
+    "changed.forms": "u1",
+    "vanished.forms": "u1",
+}
+"""Of a segment, whose rows of entities go on where those of the base end. `entity.order` sorts the ids that are new;
+`gone.row` lists the rows of entities that are no more. Aliases, facts and types are those of the entities in `row`, all
+of them; incoming facts are what the entities `gained` and `lost`. Relations and types have rows of their own, which
+`of_base` gives for those of the base, and a number beyond all where no fact or entity has one any more. Descriptions,
+where there are any, are those of the entities in `row` alone, an empty one in place of the base's. `merged` tells
+where the counts of an old entity go, `changed.forms` are the forms whose bearers are other ones, with NUL between, and
+`vanished.forms` those that are no name's normal form any more."""
+
+SEGMENT_STRINGS = (
+    "alias.text",
+    "description.text",
+    "entity.id",
+    "relation.id",
+    "relation.name",
+    "redirect.old",
+    "type.id",
+)
+SEGMENT_FILES = {
+    FORMS,
+    *SEGMENT_COLUMNS,
+    *LANGUAGE_FILES,
+    *(f"{n}.{p}" for n in SEGMENT_STRINGS for p in ("utf8", "starts")),
+}
+
+WORK = ".staging"
+"""The folder of a build's work tables, gone when it is done."""
+
+FUZZY_FILE = re.compile(r"[0-9a-f]{32}\.[a-z.]+|meta\.json|\.managed\.json|\.tantivy-(meta|writer)\.lock|\.tmp\w+")
+WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?|edit\.(keys|signatures)\.\d+|facts\.numbers")
+
+
+def is_ours(path: Path) -> bool:
+    """Tell whether a build, or that of its vectors, writes such a file into the folder of a knowledge base."""
+    first, _, rest = str(path).partition("/")
+    if first == SEGMENT:
+        return not rest or rest in SEGMENT_FILES or (rest.partition("/")[0] == FUZZY and is_ours(Path(rest)))
+    if first == FUZZY:
+        return not rest or FUZZY_FILE.fullmatch(rest) is not None
+    if first == WORK:
+        return not rest or WORK_FILE.fullmatch(rest) is not None
+    if first in (FOLDER, *(beside(Path(FOLDER), role).name for role in ("building", "old"))):
+        return not rest or rest in VECTOR_FILES
+    return not rest and (first in FILES or first == beside(Path(FOLDER), "lock").name)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read what a knowledge base says of itself; raise KBMissing or KBUnusable."""
+    try:
+        names = os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        next_step = f"build it with kbtools index --out {path}"
+        old = beside(path, "old")
+        if is_being_built(path):
+            next_step = "another process is building it, ask again when that one is done"
+        elif (old / MANIFEST).is_file():
+            next_step = f"a build was killed while it put the new one in place, mv {old} {path} brings the old one back"
+        problem = "not a folder" if path.exists() else "no such knowledge base"
+        raise KBMissing(f"{path}: {problem}; {next_step}", path=str(path)) from error
+    except OSError as error:
+        raise KBUnusable(f"{path}: cannot be opened ({error.strerror}); check who may read it") from error
+    if MANIFEST not in names:
+        raise KBMissing(
+            f"{path}: not a knowledge base (it has no {MANIFEST}); name the folder that kbtools index --out made",
+            path=str(path),
+        )
+    record = read_record(path / MANIFEST, name=FORMAT_NAME, version=FORMAT_VERSION, cure="index again")
+    try:
+        return Manifest.from_record(record)
+    except KBUnusable as error:
+        raise KBUnusable(f"{path}: {error}", path=str(path), **error.facts) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise KBUnusable(f"{path / MANIFEST}: damaged ({error!r}); index again", path=str(path)) from error
+
+
+def find_damage(path: Path, manifest: Manifest) -> Iterator[str]:
+    """Yield a sentence for each damaged file of a knowledge base, and of the vectors beside it."""
+    yield from compare_files(path, manifest.files, manifest.checksums, INDEX_AGAIN)
+    try:
+        vectors = read_vectors_record(path, manifest)
+    except VectorsMissing:
+        return
+    except KBUnusable as error:
+        yield str(error)
+        return
+    yield from compare_files(path / FOLDER, vectors["files"], vectors.get("checksums", {}), vectors_cure(path))
+
+
+def require_intact(path: Path, manifest: Manifest) -> None:
+    """Check every file of a knowledge base before it is copied; raise KBUnusable for the first that is damaged."""
+    for damage in find_damage(path, manifest):
+        raise KBUnusable(damage, path=str(path))

@@ -1,0 +1,236 @@
+"""The contract of backends: all that one lists of a knowledge base, it finds as the reference in memory does."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from kbtools.entry_points import BACKENDS, construct, load_class
+from kbtools.errors import KBMissing, KBUnusable
+from kbtools.indexers.folder.memory import MemoryKB
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.language_tags import UND
+from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.kb.spoken_names import part_among
+from kbtools.linking.similarity import LONGEST_NAME
+from kbtools.suites.checking import Claim, check_claims
+from kbtools.text.ngrams import every_run
+from kbtools.text.question import Question
+
+MOST_ENTITIES = 20_000
+"""Entities of the knowledge base at most, since the reference looks at every name for every misspelling."""
+
+MISSPELT = 50
+"""Names that are asked for with a letter left out."""
+
+
+def check_backend(name: str, sample: Path | None = None) -> Iterator[str]:
+    """Open a small knowledge base with a backend, and yield each claim that holds."""
+    if sample is None:
+        raise KBMissing(f"backend {name!r} is checked on a small knowledge base that it opens, and none is named")
+    backend = load_class(BACKENDS, name)
+    yield from check_kb(name, construct(name, lambda: backend(sample)))
+
+
+def check_kb(name: str, kb: KnowledgeBase) -> Iterator[str]:
+    """Hold an open knowledge base to the contract, and yield each claim that holds."""
+    entities = kb.manifest.counts["entities"].unique
+    if entities > MOST_ENTITIES:
+        raise KBUnusable(f"holds {entities:,} entities; a backend is checked on one of at most {MOST_ENTITIES:,}")
+    yield from check_claims(name, Contract.over(kb, kb.entity_rows()).claims())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contract:
+    """A knowledge base and its reference, with the rows of all its entities in each."""
+
+    kb: KnowledgeBase
+    rows: EntityRows
+    reference: MemoryKB
+    there: EntityRows
+
+    @classmethod
+    def over(cls, kb: KnowledgeBase, rows: EntityRows) -> "Contract":
+        """Read all that a knowledge base lists into a reference."""
+        ids, relations, types = kb.ids(rows), kb.relations, kb.types
+        by_row = dict(zip(rows.tolist(), ids, strict=True))
+        reference = MemoryKB(
+            [(by_row[s], relations[r], by_row[o]) for s, r, o in kb.facts_between(0, end_of(rows)).tolist()],
+            [(entity, name) for row, entity in by_row.items() for name in kb.aliases(row)],
+            [
+                (entity, types[kind])
+                for entity, kinds in zip(ids, runs(kb.types_of(rows)), strict=True)
+                for kind in kinds
+            ],
+        )
+        there = [row for row in reference.rows(ids) if row is not None]
+        return cls(kb, rows, reference, np.array(there, dtype=np.uint32))
+
+    def claims(self) -> list[Claim]:
+        return [
+            ("ids and rows undo each other, and an unknown id has no row", self.ids_and_rows),
+            ("an entity has a fact, a name or is an object", lambda: len(self.there) == len(self.rows)),
+            ("relations and types are listed once each, a relation with its name or without", self.labels),
+            (
+                "relations of entities are those of their facts, ascending",
+                lambda: self.groups("relations_of", "relations"),
+            ),
+            ("types of entities ascend, in the order asked", lambda: self.groups("types_of", "types")),
+            ("facts are counted", self.counts),
+            ("incoming facts are those of the objects, by relation and subject, or not indexed", self.incoming),
+            ("objects ascend, and there are none without a fact", self.objects),
+            ("facts of a range are those of its entities, in order", self.ranges),
+            ("a name is the first of the aliases", self.names),
+            ("names with their languages are the aliases, and languages are counted", self.languages),
+            ("a name plays the part that its languages say", self.parts),
+            ("every form finds what is stored under it", self.forms_are_found),
+            ("whatever runs of words are stored are likely, and no other lengths", self.likely),
+            ("a misspelt form finds the names that the reference finds", self.similar),
+            ("words are counted in normal forms", self.words),
+            ("the manifest tells how many words names have", self.lengths),
+            ("no entities, no facts, types, names or ids", self.nobody),
+            ("hints change no answer", self.hints),
+        ]
+
+    def ids_and_rows(self) -> bool:
+        return self.kb.rows([*self.kb.ids(self.rows), "no such id", ""]) == [*self.rows.tolist(), None, None]
+
+    def labels(self) -> bool:
+        unique = all(len(set(labels)) == len(labels) for labels in (self.kb.relations, self.kb.types))
+        return unique and len(self.kb.relation_names) == len(self.kb.relations)
+
+    def groups(self, method: str, labels: str) -> bool:
+        """Compare the groups of entities that come in no order, each twice."""
+        order = np.random.default_rng(7).permutation(np.tile(np.arange(len(self.rows)), 2))
+        own, other = (
+            runs(getattr(self.kb, method)(self.rows[order])),
+            runs(getattr(self.reference, method)(self.there[order])),
+        )
+        names, others = getattr(self.kb, labels), getattr(self.reference, labels)
+        return all(run == sorted(set(run)) for run in own) and [{names[value] for value in run} for run in own] == [
+            {others[value] for value in run} for run in other
+        ]
+
+    def counts(self) -> bool:
+        return bool(np.array_equal(self.kb.fact_counts(self.rows), self.reference.fact_counts(self.there)))
+
+    def incoming(self) -> bool:
+        counts = self.kb.incoming_counts(self.rows)
+        if counts is None:
+            return True
+        facts = self.kb.facts_between(0, end_of(self.rows))
+        into: dict[int, list[tuple[int, int]]] = {row: [] for row in self.rows.tolist()}
+        for subject, relation, target in facts[np.lexsort(facts.T[[0, 1]])].tolist():
+            into[target].append((relation, subject))
+        expected = list(into.values())
+        listed = [self.kb.subjects_of(row) for row in self.rows.tolist()]
+        pairs = [list(zip(facts.relations.tolist(), facts.subjects.tolist(), strict=True)) for facts in listed]
+        relations = [sorted({relation for relation, _ in facts}) for facts in expected]
+        counted = counts.tolist() == [len(facts) for facts in expected]
+        return counted and pairs == expected and runs(self.kb.incoming_relations_of(self.rows)) == relations
+
+    def objects(self) -> bool:
+        """Compare the objects of every entity under every relation."""
+        known = {relation: row for row, relation in enumerate(self.reference.relations)}
+        for row, there in zip(self.rows.tolist(), self.there.tolist(), strict=True):
+            for relation, label in enumerate(self.kb.relations):
+                objects = self.kb.objects_of(row, relation)
+                expected = self.reference.objects_of(there, known[label]) if label in known else self.there[:0]
+                if objects.tolist() != sorted(objects.tolist()) or set(self.kb.ids(objects)) != set(
+                    self.reference.ids(expected)
+                ):
+                    return False
+        return True
+
+    def ranges(self) -> bool:
+        last = end_of(self.rows)
+        middle = last // 2
+        whole = self.kb.facts_between(0, last)
+        halves = np.concatenate([self.kb.facts_between(0, middle), self.kb.facts_between(middle, last)])
+        in_order = whole.tolist() == sorted(whole.tolist())
+        return in_order and bool(np.array_equal(whole, halves)) and self.kb.facts_between(0, 0).shape == (0, 3)
+
+    def names(self) -> bool:
+        return self.kb.names(self.rows) == [next(iter(self.kb.aliases(row)), None) for row in self.rows.tolist()]
+
+    def languages(self) -> bool:
+        spoken = self.kb.spoken_names(self.rows)
+        counts = Counter(tag for names in spoken for name in names for tag in name.languages)
+        texts = [[name.text for name in names] for names in spoken]
+        known = {} if counts.keys() <= {UND} else dict(counts)
+        return texts == [self.kb.aliases(row) for row in self.rows.tolist()] and known == self.kb.manifest.languages
+
+    def parts(self) -> bool:
+        """Compare the parts of all names in each language with what their bearers say one by one."""
+        matches = [match for matches in self.kb.lookup(list(self.reference.forms)).values() for match in matches]
+        spoken = dict(zip(self.rows.tolist(), self.kb.spoken_names(self.rows), strict=True))
+        return all(
+            [part.tolist() for part in self.kb.parts_of(matches, frozenset([tag]))]
+            == [[part_among(spoken[row], match.name, [tag]) for row in match.entities.tolist()] for match in matches]
+            for tag in [*self.kb.manifest.languages, "no-language"]
+        )
+
+    def forms_are_found(self) -> bool:
+        forms = [*self.reference.forms, "no such name", ""]
+        return look_up(self.kb, forms) == look_up(self.reference, forms)
+
+    def likely(self) -> bool:
+        forms = list(self.reference.forms)[:MISSPELT]
+        words = [word for form in forms for word in form.split(" ")]
+        lengths = frozenset(self.kb.manifest.lengths)
+        likely = [tuple(run) for run in self.kb.likely_runs(words, lengths)]
+        possible = every_run(words, lengths)
+        stored = [run for run in possible if self.kb.lookup([" ".join(words[run[0] : run[1] + 1])])]
+        return set(stored) <= set(likely) and [run for run in possible if run in set(likely)] == likely
+
+    def similar(self) -> bool:
+        # Longer than four letters, so that one left out keeps the similarity above the cutoff.
+        names = [form for form in sorted(self.reference.normal_forms) if len(form) > 4][:MISSPELT]
+        misspelt = [name[:2] + name[3:] for name in names]
+        edited = [*misspelt, "", "x" * (LONGEST_NAME + 1)]
+        return [self.kb.similar(form) for form in misspelt] == [
+            self.reference.similar(form) for form in misspelt
+        ] and self.kb.within_edits(edited) == self.reference.within_edits(edited)
+
+    def words(self) -> bool:
+        words = sorted({word for form in self.reference.forms for word in form.split(" ")} | {"nosuchword"})
+        return self.kb.name_frequency(words) == self.reference.name_frequency(words)
+
+    def lengths(self) -> bool:
+        return set(self.reference.manifest.lengths) <= set(self.kb.manifest.lengths)
+
+    def nobody(self) -> bool:
+        none = self.rows[:0]
+        groups = (self.kb.relations_of(none), self.kb.types_of(none))
+        lists = (self.kb.ids(none), self.kb.names(none), self.kb.rows([]), self.kb.fact_counts(none).tolist())
+        return all(runs(group) == [] for group in groups) and not any(lists) and not self.kb.lookup([])
+
+    def hints(self) -> bool:
+        forms = list(self.reference.forms)
+        self.kb.expect([Question.read(form) for form in forms])
+        self.kb.expect_similar(forms[:MISSPELT])
+        self.kb.expect_objects([(row, 0) for row in self.rows.tolist()] if self.kb.relations else [])
+        self.kb.expect_subjects(self.rows.tolist())
+        return self.forms_are_found() and self.similar()
+
+
+def end_of(rows: EntityRows) -> int:
+    """Give the row behind the last of some that ascend."""
+    return int(rows[-1]) + 1 if len(rows) else 0
+
+
+def runs(grouped: Grouped) -> list[list[int]]:
+    """Write groups out as lists."""
+    return [grouped.values[first:last].tolist() for first, last in pairwise(grouped.starts.tolist())]
+
+
+def look_up(kb: KnowledgeBase, forms: list[str]) -> dict[str, dict[tuple[int, str], set[str]]]:
+    """Write a look-up as sets: by form, rewriting and spelling the ids of the entities, as name or alias alike."""
+    bearers: dict[str, dict[tuple[int, str], set[str]]] = {}
+    for form, matches in kb.lookup(forms).items():
+        for match in matches:
+            bearers.setdefault(form, {}).setdefault((match.form, match.name), set()).update(kb.ids(match.entities))
+    return bearers

@@ -1,0 +1,1 @@
+"""From a question, a name or a text to records."""

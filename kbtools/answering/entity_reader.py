@@ -1,0 +1,119 @@
+"""Entities with their names, types and facts, written out as records."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from kbtools.answering.bearers import link_name, rank_bearers
+from kbtools.answering.limits import read_count, read_limit, require_text
+from kbtools.answering.records import Entity, Fact, Facts, Named
+from kbtools.errors import UnknownEntity, UnknownType
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, other_spellings
+from kbtools.kb.language_tags import UND
+from kbtools.kb.rows import EntityRows
+
+ANY_TOPIC = "m.01"
+"""Beside the id of a topic, `/book/book` is Freebase's `book.book`."""
+
+
+class EntityReader:
+    """A reader of entities of a knowledge base, which remembers the names of its types."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.type_labels: dict[int, Named] = {}
+
+    @cached_property
+    def type_rows(self) -> dict[str, int]:
+        return {type_id: row for row, type_id in enumerate(self.kb.types)}
+
+    def row_of(self, entity_id: str) -> int:
+        """Find the row of an id in any of its spellings; raise UnknownEntity where there is none."""
+        require_text(entity_id, "id")
+        rows = self.kb.rows([canonical_id(entity_id), *other_spellings(entity_id)])
+        row = next((row for row in rows if row is not None), None)
+        if row is None:
+            raise UnknownEntity(f"no entity has the id {entity_id!r}; kbtools lookup finds ids by names", id=entity_id)
+        return row
+
+    def type_row(self, type_id: str) -> int:
+        """Find the row of a type; raise UnknownType where no entity has it."""
+        require_text(type_id, "type")
+        freebase = canonical_property(type_id, beside=ANY_TOPIC)
+        for spelling in (canonical_id(type_id), freebase, *other_spellings(type_id)):
+            if spelling in self.type_rows:
+                return self.type_rows[spelling]
+        raise UnknownType(f"no entity has the type {type_id!r}; kbtools show prints the types of one", type=type_id)
+
+    def labels(self, entities: EntityRows) -> list[Named]:
+        """Give ids and names; the text of a literal is its name."""
+        return [
+            Named(entity_id, literal_text(entity_id) if name is None and is_literal(entity_id) else name)
+            for entity_id, name in zip(self.kb.ids(entities), self.kb.names(entities), strict=True)
+        ]
+
+    def types_of(self, entities: EntityRows) -> list[tuple[Named, ...]]:
+        """List the types of each entity; a type has a name where it is an entity as well."""
+        grouped = self.kb.types_of(entities)
+        types = grouped.values.tolist()
+        self.learn_types(sorted(set(types) - self.type_labels.keys()))
+        labels = [self.type_labels[kind] for kind in types]
+        return [tuple(labels[first:last]) for first, last in pairwise(grouped.starts.tolist())]
+
+    def learn_types(self, types: Sequence[int]) -> None:
+        ids = [self.kb.types[kind] for kind in types]
+        rows = self.kb.rows(ids)
+        names = iter(self.kb.names(np.array([row for row in rows if row is not None], dtype=np.uint32)))
+        for kind, type_id, row in zip(types, ids, rows, strict=True):
+            self.type_labels[kind] = Named(type_id, None if row is None else next(names))
+
+    def entity(self, entity_id: str) -> Entity:
+        """Give what is known of an entity; raise UnknownEntity where there is none."""
+        row = self.row_of(entity_id)
+        rows = np.array([row], dtype=np.uint32)
+        (label,), (types,) = self.labels(rows), self.types_of(rows)
+        spoken = self.kb.spoken_names(rows)[0] if self.kb.manifest.languages else []
+        names = [name.text for name in spoken] or self.kb.aliases(row)
+        incoming = self.kb.incoming_counts(rows)
+        return Entity(
+            id=label.id,
+            name=label.name,
+            names=tuple(names[:1]),
+            aliases=tuple(names[1:]),
+            types=types,
+            facts_out=int(self.kb.fact_counts(rows)[0]),
+            facts_in=None if incoming is None else int(incoming[0]),
+            prior=self.prior(row, names),
+            description=self.kb.descriptions(rows)[0],
+            languages={name.text: tuple(tag for tag in name.languages if tag != UND) for name in spoken},
+        )
+
+    def prior(self, row: int, names: Sequence[str]) -> float | None:
+        """Give p(entity | its name), as a look-up of the name does; nothing for one without a name."""
+        bearers = rank_bearers(self.kb, link_name(self.kb, names[0])) if names else None
+        if bearers is None or row not in bearers.entities:
+            return None
+        return round(float(bearers.prior.values[bearers.entities == row][0]), 6)
+
+    def facts(self, entity_id: str, *, reverse: bool, limit: int | None, offset: int) -> Facts:
+        """List facts of an entity in the order of their rows; raise UnknownEntity where there is none."""
+        row = self.row_of(entity_id)
+        limit = read_limit(limit, "limit")
+        offset = read_count(offset, "offset", zero="the first")
+        (here,) = self.labels(np.array([row], dtype=np.uint32))
+        if reverse:
+            incoming = self.kb.subjects_of(row)
+            relations, others = incoming.relations, incoming.subjects
+        else:
+            _, relations, others = self.kb.facts_between(row, row + 1).T
+        shown = slice(offset, None if limit is None else offset + limit)
+        relation_ids, names, facts = self.kb.relations, self.kb.relation_names, []
+        for relation, there in zip(
+            relations[shown].tolist(), self.labels(others[shown].astype(np.uint32)), strict=True
+        ):
+            subject, target = (there, here) if reverse else (here, there)
+            facts.append(Fact(subject, Named(relation_ids[relation], names[relation]), target))
+        return Facts(here.id, reverse, len(relations), offset, tuple(facts))

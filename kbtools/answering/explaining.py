@@ -1,0 +1,139 @@
+"""A result in words: its candidates and answers a line each, and why every candidate stands where it does."""
+
+from kbtools.answering.results import Candidate, Result
+from kbtools.errors import BadArgument
+from kbtools.linking.links import MOST_BEARERS
+from kbtools.text.question import MOST_RUNS
+
+MATCHES = {
+    "exact": "is exactly the name {name!r}",
+    "case": "is the name {name!r} but for its case",
+    "accents": "is the name {name!r} but for its accents",
+    "punctuation": "is the name {name!r} but for its punctuation",
+    "apostrophe": "is the name {name!r} but for an apostrophe",
+    "variant": "is a variant of the name {name!r} (article, bracket, comma or lost escape)",
+    "fuzzy": "resembles the name {name!r}",
+    "near": "has a vector near that of {name!r}",
+}
+
+PARTS = {
+    "relation": "the relation's log-probability, given the rest of the question",
+    "subject": "the subject's log-probability, given the question and the relation",
+    "mention": "the mention against the best mention of the question",
+    "rung": "how far the mention is from the name",
+    "similarity": "how much a fuzzy match, or a near vector, lacks",
+    "popularity": "the number of the subject's facts",
+    "sum": "the weighted sum of the parts, by itself and against the best of the pool",
+    "unexplained": "the content words that the mention leaves over",
+    "namesakes": "how many bear the name, and how many of them have the relation",
+    "pool": "the number of candidates",
+}
+
+
+def explain(result: Result) -> str:
+    """Lay out a result with the reasons of every candidate, as `kbtools query --explain` prints it.
+
+    Raises BadArgument for what is no result of a question.
+    """
+    if not isinstance(result, Result):
+        raise BadArgument(f"explain takes a Result, which query gives, found {result!r:.80}", name="result")
+    return "\n".join(explained_lines(result))
+
+
+def explained_lines(result: Result) -> list[str]:
+    """List the lines of `explain`."""
+    lines = [result.question]
+    for place, candidate in enumerate(result.candidates, 1):
+        lines.append(candidate_line(place, candidate))
+        lines += ["      " + line for line in explain_candidate(candidate).splitlines()]
+    lines += ["  " + line for line in explain_result(result).splitlines()]
+    return lines + closing_lines(result)
+
+
+def table_lines(result: Result) -> list[str]:
+    """Lay out a result for people: the question, a line for each candidate, the answers."""
+    lines = [candidate_line(place, candidate) for place, candidate in enumerate(result.candidates, 1)]
+    if result.tied > 1:
+        lines.append(f"  the first {result.tied} are tied, in the order of their ids")
+    return [result.question, *lines, *closing_lines(result)]
+
+
+def candidate_line(place: int, candidate: Candidate) -> str:
+    name = candidate.subject_name or "(no name)"
+    relation = f"{candidate.relation_name} ({candidate.relation})" if candidate.relation_name else candidate.relation
+    relation = f"inverse of {relation}" if candidate.inverse else relation
+    link = f"[{candidate.rung}: {candidate.mention.text}]"
+    described = f", {candidate.subject_description}" if candidate.subject_description else ""
+    return f"{place:>3}  {candidate.score:8.3f}  {name} ({candidate.subject}){described}  {relation}  {link}"
+
+
+def closing_lines(result: Result) -> list[str]:
+    """Say what was answered, what was withheld, and what of the question was not read."""
+    lines = []
+    if result.unread:
+        lines.append(f"  only the first {MOST_RUNS:,} words and marks are read: {result.unread:,} characters are not")
+    if result.bearers_left_out:
+        kept, others = f"{MOST_BEARERS:,}", f"{result.bearers_left_out:,}"
+        lines.append(f"  of a name's bearers the {kept} with the most facts are candidates: {others} are left out")
+    if not result.candidates:
+        lines.append(f"  {why_empty(result)}")
+    elif result.answered is not False:
+        answers = ", ".join(f"{answer.name} ({answer.id})" if answer.name else answer.id for answer in result.answers)
+        more = result.answers_total - len(result.answers)
+        lines.append(f"  answers: {answers}" + (f" and {more:,} more" if more > 0 else ""))
+    if result.candidates and result.confidence is not None:
+        lines.append(f"  {verdict(result)}")
+    return lines
+
+
+def why_empty(result: Result) -> str:
+    """Say why a result has no candidates."""
+    if not result.without_facts:
+        return "no candidates: no name of the knowledge base is in the question"
+    named = ", ".join(f"{entity.name} ({entity.id})" for entity in result.without_facts)
+    no_fact = "no fact" if result.inverse else "no fact as a subject"
+    return f"no candidates: the question names {named}, of which the knowledge base holds {no_fact}"
+
+
+def verdict(result: Result) -> str:
+    """Say how sure a result is, and whether that was enough to answer."""
+    return (
+        f"confidence {result.confidence:.2f}" if result.answered else f"no answer: confidence {result.confidence:.2f}"
+    )
+
+
+def explain_candidate(candidate: Candidate) -> str:
+    """Explain one candidate: its link, then every part of its score."""
+    mention = candidate.mention
+    match = MATCHES[candidate.rung].format(name=candidate.matched_name)
+    lines = [f"{mention.text!r} (characters {mention.start} to {mention.end}) {match}"]
+    for part, value in candidate.parts.items():
+        lines.append(f"{value:+10.4f}  {part}: {PARTS.get(part, part)}")
+    lines.append(f"{candidate.score:+10.4f}  score")
+    return "\n".join(lines)
+
+
+def scorers_of(result: Result) -> str:
+    """Name the relation scorers of a result, and of those that are asked in doubt alone whether they were."""
+    if result.scored_by is None:
+        return result.scorer
+    return result.scored_by + (
+        ", all of them since the first ranker was in doubt"
+        if result.scored_by == result.scorer
+        else f": sure enough not to ask the others of {result.scorer}"
+    )
+
+
+def explain_result(result: Result) -> str:
+    """Explain the whole result: its pruner and scorer, namesakes among its subjects, and ties."""
+    lines = [f"pruned by {result.pruning}, relations scored by {scorers_of(result)}"]
+    subjects_of: dict[str, dict[str, None]] = {}
+    for candidate in result.candidates:
+        subjects_of.setdefault(candidate.matched_name, {})[candidate.subject] = None
+    for name, subjects in subjects_of.items():
+        if len(subjects) > 1:
+            bearers = ", ".join(subjects)
+            lines.append(f"namesakes: {name!r} is borne by {bearers}; a stricter match comes first, then more facts")
+    if result.tied > 1:
+        lines.append(f"{result.tied} candidates share the first place; their order is that of their ids, no preference")
+    return "\n".join(lines)

@@ -1,0 +1,87 @@
+"""The SPARQL query that fetches the answers of a pair from an endpoint: Freebase's, Wikidata's, or any other."""
+
+import re
+
+from kbtools.answering.explaining import verdict
+from kbtools.answering.results import Result
+from kbtools.errors import NoIRI
+from kbtools.kb.ids import FREEBASE_NAMESPACE, NAMESPACES, TOPIC, WIKIDATA, is_literal
+
+WIKIDATA_ENTITY = "http://www.wikidata.org/entity/"
+WIKIDATA_DIRECT = "http://www.wikidata.org/prop/direct/"
+FREEBASE_RELATION = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+(\.\.[a-z0-9_]+(\.[a-z0-9_]+)+)?")
+FORBIDDEN = re.compile(
+    r"[^A-Za-z0-9._~:/?#@!$&'()*+,;=%\-\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000dffff]"
+    r"|%(?![0-9A-Fa-f]{2})|[\U0001fffe-\U0001ffff]"
+)
+"""Characters that no IRI may hold (RFC 3987), brackets anywhere; endpoints refuse more than SPARQL's grammar does."""
+
+ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def winner_query(result: Result) -> str:
+    """Write the query of the winning pair, or a comment of one line that says why there is none."""
+    if not result.candidates:
+        return "# no candidates"
+    if result.answered is False:
+        return f"# {verdict(result)}"
+    winner = result.candidates[0]
+    try:
+        return (subject_query if winner.inverse else object_query)(winner.subject, winner.relation)
+    except NoIRI as error:
+        return f"# {error}"
+
+
+def object_query(subject: str, relation: str) -> str:
+    """Write the query for every object of a subject and a relation; raise NoIRI where one of them is no IRI.
+
+    Whole IRIs stay. Beside a topic of Freebase a relation is Freebase's, through a mediator (`a..b`) a path of two
+    steps; beside an entity of Wikidata it is Wikidata's. No namespace is made up for any other id.
+    """
+    return f"SELECT ?object WHERE {{ {subject_iri(subject)} {relation_path(subject, relation)} ?object }}"
+
+
+def subject_query(target: str, relation: str) -> str:
+    """Write the query for every subject of a relation and an object; raise NoIRI as `object_query` does."""
+    return f"SELECT ?x WHERE {{ ?x {relation_path(target, relation)} {subject_iri(target)} }}"
+
+
+def subject_iri(subject: str) -> str:
+    if is_literal(subject):
+        raise NoIRI(f"{subject!r} is a literal and has no facts", id=subject)
+    if full := in_full(subject, WIKIDATA_ENTITY):
+        return iri(full)
+    if TOPIC.fullmatch(subject):
+        return iri(FREEBASE_NAMESPACE + subject)
+    raise NoIRI(f"no query: {subject!r} is no IRI, and no id of Freebase or Wikidata", id=subject)
+
+
+def relation_path(subject: str, relation: str) -> str:
+    full = in_full(relation, WIKIDATA_DIRECT)
+    # A number alone is a relation of Wikidata only beside an entity of it.
+    if full and (ABSOLUTE.match(relation) or WIKIDATA.fullmatch(subject)):
+        return iri(full)
+    if TOPIC.fullmatch(subject) and FREEBASE_RELATION.fullmatch(relation):
+        # A path of two steps, `a/b`, through the mediator that stands between.
+        return "/".join(iri(FREEBASE_NAMESPACE + step) for step in relation.split(".."))
+    raise NoIRI(f"no query: {relation!r} is no IRI, and no relation of Freebase or Wikidata", id=relation)
+
+
+def in_full(spelling: str, wikidata: str) -> str | None:
+    """Give the IRI of an id: Wikidata's in a namespace, one under a usual prefix (`dbr:Berlin`), or the IRI that it is.
+
+    Nothing for any other.
+    """
+    if "://" in spelling and ABSOLUTE.match(spelling):
+        return spelling
+    if number := WIKIDATA.fullmatch(spelling):
+        return wikidata + number[1]
+    prefix, _, name = spelling.partition(":")
+    if prefix in NAMESPACES:
+        return NAMESPACES[prefix] + name
+    return spelling if ABSOLUTE.match(spelling) else None
+
+
+def iri(full: str) -> str:
+    """Write an IRI reference; what the grammar forbids is percent-encoded."""
+    return "<" + FORBIDDEN.sub(lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), full) + ">"

@@ -1,0 +1,1 @@
+"""The fit of weights, rankers and cascades on questions with known answers."""

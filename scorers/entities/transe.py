@@ -1,0 +1,210 @@
+"""TransE: vectors of entities and relations with E(s) + E(r) near E(o) for every fact (Bordes et al. 2013)."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from kbtools.errors import CheckpointMismatch
+from kbtools.free_memory import require_memory
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.vector_index import EntityVectors
+from kbtools.ranking.model_store import Stamp
+from kbtools.ranking.models import ENTITIES, model_folder
+from kbtools.scorers.networks.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from kbtools.scorers.networks.devices import arrays, build_network
+from kbtools.scorers.networks.training_settings import TransESettings
+
+NAME = "transe"
+"""The name of the model."""
+
+AT_ONCE = 65_536
+"""Entities that are read, or compared with, in one piece."""
+
+TESTED, NEAR = 200, 10
+"""Facts that are tested after each epoch, a sample that takes seconds over millions of entities, and the objects
+that may stand before theirs: hits@10 of Bordes et al. 2013."""
+
+FACT = 3 * 8
+"""Bytes of a fact as rows."""
+
+LEAST = 1e-12
+"""Shorter vectors are as good as zero, and are not divided by."""
+
+
+def entity_count(kb: KnowledgeBase) -> int:
+    """Count the rows of a table of entities; those of deleted entities stand in it unused."""
+    rows = kb.entity_rows()
+    return int(rows[-1]) + 1 if len(rows) else 0
+
+
+def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
+    """Read every fact of a knowledge base as rows: (facts, 3), subject, relation, object.
+
+    Raises MemoryExhausted where they do not fit.
+    """
+    count, facts = entity_count(kb), kb.manifest.counts["facts"].unique
+    require_memory(
+        FACT * facts,
+        f"{facts:,} facts",
+        instead="train on a knowledge base with fewer, or take over vectors made elsewhere with --vectors and --ids",
+    )
+    triples, place = np.empty((facts, 3), dtype=np.int64), 0
+    for first in range(0, count, AT_ONCE):
+        piece = kb.facts_between(first, min(first + AT_ONCE, count))
+        triples[place : place + len(piece)] = piece
+        place += len(piece)
+    return triples[:place]
+
+
+class TransE(nn.Module):
+    """Vectors of entities, of length 1, and of relations."""
+
+    def __init__(self, entities: int, relations: int, *, dim: int) -> None:
+        super().__init__()
+        self.entities = nn.Embedding(entities, dim, sparse=True)
+        self.relations = nn.Embedding(relations, dim, sparse=True)
+        for table in (self.entities, self.relations):
+            nn.init.uniform_(table.weight, -6 / dim**0.5, 6 / dim**0.5)
+
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: object, settings: TransESettings, *, models: Path) -> "TranslatingTask":
+        """Make untrained vectors, and what they learn: the facts, whatever the questions are."""
+        triples = read_triples(kb)
+        torch.manual_seed(settings.fit.seed)
+        network = build_network(lambda: cls(entity_count(kb), len(kb.relations), dim=settings.vectors.dim))
+        return TranslatingTask(network, triples, margin=settings.vectors.margin, digest=kb.manifest.digest)
+
+    def forward(self, triples: Tensor) -> Tensor:
+        """Give |E(s) + E(r) - E(o)| of triples (batch, 3): (batch,), lower is better."""
+        subjects, targets = (F.normalize(self.entities(triples[:, column]), dim=1) for column in (0, 2))
+        distances: Tensor = (subjects + self.relations(triples[:, 1]) - targets).norm(dim=1)
+        return distances
+
+    def pieces(self) -> Iterator[tuple[int, Tensor]]:
+        """Yield E(s) of the entities from a row on, of length 1, a piece at a time: (at most AT_ONCE, dim)."""
+        for first in range(0, self.entities.num_embeddings, AT_ONCE):
+            yield first, F.normalize(self.entities.weight.detach()[first : first + AT_ONCE], dim=1)
+
+
+class Translation(torch.autograd.Function):
+    """max(0, margin + |e_s + r - e_o| - |e_s' + r - e_o'|), e of length 1, where one of s' and o' is another entity."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, entities: Tensor, relations: Tensor, facts: Tensor, others: Tensor, tails: Tensor, margin: float
+    ) -> Tensor:
+        """Facts (batch, 3), others (batch,) in the place of the object where tails (batch,), else of the subject."""
+        # One gather for the three entities of each fact, since reading rows is what the step costs.
+        rows = torch.cat([facts[:, 0], facts[:, 2], others])
+        unit = entities[rows]
+        lengths = unit.norm(dim=1, keepdim=True).clamp_min_(LEAST)
+        subjects, objects, replaced = unit.div_(lengths).chunk(3)
+        tails, moved = tails[:, None], relations[facts[:, 1]]
+        true = subjects + moved - objects
+        false = torch.where(tails, subjects - replaced, replaced - objects) + moved
+        near, far = true.norm(dim=1, keepdim=True), false.norm(dim=1, keepdim=True)
+        losses = torch.relu(margin + near - far)
+        ctx.save_for_backward(rows, facts[:, 1], unit, lengths, true, false, near, far, tails, losses > 0)
+        ctx.sizes = entities.shape, relations.shape
+        return losses[:, 0]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        rows, relations, unit, lengths, true, false, near, far, tails, active = ctx.saved_tensors
+        weight = gradients[0][:, None] * active
+        nearer, farther = true * (weight / near.clamp_min(LEAST)), false * (-weight / far.clamp_min(LEAST))
+        # The corrupted distance moves the other entity where it stands, and of the fact's own the one that remains.
+        at_tails = farther * tails
+        at_heads = farther - at_tails
+        at_units = torch.cat([nearer + at_tails, -nearer - at_heads, at_heads - at_tails])
+        # A vector of length 1 moves along the sphere alone.
+        at_entities = (at_units - unit * (unit * at_units).sum(dim=1, keepdim=True)).div_(lengths)
+        return sparse(rows, at_entities, ctx.sizes[0]), sparse(relations, nearer + farther, ctx.sizes[1]), *[None] * 4
+
+
+def sparse(rows: Tensor, values: Tensor, size: torch.Size) -> Tensor:
+    return torch.sparse_coo_tensor(rows[None], values, size, check_invariants=False)
+
+
+class TranslatingTask:
+    """The task of bringing facts nearer than triples in which another entity stands for the subject or the object."""
+
+    def __init__(self, network: TransE, triples: NDArray[np.int64], *, margin: float, digest: str = "") -> None:
+        self.network = network
+        self.digest = digest
+        self.triples = torch.from_numpy(triples)
+        self.margin = margin
+        self.lengths = np.zeros(len(triples), dtype=np.int64)
+        self.tested = np.random.default_rng(0).permutation(len(triples))[:TESTED]
+
+    def loss(self, rows: NDArray[np.int64]) -> Tensor:
+        """Give max(0, margin + d(fact) - d(corrupted)) of each fact: (batch,)."""
+        network, device = self.network, self.network.entities.weight.device
+        facts = self.triples[torch.from_numpy(rows)]
+        # Drawn on the CPU, so that a GPU draws the same ones.
+        tails = torch.randint(0, 2, (len(facts),)).bool()
+        others = torch.randint(network.entities.num_embeddings, (len(facts),))
+        drawn = (facts.to(device), others.to(device), tails.to(device))
+        tables = network.entities.weight, network.relations.weight
+        losses: Tensor = Translation.apply(*tables, *drawn, self.margin)  # type: ignore[no-untyped-call]
+        return losses
+
+    def measure(self) -> dict[str, float]:
+        """Give the share of some facts whose object is among the ten nearest to E(s) + E(r)."""
+        facts = self.triples[torch.from_numpy(self.tested)].to(self.network.entities.weight.device)
+        with torch.inference_mode():
+            targets = F.normalize(self.network.entities(facts[:, 0]), dim=1) + self.network.relations(facts[:, 1])
+            near = nearest_rows(targets, self.network.pieces(), count=NEAR)
+        return {"of objects among the ten nearest": float((near == facts[:, 2:]).any(dim=1).float().mean())}
+
+    def save(self, folder: Path, stamp: Stamp) -> None:
+        """Write the vectors with the digest of their knowledge base, whose rows they belong to."""
+        config = {"dim": self.network.entities.embedding_dim}
+        write_checkpoint(folder, Checkpoint(config, (), (self.digest,), arrays(self.network)), stamp)
+
+
+def nearest_rows(targets: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count: int) -> Tensor:
+    """Find the rows nearest to each of some vectors, nearest first, without comparing with all at once.
+
+    wanted (batch, dim) -> (batch, count), or fewer where there are fewer rows
+    """
+    distances = targets.new_empty(len(targets), 0)
+    rows = torch.empty(len(targets), 0, dtype=torch.int64, device=targets.device)
+    for first, piece in pieces:
+        # The nearest so far compete with those of this piece.
+        distances = torch.cat([distances, torch.cdist(targets, piece)], dim=1)
+        own = torch.arange(first, first + len(piece), device=targets.device).expand(len(targets), -1)
+        distances, nearest = distances.topk(min(count, distances.shape[1]), largest=False)
+        rows = torch.cat([rows, own], dim=1).gather(1, nearest)
+    return rows
+
+
+def load_vectors(folder: Path, kb: KnowledgeBase) -> Tensor:
+    """Read E(s) of every entity; raise CheckpointMismatch for vectors of another knowledge base."""
+    saved = read_checkpoint(folder)
+    check_digest(folder, saved.rows, kb)
+    return F.normalize(torch.from_numpy(saved.weights["entities.weight"]), dim=1)
+
+
+def trained_vectors(kb: KnowledgeBase, models: Path) -> EntityVectors:
+    """Give E(s) of every entity as vectors to index."""
+    table = load_vectors(model_folder(models, ENTITIES, "transe"), kb)
+    return EntityVectors(
+        kb.entity_rows(), table.shape[1], lambda rows_read: table[torch.from_numpy(rows_read.astype(np.int64))].numpy()
+    )
+
+
+def check_digest(folder: Path, rows: tuple[str, ...], kb: KnowledgeBase) -> None:
+    """Refuse vectors of entities that belong to another knowledge base; both are named."""
+    if rows != (kb.manifest.digest,):
+        raise CheckpointMismatch(
+            f"{folder}: its entities are those of a knowledge base with digest {rows[0][:12]}, this one has "
+            f"{kb.manifest.digest[:12]}; train it again on this knowledge base",
+            path=str(folder),
+        )

@@ -1,0 +1,104 @@
+"""Figures on the validation split: how often gold stands first, a tie as its expected value."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.contracts import SubjectScorer
+from kbtools.ranking.ties import expected_first, find_ties
+from kbtools.scorers.fitting.splits import Examples
+
+TOLERANCE = 1e-9
+"""The difference below which subjects of the same types, whose sums are rounded apart, are tied."""
+
+SENTENCES_RIGHT = "of sentences tagged right"
+"""The figure of taggers: sentences whose every word is tagged right (paper, section Additional Analysis)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The outcome of an epoch: mean loss, CPU seconds of this process, figures on the validation split."""
+
+    number: int
+    loss: float
+    seconds: float
+    figures: dict[str, float]
+
+
+EpochCallback = Callable[[Epoch], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """Functions that a training calls: after an epoch, and after a batch with its epoch and the share of it done."""
+
+    epoch: EpochCallback = lambda epoch: None
+    batch: Callable[[int, float], None] = lambda epoch, share: None
+
+
+SILENT = Callbacks()
+
+
+def relation_marks(kb: KnowledgeBase, subjects: NDArray[np.int64], relations: int) -> NDArray[np.bool_]:
+    """Mark the relations that subjects have: (subjects, relations); a subject of row -1 has none."""
+    # For every subject, for every relation it has: marks[subject, relation] = True.
+    marks = np.zeros((len(subjects), relations), dtype=np.bool_)
+    present = np.flatnonzero(subjects >= 0)
+    pairs = kb.relations_of(subjects[present].astype(np.uint32))
+    marks[np.repeat(present, np.diff(pairs.starts)), pairs.values] = True
+    return marks
+
+
+def measure_relations(scores: NDArray[np.floating], examples: Examples, has: NDArray[np.bool_]) -> dict[str, float]:
+    """Give the share of questions whose gold relation is first, a tie as its expected value."""
+    return {
+        "of all relations": first_share(scores, examples.relations),
+        "given the subject": first_share(np.where(has, scores, -np.inf), examples.relations),
+    }
+
+
+def first_share(scores: NDArray[np.floating], gold: Sequence[int] | NDArray[np.int64]) -> float:
+    """Give the mean chance that gold is drawn from the first of each row; where nothing is possible it is zero."""
+    right = np.zeros(scores.shape, dtype=np.bool_)
+    rows = np.arange(len(scores))
+    right[rows, gold] = np.isfinite(scores[rows, gold])
+    return float(np.mean(expected_first(scores, right)))
+
+
+class Namesakes:
+    """Questions whose mention names several entities that have the gold relation: one of them is meant."""
+
+    def __init__(self, examples: Examples, rows: list[int], entities: list[NDArray[np.uint32]]) -> None:
+        self.examples, self.rows, self.entities = examples, rows, entities
+
+    @classmethod
+    def find(cls, kb: KnowledgeBase, examples: Examples) -> "Namesakes":
+        rows, entities = [], []
+        for row, mention in enumerate(examples.mentions):
+            matches = kb.lookup([mention.form]).get(mention.form, ()) if mention else ()
+            if not matches:
+                continue
+            bearers = np.unique(np.concatenate([match.entities for match in matches]))
+            pairs = kb.relations_of(bearers)
+            has = pairs.values == examples.relations[row]
+            # Each bearer stands once for each relation it has, at most one of them the gold one.
+            able = bearers[np.repeat(np.arange(len(bearers)), np.diff(pairs.starts))[has]]
+            if len(able) > 1 and examples.subjects[row] in able:
+                rows.append(row)
+                entities.append(able)
+        return cls(examples, rows, entities)
+
+    def share_told_apart(self, scorer: SubjectScorer) -> float:
+        """Give the share of questions whose gold subject scores highest, a tie as its expected value."""
+        if not self.rows:
+            return 0.0
+        # The bearers of all questions lie end to end, so that one call scores them all.
+        which = np.repeat(np.arange(len(self.rows)), [len(bearers) for bearers in self.entities])
+        subjects = np.concatenate(self.entities)
+        scores = scorer.score([self.examples.questions[row] for row in self.rows], which=which, subjects=subjects)
+        starts = np.flatnonzero(np.diff(which, prepend=-1))
+        right = subjects == self.examples.subjects[self.rows][which]
+        return float(np.mean(find_ties(scores, starts, tolerance=TOLERANCE).expected(right)))

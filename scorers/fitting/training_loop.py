@@ -1,0 +1,199 @@
+"""The one training loop: whatever the network and the objective, it can be stopped and run again."""
+
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from kbtools.errors import NonFiniteLoss, NothingToLearn
+from kbtools.ranking.model_store import Stamp
+from kbtools.record_files import new_file
+from kbtools.scorers.fitting.measures import SILENT, Callbacks, Epoch, EpochCallback
+from kbtools.scorers.fitting.optimisers import clip_gradients, make_optimisers, set_rate
+from kbtools.scorers.networks.devices import memory_named
+from kbtools.scorers.networks.distributed import check_agreement, rank, share, sum_gradients, summed
+from kbtools.scorers.networks.training_settings import FitConfig
+
+logger = logging.getLogger(__name__)
+
+STATE = "training.pt"
+
+
+class Task(Protocol):
+    """An untrained model with its objective: the examples, their loss, and how good the network has become."""
+
+    @property
+    def network(self) -> nn.Module: ...
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Give the number of words of every example; a batch holds examples of one length, so that none is padded."""
+        ...
+
+    def loss(self, rows: NDArray[np.int64]) -> Tensor:
+        """Give the loss of each example of a batch, in float32 also where the network computes in less: (batch,)."""
+        ...
+
+    def measure(self) -> dict[str, float]:
+        """Measure the network on the validation split; the first figure is the one that matters, higher is better."""
+        ...
+
+    def save(self, folder: Path, stamp: Stamp) -> None:
+        """Write the model to a folder, from which its plugin's `load` rebuilds it."""
+        ...
+
+
+@runtime_checkable
+class SelfFitting(Protocol):
+    """A task without a network, which an algorithm of its own learns in one go; it has no state to go on from."""
+
+    def fit(self, callback: EpochCallback) -> None: ...
+
+    def measure(self) -> dict[str, float]: ...
+
+    def save(self, folder: Path, stamp: Stamp) -> None: ...
+
+
+def fit(
+    task: Task,
+    config: FitConfig,
+    *,
+    state: Path | None = None,
+    made_of: str = "",
+    callbacks: Callbacks = SILENT,
+) -> list[Epoch]:
+    """Train a network in place and list its epochs.
+
+    With a folder for its state, a killed training goes on after the last whole epoch, to the same weights as one
+    that was not killed; a state of other settings or questions (`made_of`) is passed over. Of several processes
+    (see `distributed`) the first alone measures, reports and writes.
+    """
+    if not len(task.lengths):
+        raise NothingToLearn(
+            "no training question holds what the model learns from: its subject, with a type or a vector"
+        )
+    # Numbers next to zero are taken for zero: computing with them is many times slower.
+    torch.set_flush_denormal(True)
+    optimisers = make_optimisers(task.network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
+    epochs = read_state(task.network, optimisers, state, made_of) if state else []
+    check_agreement(len(epochs), len(task.lengths))
+    for epoch in range(len(epochs), config.epochs):
+        begun = time.process_time()
+        # Any seed does; these keep the draws of epochs, processes and neighbouring seeds apart.
+        torch.manual_seed(1_000_003 * (config.seed + 10_007 * rank()) + epoch)
+        batches = make_batches(task.lengths, batch=config.batch, seed=[config.seed, epoch])
+        loss = run_epoch(task, config, optimisers, batches, epoch, callbacks)
+        seconds = time.process_time() - begun
+        task.network.eval()
+        epochs.append(Epoch(epoch + 1, loss, seconds, {} if rank() else task.measure()))
+        if rank():
+            continue
+        logger.info("epoch %d: loss %.4f, %s, %.1f s", epoch + 1, loss, epochs[-1].figures, seconds)
+        if state:
+            write_state(task.network, optimisers, epochs, state, made_of)
+        callbacks.epoch(epochs[-1])
+    return epochs
+
+
+def make_batches(lengths: NDArray[np.int64], *, batch: int, seed: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Deal the examples into batches of one length each, in an order that only the seed decides."""
+    random = np.random.default_rng(seed)
+    batches = []
+    for length in np.unique(lengths):
+        rows = random.permutation(np.flatnonzero(lengths == length))
+        batches += [rows[first : first + batch] for first in range(0, len(rows), batch)]
+    return [batches[at] for at in random.permutation(len(batches))]
+
+
+def run_epoch(
+    task: Task,
+    config: FitConfig,
+    optimisers: Sequence[Optimizer],
+    batches: Sequence[NDArray[np.int64]],
+    epoch: int,
+    callbacks: Callbacks,
+) -> float:
+    """Go once through the batches and give the mean loss of an example; raise NonFiniteLoss where it is no number."""
+    task.network.train()
+    total, steps = 0.0, config.epochs * len(batches)
+    device = next(task.network.parameters()).device
+    for number, rows in enumerate(batches):
+        # Down to zero in equal steps over all batches of all epochs.
+        set_rate(optimisers, config.learning_rate * (1 - (epoch * len(batches) + number) / steps))
+        with memory_named(config.batch):
+            own_rows = share(rows)
+            with torch.autocast(device.type, enabled=config.amp, dtype=torch.bfloat16):
+                losses = task.loss(own_rows) if len(own_rows) else torch.zeros(0, device=device, requires_grad=True)
+            # The loss is summed before it is looked at, so that every process stops at the same batch.
+            value = float(summed(losses.detach().sum()))
+            if not np.isfinite(value):
+                raise NonFiniteLoss(
+                    f"the loss of batch {number + 1} of epoch {epoch + 1} is {value}; lower --learning-rate or --clip",
+                    batch=number + 1,
+                    epoch=epoch + 1,
+                )
+            for optimiser in optimisers:
+                optimiser.zero_grad(set_to_none=True)
+            # The mean over the whole batch, of which this process has a share; gradients are then summed.
+            (losses.sum() / len(rows)).backward()  # type: ignore[no-untyped-call]
+            sum_gradients(task.network)
+            clip_gradients(task.network, config.clip)
+            for optimiser in optimisers:
+                optimiser.step()
+        total += value
+        callbacks.batch(epoch + 1, (number + 1) / len(batches))
+    return total / sum(map(len, batches))
+
+
+def write_state(
+    network: nn.Module, optimisers: Sequence[Optimizer], epochs: Sequence[Epoch], state: Path, made_of: str
+) -> None:
+    """Write all that the next epoch needs, whole or not at all."""
+    state.mkdir(parents=True, exist_ok=True)
+    record: dict[str, Any] = {
+        "made_of": made_of,
+        "epochs": [(epoch.number, epoch.loss, epoch.seconds, epoch.figures) for epoch in epochs],
+        "network": network.state_dict(),
+        "optimisers": [optimiser.state_dict() for optimiser in optimisers],
+    }
+    # In memory first: what torch says of a file that cannot be written does not tell a full disk.
+    written = BytesIO()
+    torch.save(record, written)
+    with new_file(state / STATE) as file:
+        file.write(written.getbuffer())
+
+
+def read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path, made_of: str) -> list[Epoch]:
+    """Take up the state of a training that was stopped; no epochs where there is none of this kind, or a torn one."""
+    if not (state / STATE).is_file():
+        return []
+    try:
+        record = torch.load(state / STATE, map_location="cpu", weights_only=True)
+        if record["made_of"] != made_of:
+            return []
+        epochs = [Epoch(*epoch) for epoch in record["epochs"]]
+        weights, states = record["network"], record["optimisers"]
+    except Exception as error:  # a torn file may raise anything
+        logger.warning("%s: cannot be read (%r); the training starts anew", state / STATE, error)
+        return []
+    network.load_state_dict(weights)
+    for optimiser, own_state in zip(optimisers, states, strict=True):
+        optimiser.load_state_dict(own_state)
+    return epochs
+
+
+def remove_state(state: Path) -> None:
+    """Remove the state of a training that has ended."""
+    for name in (STATE, f"{STATE}.new"):
+        (state / name).unlink(missing_ok=True)
+    with suppress(OSError):  # it was never made, or holds files of someone else
+        state.rmdir()

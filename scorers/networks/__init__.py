@@ -1,0 +1,1 @@
+"""The networks of scorers and taggers, and what they share."""

@@ -1,0 +1,107 @@
+"""Networks in folders: sizes, words, the rows of the table and weights, which are all that rebuilds one."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from numpy.typing import NDArray
+
+from kbtools.entry_points import import_object
+from kbtools.errors import CheckpointMismatch, ModelUnusable
+from kbtools.ranking.model_store import FILES, Stamp, class_path, read_model, write_model
+from kbtools.scorers.networks.weight_files import read_weights, write_weights
+
+WEIGHTS = FILES[0]
+"""The file that every network keeps its weights in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A network on disk; `rows` are the relations or types that its table has a row for, in order."""
+
+    config: dict[str, Any]
+    vocabulary: tuple[str, ...]
+    rows: tuple[str, ...]
+    weights: Mapping[str, NDArray[Any]]
+
+    def in_order(self, order: Sequence[int], *, by_row: Collection[str]) -> Self:
+        """Put the rows of the table, and of the weights that have an entry for each, into another order."""
+        if list(order) == list(range(len(order))):  # as they lie, none is copied
+            return self
+        moved = {name: self.weights[name][order] for name in by_row if name in self.weights}
+        return replace(self, rows=tuple(self.rows[row] for row in order), weights={**self.weights, **moved})
+
+
+class SavedNetwork(ABC):
+    """A scorer or tagger whose network a folder holds."""
+
+    @abstractmethod
+    def checkpoint(self) -> Checkpoint:
+        """Give all that the network is rebuilt from."""
+        ...
+
+    def save(self, folder: Path, stamp: Stamp | None = None) -> None:
+        """Write the network to a folder; without a stamp its plugin is known as `module:Class`."""
+        write_checkpoint(folder, self.checkpoint(), stamp or Stamp(class_path(type(self))))
+
+
+def write_checkpoint(folder: Path, checkpoint: Checkpoint, stamp: Stamp) -> None:
+    """Write a network; the folder appears whole or not at all."""
+    contents = {
+        "config": checkpoint.config,
+        "vocabulary": list(checkpoint.vocabulary),
+        "rows": list(checkpoint.rows),
+    }
+    write_model(folder, stamp, contents, file=WEIGHTS, write=lambda path: write_weights(path, checkpoint.weights))
+
+
+def read_checkpoint(folder: Path) -> Checkpoint:
+    """Read a network; raise ModelMissing or ModelUnusable, and MissingDependency for an older one without torch."""
+    stored = read_model(folder)
+    old = stored.weights.suffix == ".pt"
+    weights = (import_object("kbtools.scorers.networks.devices:read_tensors") if old else read_weights)(stored.weights)
+    contents = stored.contents
+    return Checkpoint(contents["config"], tuple(contents["vocabulary"]), tuple(contents["rows"]), weights)
+
+
+@contextmanager
+def other_network(folder: Path) -> Iterator[None]:
+    """Raise ModelUnusable where weights turn out to be those of another network."""
+    try:
+        yield
+    except (RuntimeError, KeyError, ValueError) as error:
+        raise ModelUnusable(
+            f"{folder}: its weights are those of another network; train the model again", path=str(folder)
+        ) from error
+
+
+def match_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], what: str) -> list[int]:
+    """Say which row of the model belongs to each relation or type of the knowledge base, whatever their order.
+
+    Refuse a model whose relations or types are others than those of the knowledge base; both are named.
+    """
+    # The same names in another order are the same model: its rows are put in the order of this knowledge base.
+    place = {name: row for row, name in enumerate(trained)}
+    if place.keys() == set(present):
+        return [place[name] for name in present]
+    missing, new = sorted(set(trained) - set(present)), sorted(set(present) - set(trained))
+    raise CheckpointMismatch(
+        f"{folder}: trained on {len(trained):,} {what} ({digest_rows(trained)}), the knowledge base has "
+        f"{len(present):,} ({digest_rows(present)}); only in the model: {sample(missing)}, only in the knowledge "
+        f"base: {sample(new)}; train the model again on this knowledge base",
+        path=str(folder),
+    )
+
+
+def sample(names: Sequence[str]) -> str:
+    return (f"{names[0]!r}" + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")) if names else "none"
+
+
+def digest_rows(rows: Sequence[str]) -> str:
+    """Tell one table from another by a few letters."""
+    # Twelve of its digits tell some thousand tables apart, and fit into a sentence.
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:12]

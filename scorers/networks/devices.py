@@ -1,0 +1,142 @@
+"""Devices that networks compute on, and their memory: one argument, resolved once."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+import kbtools.free_memory
+from kbtools.errors import DeviceFull, UnknownDevice
+from kbtools.scorers.networks.checkpoint import other_network
+from kbtools.scorers.networks.distributed import local_rank, processes
+from kbtools.scorers.networks.text_batches import AT_ONCE
+from kbtools.scorers.networks.weight_files import Weights
+
+Network = TypeVar("Network", bound=nn.Module)
+
+FEW = 16
+"""Texts that one thread scores: BiGRU over as many takes 15 ms, and 55 on two threads of a busy machine."""
+
+NUMBER = 4
+"""Bytes of a weight."""
+
+FULL = ("out of memory", "can't allocate memory")
+"""The words of devices that have no error of their own for it: mps and cpu."""
+
+
+def resolve_device(name: str) -> torch.device:
+    """Find a device by its name (`cpu`, `cuda`, `cuda:1`, `mps`); raise UnknownDevice where it is not there.
+
+    Under a launcher `cuda` is for each process the GPU of its place.
+    """
+    if processes() > 1:
+        if name not in ("cpu", "cuda"):
+            raise UnknownDevice(
+                f"device {name!r} cannot be shared by {processes()} processes; use --device cuda, where each takes its "
+                "own GPU, or --device cpu",
+                name=name,
+            )
+        name = f"cuda:{local_rank()}" if name == "cuda" else name
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UnknownDevice(f"no device {name!r}; known: cpu, cuda, cuda:1, mps", name=name) from error
+    there = {
+        "cpu": True,
+        "cuda": (device.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not there.get(device.type, False):
+        raise UnknownDevice(
+            f"device {name!r} is not there: this torch ({torch.__version__}) sees {torch.cuda.device_count()} CUDA "
+            "devices; use cpu",
+            name=name,
+        )
+    return device
+
+
+@contextmanager
+def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a good start)") -> Iterator[None]:
+    """Turn a device's running out of memory into an error that names the batch size and what to do instead."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and not any(words in str(error) for words in FULL):
+            raise
+        raise DeviceFull(
+            f"the device's memory does not hold a batch of {batch:,}; {instead}",
+            batch=batch,
+        ) from error
+
+
+@contextmanager
+def scoring(texts: int) -> Iterator[None]:
+    """Compute without gradients, `AT_ONCE` texts at a time, and a few texts on one thread.
+
+    Threads that share so little wait for each other: on two cores that do other work too, ten times as long.
+    """
+    threads = torch.get_num_threads()
+    alone = texts <= FEW and threads > 1
+    if alone:
+        torch.set_num_threads(1)
+    try:
+        with torch.inference_mode(), memory_named(AT_ONCE, instead="use --device cpu"):
+            yield
+    finally:
+        if alone:
+            torch.set_num_threads(threads)
+
+
+def build_network(build: Callable[[], Network]) -> Network:
+    """Build a network on the CPU, whose weights are counted before they are there; raise DeviceFull for too many."""
+    with torch.device("meta"):
+        numbers = count_numbers(build())
+    check_memory(NUMBER * numbers, torch.device("cpu"), instead="lower --dim, --hidden or --words-dim")
+    return build()
+
+
+def restore_network(network: Network, weights: Weights, *, folder: Path, device: str) -> Network:
+    """Give a network its weights and its device; raise ModelUnusable where they are those of another network."""
+    with other_network(folder):
+        network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+    return network.to(resolve_device(device)).eval()
+
+
+def arrays(network: nn.Module) -> dict[str, NDArray[Any]]:
+    """Give the weights of a network as arrays, which are read where there is no GPU."""
+    return {name: np.asarray(tensor.detach().cpu().numpy()) for name, tensor in network.state_dict().items()}
+
+
+def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
+    """Read weights as kbtools once kept them, by torch."""
+    # Weights alone: a pickle could run code, and a model may come from anybody.
+    tensors = torch.load(path, map_location="cpu", weights_only=True)
+    return {name: np.asarray(tensor.numpy()) for name, tensor in tensors.items()}
+
+
+def count_numbers(network: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def check_memory(needed: int, device: torch.device, *, instead: str) -> None:
+    """Raise DeviceFull where a device has fewer bytes free than needed."""
+    free = free_memory(device)
+    if free is not None and needed > free:
+        raise DeviceFull(
+            f"the network and its optimiser need {needed / 2**30:,.1f} GiB more of memory, {free / 2**30:,.1f} GiB are "
+            f"free; {instead}",
+            needed=needed,
+            free=free,
+        )
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Give the bytes that are free on a device; None where the system does not say."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return kbtools.free_memory.free_memory() if device.type == "cpu" else None

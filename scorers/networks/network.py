@@ -1,0 +1,151 @@
+"""Trained scorers with the one network of the paper, every score f(q)·E(x) (Eq. 10), over relations or types."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.entry_points import import_object
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, match_rows, other_network, read_checkpoint
+from kbtools.scorers.networks.forward import DotForward, Forward
+from kbtools.scorers.networks.training_settings import EncoderConfig
+from kbtools.scorers.networks.words import SYMBOL, UNKNOWN, WordVectors
+from kbtools.text.question import MarkedQuestion
+
+if TYPE_CHECKING:
+    from kbtools.scorers.networks.base import Encoder
+    from kbtools.scorers.networks.dot_scorer import DotScorer
+
+BY_ROW = ("table", "bias")
+"""The weights that have an entry for each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInEncoder:
+    """An encoder in two forms: the network that training and GPUs import, and its forward pass without torch."""
+
+    network: str
+    forward: type[Forward]
+
+
+class Network(Protocol):
+    """A network over rows, which torch computes or NumPy."""
+
+    @property
+    def encoder(self) -> Any: ...
+
+    def score_texts(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """Score texts of any length: (texts, rows)."""
+        ...
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Give the weights by their names."""
+        ...
+
+
+def without_torch(needs: str | None, device: str) -> bool:
+    """Tell whether a forward pass stands in for torch: on a CPU, unless what it needs is not there and torch is."""
+    return device == "cpu" and (needs is None or bool(find_spec(needs)) or not find_spec("torch"))
+
+
+class TrainedNetwork(SavedNetwork):
+    """A dot scorer over the relations or the types of a knowledge base; a subclass names its encoder."""
+
+    encoder: ClassVar["type[Encoder] | BuiltInEncoder"]
+    symbol: ClassVar[bool] = False
+    """Whether a symbol stands for the mention in the words that the network reads."""
+
+    what: ClassVar[str]
+    """The rows in one word, for messages: relations, or types."""
+
+    biased: ClassVar[bool] = False
+
+    def __init__(self, network: Network, rows: Sequence[str]) -> None:
+        self.network = network
+        self.rows = tuple(rows)
+
+    @classmethod
+    @abstractmethod
+    def rows_of(cls, kb: KnowledgeBase) -> Sequence[str]:
+        """List the relations or types that the table has a row for."""
+        ...
+
+    @classmethod
+    @abstractmethod
+    def names_of(cls, rows: Sequence[str]) -> list[list[str]]:
+        """Split the name of each row into words."""
+        ...
+
+    @classmethod
+    def encoder_class(cls) -> "type[Encoder]":
+        """Import the encoder as torch trains it; raise MissingDependency where torch is not there."""
+        if not isinstance(cls.encoder, BuiltInEncoder):
+            return cls.encoder
+        encoder: type[Encoder] = import_object(cls.encoder.network)
+        return encoder
+
+    @classmethod
+    def new(
+        cls,
+        config: EncoderConfig,
+        *,
+        rows: Sequence[str],
+        texts: Sequence[Sequence[str]],
+        words: WordVectors,
+        seed: int,
+    ) -> Self:
+        """Make an untrained network that knows the words of some texts."""
+        encoder, make = cls.encoder_class(), import_object("kbtools.scorers.networks.dot_scorer:make_network")
+        names = cls.names_of(rows)
+        return cls(make(encoder, config, names=names, texts=texts, words=words, biased=cls.biased, seed=seed), rows)
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
+        """Rebuild a trained network, its rows in the order of the knowledge base's; raise ModelError for other rows."""
+        saved, rows = read_checkpoint(folder), cls.rows_of(kb)
+        # A table is learned in the order of the knowledge base it was trained on; this one may list its rows otherwise.
+        saved = saved.in_order(match_rows(folder, trained=saved.rows, present=rows, what=cls.what), by_row=BY_ROW)
+        if isinstance(cls.encoder, BuiltInEncoder) and without_torch(cls.encoder.forward.needs, device):
+            with other_network(folder):
+                encoder = cls.encoder.forward(EncoderConfig(**saved.config), saved.vocabulary, saved.weights)
+                names = cls.names_of(rows) if encoder.names else []
+                return cls(DotForward(encoder, names, saved.weights), rows)
+        rebuild, encoder_class = (
+            import_object("kbtools.scorers.networks.dot_scorer:rebuild_network"),
+            cls.encoder_class(),
+        )
+        names = cls.names_of(rows)
+        network = rebuild(encoder_class, saved, names=names, biased=cls.biased, folder=folder, device=device)
+        return cls(network, rows)
+
+    @property
+    def trainable(self) -> "DotScorer":
+        """Give the network as torch trains it, which `new` makes."""
+        trainable: DotScorer = self.network  # type: ignore[assignment]
+        return trainable
+
+    def checkpoint(self) -> Checkpoint:
+        encoder = self.network.encoder
+        return Checkpoint(asdict(encoder.config), encoder.vocabulary, self.rows, self.network.state())
+
+    @classmethod
+    def text(cls, question: MarkedQuestion) -> tuple[str, ...]:
+        """Read the words that the network sees; a question without any is one unknown word."""
+        return tuple(question.words(symbol=SYMBOL if cls.symbol else None)) or (UNKNOWN,)
+
+    def score_questions(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+        """Score questions, those that read the same only once: (questions, rows)."""
+        # With a symbol for the mention many questions read alike, and one score serves them.
+        texts: dict[tuple[str, ...], int] = {}
+        places = [texts.setdefault(self.text(question), len(texts)) for question in questions]
+        return self.score_texts(list(texts))[places]
+
+    def score_texts(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+        """Score texts of any length: (texts, rows)."""
+        return self.network.score_texts(texts)

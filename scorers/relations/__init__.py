@@ -1,0 +1,1 @@
+"""Relation scorers, v(r, q) of the paper."""

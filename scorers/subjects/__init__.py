@@ -1,0 +1,1 @@
+"""Subject scorers, u(s, r, q) of the paper."""

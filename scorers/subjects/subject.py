@@ -1,0 +1,129 @@
+"""Subject scorers over types: g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.errors import NothingToLearn
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.networks.network import Network, TrainedNetwork
+from kbtools.scorers.networks.training_settings import TrainingSettings
+from kbtools.scorers.networks.words import load_words
+from kbtools.scorers.relations.relation import name_words
+from kbtools.scorers.relations.word_encoders import BIGRU, EMBED_AVERAGE
+from kbtools.text.question import MarkedQuestion
+
+if TYPE_CHECKING:
+    from kbtools.scorers.subjects.subject_training import TypeTask
+
+
+class TypeVectorScorer(TrainedNetwork):
+    """The subject scorer `type-vector`: g is a BiGRU with a sigmoid, E(s) a bag of types of zeros and ones."""
+
+    encoder = BIGRU
+    what = "types"
+    biased = True
+    model: ClassVar[str | None] = None
+    """The name of the model that is read, where it is not the scorer's own."""
+
+    def __init__(self, network: Network, rows: Sequence[str], kb: KnowledgeBase | None = None) -> None:
+        super().__init__(network, rows)
+        self.kb = kb
+
+    @classmethod
+    def rows_of(cls, kb: KnowledgeBase) -> Sequence[str]:
+        return kb.types
+
+    @classmethod
+    def names_of(cls, rows: Sequence[str]) -> list[list[str]]:
+        return [name_words(kind) for kind in rows]
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
+        scorer = super().load(folder, kb, device=device)
+        scorer.kb = kb
+        return scorer
+
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "TypeTask":
+        """Make an untrained scorer, and what it learns; raise NothingToLearn where the knowledge base has no types."""
+        from kbtools.scorers.subjects.subject_training import TypeTask
+
+        if not kb.types:
+            raise NothingToLearn(
+                "the knowledge base has no types, which subject scorers over types learn from; index it with --types, "
+                "or train the subject scorer random"
+            )
+        scorer = cls.new(
+            settings.encoder,
+            rows=kb.types,
+            texts=[cls.text(question) for question in splits.train.questions],
+            words=load_words(settings.source.words),
+            seed=settings.fit.seed,
+        )
+        scorer.kb = kb
+        return TypeTask(scorer, kb=kb, splits=splits)
+
+    @property
+    def dim(self) -> int:
+        return len(self.rows)
+
+    def score(
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+    ) -> NDArray[np.float64]:
+        probable = self.probable_types(questions)
+        types, counts, owner = self.types_of(subjects)
+        # For every subject the sum over its types of how probable its question makes each.
+        gained = probable[which[owner], types]
+        products = np.bincount(owner, weights=gained, minlength=len(subjects)).astype(np.float64)
+        return self.similarity(products, counts)
+
+    def embed_questions(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+        return self.probable_types(questions).astype(np.float32)
+
+    def embed_subjects(self, subjects: EntityRows) -> NDArray[np.float32]:
+        types, _, owner = self.types_of(subjects)
+        vectors = np.zeros((len(subjects), self.dim), dtype=np.float32)
+        vectors[owner, types] = 1.0
+        return vectors
+
+    def probable_types(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        """Give g(q), how probable each type is: (questions, types)."""
+        probable: NDArray[np.float64] = 1 / (1 + np.exp(-self.score_questions(questions).astype(np.float64)))
+        return probable
+
+    def types_of(self, subjects: EntityRows) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+        """List the types of subjects, how many each has, and whose each is."""
+        if self.kb is None:
+            raise ValueError("a subject scorer needs its knowledge base")
+        types = self.kb.types_of(subjects)
+        counts = np.diff(types.starts)
+        return types.values, counts, np.repeat(np.arange(len(subjects)), counts)
+
+    def similarity(self, products: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Give g(q)·E(s) as it is."""
+        return products
+
+
+class TypeCosineScorer(TypeVectorScorer):
+    """The subject scorer `type-cosine`: the cosine instead of the product, so that types do not add up unheard.
+
+    |g(q)| is the same for every subject and left out. It reads the model of `type-vector`. Beyond the paper.
+    """
+
+    model: ClassVar[str | None] = "type-vector"
+
+    def similarity(self, products: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Divide g(q)·E(s) by the length of E(s), the root of its number of types."""
+        return products / np.sqrt(np.maximum(counts, 1))
+
+
+class TypeVectorAverageScorer(TypeVectorScorer):
+    """The subject scorer `type-vector-avg`: g is an Embed-AVG (paper, section Additional Analysis)."""
+
+    encoder = EMBED_AVERAGE

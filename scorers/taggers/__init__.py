@@ -1,0 +1,1 @@
+"""Taggers that find the mention of a question."""

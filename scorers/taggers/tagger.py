@@ -1,0 +1,142 @@
+"""The focused tagger, a BiGRU whose outputs are the emissions of a CRF (paper, section Focused Pruning)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.entry_points import import_object
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.pruning.tagging import words_of
+from kbtools.scorers.fitting.splits import Labelled, Splits
+from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, other_network, read_checkpoint
+from kbtools.scorers.networks.forward import TaggerForward
+from kbtools.scorers.networks.network import without_torch
+from kbtools.scorers.networks.text_batches import AT_ONCE, group_by_length
+from kbtools.scorers.networks.training_settings import EncoderConfig, TaggerSettings
+from kbtools.scorers.networks.words import WordVectors, load_words
+from kbtools.scorers.taggers.crf import best_sequence, span_log_probabilities
+from kbtools.scorers.taggers.gazetteer import BITS, Gazetteer
+from kbtools.scorers.taggers.tag_readings import Bits, Readings
+from kbtools.text.question import Question
+
+if TYPE_CHECKING:
+    from kbtools.scorers.taggers.tagger_training import TaggerNetwork, TaggingTask
+
+
+class EmissionNetwork(Protocol):
+    """A network that emits H(q), which torch computes or NumPy."""
+
+    config: EncoderConfig
+    vocabulary: tuple[str, ...]
+
+    def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[Bits]) -> NDArray[np.float32]:
+        """Give H(q) of texts of one length: (batch, length, tags)."""
+        ...
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Give the weights by their names."""
+        ...
+
+
+class BiGRUTagger(SavedNetwork):
+    """The tagger `bigru-crf`: words alone, as in the paper."""
+
+    gazetteer: ClassVar[bool] = False
+
+    def __init__(self, network: EmissionNetwork, kb: KnowledgeBase) -> None:
+        self.network = network
+        self.names = Gazetteer(kb) if self.gazetteer else None
+
+    @classmethod
+    def bits(cls) -> int:
+        """Count the bits of each word."""
+        return BITS if cls.gazetteer else 0
+
+    @classmethod
+    def new(
+        cls, config: EncoderConfig, *, kb: KnowledgeBase, texts: Sequence[Sequence[str]], words: WordVectors, seed: int
+    ) -> Self:
+        """Make an untrained tagger that knows the words of some texts."""
+        make = import_object("kbtools.scorers.taggers.tagger_training:make_tagger_network")
+        return cls(make(config, bits=cls.bits(), texts=texts, words=words, seed=seed), kb)
+
+    @classmethod
+    def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
+        """Rebuild a trained tagger; it serves any knowledge base."""
+        saved = read_checkpoint(folder)
+        if without_torch(TaggerForward.needs, device):
+            with other_network(folder):
+                return cls(TaggerForward(EncoderConfig(**saved.config), saved.vocabulary, saved.weights), kb)
+        rebuild = import_object("kbtools.scorers.taggers.tagger_training:rebuild_tagger_network")
+        return cls(rebuild(saved, bits=cls.bits(), folder=folder, device=device), kb)
+
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TaggerSettings, *, models: Path) -> "TaggingTask":
+        """Make an untrained tagger, and what it learns."""
+        from kbtools.scorers.taggers.tagger_training import TaggingTask
+
+        texts = [words_of(question.question) for question in splits.train.questions]
+        words = load_words(settings.source.words)
+        tagger = cls.new(settings.encoder, kb=kb, texts=texts, words=words, seed=settings.fit.seed)
+        return TaggingTask(tagger, splits)
+
+    @property
+    def trainable(self) -> "TaggerNetwork":
+        """Give the network as torch trains it, which `new` makes."""
+        trainable: TaggerNetwork = self.network  # type: ignore[assignment]
+        return trainable
+
+    def checkpoint(self) -> Checkpoint:
+        network = self.network
+        return Checkpoint(asdict(network.config), network.vocabulary, (), network.state())
+
+    def read(self, question: Question) -> tuple[list[str], Bits]:
+        """Read what the network sees of a question: its words, and their bits."""
+        words = words_of(question)
+        return words, self.names.bits(question) if self.names else np.zeros((len(words), 0), dtype=np.float32)
+
+    def read_labelled(self, labelled: Labelled) -> Readings:
+        """Read labelled questions once, for many looks at them."""
+        texts, bits = zip(*map(self.read, labelled.questions), strict=True)
+        return Readings(texts, bits, labelled.spans)
+
+    def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+        texts, bits = zip(*map(self.read, questions), strict=True) if questions else ((), ())
+        spans: list[NDArray[np.float64]] = [np.empty((0, 0)) for _ in questions]
+        for rows in group_by_length(texts, most=AT_ONCE):
+            if not texts[rows[0]]:  # questions of punctuation alone have no span
+                continue
+            emissions = self.network.emit([texts[row] for row in rows], [bits[row] for row in rows]).astype(np.float64)
+            probabilities = span_log_probabilities(emissions, self.transitions)
+            for row, of_question in zip(rows, probabilities, strict=True):
+                spans[row] = of_question
+        return spans
+
+    @property
+    def transitions(self) -> NDArray[np.float32]:
+        """Give A: (tags, tags)."""
+        return self.network.state()["transitions"]
+
+    def sentence_accuracy(self, labelled: Labelled) -> float:
+        """Give the share of labelled questions whose every word is tagged right."""
+        return self.accuracy(self.read_labelled(labelled))
+
+    def accuracy(self, readings: Readings) -> float:
+        """Give the share of questions, read before, whose every word is tagged right."""
+        right = 0
+        lengths = readings.lengths()
+        for length in np.unique(lengths):
+            rows = np.flatnonzero(lengths == length)
+            tags = best_sequence(self.network.emit(*readings.of(rows)), self.transitions)
+            right += int((tags == readings.tags(rows)).all(axis=1).sum())
+        return right / len(lengths)
+
+
+class GazetteerTagger(BiGRUTagger):
+    """The tagger `bigru-crf+`: words, and what the names of the knowledge base say of them."""
+
+    gazetteer = True

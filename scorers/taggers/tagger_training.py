@@ -1,0 +1,122 @@
+"""The network of the focused tagger as torch trains it, and its objective (paper, Parameter Estimation)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from kbtools.ranking.model_store import Stamp
+from kbtools.scorers.fitting.measures import SENTENCES_RIGHT
+from kbtools.scorers.fitting.splits import Labelled, Splits, label_questions
+from kbtools.scorers.networks.checkpoint import Checkpoint
+from kbtools.scorers.networks.devices import arrays, build_network, restore_network, scoring
+from kbtools.scorers.networks.training_settings import EncoderConfig
+from kbtools.scorers.networks.word_embedding import WordEmbedding, initialise
+from kbtools.scorers.networks.words import WordVectors, collect_words
+from kbtools.scorers.taggers.crf_loss import log_partition, sequence_score
+from kbtools.scorers.taggers.tag_readings import Readings
+
+TAGS = 2
+"""O and SUB."""
+
+
+class TaggerNetwork(nn.Module):
+    """H(q) from two layers of BiGRU over words, and over bits of a gazetteer if there are any; A is a parameter."""
+
+    def __init__(self, config: EncoderConfig, vocabulary: Sequence[str], *, bits: int) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary = tuple(vocabulary)
+        self.embedding = WordEmbedding(vocabulary, config.words_dim, word_dropout=config.word_dropout)
+        self.gru = nn.GRU(
+            config.words_dim + bits,
+            config.hidden,
+            config.layers,
+            bidirectional=True,
+            dropout=config.dropout if config.layers > 1 else 0.0,
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        self.emissions = nn.Linear(2 * config.hidden, TAGS)
+        self.transitions = nn.Parameter(torch.zeros(TAGS, TAGS))
+
+    def forward(self, tokens: Tensor, bits: Tensor) -> Tensor:
+        """Tokens (batch, length), bits (batch, length, bits) -> emissions (batch, length, tags)."""
+        inputs = torch.cat([self.dropout(self.embedding(tokens)), bits], dim=2)
+        states, _ = self.gru(inputs.transpose(0, 1))
+        emissions: Tensor = self.emissions(self.dropout(states)).transpose(0, 1)
+        return emissions
+
+    def of_texts(self, texts: Sequence[Sequence[str]], bits: Sequence[NDArray[np.float32]]) -> Tensor:
+        """Give H(q) of texts of one length: (batch, length, tags)."""
+        device = self.transitions.device
+        tokens = self.embedding.look_up(texts).to(device)
+        emissions: Tensor = self(tokens, torch.from_numpy(np.stack(bits)).to(device))
+        return emissions
+
+    def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Give H(q) of texts of one length, without gradients: (batch, length, tags)."""
+        self.eval()
+        with scoring(len(texts)):
+            emissions: NDArray[np.float32] = self.of_texts(texts, bits).float().cpu().numpy()
+        return emissions
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Give the weights by their names."""
+        return arrays(self)
+
+
+def make_tagger_network(
+    config: EncoderConfig, *, bits: int, texts: Sequence[Sequence[str]], words: WordVectors, seed: int
+) -> TaggerNetwork:
+    """Make an untrained network that knows the words of some texts."""
+    torch.manual_seed(seed)
+    vocabulary = collect_words(texts, words, most=config.known_words)
+    network = build_network(lambda: TaggerNetwork(config, vocabulary, bits=bits))
+    initialise(network)
+    network.embedding.initialise(words, spare=config.spare)
+    return network.eval()
+
+
+def rebuild_tagger_network(saved: Checkpoint, *, bits: int, folder: Path, device: str) -> TaggerNetwork:
+    """Rebuild a trained network."""
+    network = TaggerNetwork(EncoderConfig(**saved.config), saved.vocabulary, bits=bits)
+    return restore_network(network, saved.weights, folder=folder, device=device)
+
+
+class TagLearner(Protocol):
+    """The tagger that learns, as its training sees it."""
+
+    @property
+    def trainable(self) -> TaggerNetwork: ...
+
+    @property
+    def save(self) -> Callable[[Path, Stamp], None]: ...
+
+    def read_labelled(self, labelled: Labelled) -> Readings: ...
+
+    def accuracy(self, readings: Readings) -> float: ...
+
+
+class TaggingTask:
+    """The task of making the labels that reverse linking gives likely (paper, Parameter Estimation)."""
+
+    def __init__(self, tagger: TagLearner, splits: Splits) -> None:
+        self.tagger = tagger
+        self.network = tagger.trainable
+        self.save = tagger.save
+        self.train = tagger.read_labelled(label_questions(splits.train, split="train"))
+        self.valid = tagger.read_labelled(label_questions(splits.valid, split="valid"))
+        self.lengths = self.train.lengths()
+
+    def loss(self, rows: NDArray[np.int64]) -> Tensor:
+        """Give -log p(y|q) of the gold tags: (batch,)."""
+        emissions, transitions = self.network.of_texts(*self.train.of(rows)).float(), self.network.transitions
+        gold = torch.from_numpy(self.train.tags(rows)).to(emissions.device)
+        return log_partition(emissions, transitions) - sequence_score(emissions, transitions, gold)
+
+    def measure(self) -> dict[str, float]:
+        return {SENTENCES_RIGHT: self.tagger.accuracy(self.valid)}
