@@ -16,10 +16,10 @@ from kbtools.cli.load import COUNTS_STAY, check_target, load_folder
 from kbtools.cli.options import FILE, memory_option
 from kbtools.cli.progress import shown, stoppable
 from kbtools.cli.reading_options import reading_options
-from kbtools.indexers.building.build import WIDE, build
+from kbtools.indexers.building.build import build
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.lines import lines_of
-from kbtools.indexers.readers.reading import WIKIDATA, Keep, ReadOptions, Source, Wide
+from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, Source, Wide
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest_report import counts_report, skipped_report
 from kbtools.text.owner_variants import read_variants

@@ -28,7 +28,7 @@ from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, ROWS, rea
 from kbtools.indexers.folder.kb_folder import MANIFEST, WORK, is_ours, read_manifest
 from kbtools.indexers.readers.batches import SCHEMAS, Kind, gathered
 from kbtools.indexers.readers.columnar import open_reading
-from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
+from kbtools.indexers.readers.reading import WIDE, Keep, Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.readers.wide_tables import WideReading
@@ -39,10 +39,6 @@ from kbtools.storage import built_folder, find_stranger, link_or_copy, locked
 from kbtools.text.owner_variants import variant_table
 
 logger = logging.getLogger(__name__)
-
-WIDE = "wide"
-"""Tables of an entity a row, which are read by columns rather than by blocks of lines."""
-
 
 NAMED = """
 (SELECT 1 FROM names SEMI JOIN (SELECT id FROM fact_ids WHERE is_subject {limit}) ON id = names.entity LIMIT 1)

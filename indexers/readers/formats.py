@@ -17,6 +17,7 @@ from kbtools.indexers.readers.sources import PAGE
 logger = logging.getLogger(__name__)
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 OPENING = 100
 """Lines that are looked at to find a format."""
 
@@ -46,10 +47,10 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
     """Name the reader of a file, from its suffix or from the first of its opening lines that tells."""
     content = ((number, line) for number, line in lines_of(first) if line.strip() and not line.startswith(b"#"))
     opening = list(islice(content, OPENING))
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
+    suffix = suffix_of(path)
     sniffers, named = [], ""
     for name, reader in readers():
-        if suffixes and suffixes[-1] in reader.suffixes:
+        if suffix in reader.suffixes:
             named = named or name
         if hasattr(reader, "sniff"):
             sniffers.append((name, reader))
@@ -75,6 +76,12 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
                 )
             return name
     raise unknown_format(path, kind, *(opening[0] if opening else (1, b"")))
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix of a file in lower case, without that of its compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
+    return suffixes[-1] if suffixes else ""
 
 
 def readers() -> Iterator[tuple[str, Any]]:

@@ -24,6 +24,9 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 
+WIDE = "wide"
+"""Tables of an entity a row, which are read by columns rather than by blocks of lines."""
+
 WIKIDATA = "wikidata"
 """The reader of dumps, which name what was merged, and into what."""
 

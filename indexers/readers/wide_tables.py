@@ -17,7 +17,7 @@ from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, repeated
 from kbtools.indexers.readers.column_batches import canonical_column
 from kbtools.indexers.readers.columnar import ROWS, open_columnar
-from kbtools.indexers.readers.formats import COMPRESSIONS
+from kbtools.indexers.readers.formats import DATABASES, suffix_of
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
 from kbtools.indexers.readers.skips import Skips
@@ -27,7 +27,6 @@ from kbtools.indexers.readers.wide_text import DelimitedRows, WideRows, read_obj
 SAYING = ("name", "alias", "description")
 """The options that name columns of texts."""
 
-DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 SUFFIXES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson", *DATABASES)
 
 
@@ -92,7 +91,7 @@ class WideReading:
     def rows(self) -> Iterator[WideRows]:
         """Read a file by its suffix."""
         path, wide = self.source.path, self.options.wide
-        suffix = next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() not in COMPRESSIONS), "")
+        suffix = suffix_of(path)
         if suffix not in SUFFIXES:
             raise WrongFormat(f"{path}: --table takes {', '.join(SUFFIXES)}; rename the file", path=str(path))
         if (suffix in DATABASES) != bool(wide.query):

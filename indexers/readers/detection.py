@@ -1,0 +1,117 @@
+"""The kind of a file, found from its suffix, its first bytes and its opening lines: facts, names, RDF, a table."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from kbtools.indexers.readers.batches import SourceKind
+from kbtools.indexers.readers.columnar import is_columnar, open_columnar
+from kbtools.indexers.readers.formats import DATABASES, OPENING, find_syntax, suffix_of, unknown_format
+from kbtools.indexers.readers.lines import lines_of
+from kbtools.indexers.readers.quoted_rows import split_cells
+from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Source
+from kbtools.indexers.readers.release import NAME_PREDICATES, TYPE_PREDICATE
+from kbtools.indexers.readers.sources import read_blocks
+from kbtools.kb.ids import canonical_id
+from kbtools.kb.table_heads import SUFFIX, USUAL, is_header
+
+SEPARATORS = "\t,;|"
+DUMP = re.compile(rb"<http://wikiba\.se/ontology#Dump>|<http://www\.wikidata\.org/prop/direct/")
+ENTITY = re.compile(rb'\[?\{.*"(?:labels|claims)"\s*:\s*[\[{]', re.DOTALL)
+TABLES: dict[SourceKind, str] = {
+    "facts": "a table of facts, one per row",
+    "names": "a table of names, one per row",
+    "relations": "a table of names of relations",
+    "redirects": "a table of merged ids",
+    "any": "a table of entities, one per row",
+}
+NEEDED: dict[SourceKind, tuple[str, ...]] = {
+    "facts": ("subject", "relation", "object"),
+    "names": ("entity", "language", "name"),
+    "relations": ("relation", "name"),
+}
+"""The columns that tell a kind of table from one of an entity per row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """A file, how it is read, and what it is called in a sentence."""
+
+    source: Source
+    called: str
+
+    def __str__(self) -> str:
+        return f"{self.source.name}: {self.called}"
+
+
+def detect(path: Path) -> Detected:
+    """Return how a file is read; raise an InputError that says what was found where it cannot be."""
+    if is_columnar(path):
+        batch = next(iter(open_columnar(path)), None)
+        return table(path, [] if batch is None else batch.schema.names)
+    if suffix_of(path) in DATABASES:
+        return Detected(Source(path, "any", format=WIDE), "a database, of which --query takes a table")
+    first = next(iter(read_blocks(path)))
+    opening = list(islice(((number, line) for number, line in lines_of(first) if line.strip()), OPENING))
+    number, statement = next(((number, line) for number, line in opening if not line.startswith(b"#")), (1, b""))
+    if any(DUMP.search(line) for _, line in opening) or any(ENTITY.match(line) for _, line in opening[:2]):
+        return Detected(Source(path, "any", format=WIKIDATA), "a dump of Wikidata")
+    if statement.startswith(b"<fb:"):
+        return release(path, [line for _, line in opening])
+    syntax = find_syntax(path, first, number, statement, "")
+    if syntax or statement.lstrip().startswith((b"<", b"_:")):
+        name = syntax or "n-triples"
+        return Detected(Source(path, "any", format=name), f"RDF ({name})")
+    if statement.startswith(b"{"):
+        return table(path, fields_of(statement), format="jsonl")
+    header = header_of(statement.decode(errors="replace"))
+    if suffix_of(path) not in (".csv", ".tsv", ".tab") and statement.count(b"\t") == 2 and not is_header(header):
+        return Detected(Source(path, "facts", format="release"), "facts without a header, one per line")
+    if len(header) == 1 and suffix_of(path) not in (".csv", ".tsv", ".tab"):
+        # No reader takes it: the error says what it may be.
+        raise unknown_format(path, "facts", number, statement)
+    return table(path, header, format="tsv" if statement.count(b"\t") else "csv")
+
+
+def release(path: Path, lines: Iterable[bytes]) -> Detected:
+    """Return how a file of the release is read: by the predicates of its opening lines."""
+    cells = [line.split(b"\t") for line in lines]
+    predicates = {canonical_id(row[1].strip().decode(errors="replace")) for row in cells if len(row) > 1}
+    kinds = {"names": predicates & NAME_PREDICATES.keys(), "types": predicates & {TYPE_PREDICATE}}
+    held = " and ".join(kind for kind, found in kinds.items() if found)
+    return Detected(Source(path, "any", format="release"), f"{held or 'names or types'} in the format of the release")
+
+
+def table(path: Path, header: Sequence[str], *, format: str | None = None) -> Detected:
+    """Return how a table with these columns is read."""
+    kind = table_kind(header)
+    return Detected(Source(path, kind, format=WIDE if kind == "any" else format), TABLES[kind])
+
+
+def table_kind(header: Sequence[str]) -> SourceKind:
+    """Return the kind of rows that a table with these columns has."""
+    folded = {head.strip().casefold() for head in header}
+    if folded == {"old", "new"}:
+        return "redirects"
+    stems = folded | {SUFFIX.sub("", head) for head in folded}
+    for kind, columns in NEEDED.items():
+        if all(stems.intersection(USUAL[column]) for column in columns):
+            return kind
+    return "any"
+
+
+def header_of(line: str) -> list[str]:
+    """Divide a header by the separator that makes most columns of it."""
+    return max((split_cells(line, separator) for separator in SEPARATORS), key=len)
+
+
+def fields_of(line: bytes) -> list[str]:
+    """Return the fields of the object in a line of JSON, none where it is no object."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return []
+    return list(record) if isinstance(record, dict) else []
