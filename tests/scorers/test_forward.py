@@ -57,7 +57,7 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
                     parameter.uniform_(-1, 1)
             task.save(folder, Stamp(name))
         with monkeypatch.context() as patch:
-            for module in ("network", "tagger", "encoder"):
+            for module in ("networks.network", "taggers.tagger", "encoders.encoder"):
                 patch.setattr(f"kbtools.scorers.{module}.without_torch", lambda needs, device: not by_torch)
             return plugin.load(folder, world())
 
