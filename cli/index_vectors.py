@@ -67,7 +67,7 @@ def command(
 def trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None, device: str) -> EntityVectors:
     """Give the vectors of a subject scorer, or of TransE."""
     if models is None:
-        raise ModelMissing("name the folder of trained vectors with --models, or give --vectors and --ids, or --pykeen")
+        raise ModelMissing("name the folder of trained vectors with --models, or give --vectors and --ids")
     if subject:
         from kbtools.ranking.models import subject_vectors
 

@@ -17,24 +17,22 @@ ReadVectors = Callable[[KnowledgeBase], "GivenVectors"]
 
 
 def read_vectors_options(command: Command) -> Command:
-    """Take `--vectors` with `--ids`, or `--pykeen`, as one argument, `read_vectors`: their reader, None without any."""
+    """Take `--vectors` with `--ids` as one argument, `read_vectors`: their reader, None without them."""
 
     @wraps(command)
-    def gathered(*args: Any, vectors: Path | None, ids: Path | None, pykeen: Path | None, **kwargs: Any) -> object:
-        if (vectors is None) != (ids is None) or (vectors and pykeen):
-            raise click.UsageError("give --vectors and --ids together, or --pykeen")
+    def gathered(*args: Any, vectors: Path | None, ids: Path | None, **kwargs: Any) -> object:
+        if (vectors is None) != (ids is None):
+            raise click.UsageError("give --vectors and --ids together")
 
         def read(kb: KnowledgeBase) -> "GivenVectors":
-            from kbtools.scorers.entities.pykeen import read_pykeen
             from kbtools.scorers.entities.vector_files import read_array
 
-            return read_pykeen(kb, pykeen) if pykeen else read_array(kb, cast(Path, vectors), cast(Path, ids))
+            return read_array(kb, cast(Path, vectors), cast(Path, ids))
 
-        return command(*args, read_vectors=read if vectors or pykeen else None, **kwargs)
+        return command(*args, read_vectors=read if vectors else None, **kwargs)
 
     options = [
         click.option("--vectors", type=FILE, help="Vectors trained elsewhere: a .npy file, a row for each of --ids."),
         click.option("--ids", type=FILE, help="The ids that the rows of --vectors belong to, one a line."),
-        click.option("--pykeen", type=FILE, help="Vectors that PyKEEN trained: the folder of its save_to_directory."),
     ]
     return cast(Command, take_options(gathered, options))

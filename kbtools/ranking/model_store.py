@@ -15,29 +15,11 @@ from kbtools.user_cache import identity, matches_digest
 RECORD = "model.msgpack"
 """The file of a model that says what it is."""
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 2
+FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 1
 CURE = "train the model again"
 
-FILES = ("weights.safetensors", "model.crfsuite", "weights.pt")
-"""The files in which networks and the CRF over features keep their weights, and networks of older versions did."""
-
-PLUGINS_OF_VERSION_1 = {
-    "kbtools.scorers.embed_avg:EmbedAverageScorer": "embed-avg",
-    "kbtools.scorers.embed_avg:EmbedAveragePlusScorer": "embed-avg+",
-    "kbtools.scorers.relations.ltg_cnn:LetterTrigramScorer": "ltg-cnn",
-    "kbtools.scorers.relations.ltg_cnn:LetterTrigramPlusScorer": "ltg-cnn+",
-    "kbtools.scorers.bigru:BiGRUScorer": "bigru",
-    "kbtools.scorers.bigru:BiGRUPlusScorer": "bigru+",
-    "kbtools.scorers.subjects.subject:TypeVectorScorer": "type-vector",
-    "kbtools.scorers.subjects.subject:TypeVectorAverageScorer": "type-vector-avg",
-    "kbtools.scorers.subjects.entity_vectors:RandomVectorScorer": "random",
-    "kbtools.scorers.subjects.entity_vectors:TransEVectorScorer": "transe",
-    "kbtools.scorers.entities.transe:TransE": "transe",
-    "kbtools.scorers.taggers.tagger:BiGRUTagger": "bigru-crf",
-    "kbtools.scorers.taggers.tagger:GazetteerTagger": "bigru-crf+",
-    "kbtools.scorers.taggers.feature_crf:FeatureCRF": "crf",
-}
-"""The classes by which version 1 of the format knew models; those of other distributions stay `module:Class`."""
+FILES = ("weights.safetensors", "model.crfsuite")
+"""The files in which networks and the CRF over features keep their weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +87,7 @@ def read_model(folder: Path) -> StoredModel:
 
 
 def read_model_record(folder: Path) -> dict[str, Any]:
-    """Read what a folder says of its model in the words of the newest version; raise as `read_model` does."""
+    """Read what a folder says of its model; raise as `read_model` does."""
     if not (folder / RECORD).is_file():
         raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
     return read_record_once(folder, identity((folder / RECORD).stat()))
@@ -118,26 +100,11 @@ def read_record_once(folder: Path, state: tuple[int, ...]) -> dict[str, Any]:
         return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
     except KBUnusable as error:
         version = error.facts.get("found")
-        if version == (FORMAT_NAME, 1):
-            return from_version_1(read_record(folder / RECORD, name=FORMAT_NAME, version=1, cure=CURE))
         wrong = f"found format {version}, expected {(FORMAT_NAME, FORMAT_VERSION)}" if version else "damaged"
         raise ModelUnusable(
             f"{folder / RECORD}: {wrong}; use the version of kbtools that trained it, or train it again",
             path=str(folder),
         ) from error
-
-
-def from_version_1(record: dict[str, Any]) -> dict[str, Any]:
-    """Put a record of version 1, which named a class where version 2 names a plugin, into the words of version 2."""
-    plugin = PLUGINS_OF_VERSION_1.get(record["kind"], record["kind"])
-    return {
-        "plugin": plugin,
-        "made_of": record["made_of"],
-        "figures": record["figures"],
-        "contents": {name: record[name] for name in ("config", "vocabulary", "rows") if name in record},
-        "file": FILES[1 if plugin == "crf" else 2],
-        "digest": record["weights"],
-    }
 
 
 def check_plugin(folder: Path, plugin: object, *, name: str) -> None:

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from kbtools.entry_points import import_object
 from kbtools.errors import CheckpointMismatch, ModelUnusable
 from kbtools.ranking.model_store import FILES, Stamp, class_path, read_model, write_model
 from kbtools.scorers.networks.weight_files import read_weights, write_weights
@@ -60,11 +59,9 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, stamp: Stamp) -> None
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
-    """Read a network; raise ModelMissing or ModelUnusable, and MissingDependency for an older one without torch."""
+    """Read a network; raise ModelMissing or ModelUnusable."""
     stored = read_model(folder)
-    old = stored.weights.suffix == ".pt"
-    weights = (import_object("kbtools.scorers.networks.devices:read_tensors") if old else read_weights)(stored.weights)
-    contents = stored.contents
+    contents, weights = stored.contents, read_weights(stored.weights)
     return Checkpoint(contents["config"], tuple(contents["vocabulary"]), tuple(contents["rows"]), weights)
 
 

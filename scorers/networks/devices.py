@@ -113,7 +113,7 @@ def arrays(network: nn.Module) -> dict[str, NDArray[Any]]:
 
 
 def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """Read weights as kbtools once kept them, by torch."""
+    """Read the weights of a `pytorch_model.bin`."""
     # Weights alone: a pickle could run code, and a model may come from anybody.
     tensors = torch.load(path, map_location="cpu", weights_only=True)
     return {name: np.asarray(tensor.numpy()) for name, tensor in tensors.items()}

@@ -108,8 +108,8 @@ def test_options_that_do_not_go_together_are_refused(run: Callable[..., str], ho
     kb = ["--kb", home / "sample.kb"]
     run("index", "vectors", *kb, fails="name the folder of trained vectors with --models")
     run("index", "vectors", *kb, "--vectors", tmp_path / "x.npy", fails="give --vectors and --ids together")
-    run("index", "vectors", *kb, "--pykeen", tmp_path, "--subject", "random", fails="not both")
-    run("index", "vectors", *kb, "--pykeen", tmp_path, fails="save_to_directory")
+    made = ["--vectors", tmp_path / "x.npy", "--ids", tmp_path / "x.txt"]
+    run("index", "vectors", *kb, *made, "--subject", "random", fails="not both")
     run("index", "vectors", *kb, "--models", tmp_path, "--subject", "random", fails="no trained model here")
 
 
