@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from kbtools.errors import KBMissing, KBUnusable, MemoryExhausted, NothingBuilt, OutputUnusable, VectorsMissing
 from kbtools.indexers.building.count_files import CountsReading
-from kbtools.indexers.building.resolving import merge_ids, name_relations
-from kbtools.indexers.building.settling import lend_labels, name_units, widen_types
+from kbtools.indexers.building.derived_rows import lend_labels, name_relations, name_units, widen_types
+from kbtools.indexers.building.merged_ids import merge_ids
 from kbtools.indexers.building.staging import BATCH, MEMORY, Staging
-from kbtools.indexers.building.writing import Writer
+from kbtools.indexers.building.writing import write_content
 from kbtools.indexers.folder.checksums import compare_files
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
@@ -34,7 +34,7 @@ from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.readers.wide_tables import WideReading
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
 from kbtools.read_ahead import read_ahead
-from kbtools.record_files import file_digest, write_record
+from kbtools.record_files import write_record
 from kbtools.storage import built_folder, find_stranger, link_or_copy, locked
 from kbtools.text.owner_variants import variant_table
 
@@ -244,12 +244,10 @@ def write_knowledge(
     def fill(tables: Staging) -> None:
         tables.require_memory(sum(source.path.stat().st_size for source in sources))
         read.extend(stage(tables, source, options, watch) for source in sources)
-        merge_ids(tables)
-        for settle in (widen_types, name_units, lend_labels):
-            settle(tables)
-        name_relations(tables)
+        for derive in (merge_ids, widen_types, name_units, lend_labels, name_relations):
+            derive(tables)
         wanted = [source for source in sources if source.kind in ("facts", "any")]
-        require(tables.facts.facts or not wanted, "no fact was read", sources)
+        require(tables.pieces.facts or not wanted, "no fact was read", sources)
         if wanted:
             require_names(tables, sources, read)
         else:
@@ -266,78 +264,29 @@ def write_knowledge(
 
 
 def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildProgress, memory: str) -> Manifest:
-    """Write every file of a knowledge base from work tables that `fill` fills; give the manifest, without sources."""
+    """Write every file of a knowledge base from work tables that `fill` fills; return the manifest, without sources."""
     work = folder / WORK
     work.mkdir()
     threads = os.cpu_count() or 1
-    with Staging(work, threads=threads, memory=memory) as tables, ExitStack() as files:
+    with Staging(work, threads=threads, memory=memory) as tables:
         fill(tables)
-        raw = {"facts": tables.facts.facts} | {kind: tables.count(kind) for kind in ("names", "types")}
-        merged, named = tables.count("merged"), tables.count("relation_labels")
+        raw = {"facts": tables.pieces.facts} | {kind: tables.count(kind) for kind in ("names", "types")}
+        raw["entities"] = 2 * raw["facts"] + raw["names"]
         tables.intern()
-        writer = Writer(folder, tables, files)
-        entities = writer.write_ids()
-        writer.write_relation_names()
-        writer.write_redirects()
-        described = writer.write_descriptions()
-        tables.drop("descriptions")
-        report = entities_report(entities, tables.count("relations"), merged=merged, named=named, described=described)
-        watch.done("entities", report)
-        facts, pairs = writer.write_facts(entities)
-        mentions = 2 * raw["facts"] + raw["names"]
-        writer.write_incoming(entities)
-        tables.drop("fact_rows")
-        watch.done("facts", f"{facts:,} facts, {pairs:,} subject-relation pairs")
-        names = writer.write_names(entities)
-        tables.drop("names")
-        watch.done("names", f"{names:,} names and aliases")
-        types = writer.write_types(entities)
-        strangers = tables.count(
-            "(SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity)"
-        )
-        tables.drop("types")
-        if counts := writer.write_counts():
-            watch.done("counts", f"{counts:,} counts of names")
-        watch.done("types", f"{types:,} types of entities")
-        # The writer of the fuzzy index takes memory of its own.
-        tables.halve_memory()
-        lengths, forms = writer.write_forms(names, threads=max(1, threads - 1))
-        watch.done("forms", f"{forms:,} forms of names, exact and fuzzy")
-        statistics = writer.statistics | {
-            "relations": tables.count("relations"),
-            "types": tables.count("kinds"),
-            "pairs": pairs,
-            "forms": forms,
-            "types_of_unknown_entities": strangers,
-        }
+        content = write_content(tables, folder, done=watch.done, threads=max(1, threads - 1))
     shutil.rmtree(work)
-    paths = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    hashed = writer.checksums()
     return Manifest(
-        digest=writer.digest(),
-        counts={
-            "facts": Count(raw["facts"], facts),
-            "names": Count(raw["names"], names),
-            "types": Count(raw["types"], types + strangers),
-            "entities": Count(mentions, entities),
-        },
+        digest=content.digest,
+        counts={kind: Count(count, content.counts[kind]) for kind, count in raw.items()},
         sources=(),
-        lengths=tuple(sorted(lengths)),
-        statistics=statistics,
-        files={name: path.stat().st_size for name, path in paths.items()},
-        checksums={name: hashed.get(name) or file_digest(path) for name, path in paths.items()},
+        lengths=content.lengths,
+        statistics=content.statistics,
+        files=content.files,
+        checksums=content.checksums,
         versions=versions(),
         built=datetime.now(UTC).isoformat(timespec="seconds"),
-        languages=writer.languages,
+        languages=content.languages,
     )
-
-
-def entities_report(entities: int, relations: int, *, merged: int, named: int, described: int) -> str:
-    """Lay out what was counted when ids became rows."""
-    report = f"{entities:,} entities, {relations:,} relations"
-    report += f", {named:,} of them with a name" if named else ""
-    report += f"; {described:,} descriptions" if described else ""
-    return report + (f"; {merged:,} ids merged into others" if merged else "")
 
 
 def require_names(tables: Staging, sources: Sequence[Source], read: Sequence[SourceFile]) -> None:

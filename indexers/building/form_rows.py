@@ -1,15 +1,71 @@
 """The rows of the table of forms: what each name is stored under, for many names at once.
 
-Names of the common shapes are rewritten together, the others one by one.
+Most names are words of plain letters, which have one form, themselves in lower case. Others have one of a few shapes
+(punctuation, an article, a comma, an initial or an `'s`), from which their forms follow. Those are rewritten together,
+with the result of `name_forms`; the rest one by one.
 """
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from kbtools.indexers.building.name_shapes import shaped_forms
 from kbtools.kb.contract import match_kind
-from kbtools.text.name_forms import name_forms
+from kbtools.text.name_forms import JOINED, name_forms
 from kbtools.text.rungs import Form
+from kbtools.text.variants import SPECIAL
+
+LETTERS = r"^[A-Za-z]+( [A-Za-z]+)*$"
+
+REWRITTEN = rf"(^| )([b-z]|[xiv]+|{'|'.join(sorted(SPECIAL))})( |$)|^(a|an|the) | the "
+"""Words that some rule may rewrite: initials, numbers, abbreviations and articles. Every such name is read by itself,
+and some that need not be."""
+
+LEFT_OUT = rf"{REWRITTEN}|(^| )(a|an|the)( |$)"
+"""The same with every article, which names with an initial, a hyphen or a slash are found without."""
+
+WORDS = "[a-z]{2,}(?: [a-z]{2,})*"
+
+
+class Shape(NamedTuple):
+    """A pattern of names in lower case, its words that must be plain, and the forms of such a name, the normal first.
+
+    Words and forms are spelt by the groups of the pattern.
+    """
+
+    pattern: str
+    words: str
+    forms: tuple[tuple[str, Form], ...]
+
+
+SHAPES = (
+    Shape(rf"^({WORDS}) ?, ({WORDS})$", r"\1 \2",
+          ((r"\1 \2", Form.NORMAL), (r"\2 \1", Form.COMMA), (r"\1", Form.COMMA))),
+    # No single letter that is a word too, nor one that stands for `and`, `versus` or five.
+    Shape(rf"^({WORDS}) ([b-mo-ruw-z])\.? ({WORDS})$", r"\1 \3",
+          ((r"\1 \2 \3", Form.NORMAL), (r"\1 \3", Form.SHORTENED))),
+    Shape(rf"^(?:the|an?) ({WORDS})$", r"\1", ((r"\0", Form.NORMAL), (r"\1", Form.ARTICLE))),
+    Shape(rf"^({WORDS}) ?'s((?: [a-z]{{2,}})*)$", r"\1\2",
+          ((r"\1 s\2", Form.NORMAL), (r"\1s\2", Form.APOSTROPHE))),
+)  # fmt: skip
+
+PUNCTUATED = r"^[ -~]+$"
+NOT_PUNCTUATION = r"[0-9&'`(\[,]"
+"""What other rules begin with, and digits."""
+
+CODE = r"(^|[^a-z])[a-z]{1,3}[^a-z ]+[a-z]{1,3}($|[^a-z])"
+"""Short words with marks alone between them, which a hyphen or a slash may make one code of."""
+
+
+class SpeltForms(NamedTuple):
+    """Forms of one rewriting, each with the place of its name."""
+
+    places: NDArray[np.uint32]
+    forms: pa.StringArray
+    form: Form
 
 
 def form_rows(texts: pa.StringArray, aliases: pa.BooleanArray, entities: pa.UInt32Array, *, first: int) -> pa.Table:
@@ -37,3 +93,66 @@ def form_rows(texts: pa.StringArray, aliases: pa.BooleanArray, entities: pa.UInt
             "alias": at + np.uint32(first),
         }
     )
+
+
+class NamesLeft:
+    """The names that no shape has taken yet, in lower case, with their places."""
+
+    def __init__(self, texts: pa.StringArray) -> None:
+        self.texts, self.places = texts, np.arange(len(texts), dtype=np.uint32)
+
+    def take(self, mask: pa.BooleanArray) -> tuple[NDArray[np.uint32], pa.StringArray]:
+        """Take some of the names out."""
+        places, texts = self.places[np.asarray(mask)], self.texts.filter(mask)
+        rest = pc.invert(mask)
+        self.places, self.texts = self.places[np.asarray(rest)], self.texts.filter(rest)
+        return places, texts
+
+
+def shaped_forms(texts: pa.StringArray) -> tuple[list[SpeltForms], NDArray[np.uint32]]:
+    """Give the forms of all names of these shapes, and the places of the others."""
+    plain = is_plain(texts)
+    left = NamesLeft(texts)
+    places, names = left.take(plain)
+    spelt = [SpeltForms(places, pc.ascii_lower(names), Form.NORMAL)]
+    left.texts = pc.ascii_lower(left.texts)
+    spelt.append(punctuated_forms(left))
+    for shape in SHAPES:
+        spelt += forms_of_shape(left, shape)
+    return spelt, left.places
+
+
+def is_plain(texts: pa.StringArray) -> pa.BooleanArray:
+    """Tell of each name whether its only form is itself in lower case; of some that it is not, where it is."""
+    letters = pc.match_substring_regex(texts, LETTERS)
+    return pc.and_(letters, pc.invert(pc.match_substring_regex(pc.ascii_lower(texts), REWRITTEN)))
+
+
+def punctuated_forms(left: NamesLeft) -> SpeltForms:
+    """Take names whose only form is their words, whatever marks stand between these."""
+    texts = left.texts
+    normal = pc.ascii_trim(pc.replace_substring_regex(texts, "[^a-z]+", " "), " ")
+    joined = pc.match_substring_regex(texts, JOINED.pattern)
+    rewritten = pc.or_(
+        pc.match_substring_regex(normal, REWRITTEN),
+        pc.and_(joined, pc.or_(pc.match_substring_regex(normal, LEFT_OUT), pc.match_substring_regex(texts, CODE))),
+    )
+    other = pc.or_(rewritten, pc.or_(pc.match_substring_regex(texts, NOT_PUNCTUATION), pc.equal(normal, "")))
+    mask = pc.and_(pc.match_substring_regex(texts, PUNCTUATED), pc.invert(other))
+    places, _ = left.take(mask)
+    return SpeltForms(places, normal.filter(mask), Form.NORMAL)
+
+
+def forms_of_shape(left: NamesLeft, shape: Shape) -> Iterator[SpeltForms]:
+    """Take the names of a shape."""
+    like = pc.match_substring_regex(left.texts, shape.pattern)
+    words = pc.replace_substring_regex(left.texts.filter(like), shape.pattern, shape.words)
+    plain = pc.invert(pc.match_substring_regex(words, LEFT_OUT))
+    places, texts = left.take(pc.replace_with_mask(like, like, plain))
+    normal: pa.StringArray | None = None
+    for spelling, form in shape.forms:
+        forms = pc.replace_substring_regex(texts, shape.pattern, spelling)
+        # `Lagos, Lagos` is the same the other way round.
+        other = pc.not_equal(forms, normal) if normal is not None else pa.repeat(pa.scalar(True), len(forms))
+        yield SpeltForms(places[np.asarray(other)], forms.filter(other), form)
+        normal = forms if normal is None else normal

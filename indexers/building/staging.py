@@ -83,6 +83,8 @@ SELECT DISTINCT e.row AS entity, k.row AS type FROM types
 JOIN entities e ON e.id = types.entity JOIN kinds k ON k.id = types.type ORDER BY ALL
 """
 
+UNKNOWN_TYPES = "SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity"
+
 RELATION_NAMES = """
 SELECT coalesce(text, '') AS text FROM relations LEFT JOIN relation_labels ON relation_labels.relation = relations.id
 ORDER BY row
@@ -129,7 +131,7 @@ class Staging:
             )
         except duckdb.ParserException as error:
             raise BadArgument(f"memory is an amount such as 2GB, found {memory!r}", name="memory") from error
-        self.facts = FactPieces(folder)
+        self.pieces = FactPieces(folder)
         self.cursors: list[duckdb.DuckDBPyConnection] = []
         self.languages: dict[str, int] = {}
         """The numbers of the languages of names, in the order in which they came."""
@@ -143,7 +145,7 @@ class Staging:
         for cursor in self.cursors:
             cursor.close()
         self.connection.close()
-        self.facts.close()
+        self.pieces.close()
         if isinstance(error, RuntimeError | duckdb.InterruptException) and "interrupt" in str(error).lower():
             raise KeyboardInterrupt from error
         if isinstance(error, duckdb.OutOfMemoryException) and not is_disk_full(error):
@@ -167,10 +169,6 @@ class Staging:
             instead=f"--memory {max(1, round(SHARE * free / 1e6))}MB fits, the disk takes the rest",
         )
 
-    def halve_memory(self) -> None:
-        """Leave half of the memory to those who write what is streamed."""
-        self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
-
     def run(self, statement: str) -> None:
         """Change the work tables."""
         self.connection.execute(statement)
@@ -178,7 +176,7 @@ class Staging:
     def add(self, table: Kind | str, rows: pa.Table) -> None:
         """Append rows to a work table; languages are kept as numbers, and facts by the numbers of their ids."""
         if table == "facts":
-            spelt, predicates = self.facts.add(rows)
+            spelt, predicates = self.pieces.add(rows)
             self.add("fact_ids", spelt)
             self.add("predicates", predicates)
             return
@@ -194,14 +192,47 @@ class Staging:
         numbers = [self.languages.setdefault(tag, len(self.languages)) for tag in tags.dictionary.to_pylist()]
         return pa.array(numbers, pa.uint16()).take(tags.indices)
 
+    # What `SortedTables` promises
+
+    def ids(self, table: str) -> Iterator[pa.StringArray]:
+        for batch in self.stream(f"SELECT id FROM {table} ORDER BY row"):
+            yield batch.column(0)
+
+    def relation_names(self) -> Iterator[pa.RecordBatch]:
+        return self.stream(RELATION_NAMES)
+
+    def redirects(self) -> Iterator[pa.RecordBatch]:
+        return self.stream(REDIRECTS)
+
+    def descriptions(self) -> Iterator[pa.RecordBatch]:
+        return self.stream(DESCRIPTIONS)
+
+    def facts(self) -> Iterator[pa.RecordBatch]:
+        return self.stream(FACTS)
+
+    def incoming(self) -> Iterator[pa.RecordBatch]:
+        return self.stream(INCOMING)
+
     def names(self) -> Iterator[pa.RecordBatch]:
-        """Yield the names of entities: entity, whether it is an alias, text, and its part in each language."""
         roles = ROLES if len(self.languages) > 1 else "''"
         return self.stream(NAMES.format(roles=roles))
 
+    def types(self) -> Iterator[pa.RecordBatch]:
+        return self.stream(TYPES)
+
+    def unknown_types(self) -> int:
+        return self.count(f"({UNKNOWN_TYPES})")
+
+    def counts(self) -> Iterator[pa.RecordBatch]:
+        return self.stream(COUNTS)
+
     def forms(self) -> Iterator[pa.RecordBatch]:
-        """Yield the forms of names, sorted, a few at once."""
+        # The writer of the fuzzy index takes memory of its own.
+        self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
         return self.stream(FORMS, rows=FORMS_AT_ONCE)
+
+    def words(self) -> Iterator[pa.RecordBatch]:
+        return self.stream(WORDS)
 
     def count(self, query: str) -> int:
         """Count the rows of a table or of a query in parentheses."""
@@ -218,7 +249,7 @@ class Staging:
         self.number_ids("entities", ENTITY_IDS)
         self.number_ids("relations", "SELECT relation AS id FROM predicates")
         self.number_ids("kinds", "SELECT type AS id FROM types")
-        for rows in self.facts.rows(self.stream(ENTITY_ROWS), self.stream(RELATION_ROWS)):
+        for rows in self.pieces.rows(self.stream(ENTITY_ROWS), self.stream(RELATION_ROWS)):
             self.add("fact_rows", rows)
         for table in ("fact_ids", "predicates"):
             self.drop(table)
@@ -244,11 +275,6 @@ class Staging:
     def drop(self, table: str) -> None:
         """Free a work table that is no longer needed."""
         self.connection.execute(f"DROP TABLE {table}")
-
-    def ids(self, table: str) -> Iterator[pa.StringArray]:
-        """Yield the ids of an interned table in the order of their rows."""
-        for batch in self.stream(f"SELECT id FROM {table} ORDER BY row"):
-            yield batch.column(0)
 
     def stream(self, query: str, *, rows: int = 0) -> Iterator[pa.RecordBatch]:
         """Yield the result of a query in batches of so many rows, by default BATCH."""

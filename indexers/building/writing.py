@@ -1,36 +1,167 @@
-"""Write the files of a knowledge base from the sorted work tables of its build."""
+"""The writer of a knowledge base's files, from sorted tables: those of a build, or those of a segment."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kbtools.indexers.building import staging
-from kbtools.indexers.building.form_groups import FormGroups, group_forms
+from kbtools.indexers.building.form_groups import FormGroups, count_words, group_forms
 from kbtools.indexers.building.form_rows import form_rows
 from kbtools.indexers.building.form_writer import FormWriter
 from kbtools.indexers.building.language_writer import LanguageWriter
-from kbtools.indexers.building.staging import Staging
-from kbtools.indexers.building.word_counts import count_words
 from kbtools.indexers.folder.column_files import ColumnWriter, StartsWriter, StringWriter
 from kbtools.indexers.folder.edit_index import EditKeys
 from kbtools.indexers.folder.form_filter import FilterWriter
 from kbtools.indexers.folder.fuzzy_index import FuzzyWriter
-from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, FUZZY
+from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, FUZZY, WORK
 from kbtools.read_ahead import read_ahead
+from kbtools.record_files import file_digest
 
 HEX = 64
 """Hexadecimal digits of a SHA-256."""
 
+WORDS_AT_ONCE = 250_000
+"""Normal forms whose words are counted together."""
+
+Batches = Iterable[pa.RecordBatch]
+Report = Callable[[str, str], None]
+"""Called at the end of each step with its name and what it counted."""
+
+
+class SortedTables(Protocol):
+    """The content of a knowledge base as the writer reads it: rows of entities, relations and types, sorted."""
+
+    @property
+    def languages(self) -> Collection[str]:
+        """Return the tags of the languages of names, by their numbers."""
+        ...
+
+    def ids(self, table: str) -> Iterable[pa.StringArray]:
+        """Return the ids of `entities`, `relations` or `kinds`, by row."""
+        ...
+
+    def relation_names(self) -> Batches:
+        """Return the name of each relation, empty for none."""
+        ...
+
+    def redirects(self) -> Batches:
+        """Return merged ids, ascending, and the row of the entity that each stands for."""
+        ...
+
+    def descriptions(self) -> Batches:
+        """Return the rows of entities, ascending, and the description of each."""
+        ...
+
+    def facts(self) -> Batches:
+        """Return subjects, relations and objects, sorted; rows may come again."""
+        ...
+
+    def incoming(self) -> Batches:
+        """Return the objects, relations and subjects of the facts, sorted; rows may come again."""
+        ...
+
+    def names(self) -> Batches:
+        """Return entities, whether a name is an alias, texts, and their parts in each language, by entity."""
+        ...
+
+    def types(self) -> Batches:
+        """Return entities and types, sorted."""
+        ...
+
+    def unknown_types(self) -> int:
+        """Count the types of what is no entity."""
+        ...
+
+    def counts(self) -> Batches:
+        """Return keys of names, entities and counts, sorted."""
+        ...
+
+    def forms(self) -> Batches:
+        """Return the forms that were added, by form, kind, text and entity, with the row of the name."""
+        ...
+
+    def words(self) -> Batches:
+        """Return the words that were added, ascending, with the number of normal forms that hold each."""
+        ...
+
+    def add(self, table: str, rows: pa.Table) -> None:
+        """Append rows to the table `forms` or `words`."""
+        ...
+
+    def drop(self, table: str) -> None:
+        """Free a table that was written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The account of what was written: the digest of the content, distinct rows by kind, the files as they are."""
+
+    digest: str
+    counts: dict[str, int]
+    statistics: dict[str, int]
+    lengths: tuple[int, ...]
+    languages: dict[str, int]
+    files: dict[str, int]
+    checksums: dict[str, str]
+
+
+def write_content(tables: SortedTables, folder: Path, *, done: Report, threads: int) -> Content:
+    """Write every file of a knowledge base but its manifest; WORK inside the folder is for temporary files."""
+    with ExitStack() as files:
+        writer = Writer(folder, tables, files)
+        entities = writer.write_ids()
+        named, merged = writer.write_relation_names(), writer.write_redirects()
+        described = writer.write_descriptions()
+        tables.drop("descriptions")
+        done("entities", f"{entities:,} entities, {writer.statistics['relations']:,} relations"
+             + (f", {named:,} of them with a name" if named else "")
+             + (f"; {described:,} descriptions" if described else "")
+             + (f"; {merged:,} ids merged into others" if merged else ""))  # fmt: skip
+        facts, pairs = writer.write_facts(entities)
+        writer.write_incoming(entities)
+        tables.drop("fact_rows")
+        done("facts", f"{facts:,} facts, {pairs:,} subject-relation pairs")
+        names = writer.write_names(entities)
+        tables.drop("names")
+        done("names", f"{names:,} names and aliases")
+        types = writer.write_types(entities)
+        unknown = tables.unknown_types()
+        tables.drop("types")
+        if counts := writer.write_counts():
+            done("counts", f"{counts:,} counts of names")
+        done("types", f"{types:,} types of entities")
+        lengths, forms = writer.write_forms(names, threads=threads)
+        done("forms", f"{forms:,} forms of names, exact and fuzzy")
+    work = folder / WORK
+    paths = {
+        str(path.relative_to(folder)): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_relative_to(work)
+    }
+    hashed = writer.checksums()
+    return Content(
+        digest=writer.digest(),
+        counts={"facts": facts, "names": names, "types": types + unknown, "entities": entities},
+        statistics=writer.statistics | {"pairs": pairs, "forms": forms, "types_of_unknown_entities": unknown},
+        lengths=tuple(sorted(lengths)),
+        languages=writer.languages,
+        files={name: path.stat().st_size for name, path in paths.items()},
+        checksums={name: hashed.get(name) or file_digest(path) for name, path in paths.items()},
+    )
+
 
 class Writer:
-    """A writer of the files of a knowledge base from the sorted work tables, which hashes the content on the way."""
+    """A writer of the files of a knowledge base from sorted tables, which hashes the content on the way."""
 
-    def __init__(self, folder: Path, tables: Staging, files: ExitStack) -> None:
+    def __init__(self, folder: Path, tables: SortedTables, files: ExitStack) -> None:
         self.folder = folder
         self.tables = tables
         self.files = files
@@ -44,7 +175,7 @@ class Writer:
         return sha256("".join(f"{name}={value}\n" for name, value in sorted(self.hashes.items())).encode()).hexdigest()
 
     def checksums(self) -> dict[str, str]:
-        """Give the SHA-256 of each file of columns and strings, as it was written."""
+        """Return the SHA-256 of each file of columns and strings, as it was written."""
         hashes = self.hashes | self.derived
         columns = {name: value for name, value in hashes.items() if len(value) == HEX}
         strings = {name: value for name, value in hashes.items() if len(value) > HEX}
@@ -52,34 +183,39 @@ class Writer:
         return columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
 
     def write_ids(self) -> int:
-        """Write the ids of entities, relations and types; give the number of entities."""
+        """Write the ids of entities, relations and types; return the number of entities."""
+        counts = {}
         for table, name in (("relations", "relation.id"), ("kinds", "type.id"), ("entities", "entity.id")):
             writer = self.strings(name)
             for ids in self.tables.ids(table):
                 writer.write(ids)
-            self.hashes[name] = writer.close()
-        return writer.starts.count - 1
+            self.hashes[name], counts[table] = writer.close(), writer.starts.count - 1
+        self.statistics |= {"relations": counts["relations"], "types": counts["kinds"]}
+        return counts["entities"]
 
-    def write_relation_names(self) -> None:
-        """Write the name of each relation, empty for one that has none."""
-        names = self.strings("relation.name")
-        for batch in self.tables.stream(staging.RELATION_NAMES):
+    def write_relation_names(self) -> int:
+        """Write the name of each relation, empty for one that has none; return the number of names."""
+        names, named = self.strings("relation.name"), 0
+        for batch in self.tables.relation_names():
             names.write(batch.column(0))
-        self.of_content(names.bytes.count)["relation.name"] = names.close()
+            named += len(batch) - pc.sum(pc.equal(batch.column(0), "")).as_py()
+        self.of_content(named)["relation.name"] = names.close()
+        return named
 
-    def write_redirects(self) -> None:
-        """Write the ids that were merged into another, in order, with the row of the entity that each stands for."""
+    def write_redirects(self) -> int:
+        """Write the ids that were merged into another, with the row of each one's survivor; return their number."""
         ids, rows = self.strings("redirect.old"), self.column("redirect.row")
-        for batch in self.tables.stream(staging.REDIRECTS):
+        for batch in self.tables.redirects():
             ids.write(batch.column(0))
             rows.write(batch.column(1).to_numpy())
         hashes = self.of_content(rows.count)
         hashes["redirect.old"], hashes["redirect.row"] = ids.close(), rows.close()
+        return rows.count
 
     def write_descriptions(self) -> int:
-        """Write a description for each entity that has one, by row; give their number."""
+        """Write a description for each entity that has one, by row; return their number."""
         rows, texts = self.column("description.row"), self.strings("description.text")
-        for batch in self.tables.stream(staging.DESCRIPTIONS):
+        for batch in self.tables.descriptions():
             rows.write(batch.column(0).to_numpy())
             texts.write(batch.column(1))
         hashes = self.of_content(rows.count)
@@ -88,9 +224,9 @@ class Writer:
         return rows.count
 
     def write_counts(self) -> int:
-        """Write how often names mean entities, by the hash of the name's form and by entity."""
+        """Write how often names mean entities, by the hash of the form and by entity; return the number of rows."""
         columns = [self.column(f"count.{name}") for name in ("key", "entity", "count")]
-        for batch in self.tables.stream(staging.COUNTS):
+        for batch in self.tables.counts():
             for place, column in enumerate(columns):
                 column.write(batch.column(place).to_numpy())
         hashes = self.of_content(columns[0].count)
@@ -116,12 +252,12 @@ class Writer:
         return StartsWriter(self.column(name))
 
     def write_facts(self, entities: int) -> tuple[int, int]:
-        """Write pairs and objects; give the numbers of facts and of pairs."""
+        """Write pairs and objects; return the numbers of facts and of pairs."""
         relations, firsts, objects = (self.column(f"fact.{name}") for name in ("relation", "first_object", "object"))
         pairs_of = self.starts("fact.first")
         in_facts = np.zeros(entities, dtype=bool)
         last = (-1, -1)
-        for subject, relation, target in without_repeats(self.tables.stream(staging.FACTS)):
+        for subject, relation, target in without_repeats(self.tables.facts()):
             # A pair begins where subject or relation are others than in the row before, across batches too.
             new = np.ones(len(subject), dtype=bool)
             new[1:] = (subject[1:] != subject[:-1]) | (relation[1:] != relation[:-1])
@@ -146,7 +282,7 @@ class Writer:
         """Write the facts once more, by object: the relation and the subject of each, ascending."""
         relations, subjects = self.column("incoming.relation"), self.column("incoming.subject")
         facts_of = self.starts("incoming.first")
-        for target, relation, subject in without_repeats(self.tables.stream(staging.INCOMING)):
+        for target, relation, subject in without_repeats(self.tables.incoming()):
             facts_of.write(target)
             relations.write(relation)
             subjects.write(subject)
@@ -155,7 +291,7 @@ class Writer:
         self.statistics["objects"] = facts_of.rows
 
     def write_names(self, entities: int) -> int:
-        """Write the names of every entity, names before aliases, and put their forms into the work tables."""
+        """Write the names of every entity, names before aliases, and add their forms to the tables."""
         texts = self.strings("alias.text")
         is_alias = self.column("alias.is_alias")
         names_of = self.starts("alias.first")
@@ -191,7 +327,7 @@ class Writer:
         """Write the types of every entity."""
         types = self.column("type.type")
         types_of = self.starts("type.first")
-        for batch in self.tables.stream(staging.TYPES):
+        for batch in self.tables.types():
             types.write(batch.column(1).to_numpy())
             types_of.write(batch.column(0).to_numpy())
         self.hashes["type.type"] = types.close()
@@ -202,11 +338,11 @@ class Writer:
     def write_forms(self, names: int, *, threads: int) -> tuple[set[int], int]:
         """Write the exact, the fuzzy and the edit index over so many names.
 
-        Give the lengths of the forms in words, and the number of forms.
+        Return the lengths of the forms in words, and the number of forms.
         """
         exact = self.files.enter_context(FormWriter(self.folder / FORMS))
         fuzzy = self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
-        edits = self.files.enter_context(EditKeys(self.tables.folder, names=names))
+        edits = self.files.enter_context(EditKeys(self.folder / WORK, names=names))
         form_filter = FilterWriter(names)
 
         def groups() -> Iterator[FormGroups]:
@@ -218,7 +354,7 @@ class Writer:
                 edits.add(forms, aliases)
                 form_filter.add(group.forms)
                 uncounted.append(normal)
-                if sum(map(len, uncounted)) >= staging.BATCH:
+                if sum(map(len, uncounted)) >= WORDS_AT_ONCE:
                     self.tables.add("words", count_words(pa.concat_arrays(uncounted)))
                     uncounted.clear()
                 yield group
@@ -232,7 +368,7 @@ class Writer:
         bits = self.column("form.filter")
         bits.write(form_filter.bits)
         self.derived["form.filter"] = bits.close()
-        exact.write_words(self.tables.stream(staging.WORDS))
+        exact.write_words(self.tables.words())
         exact.close()
         return exact.lengths, exact.forms
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.indexers.building.form_groups import group_forms
-from kbtools.indexers.building.form_rows import form_rows
-from kbtools.indexers.building.name_shapes import is_plain, shaped_forms
+from kbtools.indexers.building.form_rows import form_rows, is_plain, shaped_forms
 from kbtools.indexers.folder.form_store import KIND_SHIFT
 from kbtools.kb.contract import match_kind
 from kbtools.text.name_forms import name_forms
