@@ -1,0 +1,102 @@
+"""The relation scorer `static`: meaning without a network, by one vector for each token of an encoder's vocabulary."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.scorers.networks.weight_files import read_weights
+from kbtools.scorers.relations.lexical import LexicalScorer
+from kbtools.text.question import MarkedQuestion
+from kbtools.text.relation_words import relation_parts
+
+VECTORS = Path(__file__).with_name("static.safetensors")
+"""Made from all-MiniLM-L6-v2 by benchmarks/make_static_vectors.py."""
+
+PRONOUN = "it"
+"""The word that stands for the mention."""
+
+SHARPNESS, LEXICAL = 10.0, 0.5
+"""Log-probability of a cosine of 1, and the weight of the score of `lexical` beside it, as for `encoder`."""
+
+WORDS = re.compile(r"\w+|[^\w\s]")
+UNKNOWN, INSIDE = "[UNK]", "##"
+
+LONGEST_WORD = 100
+"""Letters of a word that is split into tokens; a longer one is unknown, as in BERT."""
+
+REMEMBERED_WORDS = 50_000
+"""Words whose tokens are kept in memory, some 10 MB."""
+
+
+class TokenVectors(NamedTuple):
+    """The rows of tokens, their vectors in 8 bits (tokens, dim), and what each is multiplied by (tokens,)."""
+
+    rows: dict[str, int]
+    vectors: NDArray[np.int8]
+    scales: NDArray[np.float32]
+
+
+class StaticScorer:
+    """Cosines between the vectors of a question and of each relation's name, and a share of the score of `lexical`.
+
+    The vector of a text is the sum of its tokens' vectors, scaled to length 1.
+    """
+
+    def __init__(self, relations: Sequence[str]) -> None:
+        parts = [relation_parts(relation) for relation in relations]
+        names = [[word for part in own for word in part] for own in parts]
+        lasts = [[word for part in own[-2:] for word in part] for own in parts]
+        self.names = (encode_words(names) + encode_words(lasts)) / 2
+        self.lexical = LexicalScorer(relations)
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        vectors = encode_words([question.words(symbol=PRONOUN) for question in questions])
+        cosines = (vectors @ self.names.T).astype(np.float64)
+        return SHARPNESS * cosines + LEXICAL * self.lexical.score(questions)
+
+
+@cache
+def token_vectors() -> TokenVectors:
+    """Read the table of token vectors."""
+    weights = read_weights(VECTORS)
+    tokens = weights["tokens"].tobytes().decode().split("\n")
+    return TokenVectors({token: row for row, token in enumerate(tokens)}, weights["vectors"], weights["scales"])
+
+
+def encode_words(texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+    """Return the vectors of texts given as words: (texts, dim), of length 1, or 0 for a text without words."""
+    table = token_vectors()
+    encoded = np.zeros((len(texts), table.vectors.shape[1]), dtype=np.float32)
+    for vector, words in zip(encoded, texts, strict=True):
+        if rows := [row for word in words for row in word_pieces(word)]:
+            np.dot(table.scales[rows], table.vectors[rows].astype(np.float32), out=vector)
+            vector /= max(float(np.linalg.norm(vector)), 1e-9)
+    return encoded
+
+
+@lru_cache(REMEMBERED_WORDS)
+def word_pieces(word: str) -> tuple[int, ...]:
+    """Return the rows of a word's tokens, by the longest pieces first as in WordPiece (Wu et al. 2016)."""
+    folded = unicodedata.normalize("NFD", word.lower())
+    plain = "".join(letter for letter in folded if unicodedata.category(letter) != "Mn")
+    return tuple(row for part in WORDS.findall(plain) for row in split_part(part))
+
+
+def split_part(part: str) -> Iterator[int]:
+    rows, start, found = token_vectors().rows, 0, []
+    if len(part) > LONGEST_WORD:
+        return iter((rows[UNKNOWN],))
+    while start < len(part):
+        prefix = INSIDE if start else ""
+        end = next((end for end in range(len(part), start, -1) if prefix + part[start:end] in rows), None)
+        if end is None:
+            return iter((rows[UNKNOWN],))
+        found.append(rows[prefix + part[start:end]])
+        start = end
+    return iter(found)

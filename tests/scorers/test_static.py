@@ -1,0 +1,75 @@
+"""The scorer `static`: relations by meaning, without a network."""
+
+import numpy as np
+import pytest
+
+from kbtools.scorers.relations.static import StaticScorer, encode_words, token_vectors, word_pieces
+from kbtools.text.question import MarkedQuestion, Question
+
+
+def mark(text: str, mention: str) -> MarkedQuestion:
+    start = text.index(mention)
+    return MarkedQuestion(Question.read(text), start, start + len(mention))
+
+
+@pytest.mark.parametrize(
+    ("text", "mention", "relation"),
+    [
+        ("which company made dune", "dune", "film.film.production_companies"),
+        ("what illness killed dorn", "dorn", "people.deceased_person.cause_of_death"),
+        ("what town was dorn raised in", "dorn", "people.person.places_lived"),
+    ],
+)
+def test_a_relation_that_shares_no_word_is_found_by_meaning(text: str, mention: str, relation: str) -> None:
+    relations = [
+        "film.film.production_companies",
+        "people.deceased_person.cause_of_death",
+        "people.person.places_lived",
+        "music.album.genre",
+        "book.written_work.date_of_first_publication",
+    ]
+
+    (scores,) = StaticScorer(relations).score([mark(text, mention)])
+
+    assert relations[int(scores.argmax())] == relation
+
+
+def test_the_mention_does_not_change_the_score() -> None:
+    scorer = StaticScorer(["people.person.profession", "music.album.genre"])
+
+    first, second = scorer.score(
+        [mark("what does dorn do", "dorn"), mark("what does the long dale band do", "the long dale band")]
+    )
+
+    assert first.tolist() == second.tolist()
+
+
+def test_words_are_split_into_the_longest_tokens() -> None:
+    tokens = list(token_vectors().rows)
+
+    assert [tokens[row] for row in word_pieces("embeddings")] == ["em", "##bed", "##ding", "##s"]
+    assert [tokens[row] for row in word_pieces("Café")] == ["cafe"]
+    assert [tokens[row] for row in word_pieces("o'clock")] == ["o", "'", "clock"]
+
+
+def test_a_word_that_no_tokens_spell_is_unknown() -> None:
+    tokens = list(token_vectors().rows)
+
+    assert [tokens[row] for row in word_pieces("\U00013000")] == ["[UNK]"]
+    assert [tokens[row] for row in word_pieces("a" * 101)] == ["[UNK]"]
+
+
+def test_vectors_have_length_1_and_no_words_have_none() -> None:
+    lengths = np.linalg.norm(encode_words([["who", "wrote", "it"], []]), axis=1)
+
+    np.testing.assert_allclose(lengths, [1, 0], atol=1e-6)
+
+
+def test_a_vector_is_the_scaled_sum_of_its_tokens() -> None:
+    table = token_vectors()
+    rows = [row for word in ("written", "works") for row in word_pieces(word)]
+    total = sum(float(table.scales[row]) * table.vectors[row].astype(np.float64) for row in rows)
+
+    (vector,) = encode_words([["written", "works"]])
+
+    np.testing.assert_allclose(vector, total / np.linalg.norm(total), atol=1e-6)
