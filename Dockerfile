@@ -1,14 +1,15 @@
-# kbtools in a container of its own: docker compose run --rm kbtools index ...
+# kbtools with its server: docker compose run --rm kbtools index ..., or docker compose up serve
 FROM python:3.13-slim AS build
 WORKDIR /source
 COPY . .
-RUN pip install --no-cache-dir build && python -m build --wheel --outdir /wheels
+RUN pip install --no-cache-dir build==1.3.0 && python -m build --wheel --outdir /wheels
 
 FROM python:3.13-slim
 RUN useradd --create-home --uid 1000 kbtools
-COPY --from=build /wheels /wheels
-RUN pip install --no-cache-dir /wheels/*.whl && rm -r /wheels
+RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
+    pip install --no-cache-dir "$(echo /wheels/*.whl)[serve]"
 USER kbtools
 WORKDIR /data
+EXPOSE 8000
 ENTRYPOINT ["kbtools"]
 CMD ["--help"]

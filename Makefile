@@ -76,12 +76,13 @@ coverage: $(READY)
 compose: $(READY)
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml
 
-env: .env ## write a password for docker-compose.yml into .env
+env: .secrets/elastic ## write a password for docker-compose.yml into .secrets/elastic
 
-.env:
-	@umask 077 && $(PYTHON) -c "import secrets; print('ELASTIC_PASSWORD=' + secrets.token_urlsafe(24))" > $@
-	@echo "wrote .env; kbtools finds the password with: export KBTOOLS_ELASTICSEARCH_USER=elastic" \
-		"KBTOOLS_ELASTICSEARCH_PASSWORD=\$$(sed -n s/^ELASTIC_PASSWORD=//p .env)"
+.secrets/elastic:
+	@umask 077 && mkdir -p .secrets && $(PYTHON) -c "import secrets; print(secrets.token_urlsafe(24), end='')" > $@
+	@test "$$(id -u)" != 0 || chown 1000 .secrets $@ # the user of the containers
+	@echo "wrote $@; kbtools finds the password with: export KBTOOLS_ELASTICSEARCH_USER=elastic" \
+		"KBTOOLS_ELASTICSEARCH_PASSWORD_FILE=$@"
 
 docs-check: $(READY)
 	@$(BIN)/cog --verbosity=0 --check --check-fail-msg="run make docs" docs/cli.md

@@ -31,7 +31,8 @@ def test_every_node_has_security_heap_health_and_a_volume(node: str) -> None:
     environment = service["environment"]
 
     assert environment["xpack.security.enabled"] == "true"
-    assert environment["ELASTIC_PASSWORD"].startswith("${ELASTIC_PASSWORD:?")
+    assert environment["ELASTIC_PASSWORD_FILE"] == "/run/secrets/elastic"
+    assert service["secrets"] == ["elastic"]
     assert re.fullmatch(r"-Xms(\$\{.*\}) -Xmx\1", environment["ES_JAVA_OPTS"])
     assert "_cluster/health" in service["healthcheck"]["test"][1]
     assert service["volumes"][0].partition(":")[0] in COMPOSE["volumes"]
@@ -43,7 +44,10 @@ def test_three_nodes_know_each_other() -> None:
 
     assert {node["discovery.seed_hosts"] for node in three} == {"node1,node2,node3"}
     assert {node["node.name"] for node in three} == {"node1", "node2", "node3"}
-    assert all(node["xpack.security.transport.ssl.enabled"] == "true" for node in three)
+    for seam in ("transport", "http"):
+        assert {node[f"xpack.security.{seam}.ssl.enabled"] for node in three} == {"true"}
+        assert {node[f"xpack.security.{seam}.ssl.key"] for node in three} == {"certificates/node.key"}
+    assert {node["SCHEME"] for node in three} == {"https"}
 
 
 def test_no_port_is_taken_twice() -> None:
@@ -52,20 +56,33 @@ def test_no_port_is_taken_twice() -> None:
     assert len({re.search(r":-(\d+)\}", port)[1] for port in ports}) == len(ports)
 
 
-def test_the_tool_is_built_here_and_runs_as_nobody_special() -> None:
+def test_the_tool_and_its_server_are_built_here_and_run_without_privileges() -> None:
     image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
-    assert SERVICES["kbtools"]["build"] == "."
+    assert {SERVICES[name]["build"] for name in ("kbtools", "serve")} == {"."}
     assert image.index("\nUSER kbtools") < image.index("\nENTRYPOINT")
-    assert SERVICES["kbtools"]["environment"]["KBTOOLS_ELASTICSEARCH_USER"] == "elastic"
+    assert "[serve]" in image
+    assert SERVICES["kbtools"]["environment"]["KBTOOLS_ELASTICSEARCH_PASSWORD_FILE"] == "/run/secrets/elastic"
 
 
-def test_the_image_gets_every_room() -> None:
-    kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+def test_the_server_listens_where_its_port_and_health_check_say() -> None:
+    service = SERVICES["serve"]
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
-    assert {f"!{room}" for room in ("kbtools", "indexers", "scorers", "cli", "setup.cfg", "pyproject.toml")} <= set(
-        kept
-    )
+    assert service["command"][-2:] == ["--port", "8000"]
+    assert service["ports"][0].endswith(":8000")
+    assert "localhost:8000/health" in service["healthcheck"]["test"][-1]
+    assert "\nEXPOSE 8000\n" in image
+
+
+def test_the_image_gets_all_that_is_installed() -> None:
+    kept = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").split()}
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    folders = [line.partition(" = ")[2] for line in setup["options"]["package_dir"].split("\n") if line]
+    licences = setup["metadata"]["license_files"].split()
+
+    assert {*folders, *licences, "setup.cfg", "pyproject.toml", "README.md", "MANIFEST.in"} <= kept
 
 
 def test_the_generated_password_is_long_and_private(tmp_path: Path) -> None:
@@ -73,6 +90,6 @@ def test_the_generated_password_is_long_and_private(tmp_path: Path) -> None:
 
     subprocess.run(["make", "env"], cwd=tmp_path, check=True, capture_output=True)
 
-    file = tmp_path / ".env"
-    assert re.fullmatch(r"ELASTIC_PASSWORD=\S{24,}\n", file.read_text())
+    file = tmp_path / ".secrets" / "elastic"
+    assert re.fullmatch(r"\S{24,}", file.read_text())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
