@@ -73,7 +73,7 @@ def kill_at(number: int) -> None:
     begun = [False]
 
     def hear(event: str, arguments: tuple[object, ...]) -> None:
-        if event == "os.rename" and str(arguments[0]).endswith("manifest.msgpack.new"):
+        if event == "os.rename" and "/.manifest.msgpack." in str(arguments[0]):
             begun[0] = True
         elif begun[0] and event in SWAP:
             left[0] -= 1

@@ -8,7 +8,15 @@ import click
 from kbtools.answering.system_parts import TAGGER
 from kbtools.cli.display import echo, overwrite
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import device_option, inverse_option, json_option, kb_option, lang_option, models_option
+from kbtools.cli.options import (
+    device_option,
+    inverse_option,
+    json_option,
+    kb_option,
+    lang_option,
+    models_option,
+    trust_option,
+)
 from kbtools.cli.report import show_report
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import POPULARITY, Grid, split_names
@@ -81,6 +89,7 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 @inverse_option
 @lang_option
 @models_option
+@trust_option
 @device_option
 @click.option("--valid", type=click.Path(path_type=Path), help="Validation questions, to calibrate confidence on.")
 @click.option("--tune", is_flag=True, help="Choose the weights of every cell on the validation questions.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from kbtools.answering.answerer import Answerer, models_folder, open_kb
-from kbtools.cli.options import EMBEDDED, FILE, Command, chosen_backend, take_options
+from kbtools.cli.options import EMBEDDED, FILE, Command, chosen_backend, take_options, trusts_files
 from kbtools.entry_points import BACKENDS, load_class
 
 if TYPE_CHECKING:
@@ -43,13 +43,14 @@ def open_home(
 ) -> Answerer:
     """Open a knowledge base: a folder, or a name on a cluster."""
     backend = chosen_backend()
+    parts: dict[str, Any] = {"tagger": tagger, "device": device, "trust_plugins": trusts_files()}
     if elasticsearch is None:
-        return open_kb(kb, backend=backend, models=models, tagger=tagger, device=device)
+        return open_kb(kb, backend=backend, models=models, **parts)
     if backend != EMBEDDED:
         raise click.UsageError("--elasticsearch is a backend of its own; leave --backend out")
     folder = models_folder(models)
     open_cluster = load_class(BACKENDS, "elasticsearch")
-    return Answerer(open_cluster(str(kb), elasticsearch.connect()), models=folder, tagger=tagger, device=device)
+    return Answerer(open_cluster(str(kb), elasticsearch.connect()), models=folder, **parts)
 
 
 def elasticsearch_options(command: Command) -> Command:

@@ -1,7 +1,6 @@
 """kbtools index: from a knowledge base's files to a folder that answers questions."""
 
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +21,7 @@ from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, Source, Wide
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest_report import counts_report, skipped_report
+from kbtools.storage import temporary_folder
 from kbtools.text.owner_variants import read_variants
 
 
@@ -50,8 +50,8 @@ def folder_for(out: Path | None) -> Iterator[Path]:
     if out is not None:
         yield out
         return
-    with tempfile.TemporaryDirectory(prefix="kbtools-") as folder:
-        yield Path(folder) / "loaded.kb"
+    with temporary_folder() as folder:
+        yield folder / "loaded.kb"
 
 
 def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch | None) -> None:

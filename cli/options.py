@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from kbtools.entry_points import TRUST_VARIABLE
 from kbtools.pruning.pruners import DEFAULT
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -16,6 +17,9 @@ FILE = click.Path(path_type=Path)
 
 EMBEDDED = "embedded"
 """The backend of the folders that kbtools index makes."""
+
+TRUST = "kbtools.trust_plugins"
+"""The key of `--trust-plugins` in the context of a command."""
 
 BACKEND = "kbtools.backend"
 """The key of `--backend` in the context of a command, where what opens knowledge bases finds it."""
@@ -117,6 +121,28 @@ def models_option(command: Command) -> Command:
         show_envvar=True,
         help="The folder of trained models: what kbtools train made.",
     )(command)
+
+
+def trust_option(command: Command) -> Command:
+    """Allow files to name classes; `trusts_files` returns the choice."""
+
+    def keep(context: click.Context, option: click.Parameter, trusted: bool) -> None:
+        context.meta[TRUST] = trusted
+
+    return click.option(
+        "--trust-plugins",
+        is_flag=True,
+        envvar=TRUST_VARIABLE,
+        show_envvar=True,
+        expose_value=False,
+        callback=keep,
+        help="Import and call what files of models and vectors name as module:Class; only for files you trust.",
+    )(command)
+
+
+def trusts_files() -> bool | None:
+    """Return what the command at hand was told by `--trust-plugins`; None where it has no such option."""
+    return click.get_current_context().meta.get(TRUST)
 
 
 def check_device(context: click.Context, option: click.Parameter, name: str) -> str:

@@ -26,6 +26,7 @@ from kbtools.cli.options import (
     kb_option,
     lang_option,
     models_option,
+    trust_option,
 )
 from kbtools.errors import KBToolsError
 from kbtools.read_ahead import lines_at_hand
@@ -116,6 +117,7 @@ def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Itera
 @lang_option
 @inverse_option
 @models_option
+@trust_option
 @device_option
 @click.option("--top", default=TOP, show_default=True, type=click.IntRange(0), help="Candidates to give; 0 gives all.")
 @click.option(

@@ -6,7 +6,7 @@ import click
 
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.options import EMBEDDED, device_option, models_option
+from kbtools.cli.options import EMBEDDED, device_option, models_option, trust_option, trusts_files
 
 
 @click.command("serve")
@@ -29,6 +29,7 @@ from kbtools.cli.options import EMBEDDED, device_option, models_option
     help="What opens the knowledge bases: a plugin, or module:Class.",
 )
 @models_option
+@trust_option
 @click.option("--tagger", help="The tagger of the focused pruners; if not given, the one that was trained.")
 @device_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 is all.")
@@ -75,6 +76,7 @@ def command(
         models=None if models is None else str(models),
         tagger=tagger,
         device=device,
+        trust_plugins=trusts_files(),
         elasticsearch=None if elasticsearch is None else elasticsearch.options,
         root_path=root_path,
         cors=cors,

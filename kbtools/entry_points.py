@@ -5,6 +5,7 @@ Listing imports nothing. What is built in comes in as anyone's does.
 
 import functools
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from kbtools.errors import BrokenPlugin, KBToolsError, MissingDependency, UnknownPlugin
+from kbtools.errors import BrokenPlugin, KBToolsError, MissingDependency, UnknownPlugin, UntrustedPlugin
 from kbtools.storage import is_out_of_memory
 
 SCORERS = "kbtools.scorers"
@@ -34,6 +35,9 @@ KINDS = {
     BACKENDS: "backend",
 }
 """The groups of entry points, and what a plugin of each is called."""
+
+TRUST_VARIABLE = "KBTOOLS_TRUST_PLUGINS"
+"""The environment variable that lets files name classes as `module:Class`, as `--trust-plugins` does."""
 
 Answer = TypeVar("Answer")
 
@@ -117,6 +121,25 @@ def load_plugin(group: str, name: str) -> object:
         homes = " and ".join(sorted({point.dist.name if point.dist else point.value for point in offers[name]}))
         raise BrokenPlugin(f"plugin {name!r} in {group} is offered by {homes}; uninstall one of them", name=name)
     return import_object(target(offers[name][0]))
+
+
+def require_installed(group: str, name: str, *, file: object, trusted: bool) -> None:
+    """Raise UntrustedPlugin for a name that was read from a file, is `module:Class`, and is not trusted.
+
+    `load_class` imports what `module:Class` names, and a scorer is called with texts of the knowledge base: a file of
+    somebody else could run any function that is installed. A person may write such a name, or trust the file.
+    """
+    if ":" in name and not trusted:
+        raise UntrustedPlugin(
+            f"{file}: names {name!r} as its {KINDS[group]}, and a file may name installed plugins only; "
+            f"allow it with --trust-plugins ({TRUST_VARIABLE}=1, trust_plugins=True in Python) if you trust the file",
+            name=name,
+        )
+
+
+def trusts_plugins(argument: bool | None = None) -> bool:
+    """Return whether files may name classes as `module:Class`: the argument, else what the environment says."""
+    return os.environ.get(TRUST_VARIABLE, "").lower() in ("1", "true", "yes", "on") if argument is None else argument
 
 
 def load_class(group: str, name: str) -> Any:

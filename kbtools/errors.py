@@ -30,6 +30,7 @@ KBToolsError
 ├── NoIRI                 an id that no SPARQL query can name
 ├── UnknownPlugin         no plugin of that name
 ├── BrokenPlugin          a plugin that cannot be loaded or breaks its contract
+├── UntrustedPlugin       a file that names a class which is no installed plugin
 ├── MissingDependency     an optional package that the request needs
 ├── ModelError            a trained model cannot be used
 │   ├── ModelMissing      no folder of models, or no model of that name in it
@@ -193,6 +194,10 @@ class UnknownPlugin(KBToolsError):
 
 class BrokenPlugin(KBToolsError):
     """A plugin that cannot be loaded or breaks its contract."""
+
+
+class UntrustedPlugin(KBToolsError):
+    """A file that names a class which is no installed plugin."""
 
 
 class MissingDependency(KBToolsError):

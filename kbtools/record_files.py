@@ -1,16 +1,13 @@
-"""Records on disk with a format name, a version and a checksum; files that appear whole, and their digests."""
+"""Records on disk with a format name, a version and a checksum, and the digests of files."""
 
 import hashlib
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgpack
 
-from kbtools.errors import DiskFull, KBUnusable
-from kbtools.storage import is_disk_full
+from kbtools.errors import KBUnusable
+from kbtools.storage import new_file
 
 
 def write_record(path: Path, record: dict[str, Any], *, name: str, version: int) -> None:
@@ -18,27 +15,6 @@ def write_record(path: Path, record: dict[str, Any], *, name: str, version: int)
     wrapped = {"format": name, "version": version, "record": record, "checksum": record_checksum(record)}
     with new_file(path) as file:
         file.write(msgpack.packb(wrapped))
-
-
-@contextmanager
-def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write that takes the place of another at the end, whole or not at all; raise DiskFull."""
-    temporary = path.with_name(path.name + ".new")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-            # Flushed before it is renamed: else a crash may leave the new name on an empty file.
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError) and is_disk_full(error):
-            raise DiskFull(
-                f"{path}: no space left on the disk; it is as it was, free some space and run it again", path=str(path)
-            ) from error
-        raise
 
 
 def record_checksum(record: dict[str, Any]) -> bytes:

@@ -1,13 +1,19 @@
-"""Folders that appear whole or not at all: built beside their place under a lock, then put there in one step."""
+"""Files and folders that appear whole or not at all: written beside their place, then put there in one step."""
 
 import ctypes
 import errno
 import fcntl
+import functools
 import os
+import re
+import secrets
 import shutil
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from kbtools.errors import BuildLocked, DiskFull, KBToolsError, MemoryExhausted, OutputUnusable
 
@@ -27,6 +33,95 @@ NO_MEMORY = (
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """The folder that paths are relative to, and the flag of an exchange: constants of linux/fcntl.h and linux/fs.h."""
+
+
+UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.new", re.DOTALL)
+"""The names of files that are being written, which `new_file` makes up."""
+
+WORK_PREFIX = ".kbtools-work-"
+"""How the names of folders for temporary files begin."""
+
+ABANDONED = 3_600.0
+"""Seconds after which a file or folder that nobody holds is what a killed process left: no record takes as long."""
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to write that takes the place of another at the end, whole or not at all; raise DiskFull.
+
+    It is made under a name that nobody can guess, so that no link of somebody else lies there.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            # Flushed before it is renamed: else a crash may leave the new name on an empty file.
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        flush(path.parent)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and is_disk_full(error):
+            raise DiskFull(
+                f"{path}: no space left on the disk; it is as it was, free some space and run it again", path=str(path)
+            ) from error
+        raise
+    remove_unfinished(path)
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what killed processes left of a file."""
+    for name in os.listdir(path.parent):
+        if name.startswith(f".{path.name}.") and UNFINISHED.fullmatch(name):
+            with suppress(OSError):
+                if time.time() - (path.parent / name).lstat().st_mtime > ABANDONED:
+                    (path.parent / name).unlink()
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield an empty folder among the system's temporary files, which is removed at the end.
+
+    It is locked as long as it is used, so that a later process knows what a killed one left, and removes that.
+    """
+    remove_abandoned(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=WORK_PREFIX))
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield folder
+    finally:
+        for _ in range(2):  # a thread of tantivy may put a lock there meanwhile
+            shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+@functools.cache
+def remove_abandoned(place: Path) -> None:
+    """Remove the temporary folders that killed processes of this user left, once a process."""
+    names: list[str] = []
+    with suppress(OSError):
+        names = [name for name in os.listdir(place) if name.startswith(WORK_PREFIX)]
+    for name in names:
+        with suppress(OSError):
+            descriptor = os.open(place / name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                state = os.fstat(descriptor)
+                if state.st_uid == os.getuid() and time.time() - state.st_mtime > ABANDONED:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(place / name, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder if it is not there; raise OutputUnusable where a link lies, which leads out of its parent."""
+    if path.is_symlink():
+        raise OutputUnusable(f"{path}: is a symbolic link; remove it", path=str(path))
+    path.mkdir(parents=True, exist_ok=True)
 
 
 def beside(target: Path, role: str) -> Path:
@@ -102,7 +197,9 @@ def folder_identity(path: Path) -> tuple[int, int] | None:
 
 
 Ours = Callable[[Path], bool]
-"""Tells of a path inside a folder, relative to it, whether kbtools writes such a file or folder there."""
+"""Tells of a path inside a folder, relative to it, whether kbtools writes such a file or folder there.
+
+Unfinished files are always ours."""
 
 
 def find_stranger(folder: Path, ours: Ours) -> Path | None:
@@ -112,7 +209,7 @@ def find_stranger(folder: Path, ours: Ours) -> Path | None:
     for place, folders, files in os.walk(folder):
         for name in sorted(folders + files):
             path = Path(place, name).relative_to(folder)
-            if not ours(path):
+            if not ours(path) and not UNFINISHED.fullmatch(name):
                 return path
     return None
 
@@ -133,7 +230,7 @@ def remove_ours(folder: Path, ours: Ours) -> None:
     for place, folders, files in os.walk(folder, topdown=False):
         for name in [*files, *folders]:
             path = Path(place, name)
-            if ours(path.relative_to(folder)):
+            if ours(path.relative_to(folder)) or UNFINISHED.fullmatch(name):
                 with suppress(OSError):
                     (path.rmdir if path.is_dir() and not path.is_symlink() else path.unlink)()
     with suppress(OSError):
@@ -234,11 +331,16 @@ def flush_folder(folder: Path) -> None:
     for path in [*folder.rglob("*"), folder]:
         if path.is_file() and path.stat().st_nlink > 1:
             continue
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        flush(path)
+
+
+def flush(path: Path) -> None:
+    """Flush a file, or the names in a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def exchange(first: Path, second: Path) -> bool:
@@ -265,6 +367,8 @@ def swap(new: Path, target: Path, ours: Ours, *, exchange: Callable[[Path, Path]
             old.rename(target)
             raise
         remove_ours(old, ours)
+    # Else a loss of power could bring the old one back after this was reported as done.
+    flush(target.parent)
 
 
 def restore(target: Path, ours: Ours) -> None:

@@ -109,7 +109,12 @@ def open_live_kb(name: str, kb: str, settings: ServeSettings) -> LiveKB:
     return LiveKB(
         name,
         open_answerer=lambda: open_kb(
-            kb, backend=settings.backend, models=settings.models, tagger=settings.tagger, device=settings.device
+            kb,
+            backend=settings.backend,
+            models=settings.models,
+            tagger=settings.tagger,
+            device=settings.device,
+            trust_plugins=settings.trust_plugins,
         ),
         identity=lambda: folder_identity(Path(kb)),
     )
@@ -159,4 +164,10 @@ def open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
     cluster.greet()
     knowledge_base = load_class(BACKENDS, "elasticsearch")(kb, cluster)
     folder = models_folder(settings.models)
-    return Answerer(knowledge_base, models=folder, tagger=settings.tagger, device=settings.device)
+    return Answerer(
+        knowledge_base,
+        models=folder,
+        tagger=settings.tagger,
+        device=settings.device,
+        trust_plugins=settings.trust_plugins,
+    )

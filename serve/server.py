@@ -3,7 +3,6 @@
 import os
 import resource
 import socket
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -17,6 +16,7 @@ from kbtools.serve.app import create_app, prepare_process
 from kbtools.serve.hosts import hosts_answered
 from kbtools.serve.live_kb import open_live_kb
 from kbtools.serve.settings import ServeSettings, kb_names
+from kbtools.storage import temporary_folder
 
 HEAD_SECONDS = 10.0
 """Seconds that a new connection may take to send the head of its first request."""
@@ -56,7 +56,7 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
         if workers > 1:
             check_kbs(settings)
             settings.to_environment()
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(stack.enter_context(temporary_folder()))
         config = uvicorn.Config(
             "kbtools.serve.app:app_from_environment" if workers > 1 else create_app(settings),
             factory=workers > 1,

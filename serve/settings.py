@@ -31,6 +31,7 @@ class ServeSettings:
     models: str | None = None
     tagger: str | None = None
     device: str = "cpu"
+    trust_plugins: bool | None = None
     elasticsearch: dict[str, str | None] | None = None
     root_path: str = ""
     cors: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.entry_points import TRUST_VARIABLE
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
@@ -181,6 +182,12 @@ def heard_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.fixture
+def trusted_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let records of models name classes of the tests as `module:Class`."""
+    monkeypatch.setenv(TRUST_VARIABLE, "1")
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,6 +14,7 @@ from kbtools.indexers.building.build import BuildProgress, Built, build
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.storage import temporary_folder
 
 HEADS = {
     "facts": ("subject", "relation", "object"),
@@ -60,11 +60,11 @@ def index_given(
 ) -> Built:
     """Build a knowledge base from what is given for each kind: paths, data frames or rows."""
     options = read_options(language, columns, list_separator, max_bad)
-    with tempfile.TemporaryDirectory(prefix="kbtools-") as folder:
+    with temporary_folder() as folder:
         sources = [
             source
             for kind, rows in sources_by_kind.items()
-            for source in sources_of(kind, rows, Path(folder) / f"{kind}.jsonl", columns)
+            for source in sources_of(kind, rows, folder / f"{kind}.jsonl", columns)
         ]
         if not any(source.kind in ("facts", "names", "any") for source in sources):
             raise BadArgument("give at least one of facts, names and rdf", name="facts")

@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "vectors"
 RECORD, INDEX, ROWS = "vectors.msgpack", "index.faiss", "rows.npy"
-VECTOR_FILES = frozenset({RECORD, INDEX, ROWS, f"{RECORD}.new"})
-"""The files in the folder of vectors; the last is a record half-written."""
+VECTOR_FILES = frozenset({RECORD, INDEX, ROWS})
+"""The files in the folder of vectors."""
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-vectors", 1
 

@@ -5,11 +5,10 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from json.encoder import encode_basestring
 from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 import tantivy
@@ -19,6 +18,7 @@ from kbtools.errors import KBUnusable
 from kbtools.indexers.folder.checksums import cannot_open
 from kbtools.indexers.folder.column_files import StringTable
 from kbtools.linking.similarity import LONGEST_NAME
+from kbtools.storage import temporary_folder
 from kbtools.text.normaliser import normal_forms
 
 WRITER_BYTES = 160_000_000
@@ -118,23 +118,18 @@ def links_to(folder: Path) -> Iterator[str]:
     """
     place = os.path.realpath(folder)
     names = [name for name in os.listdir(place) if not name.endswith(LOCK)]
-    links = None
-    try:
+    with ExitStack() as stack:
         try:
-            links = mkdtemp(prefix="kbtools-")
+            links = stack.enter_context(temporary_folder())
             for name in names:
-                os.symlink(os.path.join(place, name), os.path.join(links, name))
+                os.symlink(os.path.join(place, name), links / name)
         except OSError as error:
             raise KBUnusable(
                 f"{folder}: links to its files cannot be made in the folder for temporary files "
                 f"({error.strerror or error}); set TMPDIR to a folder that has room",
                 path=str(folder),
             ) from error
-        yield links
-    finally:
-        for _ in range(2):  # a thread of tantivy may lock once more meanwhile
-            if links and os.path.exists(links):
-                shutil.rmtree(links, ignore_errors=True)
+        yield str(links)
 
 
 class FuzzyIndex:

@@ -47,7 +47,7 @@ REQUIRED = frozenset(COLUMNS) - {"redirect.row", "description.row", "form.filter
 
 STRINGS = ("alias.text", "description.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
 FILES = {
-    *(MANIFEST, f"{MANIFEST}.new", FORMS, f"{NUMBERS}.new"),
+    *(MANIFEST, FORMS, f"{NUMBERS}.new"),
     *(*COLUMNS, *LANGUAGE_FILES),
     *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts")),
 }

@@ -1,6 +1,5 @@
 """Changes given in Python: records, ids and rows become files for the time of an update."""
 
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import chain
@@ -15,6 +14,7 @@ from kbtools.indexers.readers.reading import Source
 from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
+from kbtools.storage import temporary_folder
 
 ON_CLUSTER = "elasticsearch"
 """The backend whose knowledge bases are on a cluster, by name."""
@@ -33,11 +33,11 @@ def update_given(
     """Change a knowledge base by what is given for each kind: paths, data frames, rows, records or ids."""
     check_updatable(backend)
     options = read_options(language, columns, list_separator, max_bad)
-    with tempfile.TemporaryDirectory(prefix="kbtools-") as folder:
+    with temporary_folder() as folder:
         sources = [
             source
             for kind, given in changes_by_kind.items()
-            for source in update_sources(kind, given, Path(folder) / f"{kind}.jsonl", columns)
+            for source in update_sources(kind, given, folder / f"{kind}.jsonl", columns)
         ]
         if not sources:
             raise BadArgument("give at least one change, such as add or remove", name="add")

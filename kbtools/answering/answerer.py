@@ -60,8 +60,12 @@ def open_kb(
     models: str | Path | None = None,
     tagger: str | None = None,
     device: str = "cpu",
+    trust_plugins: bool | None = None,
 ) -> "Answerer":
     """Open a knowledge base for questions; `models` is the folder that kbtools train made, for trained scorers.
+
+    With `trust_plugins`, files of the knowledge base and the models may name classes as `module:Class`, which are
+    imported and called; else only those of installed plugins.
 
     Raises KBMissing where there is none, KBUnusable for one of another version or a damaged one, ModelMissing for a
     folder of models that is not there, UnknownDevice for a device that no network computes on.
@@ -73,7 +77,7 @@ def open_kb(
         raise UnknownDevice(f"no device {device!r}; known: cpu, cuda, cuda:1, mps", name=device)
     make = load_class(BACKENDS, backend)
     kb = guarded(construct(backend, lambda: make(path)))
-    return Answerer(kb, models=folder, tagger=tagger, device=device)
+    return Answerer(kb, models=folder, tagger=tagger, device=device, trust_plugins=trust_plugins)
 
 
 def models_folder(models: str | Path | None) -> Path | None:
@@ -99,9 +103,15 @@ class Answerer(SystemParts):
     """
 
     def __init__(
-        self, kb: KnowledgeBase, *, models: Path | None = None, tagger: str | None = None, device: str = "cpu"
+        self,
+        kb: KnowledgeBase,
+        *,
+        models: Path | None = None,
+        tagger: str | None = None,
+        device: str = "cpu",
+        trust_plugins: bool | None = None,
     ) -> None:
-        super().__init__(kb, models=models, tagger=tagger, device=device)
+        super().__init__(kb, models=models, tagger=tagger, device=device, trust_plugins=trust_plugins)
         self.trust = LinkTrust(kb)
         self.closed = False
         self.reader = EntityReader(kb)
@@ -117,7 +127,8 @@ class Answerer(SystemParts):
         self.close()
 
     def __reduce__(self) -> tuple[partial["Answerer"], tuple[KnowledgeBase]]:
-        return partial(Answerer, models=self.models, tagger=self.tagger, device=self.device), (self.kb,)
+        parts = {"models": self.models, "tagger": self.tagger, "device": self.device}
+        return partial(Answerer, **parts, trust_plugins=self.trust_plugins), (self.kb,)
 
     def close(self) -> None:
         """Close the knowledge base; questions are refused afterwards."""
@@ -343,7 +354,13 @@ class ViewAnswerer(Answerer):
     """An answerer over a view of the knowledge base of another, with the models of that."""
 
     def __init__(self, kb: KnowledgeBase, forward: Answerer) -> None:
-        super().__init__(kb, models=forward.models, tagger=forward.tagger, device=forward.device)
+        super().__init__(
+            kb,
+            models=forward.models,
+            tagger=forward.tagger,
+            device=forward.device,
+            trust_plugins=forward.trust_plugins,
+        )
         self.forward = forward
         self.weights_by_key = forward.weights_by_key
 

@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from kbtools.entry_points import RANKERS, load_class
+from kbtools.entry_points import (
+    RANKERS,
+    load_class,
+    require_installed,
+    trusts_plugins,
+)
 from kbtools.errors import BadArgument, ModelMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Pruner, make_pruner
@@ -12,7 +17,8 @@ from kbtools.pruning.tagging import Tagger
 from kbtools.ranking.cascade import Cascade
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer, log_total
 from kbtools.ranking.evidence import Evidence, gather_evidence
-from kbtools.ranking.learned import Fitted, check_fitted, load_cascade, load_ranker, read_fitted
+from kbtools.ranking.learned import FILE as RANKERS_FILE
+from kbtools.ranking.learned import Fitted, FittedRankers, check_fitted, load_cascade, load_ranker, read_fitted
 from kbtools.ranking.models import (
     LEXICAL,
     default_scorer,
@@ -40,10 +46,20 @@ POPULARITY = "popularity"
 class SystemParts:
     """Pruners, scorers and rankers over a knowledge base and a folder of models, those made so far at hand."""
 
-    def __init__(self, kb: KnowledgeBase, *, models: Path | None, tagger: str | None, device: str) -> None:
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        *,
+        models: Path | None,
+        tagger: str | None,
+        device: str,
+        trust_plugins: bool | None = None,
+    ) -> None:
         self.kb = kb
         self.models = models
-        self.trained_system = read_system(models) or System(DEFAULT, default_scorer(), None, TAGGER)
+        self.trust_plugins = trusts_plugins(trust_plugins)
+        chosen = read_system(models, trust_plugins=self.trust_plugins)
+        self.trained_system = chosen or System(DEFAULT, default_scorer(), None, TAGGER)
         self.tagger = tagger or self.trained_system.tagger
         self.device = device
         self.pruners: dict[str, Pruner] = {}
@@ -76,6 +92,13 @@ class SystemParts:
             ranker=ranker,
         )
 
+    def fitted_rankers(self, key: str) -> FittedRankers:
+        """Return the rankers fitted for a pruner and its scorers; raise UntrustedPlugin for a name of no plugin."""
+        fitted = self.fitted_by_key.get(key, {})
+        for name in fitted:
+            require_installed(RANKERS, name, file=f"{self.models}/{RANKERS_FILE}", trusted=self.trust_plugins)
+        return fitted
+
     def pruner(self, name: str) -> Pruner:
         if name not in self.pruners:
             self.pruners[name] = make_pruner(name, self.kb, tagger=self.make_tagger, embedder=self.make_embedder)
@@ -85,7 +108,7 @@ class SystemParts:
         return make_tagger(self.tagger, self.kb, models=self.models, device=self.device)
 
     def make_embedder(self) -> EmbedQuestions:
-        return make_embedder(self.kb, models=self.models, device=self.device)
+        return make_embedder(self.kb, models=self.models, device=self.device, trust_plugins=self.trust_plugins)
 
     def scorer(self, name: str) -> RelationScorer:
         if name not in self.scorers:
@@ -111,7 +134,7 @@ class SystemParts:
         Without any it is the weighted sum. Raises ModelMissing for one that was not fitted for these, UnknownPlugin.
         """
         key = ranking_key(pruning=self.pruning_key(pruning), scorer=scorer, subject=subject)
-        fitted = self.fitted_by_key.get(key, {})
+        fitted = self.fitted_by_key.get(key, {}) if ranker else self.fitted_rankers(key)
         name = ranker or next(reversed(fitted), WEIGHTED_SUM)
         if name == WEIGHTED_SUM:
             return WeightedSum(self.chosen_weights(key, subject))

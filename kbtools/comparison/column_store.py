@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable, OutputUnusable, RunUnusable
 from kbtools.record_files import read_record, write_record
+from kbtools.storage import new_file
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-columns", 1
 LEVEL = 1
@@ -45,11 +46,14 @@ def write_columns(path: Path, columns: Columns) -> None:
 
 def write_text(path: Path, text: str) -> Path:
     """Write a text to a file that appears whole or not at all; raise OutputUnusable where that cannot be."""
-    temporary = path.with_name(path.name + ".new")
-    with named_failure(path):
-        # What is no UTF-8 in a path or a name becomes an escape, where Python would refuse to write.
-        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
-        temporary.replace(path)
+    # What is no UTF-8 in a path or a name becomes an escape, where Python would refuse to write.
+    return write_file(path, text.encode(errors="backslashreplace"))
+
+
+def write_file(path: Path, content: bytes) -> Path:
+    """Write a file that appears whole or not at all; raise OutputUnusable where that cannot be."""
+    with named_failure(path), new_file(path) as file:
+        file.write(content)
     return path
 
 

@@ -17,6 +17,7 @@ from kbtools.comparison.gold_pools import GoldPools
 from kbtools.comparison.grid import Cell
 from kbtools.errors import RunUnusable
 from kbtools.kb.contract import ABSENT, KnowledgeBase
+from kbtools.storage import make_folder
 from kbtools.text.shown import markdown_text
 
 EXAMPLES = "errors"
@@ -105,7 +106,7 @@ def write_examples(
             lines += [*example_lines(record), ""]
     folder = out / EXAMPLES
     with named_failure(folder):
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
     write_text(folder / f"{cell.file}.md", "\n".join(lines))
     write_text(folder / f"{cell.file}.jsonl", "".join(records))
 

@@ -15,11 +15,13 @@ from kbtools.comparison.lost_questions import find_causes
 from kbtools.comparison.weighting import cell_weights, weights_text
 from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
 from kbtools.record_files import read_record, write_record
+from kbtools.storage import find_stranger, make_folder
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 3
 RECORD, GOLD = "run.msgpack", "gold.columns"
 CELLS, VALID = "cells", "valid"
 POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS = "pools", "relation", "subject", "taggers", "weights"
+FOLDERS = (CELLS, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
     another knowledge base or other questions.
     """
     order: list[Cell] = []
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and find_stranger(folder, lambda path: str(path) in FOLDERS):
         if not (folder / RECORD).is_file():
             raise OutputUnusable(
                 f"{folder}: holds files, but no run of kbtools compare; choose another --out", path=str(folder)
@@ -135,8 +137,8 @@ def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
         "cells": [list(cell) for cell in dict.fromkeys([*cells, *order])],
     }
     try:
-        for name in (CELLS, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+        for name in FOLDERS:
+            make_folder(folder / name)
         write_record(folder / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
     except OSError as error:
         raise OutputUnusable(

@@ -55,7 +55,7 @@ def fitted_cells(answerer: Answerer, cells: Sequence[Cell]) -> list[Cell]:
         cell._replace(ranker=name)
         for cell in cells
         if cell.subject != NO_SUBJECT
-        for name in answerer.fitted_by_key.get(weights_key(answerer, cell), {})
+        for name in answerer.fitted_rankers(weights_key(answerer, cell))
     ]
 
 

@@ -59,8 +59,8 @@ def write_model(
 
 
 def model_files(folder: Path) -> set[str]:
-    """Name the files that trainings write into a folder of a model, a record half-written among them."""
-    files = {RECORD, f"{RECORD}.new", *FILES}
+    """Name the files that trainings write into a folder of a model."""
+    files = {RECORD, *FILES}
     with suppress(ModelMissing, ModelUnusable):
         files.add(read_model_record(folder)["file"])
     return files

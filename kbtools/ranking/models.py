@@ -14,6 +14,7 @@ from kbtools.entry_points import (
     is_installed,
     load_class,
     load_plugin,
+    require_installed,
 )
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase, relation_texts
@@ -137,11 +138,13 @@ def training_digests(
     return {name: digest for name, digest in digests.items() if digest}
 
 
-def make_embedder(kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> EmbedQuestions:
+def make_embedder(
+    kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu", trust_plugins: bool = False
+) -> EmbedQuestions:
     """Make g(q) for the vectors of a knowledge base.
 
     Raises VectorsMissing where it has none, or none that questions are embedded beside, and CheckpointMismatch where
-    the model was trained again since.
+    the model was trained again since, UntrustedPlugin where the record of the vectors may not name its subject scorer.
     """
     vectors = kb.vectors()
     vectors.use(device)
@@ -151,6 +154,8 @@ def make_embedder(kb: KnowledgeBase, *, models: Path | None = None, device: str 
             "the entity vectors were not made by a subject scorer, so that no question can be embedded beside them; "
             "make some with kbtools index vectors --subject"
         )
+    file = f"the record of the vectors of {getattr(kb, 'path', 'the knowledge base')}"
+    require_installed(SUBJECT_SCORERS, origin.subject, file=file, trusted=trust_plugins)
     scorer, present = make_vector_scorer(origin.subject, kb, models=models, device=device)
     if present != origin:
         raise CheckpointMismatch(

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from kbtools.entry_points import PRUNERS, RANKERS, SCORERS, SUBJECT_SCORERS, TAGGERS, require_installed
 from kbtools.errors import KBUnusable, ModelUnusable
 from kbtools.quick_records import quick_record
 from kbtools.ranking.weights import PRESETS
@@ -28,13 +29,20 @@ class System:
     ranker: str | None = None
 
 
-def read_system(models: Path | None) -> System | None:
-    """Read what training chose for a folder of models, nothing if it did not; raise ModelUnusable for a damaged one."""
+def read_system(models: Path | None, *, trust_plugins: bool = False) -> System | None:
+    """Read what training chose for a folder of models, None if it did not.
+
+    Raises ModelUnusable for a damaged record, UntrustedPlugin for one that names other than installed plugins.
+    """
     if models is None or not (models / FILE).is_file():
         return None
     cure = "choose again with kbtools train"
     try:
         system = System(**read_record(models / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure=cure))
+        names = {PRUNERS: system.pruning, SCORERS: system.scorer, TAGGERS: system.tagger}
+        names |= {SUBJECT_SCORERS: system.subject or "", RANKERS: system.ranker or ""}
+        for group, name in names.items():
+            require_installed(group, name, file=models / FILE, trusted=trust_plugins)
     except (KBUnusable, TypeError) as error:
         raise ModelUnusable(
             f"{models / FILE}: damaged, or of another version; {cure}", path=str(models / FILE)

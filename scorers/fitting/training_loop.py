@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -16,12 +15,12 @@ from torch.optim import Optimizer
 
 from kbtools.errors import NonFiniteLoss, NothingToLearn
 from kbtools.ranking.model_store import Stamp
-from kbtools.record_files import new_file
 from kbtools.scorers.fitting.measures import SILENT, Callbacks, Epoch, EpochCallback
 from kbtools.scorers.fitting.optimisers import clip_gradients, make_optimisers, set_rate
 from kbtools.scorers.networks.devices import memory_named
 from kbtools.scorers.networks.distributed import check_agreement, rank, share, sum_gradients, summed
 from kbtools.scorers.networks.training_settings import FitConfig
+from kbtools.storage import new_file, remove_ours
 
 logger = logging.getLogger(__name__)
 
@@ -193,7 +192,4 @@ def read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path,
 
 def remove_state(state: Path) -> None:
     """Remove the state of a training that has ended."""
-    for name in (STATE, f"{STATE}.new"):
-        (state / name).unlink(missing_ok=True)
-    with suppress(OSError):  # it was never made, or holds files of someone else
-        state.rmdir()
+    remove_ours(state, lambda path: str(path) == STATE)

@@ -1,6 +1,5 @@
 """The paper's comparison: a CRF over features made by hand, through python-crfsuite (section Additional Analysis)."""
 
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from kbtools.pruning.tagging import words_of
 from kbtools.ranking.model_store import FILES, Stamp, class_path, read_model, write_model
 from kbtools.scorers.fitting.measures import SENTENCES_RIGHT, Epoch, EpochCallback
 from kbtools.scorers.fitting.splits import Labelled, Splits, label_questions
+from kbtools.storage import temporary_folder
 from kbtools.text.question import Question
 
 MODEL = FILES[1]
@@ -119,8 +119,8 @@ class FeatureTask:
         for question, (first, last) in zip(self.train.questions, self.train.spans, strict=True):
             words = words_of(question)
             trainer.append(sentence_features(words), tags_of(len(words), first, last))
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, MODEL)
+        with temporary_folder() as folder:
+            path = folder / MODEL
             trainer.train(str(path))
             self.tagger = FeatureCRF(path.read_bytes())
 

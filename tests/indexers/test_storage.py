@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -10,7 +12,19 @@ import pytest
 
 from kbtools.errors import BuildLocked, DiskFull, KBUnusable, OutputUnusable, SourceDamaged
 from kbtools.record_files import read_record, write_record
-from kbtools.storage import built_folder, exchange, is_being_built, remove_ours, restore, swap
+from kbtools.storage import (
+    WORK_PREFIX,
+    built_folder,
+    exchange,
+    is_being_built,
+    make_folder,
+    new_file,
+    remove_abandoned,
+    remove_ours,
+    restore,
+    swap,
+    temporary_folder,
+)
 
 
 def folder(path: Path, content: str, *, exist_ok: bool = False) -> Path:
@@ -311,3 +325,95 @@ def test_a_file_of_others_in_the_place_of_the_lock_stays(target: Path) -> None:
 
     assert target.with_name(".x.kb.lock").read_text() == "mine"
     assert content(target) == "new"
+
+
+def test_a_link_that_lies_in_wait_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    for name in ("r", "r.new"):
+        (tmp_path / name).symlink_to(victim)
+
+    write_record(tmp_path / "r", {"a": 1}, name="f", version=1)
+
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "r").is_symlink()
+
+
+def test_a_folder_that_is_a_link_is_not_written_into(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "pictures").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(OutputUnusable, match="symbolic link"):
+        make_folder(tmp_path / "pictures")
+
+
+def test_what_a_killed_process_left_of_a_file_is_removed_by_the_next(tmp_path: Path) -> None:
+    killed = "import os, sys; from pathlib import Path; from kbtools.storage import new_file\n"
+    killed += "with new_file(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", killed, str(tmp_path / "r")], check=False)
+    (left,) = tmp_path.iterdir()
+    write_record(tmp_path / "r", {}, name="f", version=1)
+    assert left.exists()  # another process may be writing it
+    os.utime(left, (0, 0))
+
+    write_record(tmp_path / "r", {}, name="f", version=1)
+
+    assert os.listdir(tmp_path) == ["r"]
+
+
+def test_an_unfinished_file_is_ours(target: Path) -> None:
+    (target / f".file.{'0' * 16}.new").write_text("half")
+    with built_folder(target, ours=ours) as building:
+        folder(building, "new", exist_ok=True)
+
+    assert content(target) == "new"
+
+
+def test_a_name_is_on_the_disk_before_a_file_or_folder_is_reported_done(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        flushed.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with built_folder(target, ours=ours) as building:
+        folder(building, "new", exist_ok=True)
+    write_record(target.parent / "r", {}, name="f", version=1)
+
+    assert flushed.count(str(target.parent)) == 2
+    assert flushed[-1] == str(target.parent)
+
+
+def test_temporary_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    killed = "import os; from kbtools.storage import temporary_folder\n"
+    killed += "with temporary_folder() as folder: (folder / 'file').touch(); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", killed], check=False, env={**os.environ, "TMPDIR": str(tmp_path)})
+    (left,) = tmp_path.iterdir()
+    (tmp_path / "kbtools-of-mine").mkdir()
+    (tmp_path / f"{WORK_PREFIX}link").symlink_to(tmp_path / "kbtools-of-mine")
+    with temporary_folder() as used:
+        os.utime(used, (0, 0))
+        os.utime(left, (0, 0))
+        remove_abandoned.cache_clear()
+        remove_abandoned(tmp_path)
+
+        assert used.is_dir()
+        assert not left.exists()
+    assert not used.exists()
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_a_file_is_as_open_to_others_as_the_umask_says(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with new_file(tmp_path / "r") as file:
+            file.write(b"1")
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "r").stat().st_mode & 0o777 == 0o640

@@ -9,13 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kbtools.comparison.column_store import named_failure, write_text
+from kbtools.comparison.column_store import named_failure, write_file, write_text
 from kbtools.comparison.report.markup import html_page, markdown_page
 from kbtools.comparison.report.pictures import draw_pictures, picture_bytes
 from kbtools.comparison.report.sections import make_sections
 from kbtools.comparison.report.summary import Report, is_control
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Resamples, compare_cells
+from kbtools.storage import make_folder
 
 JSON_VERSION = 1
 """Of figures.json, which has a life of its own beside the records of a query."""
@@ -52,10 +53,10 @@ def write_page_with_pictures(report: Report) -> Path:
     }
     folder = report.run.folder / PICTURES
     with named_failure(folder):
-        folder.mkdir(exist_ok=True)
-        for name, kinds in drawn.items():
-            for kind, content in kinds.items():
-                (folder / f"{name}.{kind}").write_bytes(content)
+        make_folder(folder)
+    for name, kinds in drawn.items():
+        for kind, content in kinds.items():
+            write_file(folder / f"{name}.{kind}", content)
     page = html_page(report, make_sections(report), {name: kinds["svg"] for name, kinds in drawn.items()})
     return write_text(report.run.folder / PAGE, page)
 

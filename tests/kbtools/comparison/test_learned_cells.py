@@ -27,6 +27,8 @@ from tests.kbtools.ranking.test_cascade import READING
 
 QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
 
+pytestmark = pytest.mark.usefixtures("trusted_plugins")
+
 
 class Linear:
     """A ranker that adds two features up, as sharply as it was told when it was fitted."""

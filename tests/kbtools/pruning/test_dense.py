@@ -112,7 +112,7 @@ def test_a_subject_scorer_of_somebody_elses_can_be_indexed_and_searched(kb: Memo
     vectors = subject_vectors(f"{__name__}:Counting", kb)
     kb.vector_index = ExactVectors(*map(np.concatenate, zip(*vectors.chunks(), strict=True)), origin=vectors.origin)
 
-    result = Answerer(kb).query("what is it", pruning="dense", subject=f"{__name__}:Counting")
+    result = Answerer(kb, trust_plugins=True).query("what is it", pruning="dense", subject=f"{__name__}:Counting")
 
     assert vectors.origin == VectorOrigin(f"{__name__}:Counting", "")
     assert result.candidates[0].rung == "near"
@@ -139,12 +139,12 @@ def test_vectors_of_another_training_are_refused(kb: MemoryKB, tmp_path: Path) -
     (folder / RECORD).write_text("one")
     _, origin = make_vector_scorer(name, kb, models=tmp_path)
     kb.vector_index = replace_origin(kb.vector_index, origin)
-    assert make_embedder(kb, models=tmp_path)
+    assert make_embedder(kb, models=tmp_path, trust_plugins=True)
 
     (folder / RECORD).write_text("another")
 
     with pytest.raises(CheckpointMismatch, match="those of another training"):
-        make_embedder(kb, models=tmp_path)
+        make_embedder(kb, models=tmp_path, trust_plugins=True)
 
 
 def replace_origin(index: Any, origin: VectorOrigin) -> ExactVectors:

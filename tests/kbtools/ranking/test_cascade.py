@@ -23,6 +23,8 @@ from kbtools.tuning.cascade_training import THRESHOLDS, choose_threshold, train_
 from kbtools.tuning.ranker_training import train_ranker
 from tests.kbtools.ranking.test_learned import BY_WORDS
 
+pytestmark = pytest.mark.usefixtures("trusted_plugins")
+
 
 class Reading:
     """A relation scorer that remembers what it was asked, and likes the relations of the first rows better."""

@@ -27,6 +27,8 @@ from kbtools.tuning.ranker_training import FOLDS, deal_folds, rank_by_weights, t
 
 QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
 
+pytestmark = pytest.mark.usefixtures("trusted_plugins")
+
 
 class ByWords:
     """A ranker that takes the relation's probability for the score, and remembers how many questions it was shown."""

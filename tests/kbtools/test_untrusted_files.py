@@ -1,0 +1,93 @@
+"""Names in files import nothing, unless a person wrote them or trusts the file."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from kbtools.answering.answerer import open_kb
+from kbtools.cli.main import main
+from kbtools.entry_points import TRUST_VARIABLE
+from kbtools.errors import ModelUnusable, UntrustedPlugin
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.kb.vector_index import EntityVectors, VectorOrigin
+from kbtools.ranking import learned, system
+from kbtools.ranking.cascade import Doubt
+from kbtools.ranking.learned import Fitted
+from kbtools.ranking.weights import Weights, ranking_key
+from kbtools.record_files import write_record
+from tests.conftest import TINY, make_embedded
+
+COMMAND = "subprocess:Popen"
+QUESTION = "what is the time zone of paris"
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Path:
+    return make_embedded(TINY, tmp_path).path
+
+
+def write_system(models: Path, **names: object) -> Path:
+    models.mkdir()
+    usual = {"pruning": "n-gram-idf", "scorer": "lexical", "subject": None, "tagger": "crf"}
+    write_record(models / system.FILE, usual | names, name=system.FORMAT_NAME, version=system.FORMAT_VERSION)
+    return models
+
+
+@pytest.mark.parametrize("part", ["pruning", "scorer", "subject", "tagger", "ranker"])
+def test_a_folder_of_models_cannot_name_what_is_called(part: str, kb: Path, tmp_path: Path) -> None:
+    models = write_system(tmp_path / "models", **{part: COMMAND})
+    ran = CliRunner().invoke(main, ["query", "--kb", str(kb), "--models", str(models), QUESTION])
+
+    assert ran.exit_code == 1
+    assert str(models / system.FILE) in ran.stderr
+    assert COMMAND in ran.stderr
+    assert "--trust-plugins" in ran.stderr
+
+
+def test_one_of_several_scorers_in_a_file_is_no_way_in(kb: Path, tmp_path: Path) -> None:
+    models = write_system(tmp_path / "models", scorer=f"lexical,{COMMAND}")
+    with pytest.raises(UntrustedPlugin):
+        open_kb(kb, models=models)
+
+
+def test_a_name_in_a_file_that_is_no_text_is_damage(kb: Path, tmp_path: Path) -> None:
+    models = write_system(tmp_path / "models", scorer=5)
+    with pytest.raises(ModelUnusable):
+        open_kb(kb, models=models)
+
+
+def test_a_person_may_trust_a_file(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = "kbtools.scorers.relations.lexical:LexicalScorer"
+    models = write_system(tmp_path / "models", scorer=scorer)
+    line = ["query", "--kb", str(kb), "--models", str(models), QUESTION, "--json"]
+
+    with open_kb(kb, models=models, trust_plugins=True) as answerer:
+        assert answerer.query(QUESTION).scorer == scorer
+    assert CliRunner().invoke(main, [*line, "--trust-plugins"]).exit_code == 0
+    monkeypatch.setenv(TRUST_VARIABLE, "1")
+    assert CliRunner().invoke(main, line).exit_code == 0
+    with open_kb(kb, models=models) as answerer:
+        assert answerer.query(QUESTION).scorer == scorer
+
+
+def test_a_record_of_rankers_cannot_name_what_is_called(kb: Path, tmp_path: Path) -> None:
+    models = write_system(tmp_path / "models")
+    key = ranking_key(pruning="n-gram-idf", scorer="lexical", subject=None)
+    fitted = asdict(Fitted(COMMAND, "", {}, asdict(Weights()), [], [], doubt=Doubt(COMMAND, "", 0.5, [], [])))
+    write_record(models / learned.FILE, {key: [fitted]}, name=learned.FORMAT_NAME, version=learned.FORMAT_VERSION)
+
+    with open_kb(kb, models=models) as answerer, pytest.raises(UntrustedPlugin, match=learned.FILE):
+        answerer.query(QUESTION)
+
+
+def test_vectors_cannot_name_the_scorer_that_embeds_questions(kb: Path) -> None:
+    table = np.eye(3, dtype=np.float32)
+    origin = VectorOrigin(COMMAND, "")
+    write_vectors(kb, EmbeddedKB(kb), EntityVectors(np.arange(3, dtype=np.uint32), 3, lambda rows: table[rows], origin))
+
+    with open_kb(kb) as answerer, pytest.raises(UntrustedPlugin, match="vectors"):
+        answerer.query(QUESTION, pruning="dense", scorer="lexical")
