@@ -5,13 +5,15 @@ a secret came from, never its value.
 """
 
 import base64
-import json
 import os
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from html.entities import html5
 from pathlib import Path
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import quote, unquote
 
 from kbtools.errors import NotAllowed, WrongFormat
 
@@ -53,21 +55,65 @@ class Connection:
         return ",".join(self.urls)
 
     def hide(self, text: str) -> str:
-        """Replace secrets in a text that a server wrote, in every form that a request or a message has of them."""
-        secrets = [secret for secret in (self.password, self.api_key) if secret]
-        if self.password:
-            secrets.append(f"{self.user or 'elastic'}:{self.password}")
-        # The longest first: a pair of user and password goes before the password inside it.
-        for secret in sorted(secrets, key=len, reverse=True):
-            if len(secret) < SHORTEST_HIDDEN:
-                continue
-            secret_bytes = secret.encode()
-            forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret), repr(secret)[1:-1]}
-            forms |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret_bytes)[2:-1]}
-            forms |= {base64.b64encode(secret_bytes).decode(), base64.urlsafe_b64encode(secret_bytes).decode()}
-            for form in sorted(forms, key=len, reverse=True):
-                text = text.replace(form, "***")
-        return text
+        """Replace secrets in a text that a server wrote, in every form that a request or a message may have of them."""
+        secrets = tuple(secret for secret in (self.password, self.api_key) if secret and len(secret) >= SHORTEST_HIDDEN)
+        return secret_pattern(secrets).sub("***", text) if secrets else text
+
+
+@lru_cache
+def secret_pattern(secrets: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile what finds secrets: as they are, with any characters escaped, in hexadecimal, and inside base64."""
+    forms: set[str] = set()
+    for secret in secrets:
+        composed = unicodedata.normalize("NFC", secret)
+        forms |= {"".join(map(escapes_of, text)) for text in (secret, composed)}
+        texts = {secret, composed, unicodedata.normalize("NFD", secret)}
+        for data in {data for text in texts for data in encodings_of(text)}:
+            forms |= {data.hex(), *base64_forms(data)}
+    # The longest first, so that none hides a part of another and leaves the rest.
+    return re.compile("|".join(sorted(forms, key=len, reverse=True)), re.IGNORECASE)
+
+
+def encodings_of(text: str) -> list[bytes]:
+    """Encode a text in UTF-8, and in Latin-1 if it can be."""
+    return [text.encode(), *([text.encode("latin-1")] if max(text) < "\u0100" else [])]
+
+
+def escapes_of(character: str) -> str:
+    """Return a regular expression for a character and its escapes in URLs, HTML, JSON and Python."""
+    number, parts = ord(character), unicodedata.normalize("NFD", character)
+    slashes = r"\\{1,4}"  # a text that was escaped several times has several
+    forms = {
+        rf"\\{{0,4}}{re.escape(character)}",
+        *("".join(f"%(?:25)*{byte:02x}" for byte in data) for data in encodings_of(character)),
+        *("".join(rf"{slashes}x{byte:02x}" for byte in data) for data in encodings_of(character)),
+        "".join(rf"{slashes}u{unit.hex()}" for unit in utf_16_units(character)),
+        rf"{slashes}U{number:08x}",
+        rf"&\#0*{number};",
+        rf"&\#x0*{number:x};",
+    }
+    forms |= {rf"&{name}" for name, meant in html5.items() if meant == character and name.endswith(";")}
+    forms |= {r"\+"} if character == " " else set()
+    forms |= {"".join(map(escapes_of, parts))} if parts != character else set()
+    return f"(?:{'|'.join(sorted(forms, key=len, reverse=True))})"
+
+
+def utf_16_units(character: str) -> list[bytes]:
+    """Split a character as JSON escapes it: in one unit of two bytes, or in two."""
+    data = character.encode("utf-16-be")
+    return [data[place : place + 2] for place in range(0, len(data), 2)]
+
+
+def base64_forms(data: bytes) -> set[str]:
+    """Return regular expressions for bytes in base64, inside a longer text too, such as `user:password`."""
+    forms = set()
+    for before in range(3):
+        digits = base64.b64encode(bytes(before) + data).decode().rstrip("=")
+        # A digit has six bits: those at the edges may hold bits of what stands before and behind.
+        core = digits[-(-8 * before // 6) : 8 * (before + len(data)) // 6]
+        for known in {core, core.replace("+", "-").replace("/", "_")} if len(core) >= SHORTEST_HIDDEN else ():
+            forms.add(rf"[\w+/-]?{re.escape(known)}[\w+/-]?={{0,2}}")
+    return forms
 
 
 def read_connection(

@@ -1,11 +1,14 @@
 """No secret, in no form, is in any output: every way in, with every error, as kbtools prints it."""
 
 import base64
+import html
 import json
 import logging
+import re
 import ssl
 import threading
 import traceback
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote, quote_plus
@@ -22,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from kbtools.cli.main import main
 from kbtools.errors import KBToolsError
-from kbtools.indexers.elastic.connection import read_connection
+from kbtools.indexers.elastic.connection import Connection, read_connection
 from tests.indexers.elastic.conftest import SmallServer
 
 PASSWORD = "s3cret/of#the?reader,%41 é'\"@"
@@ -38,6 +41,48 @@ def forms_of(secret: str) -> set[str]:
     plain |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(data)[2:-1]}
     pairs = [data, b"reader:" + data, b"elastic:" + data]
     return plain | {base64.b64encode(pair).decode() for pair in pairs} | {base64.urlsafe_b64encode(data).decode()}
+
+
+OTHER_FORMS: dict[str, Callable[[str], str]] = {
+    "percent escapes in lower case": lambda text: re.sub("%..", lambda match: match[0].lower(), quote(text, safe="")),
+    "percent escapes of every byte": lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
+    "percent escapes twice": lambda text: quote(quote(text, safe=""), safe=""),
+    "percent escapes of Latin-1": lambda text: quote(text.encode("latin-1"), safe=""),
+    "HTML": lambda text: html.escape(text),
+    "numbers in HTML": lambda text: "".join(f"&#{ord(character)};" for character in text),
+    "hexadecimal numbers in HTML": lambda text: "".join(f"&#x{ord(character):04X};" for character in text),
+    "names in HTML": lambda text: text.replace("é", "&eacute;"),
+    "JSON in JSON": lambda text: json.dumps(json.dumps(text)),
+    "escapes of JSON": lambda text: "".join(f"\\u{ord(character):04x}" for character in text),
+    "base64 without padding": lambda text: base64.b64encode(text.encode()).decode().rstrip("="),
+    "base64 of another user": lambda text: base64.b64encode(b"somebody:" + text.encode()).decode(),
+    "base64 inside a text": lambda text: base64.urlsafe_b64encode(b"ab " + text.encode() + b" c").decode(),
+    "base64 of Latin-1": lambda text: base64.b64encode(b"reader:" + text.encode("latin-1")).decode(),
+    "decomposed": lambda text: unicodedata.normalize("NFD", text),
+    "decomposed in base64": lambda text: base64.b64encode(unicodedata.normalize("NFD", text).encode()).decode(),
+    "hexadecimal": lambda text: text.encode().hex(),
+    "hexadecimal in upper case": lambda text: text.encode("latin-1").hex().upper(),
+}
+"""Other ways in which a server, a proxy or a library may write a secret."""
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_a_secret_is_hidden_in_any_form(form: str) -> None:
+    connection = Connection(("http://host:9200",), "reader", PASSWORD, None)
+    written = OTHER_FORMS[form](PASSWORD)
+
+    hidden = connection.hide(f"the server said <{written}> and more")
+
+    assert hidden == hidden.replace(written[4:-4], "")
+    assert hidden.startswith("the server said <")
+    assert hidden.endswith("> and more")
+    assert "***" in hidden
+
+
+def test_a_word_that_is_no_secret_is_not_hidden() -> None:
+    text = "abc\\\\" * 20_000 + "only words of a server"
+    assert Connection(("http://host:9200",), "reader", "śecrét 漢字", None).hide(text) == text
+    assert Connection(("http://host:9200",), "reader", "abc", None).hide(text) == text
 
 
 SHOWN = forms_of(PASSWORD) | forms_of(KEY) | forms_of(KEY[:20]) | {"s3cret", "the?reader", "the%3Freader"}
