@@ -9,8 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-import kbtools.cli.check  # imported here, once, so that no fork has to
-import kbtools.cli.index
+import kbtools.cli.index  # imported here, once, so that no fork has to
 import kbtools.cli.info
 import kbtools.cli.query
 import kbtools.cli.similar

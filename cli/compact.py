@@ -4,20 +4,22 @@ from pathlib import Path
 
 import click
 
+from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.options import changed_kb_option, memory_option
+from kbtools.cli.options import chosen_memory, kb_argument
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.updates.compacting import compact
 from kbtools.kb.manifest_report import counts_report, size_text
 
 
-@click.command("compact")
-@changed_kb_option
-@memory_option
-@click.option("--quiet", is_flag=True, help="Print the final counts alone.")
+@click.command(
+    "compact", cls=Command, examples=("kbtools compact sample.kb", "kbtools compact --elasticsearch --kb fb5m")
+)
+@kb_argument()
+@click.option("--quiet", is_flag=True, help="Print only the final counts.")
 @elasticsearch_options
-def command(path: Path, memory: str, quiet: bool, elasticsearch: Elasticsearch | None) -> None:
+def command(path: Path, quiet: bool, elasticsearch: Elasticsearch | None) -> None:
     """Build a knowledge base again from all that it holds, its updates merged.
 
     It takes as long as kbtools index, without reading files; who reads the knowledge base meanwhile sees it as it was.
@@ -29,7 +31,7 @@ def command(path: Path, memory: str, quiet: bool, elasticsearch: Elasticsearch |
             echo(compact_version(str(path), elasticsearch))
         return
     with stoppable(), shown([], quiet) as watch:
-        manifest = compact(path, watch=watch, memory=memory)
+        manifest = compact(path, watch=watch, memory=chosen_memory())
     if manifest is None:
         echo(f"{path} has no updates, nothing to do")
         return
@@ -38,14 +40,11 @@ def command(path: Path, memory: str, quiet: bool, elasticsearch: Elasticsearch |
 
 
 def compact_version(name: str, elasticsearch: Elasticsearch) -> str:
-    """Drop what updates of a knowledge base on a cluster left behind; give the outcome in a sentence."""
+    """Drop what updates of a knowledge base on a cluster left behind; return the outcome in a sentence."""
     from kbtools.indexers.elastic.deleted_documents import drop_deleted
 
-    cluster = elasticsearch.connect()
-    try:
+    with elasticsearch.connect() as cluster:
         dropped = drop_deleted(cluster, name)
-    finally:
-        cluster.close()
     where = f"{name} on {cluster.connection.where}"
     if dropped is None:
         return f"{where} has no deleted documents, nothing to do"

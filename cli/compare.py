@@ -1,4 +1,4 @@
-"""kbtools compare: measure pruners and scorers against each other."""
+"""kbtools compare and report: measure pruners and scorers against each other, and show what came of it."""
 
 import sys
 from pathlib import Path
@@ -6,23 +6,17 @@ from pathlib import Path
 import click
 
 from kbtools.answering.system_parts import TAGGER
-from kbtools.cli.display import echo, overwrite
+from kbtools.cli.commands import Command
+from kbtools.cli.display import echo, echo_document, overwrite
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import (
-    device_option,
-    inverse_option,
-    json_option,
-    kb_option,
-    lang_option,
-    models_option,
-    trust_option,
-)
-from kbtools.cli.report import show_report
+from kbtools.cli.options import inverse_option, json_option, kb_argument, lang_option, models_option
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import POPULARITY, Grid, split_names
-from kbtools.comparison.report.report_files import write_tables
-from kbtools.comparison.report.summary import make_report
+from kbtools.comparison.report.report_files import report_json, write_page, write_page_with_pictures, write_tables
+from kbtools.comparison.report.summary import Report, make_report, terminal_table
+from kbtools.comparison.run_folder import open_run
 from kbtools.comparison.stages import StageProgress
+from kbtools.errors import MissingDependency
 from kbtools.pruning import UNGUIDED
 from kbtools.ranking.models import LEXICAL
 
@@ -52,8 +46,15 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     return listed
 
 
-@click.command("compare")
-@kb_option
+@click.command(
+    "compare",
+    cls=Command,
+    examples=(
+        "kbtools compare sample.kb --questions test.txt --valid valid.txt --out runs/sample",
+        "kbtools compare sample.kb --questions test.txt --out runs/sample --models models --scorer bigru,lexical",
+    ),
+)
+@kb_argument()
 @click.option("--questions", required=True, type=click.Path(path_type=Path), help="Questions with their gold.")
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="The folder of the run; a run is continued."
@@ -61,7 +62,6 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 @click.option(
     "--pruning",
     default=",".join(UNGUIDED),
-    show_default=True,
     callback=names,
     help="Pruners; also focused, focused-kb, focused-k and focused-idf, with --tagger, dense and dense-last, with "
     "vectors.",
@@ -69,14 +69,12 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 @click.option(
     "--scorer",
     default=LEXICAL,
-    show_default=True,
     callback=names,
     help="Relation scorers: plugins, or module:Class; a&b is the average of two.",
 )
 @click.option(
     "--subject",
     default=POPULARITY,
-    show_default=True,
     callback=names,
     help="Subject scorers: plugins, popularity, which is what kbtools query adds without one, or none.",
 )
@@ -85,19 +83,17 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     callback=lambda context, parameter, value: value and names(context, parameter, value),
     help="Learned rankers, beside the weighted sum; kbtools train ranking fits them.  [default: those that it fitted]",
 )
-@click.option("--tagger", default=TAGGER, show_default=True, help="The tagger of the focused pruners.")
+@click.option("--tagger", default=TAGGER, help="The tagger of the focused pruners.")
 @inverse_option
 @lang_option
 @models_option
-@trust_option
-@device_option
 @click.option("--valid", type=click.Path(path_type=Path), help="Validation questions, to calibrate confidence on.")
 @click.option("--tune", is_flag=True, help="Choose the weights of every cell on the validation questions.")
 @click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
 @click.option(
     "--errors", default=0, type=click.IntRange(0), help="Write so many lost questions of each cause per cell."
 )
-@click.option("--quiet", is_flag=True, help="Print the table alone.")
+@click.option("--quiet", is_flag=True, help="Print only the table.")
 @elasticsearch_options
 @json_option
 def command(
@@ -113,7 +109,6 @@ def command(
     inverse: bool,
     lang: str | None,
     models: Path | None,
-    device: str,
     valid: Path | None,
     tune: bool,
     limit: int | None,
@@ -128,11 +123,39 @@ def command(
     """
     if tune and not valid:
         raise click.UsageError("--tune chooses weights on validation questions; name their file with --valid")
-    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
-    answerer = answerer if lang is None else answerer.in_languages(lang)
+    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, lang=lang)
     request = Request(
         questions, out, Grid(pruning, scorer, subject, ranker), path, limit=limit, errors=errors, valid=valid, tune=tune
     )
-    report = make_report(compare(answerer.both_ways() if inverse else answerer, request, watch=shown(quiet)))
-    write_tables(report)
-    show_report(report, as_json)
+    made = make_report(compare(answerer.both_ways() if inverse else answerer, request, watch=shown(quiet)))
+    write_tables(made)
+    show_report(made, as_json)
+
+
+@click.command(
+    "report", cls=Command, examples=("kbtools report runs/sample", "kbtools report runs/sample --json > figures.json")
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@json_option
+def report(run: Path, as_json: bool) -> None:
+    """Write tables, pictures and one HTML page into RUN, the folder of kbtools compare, and print the table.
+
+    Nothing is computed again, and neither the knowledge base nor the questions are needed.
+    """
+    made = make_report(open_run(run))
+    write_tables(made)
+    try:
+        page = write_page_with_pictures(made)
+    except MissingDependency as error:
+        page = write_page(made)
+        echo(f"{error}; the page is without them", err=True)
+    show_report(made, as_json)
+    echo(f"{page} written", err=True)
+
+
+def show_report(report: Report, as_json: bool) -> None:
+    """Print the table of a run, or its figures as JSON."""
+    if as_json:
+        echo_document(report_json(report))
+    else:
+        echo(*terminal_table(report).split("\n"))

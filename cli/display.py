@@ -1,6 +1,11 @@
 """Output that is safe on any terminal: no name, path or error can command one, break a line or turn its text around."""
 
+import csv
+import io
 import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import click
 
@@ -14,13 +19,51 @@ def echo(*lines: str, err: bool = False) -> None:
 
 
 def named(entity_id: str, name: str | None) -> str:
-    """Write an entity with its id; a literal stands for itself."""
+    """Return the name of an entity with its id behind it."""
     return f"{name or '(no name)'} ({entity_id})"
 
 
 def overwrite(line: str, *, last: bool) -> None:
     """Print a line of progress on standard error in place of the one before; the last one stays."""
     click.echo(f"\r{visible(line)}\033[K", err=True, nl=last)
+
+
+class ResultPrinter:
+    """A printer of results, one after another: lines for people, JSON Lines, or the rows of one CSV or TSV table."""
+
+    def __init__(self, output: str | None, lines: Callable[[Any], Iterable[str]] = lambda result: ()) -> None:
+        self.output, self.lines = output, lines
+        self.begun = False
+
+    def print(self, result: Any) -> None:
+        """Print a record of the library."""
+        if self.output == "json":
+            echo_json(result.to_json())
+        elif self.output:
+            from kbtools.answering.frames import gather_columns
+
+            columns, _ = gather_columns(result)
+            self.print_rows([*columns], zip(*columns.values(), strict=True))
+        else:
+            echo(*self.lines(result))
+
+    def print_rows(self, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Print rows, under their header if it is not printed yet; a list is one cell with semicolons."""
+        written = io.StringIO()
+        writer = csv.writer(written, "excel-tab" if self.output == "tsv" else "excel", lineterminator="\n")
+        if not self.begun:
+            writer.writerow(header)
+        self.begun = True
+        safe = visible if sys.stdout.isatty() else str  # a terminal would obey what a program only reads
+        writer.writerows([safe(text) for text in map(cell_text, row)] for row in rows)
+        click.echo(written.getvalue().encode(errors="replace"), nl=False)
+
+
+def cell_text(value: object) -> str:
+    """Return a value as the text of a cell."""
+    if isinstance(value, list):
+        return ";".join(map(str, value))
+    return "" if value is None else str(value)
 
 
 def echo_json(record: object) -> None:

@@ -1,34 +1,42 @@
-"""The place of a knowledge base, a folder or a cluster: its options, and the one function that opens it."""
+"""The place of a knowledge base, a folder or a cluster, and the one function that opens it."""
 
-from dataclasses import dataclass, field
-from functools import wraps
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from kbtools.answering.answerer import Answerer, models_folder, open_kb
-from kbtools.cli.options import EMBEDDED, FILE, Command, chosen_backend, take_options, trusts_files
+from kbtools.cli.options import EMBEDDED, Command, chosen_backend, chosen_device, trusts_files
 from kbtools.entry_points import BACKENDS, load_class
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster
 
-OPTIONS = ("user", "password_file", "api_key_file", "ca_file", "client_cert", "client_key", "timeout")
-
 
 @dataclass(frozen=True, slots=True)
 class Elasticsearch:
-    """The command line's part of a connection to a cluster; the rest comes from the environment."""
+    """The URL of a cluster; where it is empty it comes from the environment, as all else about a connection does."""
 
-    options: dict[str, str | None] = field(repr=False)
+    url: str
 
-    def connect(self) -> "Cluster":
-        """Connect to the cluster and check that it is one that we speak to."""
+    @contextmanager
+    def connect(self) -> "Iterator[Cluster]":
+        """Connect to the cluster and check that it is one that we speak to; hang up at the end."""
+        cluster = self.open()
+        try:
+            yield cluster
+        finally:
+            cluster.close()
+
+    def open(self) -> "Cluster":
+        """Connect to the cluster as `connect` does, for as long as the process runs."""
         from kbtools.indexers.elastic.cluster import Cluster
         from kbtools.indexers.elastic.connection import read_connection
 
-        cluster = Cluster(read_connection(self.options))
+        cluster = Cluster(read_connection(self.url))
         cluster.greet()
         return cluster
 
@@ -39,86 +47,61 @@ def open_home(
     *,
     models: Path | None = None,
     tagger: str | None = None,
-    device: str = "cpu",
+    lang: str | None = None,
 ) -> Answerer:
     """Open a knowledge base: a folder, or a name on a cluster."""
     backend = chosen_backend()
-    parts: dict[str, Any] = {"tagger": tagger, "device": device, "trust_plugins": trusts_files()}
+    parts: dict[str, Any] = {"tagger": tagger, "device": chosen_device(), "trust_plugins": trusts_files()}
     if elasticsearch is None:
-        return open_kb(kb, backend=backend, models=models, **parts)
-    if backend != EMBEDDED:
+        answerer = open_kb(kb, backend=backend, models=models, **parts)
+    elif backend != EMBEDDED:
         raise click.UsageError("--elasticsearch is a backend of its own; leave --backend out")
-    folder = models_folder(models)
-    open_cluster = load_class(BACKENDS, "elasticsearch")
-    return Answerer(open_cluster(str(kb), elasticsearch.connect()), models=folder, **parts)
+    else:
+        folder = models_folder(models)
+        open_cluster = load_class(BACKENDS, "elasticsearch")
+        answerer = Answerer(open_cluster(str(kb), elasticsearch.open()), models=folder, **parts)
+    return answerer if lang is None else answerer.in_languages(lang)
 
 
 def elasticsearch_options(command: Command) -> Command:
-    """Take `--elasticsearch [URL]` and what belongs to it as one argument, `elasticsearch`, nothing if not given."""
-    return connection_options(
-        command,
-        default=None,
-        help="The knowledge base is on this cluster; without a URL, KBTOOLS_ELASTICSEARCH_URL or localhost:9200.",
-    )
+    """Take `--elasticsearch [URL]` as `elasticsearch`, None if it is not given."""
+    return cast(Command, connection_option(None)(command))
 
 
 def cluster_options(command: Command) -> Command:
-    """Take the same options where a cluster is always meant."""
-    return connection_options(
-        command, default="", help="The cluster; if not given, KBTOOLS_ELASTICSEARCH_URL or localhost:9200."
+    """Take the same option where a cluster is always meant."""
+    return cast(Command, connection_option("")(command))
+
+
+def connection_option(default: str | None) -> Callable[[Any], Any]:
+    return click.option(
+        "--elasticsearch",
+        is_flag=False,
+        flag_value="",
+        default=default,
+        show_default=False,
+        metavar="[URL]",
+        callback=read_url,
+        help="The cluster that holds it; KBTOOLS_ELASTICSEARCH_URL or localhost:9200 without a URL. User, password "
+        "and certificates come from KBTOOLS_ELASTICSEARCH_*.",
     )
 
 
-def connection_options(command: Command, *, default: str | None, help: str) -> Command:
-    """Gather the options of a connection into one argument."""
-
-    @wraps(command)
-    def gathered(*args: Any, elasticsearch: str | None, **kwargs: Any) -> object:
-        options = {name: text_of(kwargs.pop(f"elasticsearch_{name}")) for name in OPTIONS}
-        if elasticsearch is None:
-            if any(options.values()):
-                raise click.UsageError("the --elasticsearch-... options need --elasticsearch")
-            return command(*args, elasticsearch=None, **kwargs)
-        is_url = elasticsearch.startswith(("http://", "https://"))
-        # A URL with a user in it, or `user:password@host` without its scheme.
-        if "@" in elasticsearch and (is_url or " " not in elasticsearch):
-            raise click.UsageError(
-                "no password on the command line, where others can read it: set KBTOOLS_ELASTICSEARCH_PASSWORD, or "
-                "name a file with --elasticsearch-password-file"
-            )
-        if elasticsearch and not is_url:
-            mistaken = f", found {elasticsearch!r}" if " " in elasticsearch else ""  # one word may be a secret
-            raise click.UsageError(
-                f"--elasticsearch takes a URL{mistaken}; give it as --elasticsearch=http://host:9200, "
-                "or put --elasticsearch behind the other arguments"
-            )
-        return command(*args, elasticsearch=Elasticsearch({"url": elasticsearch, **options}), **kwargs)
-
-    options = [
-        click.option(
-            "--elasticsearch",
-            is_flag=False,
-            flag_value="",
-            default=default,
-            metavar="[URL]",
-            help=help,
-        ),
-        click.option("--elasticsearch-user", help="User; the password is KBTOOLS_ELASTICSEARCH_PASSWORD."),
-        click.option("--elasticsearch-password-file", type=FILE, help="File that holds the password."),
-        click.option(
-            "--elasticsearch-api-key-file",
-            type=FILE,
-            help="File that holds an API key, or KBTOOLS_ELASTICSEARCH_API_KEY.",
-        ),
-        click.option(
-            "--elasticsearch-ca-file", type=FILE, help="Certificate of the authority that signed the cluster's."
-        ),
-        click.option("--elasticsearch-client-cert", type=FILE, help="Client certificate."),
-        click.option("--elasticsearch-client-key", type=FILE, help="Key of the client certificate."),
-        click.option("--elasticsearch-timeout", type=float, help="Seconds that a request may take, 30 if not given."),
-    ]
-    return cast(Command, take_options(gathered, options))
-
-
-def text_of(value: object) -> str | None:
-    return None if value is None else str(value)
+def read_url(context: click.Context, option: click.Parameter, text: str | None) -> Elasticsearch | None:
+    """Read the URL of a cluster; raise UsageError for another text, and for a password in it."""
+    if not text:
+        return None if text is None else Elasticsearch(text)
+    is_url = text.startswith(("http://", "https://"))
+    # A URL with a user in it, or `user:password@host` without its scheme.
+    if "@" in text and (is_url or " " not in text):
+        raise click.UsageError(
+            "no password on the command line, where others can read it: set KBTOOLS_ELASTICSEARCH_PASSWORD, or name a "
+            "file in KBTOOLS_ELASTICSEARCH_PASSWORD_FILE"
+        )
+    if not is_url:
+        mistaken = f", found {text!r}" if " " in text else ""  # one word may be a secret
+        raise click.UsageError(
+            f"--elasticsearch takes a URL{mistaken}; give it as --elasticsearch=http://host:9200, "
+            "or put --elasticsearch behind the other arguments"
+        )
+    return Elasticsearch(text)

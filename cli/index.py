@@ -1,28 +1,120 @@
 """kbtools index: from a knowledge base's files to a folder that answers questions."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
+from functools import wraps
 from pathlib import Path
+from typing import Any, cast
 
 import click
 
 from kbtools.cli import index_vectors
+from kbtools.cli.commands import Command, CommandWithParts
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import COUNTS_STAY, check_target, load_folder
-from kbtools.cli.options import FILE, memory_option
+from kbtools.cli.options import FILE, chosen_memory, take_options
+from kbtools.cli.options import Command as Function
 from kbtools.cli.progress import shown, stoppable
-from kbtools.cli.reading_options import reading_options
+from kbtools.cli.reading_options import (
+    CLOSURE,
+    COLUMN,
+    LANG,
+    LIST_SEPARATOR,
+    MAX_BAD,
+    SPELLINGS,
+    gather_options,
+    read_pairs,
+    reading_options,
+)
 from kbtools.indexers.building.build import build
 from kbtools.indexers.readers.batches import SourceKind
+from kbtools.indexers.readers.detection import detect
 from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, Source, Wide
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest_report import counts_report, skipped_report
 from kbtools.storage import temporary_folder
 from kbtools.text.owner_variants import read_variants
+
+KINDS: dict[str, SourceKind] = {
+    "facts": "facts", "names": "names", "types": "types", "relations": "relations", "redirects": "redirects",
+    "counts": "counts", "rdf": "any",
+}  # fmt: skip
+"""The kinds of files by the options that name them, and what is read from each."""
+
+FORMATS = {"table": WIDE, "wikidata": WIKIDATA}
+"""The kinds of files that have a command of their own, and the readers of each."""
+
+ROUTES = {
+    f"--{option}": part
+    for part, options in {
+        "table": "table subject name alias description type query",
+        "wikidata": "wikidata min-sitelinks keep-type keep-property keep-ids",
+    }.items()
+    for option in options.split()
+}
+"""The options that mean one of these commands, though it is not named."""
+
+FILES = click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
+OUT = click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
+NAME = click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base on the cluster.")
+FORCE = click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
+QUIET = click.option("--quiet", is_flag=True, help="Print the final counts alone.")
+ALSO = click.option(
+    "--also",
+    multiple=True,
+    metavar="KIND=FILE",
+    help=f"Another file; KIND is {', '.join(KINDS)}, variants, table or wikidata, as options of kbtools index are.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The target of a build: a folder, a name on a cluster or both; whether it is built again, and what is printed."""
+
+    out: Path | None
+    name: str | None
+    elasticsearch: Elasticsearch | None
+    force: bool
+    quiet: bool
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        if self.elasticsearch is None:
+            if self.name:
+                raise click.UsageError("--kb needs --elasticsearch; for a folder, give --out")
+            if self.out is None:
+                raise click.UsageError("give --out FOLDER, or --elasticsearch and --kb NAME")
+        elif self.name is None:
+            raise click.UsageError("--elasticsearch needs --kb NAME")
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Lend the folder to build in: the one that was asked for, else a temporary one."""
+        if self.out is not None:
+            yield self.out
+            return
+        with temporary_folder() as folder:
+            yield folder / "loaded.kb"
+
+
+def target_options(command: Function) -> Function:
+    """Take where a build goes as `target`."""
+
+    @wraps(command)
+    def gathered(*args: Any, **kwargs: Any) -> object:
+        target = Target(**{field.name: kwargs.pop(field.name) for field in fields(Target)})
+        return command(*args, target=target, **kwargs)
+
+    return cast(Function, take_options(gathered, [OUT, NAME, elasticsearch_options, FORCE, QUIET]))
+
+
+def also_spellings(kind: str) -> dict[str, str]:
+    """Return the spellings of a command for files of one kind, which is its arguments; others are --also."""
+    return {f"--{other}": "{}" if other == kind else f"--also {other}={{}}" for other in (*KINDS, *FORMATS, "variants")}
 
 
 def listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
@@ -34,7 +126,7 @@ def listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
 
 
 def columns_in(text: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:
-    """Read names of columns with commas between; the usual ones where none are named."""
+    """Read names of columns with commas between; the usual ones if none are named."""
     return usual if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
@@ -44,160 +136,27 @@ def read_ids(path: Path) -> frozenset[str]:
     return frozenset(entity_id.decode(errors="replace") for entity_id in ids if entity_id)
 
 
-@contextmanager
-def folder_for(out: Path | None) -> Iterator[Path]:
-    """Give the folder to build in: the one that was asked for, else one that is gone afterwards."""
-    if out is not None:
-        yield out
-        return
-    with temporary_folder() as folder:
-        yield folder / "loaded.kb"
-
-
-def check_home(out: Path | None, name: str | None, elasticsearch: Elasticsearch | None) -> None:
-    """Refuse options that do not go together."""
-    if elasticsearch is None:
-        if name:
-            raise click.UsageError("--kb needs --elasticsearch; for a folder, give --out")
-        if out is None:
-            raise click.UsageError("give --out FOLDER, or --elasticsearch and --kb NAME")
-    elif name is None:
-        raise click.UsageError("--elasticsearch needs --kb NAME")
-
-
-@click.group("index", invoke_without_command=True)
-@click.option(
-    "--facts",
-    multiple=True,
-    type=FILE,
-    help="Facts: the release's format, N-Triples, TSV, CSV, JSON Lines, Parquet, Arrow.",
-)
-@click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
-@click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
-@click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
-@click.option("--variants", type=FILE, help="Ways to write the same: two columns, such as Boulevard and Blvd.")
-@click.option("--redirects", multiple=True, type=FILE, help="Merged ids: tables of old and new.")
-@click.option(
-    "--counts",
-    multiple=True,
-    type=FILE,
-    help="How often names mean entities: name TAB id TAB count, or id TAB count.",
-)
-@click.option(
-    "--rdf", multiple=True, type=FILE, help="RDF of facts, names and types alike: .nt .nq .ttl .trig .rdf .owl .jsonld."
-)
-@click.option(
-    "--table", multiple=True, type=FILE, help="Table of an entity a row: Parquet, Arrow, CSV, SQLite, DuckDB."
-)
-@click.option("--subject", default="id", show_default=True, help="Column of --table with the ids of entities.")
-@click.option(
-    "--name",
-    "name_column",
-    help="Columns of --table with names, commas between; label_de@de is in German. name and label if not given.",
-)
-@click.option("--alias", help="Columns of --table with aliases; alias and aliases if not given.")
-@click.option("--description", help="Columns of --table with descriptions; description if not given.")
-@click.option("--type", "type_column", help="Columns of --table with types; type and types if not given.")
-@click.option(
-    "--query", default="", metavar="SQL", help="What to take from a --table that is an SQLite or DuckDB file."
-)
-@click.option("--wikidata", multiple=True, type=FILE, help="Wikidata's dump: all of it in JSON, or truthy N-Triples.")
-@click.option(
-    "--min-sitelinks", type=click.IntRange(min=0), default=0, help="Wikidata: pages that an entity has at least."
-)
-@click.option("--keep-type", multiple=True, metavar="ID", help="Wikidata: type of entities to keep, as Q5; or Q5,Q515.")
-@click.option("--keep-property", multiple=True, metavar="ID", help="Wikidata: property of facts to keep; or P19,P20.")
-@click.option("--keep-ids", type=FILE, help="Wikidata: file of the ids of entities to keep, one a line.")
-@click.option("--closure", is_flag=True, help="Give entities the superclasses of their types: P279, rdfs:subClassOf.")
-@click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
-@reading_options
-@memory_option
-@click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
-@click.option("--quiet", is_flag=True, help="Print the final counts alone.")
-@click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base on the cluster.")
-@elasticsearch_options
-def command(
-    facts: tuple[Path, ...],
-    names: tuple[Path, ...],
-    types: tuple[Path, ...],
-    relations: tuple[Path, ...],
-    variants: Path | None,
-    redirects: tuple[Path, ...],
-    counts: tuple[Path, ...],
-    rdf: tuple[Path, ...],
-    table: tuple[Path, ...],
-    subject: str,
-    name_column: str | None,
-    alias: str | None,
-    description: str | None,
-    type_column: str | None,
-    query: str,
-    wikidata: tuple[Path, ...],
-    min_sitelinks: int,
-    keep_type: tuple[str, ...],
-    keep_property: tuple[str, ...],
-    keep_ids: Path | None,
-    closure: bool,
-    out: Path | None,
-    options: ReadOptions,
-    memory: str,
-    force: bool,
-    quiet: bool,
-    name: str | None,
-    elasticsearch: Elasticsearch | None,
-) -> None:
-    """Build a knowledge base from its files. Every input option may be given several times.
-
-    Files may be compressed (.gz, .bz2, .xz, .zst). A second run over unchanged files does nothing.
-
-    With --elasticsearch and --kb NAME it is loaded into a cluster too, as kbtools load does by default; without --out
-    its folder is gone afterwards.
-    """
-    if click.get_current_context().invoked_subcommand:
-        return
-    by_kind: dict[SourceKind, tuple[Path, ...]] = {
-        "facts": facts, "names": names, "types": types, "relations": relations, "redirects": redirects,
-        "counts": counts, "any": rdf,
-    }  # fmt: skip
-    sources = [Source(path, kind) for kind, paths in by_kind.items() for path in paths]
-    sources += [Source(path, "any", format=WIDE) for path in table]
-    sources += [Source(path, "any", format=WIKIDATA) for path in wikidata]
-    keep = Keep(
-        sitelinks=min_sitelinks,
-        types=listed(keep_type, "--keep-type"),
-        properties=listed(keep_property, "--keep-property"),
-        ids=read_ids(keep_ids) if keep_ids else frozenset(),
+def in_order(sources: list[Source]) -> list[Source]:
+    """Sort files by kind, so that their order on the command line makes no difference between kinds."""
+    kinds, formats = [*KINDS.values()], [*FORMATS.values()]
+    return sorted(
+        sources, key=lambda source: (kinds.index(source.kind), source.format in formats, source.format == WIKIDATA)
     )
-    check_home(out, name, elasticsearch)
-    if not facts and not names and not rdf and not table and not wikidata:
-        raise click.UsageError("give at least one --facts, --names, --rdf, --table or --wikidata file")
-    if keep != Keep() and not wikidata:
-        raise click.UsageError(
-            "--min-sitelinks, --keep-type, --keep-property and --keep-ids choose from a --wikidata file; give one"
-        )
+
+
+def build_at(target: Target, sources: Sequence[Source], options: ReadOptions) -> None:
+    """Build a knowledge base and print what came of it."""
+    if not any(source.kind in ("facts", "names", "any") for source in sources):
+        raise click.UsageError("give at least one file of facts, names, RDF, a table or Wikidata's dump")
+    out, name, elasticsearch = target.out, target.name, target.elasticsearch
     # Before a build of hours, not after it.
     if elasticsearch and name:
         check_target(name, elasticsearch)
-        if counts:
+        if any(source.kind == "counts" for source in sources):
             echo(COUNTS_STAY, err=True)
-    usual_columns = Wide()
-    options = replace(
-        options,
-        variants=read_variants(variants) if variants else (),
-        keep=keep,
-        wide=Wide(
-            subject=subject,
-            name=columns_in(name_column, usual_columns.name),
-            alias=columns_in(alias, usual_columns.alias),
-            type=columns_in(type_column, usual_columns.type),
-            description=columns_in(description, usual_columns.description),
-            query=query,
-        ),
-        closure=closure,
-    )
     files = [source.path for source in sources]
-    with stoppable(), folder_for(out) as folder, shown(files, quiet) as watch:
-        built = build(sources, folder, options=options, watch=watch, force=force, memory=memory)
+    with stoppable(), target.folder() as folder, shown(files, target.quiet) as watch:
+        built = build(sources, folder, options=options, watch=watch, force=target.force, memory=chosen_memory())
         if not built.fresh:
             echo(f"{out} already holds these sources, nothing to do (--force builds it again)")
         echo(*counts_report(built.manifest).split("\n"))
@@ -207,7 +166,188 @@ def command(
         if elasticsearch and name:
             from kbtools.indexers.elastic.load_job import LoadOptions
 
-            echo(load_folder(folder, name, elasticsearch, LoadOptions(force=force), watch))
+            echo(load_folder(folder, name, elasticsearch, LoadOptions(force=target.force), watch))
+
+
+@click.group(
+    "index",
+    cls=CommandWithParts,
+    spellings=SPELLINGS,
+    routes=ROUTES,
+    examples=(
+        "kbtools index dump.nt.gz --lang en,mul --out dump.kb",
+        "kbtools index --facts facts.csv --names names.tsv --column subject=head --out mine.kb",
+    ),
+)
+@FILES
+@click.option(
+    "--facts",
+    multiple=True,
+    type=FILE,
+    help="Facts: the release's format, N-Triples, TSV, CSV, JSON Lines, Parquet, Arrow.",
+)
+@click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
+@click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
+@click.option(
+    "--rdf", multiple=True, type=FILE, help="RDF of facts, names and types alike: .nt .nq .ttl .trig .rdf .owl .jsonld."
+)
+@click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
+@click.option("--redirects", multiple=True, type=FILE, help="Merged ids: tables of old and new.")
+@click.option(
+    "--counts", multiple=True, type=FILE, help="How often names mean entities: name TAB id TAB count, or id TAB count."
+)
+@click.option("--variants", type=FILE, help="Ways to write the same: two columns, such as Boulevard and Blvd.")
+@reading_options
+@CLOSURE
+@target_options
+def command(
+    files: tuple[Path, ...],
+    variants: Path | None,
+    options: ReadOptions,
+    closure: bool,
+    target: Target,
+    **by_option: tuple[Path, ...],
+) -> None:
+    """Build a knowledge base from files; the format of each FILE is found out and printed.
+
+    An option says what is in a file that does not tell it itself. Options of files may be given several times, and
+    files may be compressed (.gz, .bz2, .xz, .zst). A second run over unchanged files does nothing.
+
+    With --elasticsearch and --kb NAME it is loaded into a cluster too, as kbtools load does by default; without --out
+    its folder is gone afterwards.
+    """
+    target.check()
+    sources = [Source(path, kind) for option, kind in KINDS.items() for path in by_option[option]]
+    for path in files:
+        detected = detect(path)
+        echo(str(detected), err=True)
+        sources.append(detected.source)
+    sources = in_order(sources)
+    options = replace(options, variants=read_variants(variants) if variants else (), closure=closure)
+    build_at(target, sources, options)
+
+
+def read_also(
+    files: tuple[Path, ...], kind: str, also: tuple[str, ...], options: ReadOptions
+) -> tuple[list[Source], ReadOptions]:
+    """Read what --also names, beside the files of a command, whose options take variants."""
+    kinds = (*KINDS, *FORMATS, "variants")
+    pairs = [*read_pairs(also, parts=kinds, option="--also", expected="KIND=FILE, such as names=more.tsv")]
+    for _, path in (pair for pair in pairs if pair[0] == "variants"):
+        options = replace(options, variants=(*options.variants, *read_variants(Path(path))))
+    if not files:
+        raise click.UsageError(
+            f"name the {kind} that these options are for"
+            if kind == "table"
+            else "name the dump of Wikidata that these options choose from"
+        )
+    named = [(kind, path) for path in files] + [(other, Path(path)) for other, path in pairs if other != "variants"]
+    sources = [Source(path, KINDS.get(other, "any"), format=FORMATS.get(other)) for other, path in named]
+    return in_order(sources), options
+
+
+@command.command(
+    "table",
+    cls=Command,
+    short_help="Build from tables of an entity a row.",
+    spellings=also_spellings("table") | {"--id": "--subject {}"},
+    examples=(
+        "kbtools index table proteins.parquet --name label --alias synonyms --list-separator '|' --out proteins.kb",
+        "kbtools index table proteins.sqlite --query 'SELECT id, label, gene FROM proteins' --out proteins.kb",
+    ),
+)
+@FILES
+@ALSO
+@click.option("--subject", "subject_column", default="id", help="Column with the ids of entities.")
+@click.option(
+    "--name",
+    "name_column",
+    help="Columns with names, commas between; label_de@de is in German.  [default: name, label]",
+)
+@click.option("--alias", help="Columns with aliases.  [default: alias, aliases]")
+@click.option("--description", help="Columns with descriptions.  [default: description]")
+@click.option("--type", "type_column", help="Columns with types.  [default: type, types]")
+@click.option("--query", "sql", metavar="SQL", help="What to take from a file that is an SQLite or DuckDB database.")
+@gather_options
+@LANG
+@COLUMN
+@LIST_SEPARATOR
+@MAX_BAD
+@CLOSURE
+@target_options
+def table(
+    files: tuple[Path, ...],
+    also: tuple[str, ...],
+    subject_column: str,
+    name_column: str | None,
+    alias: str | None,
+    description: str | None,
+    type_column: str | None,
+    sql: str | None,
+    options: ReadOptions,
+    closure: bool,
+    target: Target,
+) -> None:
+    """Build a knowledge base from tables of an entity a row: Parquet, Arrow, CSV, TSV, JSON Lines, SQLite, DuckDB.
+
+    Columns that hold neither ids, names, aliases, descriptions nor types are relations, and their cells the objects.
+    """
+    target.check()
+    sources, options = read_also(files, "table", also, options)
+    usual = Wide()
+    wide = Wide(
+        subject=subject_column,
+        name=columns_in(name_column, usual.name),
+        alias=columns_in(alias, usual.alias),
+        type=columns_in(type_column, usual.type),
+        description=columns_in(description, usual.description),
+        query=sql or "",
+    )
+    options = replace(options, wide=wide, closure=closure)
+    build_at(target, sources, options)
+
+
+@command.command(
+    "wikidata",
+    cls=Command,
+    short_help="Build from Wikidata's dump.",
+    spellings=SPELLINGS | also_spellings("wikidata"),
+    examples=(
+        "kbtools index wikidata latest-all.json.gz --lang en,de --min-sitelinks 1 --out wikidata.kb",
+        "kbtools index wikidata latest-all.json.gz --keep-type Q5,Q515 --keep-property P19,P20 --out people.kb",
+    ),
+)
+@FILES
+@ALSO
+@click.option("--min-sitelinks", type=click.IntRange(min=0), default=0, help="Pages that an entity has at least.")
+@click.option("--keep-type", multiple=True, metavar="ID", help="Type of entities to keep, as Q5; or Q5,Q515.")
+@click.option("--keep-property", multiple=True, metavar="ID", help="Property of facts to keep, as P19; or P19,P20.")
+@click.option("--keep-ids", type=FILE, help="File of the ids of entities to keep, one a line.")
+@CLOSURE
+@reading_options
+@target_options
+def wikidata(
+    files: tuple[Path, ...],
+    also: tuple[str, ...],
+    min_sitelinks: int,
+    keep_type: tuple[str, ...],
+    keep_property: tuple[str, ...],
+    keep_ids: Path | None,
+    closure: bool,
+    options: ReadOptions,
+    target: Target,
+) -> None:
+    """Build a knowledge base from Wikidata's dump: all of it in JSON, or truthy N-Triples."""
+    keep = Keep(
+        sitelinks=min_sitelinks,
+        types=listed(keep_type, "--keep-type"),
+        properties=listed(keep_property, "--keep-property"),
+        ids=read_ids(keep_ids) if keep_ids else frozenset(),
+    )
+    target.check()
+    sources, options = read_also(files, "wikidata", also, options)
+    options = replace(options, keep=keep, closure=closure)
+    build_at(target, sources, options)
 
 
 command.add_command(index_vectors.command)

@@ -1,20 +1,61 @@
 """kbtools index vectors: from a table of entity vectors to an index of the nearest, beside the knowledge base."""
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import device_option, kb_option, models_option
-from kbtools.cli.vector_options import ReadVectors, read_vectors_options
+from kbtools.cli.options import FILE, chosen_device, kb_argument, models_option, take_options
+from kbtools.cli.options import Command as Function
 from kbtools.errors import ModelMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors, VectorIndex
 
+if TYPE_CHECKING:
+    from kbtools.scorers.entities.vector_files import GivenVectors
 
-@click.command("vectors")
-@kb_option
+ReadVectors = Callable[[KnowledgeBase], "GivenVectors"]
+
+
+def read_vectors_options(command: Function) -> Function:
+    """Take `--vectors` with `--ids` as one argument, `read_vectors`: their reader, None without them."""
+
+    @wraps(command)
+    def gathered(*args: Any, vectors: Path | None, ids: Path | None, **kwargs: Any) -> object:
+        if vectors is None or ids is None:
+            if vectors or ids:
+                raise click.UsageError("give --vectors and --ids together")
+            return command(*args, read_vectors=None, **kwargs)
+
+        def read(kb: KnowledgeBase) -> "GivenVectors":
+            from kbtools.scorers.entities.vector_files import read_array
+
+            return read_array(kb, vectors, ids)
+
+        return command(*args, read_vectors=read, **kwargs)
+
+    options = [
+        click.option("--vectors", type=FILE, help="Vectors trained elsewhere: a .npy file, a row for each of --ids."),
+        click.option("--ids", type=FILE, help="The ids that the rows of --vectors belong to, one a line."),
+    ]
+    return cast(Function, take_options(gathered, options))
+
+
+@click.command(
+    "vectors",
+    cls=Command,
+    short_help="Index vectors of entities.",
+    examples=(
+        "kbtools index vectors sample.kb --models models --subject transe",
+        "kbtools index vectors sample.kb --vectors entities.npy --ids entities.txt",
+    ),
+)
+@kb_argument()
 @elasticsearch_options
 @models_option
 @click.option("--subject", help="Index E(s) of this subject scorer; then --pruning dense finds subjects by its g(q).")
@@ -22,13 +63,11 @@ from kbtools.kb.vector_index import EntityVectors, VectorIndex
 @click.option(
     "--kind",
     default="flat",
-    show_default=True,
     type=click.Choice(["flat", "ivf", "hnsw"]),
     help="How FAISS searches: through all, the nearest clusters, or a graph; Elasticsearch has a way of its own.",
 )
-@click.option("--shards", default=1, show_default=True, type=click.IntRange(1), help="On Elasticsearch: shards.")
+@click.option("--shards", default=1, type=click.IntRange(1), help="On Elasticsearch: shards.")
 @click.option("--replicas", type=click.IntRange(0, 32), help="On Elasticsearch: copies; one if a node can take it.")
-@device_option
 def command(
     path: Path,
     elasticsearch: Elasticsearch | None,
@@ -38,7 +77,6 @@ def command(
     kind: str,
     shards: int,
     replicas: int | None,
-    device: str,
 ) -> None:
     """Index vectors of entities, in place of those that the knowledge base has.
 
@@ -48,7 +86,7 @@ def command(
     if subject and read_vectors:
         raise click.UsageError("give --subject, or vectors made elsewhere, not both")
     kb = open_home(path, elasticsearch).kb
-    vectors = read_vectors(kb).entity_vectors() if read_vectors else trained_vectors(kb, models, subject, device)
+    vectors = read_vectors(kb).entity_vectors() if read_vectors else trained_vectors(kb, models, subject)
     # The clients of a cluster and of FAISS are loaded by whoever needs one of them.
     index: VectorIndex
     if elasticsearch:
@@ -64,14 +102,14 @@ def command(
     echo(f"{path}: {len(index):,} vectors of {index.dim} dimensions")
 
 
-def trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None, device: str) -> EntityVectors:
-    """Give the vectors of a subject scorer, or of TransE."""
+def trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None) -> EntityVectors:
+    """Return the vectors of a subject scorer, or of TransE."""
     if models is None:
         raise ModelMissing("name the folder of trained vectors with --models, or give --vectors and --ids")
     if subject:
         from kbtools.ranking.models import subject_vectors
 
-        return subject_vectors(subject, kb, models=models, device=device)
+        return subject_vectors(subject, kb, models=models, device=chosen_device())
     from kbtools.scorers.entities.transe import trained_vectors
 
     return trained_vectors(kb, models)

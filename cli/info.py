@@ -1,5 +1,6 @@
-"""kbtools info: the contents of a knowledge base, and its build."""
+"""kbtools info and check: the contents of a knowledge base, its build, and whether its files are undamaged."""
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,14 @@ from typing import Any
 import click
 
 from kbtools.answering.results import JSON_VERSION
+from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.options import json_option
+from kbtools.cli.options import json_option, kb_argument
 from kbtools.errors import VectorsMissing
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import read_vectors_record
+from kbtools.indexers.folder.kb_folder import find_damage, read_manifest
 from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.manifest_report import (
@@ -25,29 +28,30 @@ from kbtools.kb.manifest_report import (
 )
 
 
-@click.command("info")
-@click.argument("path", type=click.Path(path_type=Path), required=False)
-@click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base; without it, all are listed.")
+@click.command(
+    "info", cls=Command, examples=("kbtools info sample.kb", "kbtools info --elasticsearch http://localhost:9200")
+)
+@kb_argument(required=False)
 @json_option
 @elasticsearch_options
-def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: Elasticsearch | None) -> None:
-    """Show the counts, sizes, versions and sources of a knowledge base, and what its build left out."""
+def command(path: Path | None, as_json: bool, elasticsearch: Elasticsearch | None) -> None:
+    """Show the counts, sizes, versions and sources of a knowledge base, and what its build left out.
+
+    With --elasticsearch and no name, all knowledge bases of the cluster are listed.
+    """
     if elasticsearch is not None:
-        if path is not None:
-            raise click.UsageError("give a folder, or --elasticsearch with --kb NAME")
-        show_cluster(elasticsearch, name, as_json)
+        show_cluster(elasticsearch, None if path is None else str(path), as_json)
         return
-    folder = path or (Path(name) if name else None)
-    if folder is None:
+    if path is None:
         raise click.UsageError("give the folder of a knowledge base, or --elasticsearch")
-    kb = open_folder(folder)
+    kb = open_folder(path)
     manifest, vectors = kb.manifest, vectors_record(kb)
     if as_json:
         record = manifest_record(manifest) | {"vectors": vectors, "json_version": JSON_VERSION}
         echo_json(record)
         return
     size = size_text(sum(manifest.files.values()))
-    echo(f"{folder}: built {manifest.built}, {size}, content {manifest.digest}")
+    echo(f"{path}: built {manifest.built}, {size}, content {manifest.digest}")
     show_manifest(manifest)
     # The eight largest; the others are small columns.
     for file, length in sorted(manifest.files.items(), key=lambda entry: -entry[1])[:8]:
@@ -58,8 +62,32 @@ def command(path: Path | None, name: str | None, as_json: bool, elasticsearch: E
     show_versions(manifest)
 
 
+@click.command("check", cls=Command, examples=("kbtools check sample.kb", "kbtools check sample.kb --json"))
+@kb_argument()
+@json_option
+def check(path: Path, as_json: bool) -> None:
+    """Compare every file of a knowledge base, its vectors too, with the checksum that was kept when it was written.
+
+    Each damaged file is named with what makes it again, and the exit code is 1.
+    """
+    manifest = read_manifest(path)
+    damages = list(find_damage(path, manifest))
+    checked, count, size = bool(manifest.checksums), len(manifest.files), sum(manifest.files.values())
+    if as_json:
+        record = {"kb": str(path), "files": count, "bytes": size, "checksums": checked, "damages": damages}
+        echo_json(record | {"json_version": JSON_VERSION})
+    else:
+        echo(*(f"Error: {damage}" for damage in damages), err=True)
+    if damages:
+        sys.exit(1)
+    if not checked and not as_json:
+        echo(f"{path}: every file has its size; its build kept no checksums, index again to have them", err=True)
+    elif not as_json:
+        echo(f"{path}: every file is as it was written, {count} files, {size_text(size)}")
+
+
 def vectors_record(kb: EmbeddedKB) -> dict[str, Any] | None:
-    """Give the facts of the vectors beside a knowledge base; nothing where there are none."""
+    """Return the facts of the vectors beside a knowledge base, None if there are none."""
     try:
         record = read_vectors_record(kb.path, kb.manifest)
     except VectorsMissing:
@@ -97,7 +125,8 @@ def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) 
     """Show what is on a cluster: one knowledge base with its manifest, or all of them."""
     from kbtools.indexers.elastic.inventory import cluster_status
 
-    status = cluster_status(elasticsearch.connect(), name)
+    with elasticsearch.connect() as cluster:
+        status = cluster_status(cluster, name)
     if as_json:
         record = asdict(status) | {"json_version": JSON_VERSION}
         record["manifest"] = manifest_record(status.manifest) if status.manifest else None

@@ -1,15 +1,17 @@
 """kbtools link: from running text to the entities that it mentions."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 
 from kbtools.answering.records import LinkedText
 from kbtools.answering.running_text import CANDIDATES, THRESHOLD
-from kbtools.cli.display import echo, echo_json, named
+from kbtools.cli.commands import Command
+from kbtools.cli.display import ResultPrinter, named
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import Between, json_option, kb_option, lang_option
+from kbtools.cli.options import Between, kb_argument, lang_option, output_option, require_text
 from kbtools.cli.query import texts
 
 
@@ -29,35 +31,34 @@ def lines(linked: LinkedText, *, explain: bool) -> Iterator[str]:
             yield from (f"{'':>21}{reason}" for reason in candidate.reasons)
 
 
-@click.command("link")
-@kb_option
-@click.argument("text")
+@click.command(
+    "link",
+    cls=Command,
+    examples=(
+        "kbtools link sample.kb J. K. Rowling lives in Edinburgh",
+        "kbtools link sample.kb - --json < articles.txt",
+    ),
+)
+@kb_argument("TEXT...")
 @click.option(
     "--threshold",
     default=THRESHOLD,
-    show_default=True,
     type=Between(0, 1),
     help="Leave out mentions that score lower: higher links less, and more surely.",
 )
-@click.option(
-    "--limit",
-    default=CANDIDATES,
-    show_default=True,
-    type=click.IntRange(0),
-    help="Candidates of each mention; 0 gives all.",
-)
+@click.option("--limit", default=CANDIDATES, type=click.IntRange(0), help="Candidates of each mention; 0 prints all.")
 @lang_option
-@click.option("--explain", is_flag=True, help="Show all candidates, and why each stands where it does.")
-@json_option
+@click.option("--explain", is_flag=True, help="Print all candidates, and why each has its place.")
+@output_option()
 @elasticsearch_options
 def command(
     path: Path,
-    text: str,
+    text: str | None,
     threshold: float,
     limit: int,
     lang: str | None,
     explain: bool,
-    as_json: bool,
+    output: str | None,
     elasticsearch: Elasticsearch | None,
 ) -> None:
     """Find the entities that TEXT mentions, or each line of standard input if TEXT is `-`.
@@ -65,12 +66,9 @@ def command(
     Mentions do not overlap; each has its candidates, best first, and a score from 0 to 1: how likely its words mean the
     first of them.
     """
-    if not text.strip():
-        raise click.UsageError("the text is empty")
+    text = require_text(text, "a TEXT")
     answerer = open_home(path, elasticsearch)
+    printer = ResultPrinter(output, partial(lines, explain=explain))
     for running in texts(text, None):
         linked = answerer.link(running, threshold=threshold, limit=limit, lang=lang)
-        if as_json:
-            echo_json(linked.to_json())
-        else:
-            echo(*lines(linked, explain=explain))
+        printer.print(linked)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, cluster_options
 from kbtools.cli.progress import shown, stoppable
@@ -27,35 +28,38 @@ def read_shard(context: click.Context, parameter: click.Parameter, text: str) ->
     return int(match[1]), int(match[2])
 
 
-@click.command("load")
+@click.command(
+    "load",
+    cls=Command,
+    examples=(
+        "kbtools load fb5m.kb --kb fb5m",
+        "kbtools load fb5m.kb --kb fb5m --elasticsearch https://search.example.org --replicas 1",
+    ),
+)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--kb", "name", required=True, help="The name that the knowledge base gets on the cluster.")
-@click.option("--shard", default="1/1", show_default=True, callback=read_shard, help="Load only part k of n.")
-@click.option("--keep", default=1, show_default=True, type=click.IntRange(0), help="Older versions that stay.")
-@click.option("--shards", default=1, show_default=True, type=click.IntRange(1), help="Shards of each index.")
+@click.option("--shard", default="1/1", callback=read_shard, help="Load only part k of n.")
+@click.option("--keep", default=1, type=click.IntRange(0), help="Older versions that stay.")
+@click.option("--shards", default=1, type=click.IntRange(1), help="Shards of each index.")
 @click.option("--replicas", type=click.IntRange(0, 32), help="Copies of each shard; one if a node can take it.")
-@click.option("--refresh", default="1s", show_default=True, help="Refresh interval once loaded; -1 for never.")
+@click.option("--refresh", default="1s", help="Refresh interval once loaded; -1 for never.")
 @click.option(
     "--codec",
     default="default",
-    show_default=True,
     type=click.Choice(["default", "best_compression"]),
     help="How the cluster compresses documents.",
 )
-@click.option("--batch", default=1000, show_default=True, type=click.IntRange(1), help="Documents a request.")
-@click.option("--in-flight", default=4, show_default=True, type=click.IntRange(1, 64), help="Requests at once.")
+@click.option("--batch", default=1000, type=click.IntRange(1), help="Documents a request.")
+@click.option("--in-flight", default=4, type=click.IntRange(1, 64), help="Requests at once.")
 @click.option("--segments", type=click.IntRange(1), help="Merge each shard to so many segments, afterwards.")
 @click.option(
     "--patience",
     default=300.0,
-    show_default=True,
     type=click.FloatRange(0),
     help="Seconds to go on trying while the cluster refuses or is away, and to wait for copies at the end.",
 )
 @click.option(
-    "--rejected",
-    type=click.Path(path_type=Path),
-    help="File for rejected documents, NAME.rejected.jsonl if not given.",
+    "--rejected", type=click.Path(path_type=Path), help="File for rejected documents, NAME.rejected.jsonl if not given."
 )
 @click.option("--force", is_flag=True, help="Load again even if the cluster has this content.")
 @click.option("--quiet", is_flag=True, help="Print the outcome alone.")
@@ -110,24 +114,18 @@ def check_target(name: str, elasticsearch: Elasticsearch) -> None:
     from kbtools.indexers.elastic.versions import check_alias, check_name
 
     check_name(name)
-    cluster = elasticsearch.connect()
-    try:
+    with elasticsearch.connect() as cluster:
         check_alias(cluster, name)
-    finally:
-        cluster.close()
 
 
 def load_folder(
     path: Path, name: str, elasticsearch: Elasticsearch, options: "LoadOptions", watch: BuildProgress
 ) -> str:
-    """Load a folder into a cluster; give the outcome in a sentence."""
+    """Load a folder into a cluster; return the outcome in a sentence."""
     from kbtools.indexers.elastic.loading import load
 
-    cluster = elasticsearch.connect()
-    try:
+    with elasticsearch.connect() as cluster:
         loaded = load(EmbeddedKB(path), cluster, name, options=options, watch=watch)
-    finally:
-        cluster.close()
     where = f"{name} on {cluster.connection.where}"
     if not loaded.fresh:
         return f"{where} already holds this content as version {loaded.version}, nothing to do (--force loads it again)"

@@ -1,15 +1,17 @@
 """kbtools lookup: from a name to the entities that it may mean."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 
 from kbtools.answering.limits import TOP
 from kbtools.answering.records import LookupResult
-from kbtools.cli.display import echo, echo_json, named
+from kbtools.cli.commands import Command
+from kbtools.cli.display import ResultPrinter, named
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import json_option, kb_option, lang_option
+from kbtools.cli.options import kb_argument, lang_option, output_option, require_text
 from kbtools.cli.query import texts
 
 
@@ -29,23 +31,29 @@ def lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
             yield from (f"      {reason}" for reason in match.reasons)
 
 
-@click.command("lookup")
-@kb_option
-@click.argument("name")
-@click.option("--type", "of_type", metavar="ID", help="Entities of this type alone.")
+@click.command(
+    "lookup",
+    cls=Command,
+    examples=(
+        "kbtools lookup sample.kb pirates of the carribean --type film.film",
+        "kbtools lookup sample.kb - --format csv < names.txt",
+    ),
+)
+@kb_argument("NAME...")
+@click.option("--type", "of_type", metavar="ID", help="Only entities of this type.")
 @lang_option
-@click.option("--limit", default=TOP, show_default=True, type=click.IntRange(0), help="Entities to give; 0 gives all.")
-@click.option("--explain", is_flag=True, help="Say why each entity stands where it does.")
-@json_option
+@click.option("--limit", default=TOP, type=click.IntRange(0), help="Entities to print; 0 prints all.")
+@click.option("--explain", is_flag=True, help="Print why each entity has its place.")
+@output_option()
 @elasticsearch_options
 def command(
     path: Path,
-    name: str,
+    text: str | None,
     of_type: str | None,
     lang: str | None,
     limit: int,
     explain: bool,
-    as_json: bool,
+    output: str | None,
     elasticsearch: Elasticsearch | None,
 ) -> None:
     """Find the entities that bear NAME, or each line of standard input if NAME is `-`, best first.
@@ -53,11 +61,8 @@ def command(
     Where no name is the same up to case, accents, punctuation and the like, names that resemble it are found. The
     score, 0 to 100, tells how well the name fits, then how likely it means this entity.
     """
-    if not name.strip():
-        raise click.UsageError("the name is empty")
+    name = require_text(text, "a NAME")
     answerer = open_home(path, elasticsearch)
+    printer = ResultPrinter(output, partial(lines, explain=explain))
     for result in answerer.lookup_many(texts(name, None), type=of_type, lang=lang, limit=limit):
-        if as_json:
-            echo_json(result.to_json())
-        else:
-            echo(*lines(result, explain=explain))
+        printer.print(result)

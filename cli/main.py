@@ -1,15 +1,22 @@
 """The command `kbtools`: its sub-commands are imported when they are asked for."""
 
+import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from io import TextIOWrapper
+from pathlib import Path
 
 import click
 
+from kbtools.cli.commands import own_first
 from kbtools.cli.display import echo
-from kbtools.entry_points import EXTRAS, install_command
+from kbtools.cli.options import BACKEND, DEVICE, EMBEDDED, MEMORY, TRUST, check_size
+from kbtools.entry_points import EXTRAS, TRUST_VARIABLE, install_command
 from kbtools.errors import KBToolsError
 from kbtools.storage import is_out_of_memory
 from kbtools.text.shown import visible
@@ -37,6 +44,11 @@ COMMANDS = {
 }
 """The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""
 
+SHARED_MODULES = {"check": "info", "report": "compare", "rollback": "remove"}
+"""Commands that are in the module of another, as objects of their own names."""
+
+TYPED_PLUGIN = re.compile(r"(?:.*[,&=])?([A-Za-z_]\w*)[\w.]*:[A-Za-z_]\w*")
+
 
 @contextmanager
 def usage_shown() -> Iterator[None]:
@@ -57,17 +69,31 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"kbtools.cli.{cmd_name}").command
+        module = import_module(f"kbtools.cli.{SHARED_MODULES.get(cmd_name, cmd_name)}")
+        command = getattr(module, cmd_name if cmd_name in SHARED_MODULES else "command")
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        close = get_close_matches(args[0], COMMANDS, n=1)
+        if close and args[0] not in COMMANDS and not ctx.resilient_parsing:
+            ctx.fail(f"no such command {args[0]!r}; did you mean {close[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the options of `kbtools` itself wherever they stand."""
+        find_typed_plugins(args)
+        own = [option for option in self.params if isinstance(option, click.Option) and option.name != "version"]
         with usage_shown():
-            return super().parse_args(ctx, args)
+            return super().parse_args(
+                ctx, own_first(args, {spelling: option.is_flag for option in own for spelling in option.opts})
+            )
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -94,12 +120,55 @@ class LazyGroup(click.Group):
             sys.exit(1)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def find_typed_plugins(arguments: list[str]) -> None:
+    """Let Python find the module of a `module:Class` on the command line in the current folder, after all others."""
+    modules = {match[1] for argument in arguments if (match := TYPED_PLUGIN.fullmatch(argument))}
+    missing = [name for name in modules - sys.modules.keys() if find_spec(name) is None]
+    if any(Path(f"{name}.py").is_file() or Path(name).is_dir() for name in missing):
+        sys.path.append(os.getcwd())
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
+    epilog="The options above may stand anywhere on the command line.",
+)
 @click.version_option(__version__, prog_name="kbtools")
 @click.option("--debug", is_flag=True, help="Show a traceback with an error.")
-@click.option("--verbose", "-v", is_flag=True, help="Log what happens to standard error.")
-def main(debug: bool, verbose: bool) -> None:
+@click.option("--verbose", "-v", is_flag=True, help="Log to standard error.")
+@click.option(
+    "--backend",
+    default=EMBEDDED,
+    envvar="KBTOOLS_BACKEND",
+    show_envvar=True,
+    help="What opens knowledge bases: a plugin, or module:Class.",
+)
+@click.option(
+    "--device",
+    default="cpu",
+    envvar="KBTOOLS_DEVICE",
+    show_envvar=True,
+    help="Where networks compute: cpu, cuda, cuda:1 or mps.",
+)
+@click.option(
+    "--memory",
+    default="1GB",
+    callback=check_size,
+    help="Memory of the work tables of a build; the disk takes the rest.",
+)
+@click.option(
+    "--trust-plugins",
+    is_flag=True,
+    envvar=TRUST_VARIABLE,
+    show_envvar=True,
+    help="Import and call what files of models and vectors name as module:Class; only for files you trust.",
+)
+@click.pass_context
+def main(
+    context: click.Context, debug: bool, verbose: bool, backend: str, device: str, memory: str, trust_plugins: bool
+) -> None:
     """Answer questions over a knowledge base: index it, prune, rank, answer."""
+    context.meta.update({BACKEND: backend, DEVICE: device, MEMORY: memory, TRUST: trust_plugins})
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal that cannot show a name shows its escapes, where Python would stop with an error.

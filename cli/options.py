@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
-from kbtools.entry_points import TRUST_VARIABLE
 from kbtools.pruning.pruners import DEFAULT
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -18,80 +19,127 @@ FILE = click.Path(path_type=Path)
 EMBEDDED = "embedded"
 """The backend of the folders that kbtools index makes."""
 
-TRUST = "kbtools.trust_plugins"
-"""The key of `--trust-plugins` in the context of a command."""
-
-BACKEND = "kbtools.backend"
-"""The key of `--backend` in the context of a command, where what opens knowledge bases finds it."""
+BACKEND, DEVICE, MEMORY, TRUST = "kbtools.backend", "kbtools.device", "kbtools.memory", "kbtools.trust_plugins"
+"""Keys of the context of a command, under which it finds the options of `kbtools` itself."""
 
 
 def take_options(command: Command, options: Sequence[Decorator]) -> Command:
-    """Give a command several options, which its help lists in this order."""
+    """Add several options to a command, which its help lists in this order."""
     # As decorators stand above a function: the last of them is put on first.
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def changed_kb_option(command: Command) -> Command:
-    """Take a knowledge base that is changed in place: a folder, or a name on a cluster."""
-    return take_options(
-        command,
-        [kb_path(required=True, help="The knowledge base: a folder, or with --elasticsearch its name there.")],
-    )
-
-
-def kb_path(*, required: bool, help: str) -> Decorator:
-    return click.option("--kb", "path", required=required, type=FILE, envvar="KBTOOLS_KB", show_envvar=True, help=help)
-
-
-def kb_option(command: Command) -> Command:
-    """Take a knowledge base and its backend."""
-    return kb_option_if(True)(command)
-
-
-def kb_option_if(required: bool) -> Callable[[Command], Command]:
-    """Take a knowledge base and its backend, where a command can do without one."""
-    kb = kb_path(
-        required=required,
-        help="The knowledge base: a folder that kbtools index made, or with --elasticsearch its name there.",
-    )
-    backend = click.option(
-        "--backend",
-        default=EMBEDDED,
-        show_default=True,
-        envvar="KBTOOLS_BACKEND",
-        show_envvar=True,
-        expose_value=False,
-        callback=keep_backend,
-        help="What opens the knowledge base: a plugin, or module:Class.",
-    )
-    return lambda command: kb(backend(command))
-
-
-def keep_backend(context: click.Context, option: click.Parameter, name: str) -> None:
-    context.meta[BACKEND] = name
-
-
 def chosen_backend() -> str:
-    """Give the backend that the command at hand was told."""
+    """Return the backend that the command line or the environment names."""
     name: str = click.get_current_context().meta[BACKEND]
     return name
 
 
+def chosen_device() -> str:
+    """Return the device for networks; raise UnknownDevice if this machine does not have it."""
+    name: str = click.get_current_context().meta[DEVICE]
+    if name != "cpu":
+        from kbtools.scorers.networks.devices import resolve_device
+
+        resolve_device(name)
+    return name
+
+
+def chosen_memory() -> str:
+    """Return the amount of memory for the work tables of a build."""
+    amount: str = click.get_current_context().meta[MEMORY]
+    return amount
+
+
+def trusts_files() -> bool:
+    """Return whether files may name classes as module:Class."""
+    trusted: bool = click.get_current_context().meta[TRUST]
+    return trusted
+
+
+def kb_argument(words: str = "", *, required: bool = True) -> Callable[[Command], Command]:
+    """Take a knowledge base as `path`: from --kb, else the first argument, else KBTOOLS_KB.
+
+    With `words`, the metavar of what else the command takes, the other arguments come as `text`, blanks between them,
+    None if there are none.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def gathered(*args: Any, path: Path | None, arguments: tuple[str, ...], **kwargs: Any) -> object:
+            context = click.get_current_context()
+            first, *others = arguments or (None,)
+            by_option = context.get_parameter_source("path") is ParameterSource.COMMANDLINE
+            # With KBTOOLS_KB, a lone argument is what is asked, and the first of several only if it is a folder.
+            by_environment = path and words and (not others or not Path(first or "").is_dir())
+            if first is not None and not by_option and not by_environment:
+                path, arguments = Path(first), tuple(others)
+            if arguments and not words:
+                raise click.UsageError(f"unexpected argument {arguments[0]!r}: the knowledge base is {str(path)!r}")
+            if path is None and required:
+                raise click.UsageError(KB_FIRST)
+            if words:
+                kwargs["text"] = " ".join(arguments) if arguments else None
+            return command(*args, path=path, **kwargs)
+
+        options = [
+            click.option(
+                "--kb",
+                "path",
+                type=FILE,
+                envvar="KBTOOLS_KB",
+                show_envvar=True,
+                help="The knowledge base, instead of the first argument: a folder, or with --elasticsearch its name.",
+            ),
+            click.argument("arguments", nargs=-1, metavar=f"[KB] {words}".strip()),
+        ]
+        return cast(Command, take_options(gathered, options))
+
+    return decorate
+
+
+KB_FIRST = "name a knowledge base (the first argument, --kb or KBTOOLS_KB)"
+
+
+def require_text(text: str | None, what: str) -> str:
+    """Return the words of a command; raise UsageError if there are none."""
+    if text is None:
+        raise click.UsageError(f"{KB_FIRST} and {what}")
+    if not text.strip():
+        raise click.UsageError(f"the {what.split()[-1].lower()} is empty")
+    return text
+
+
 class Between(click.FloatRange):
-    """A number between two others; what is no number (`nan`) is between none."""
+    """A number between two others; NaN is between none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
         if number != number:  # NaN, which every comparison with the limits lets pass
-            self.fail(f"{value} is no number", param, ctx)
+            self.fail(f"{value} is not a number", param, ctx)
         return number
 
 
 def json_option(command: Command) -> Command:
     """Choose between a table for people and JSON for programs."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
+
+
+def output_option(*more: str) -> Callable[[Command], Command]:
+    """Take `--format` or `--json` as `output`, None for a table; `more` are formats of this command alone."""
+    formats = ["json", "csv", "tsv", *more]
+    options = [
+        click.option("--json", "output", flag_value="json", help="Print JSON, as --format json does."),
+        click.option(
+            "--format",
+            "output",
+            type=click.Choice(formats),
+            help="Print this instead of a table." + (" sparql: the query of the winning pair." if more else ""),
+        ),
+    ]
+    return lambda command: take_options(command, options)
 
 
 def inverse_option(command: Command) -> Command:
@@ -123,61 +171,6 @@ def models_option(command: Command) -> Command:
     )(command)
 
 
-def trust_option(command: Command) -> Command:
-    """Allow files to name classes; `trusts_files` returns the choice."""
-
-    def keep(context: click.Context, option: click.Parameter, trusted: bool) -> None:
-        context.meta[TRUST] = trusted
-
-    return click.option(
-        "--trust-plugins",
-        is_flag=True,
-        envvar=TRUST_VARIABLE,
-        show_envvar=True,
-        expose_value=False,
-        callback=keep,
-        help="Import and call what files of models and vectors name as module:Class; only for files you trust.",
-    )(command)
-
-
-def trusts_files() -> bool | None:
-    """Return what the command at hand was told by `--trust-plugins`; None where it has no such option."""
-    return click.get_current_context().meta.get(TRUST)
-
-
-def check_device(context: click.Context, option: click.Parameter, name: str) -> str:
-    """Raise UnknownDevice before anything is done for a device that this machine does not have."""
-    if name != "cpu":
-        from kbtools.scorers.networks.devices import resolve_device
-
-        resolve_device(name)
-    return name
-
-
-def device_option(command: Command) -> Command:
-    """Choose where networks compute."""
-    return click.option(
-        "--device",
-        default="cpu",
-        show_default=True,
-        callback=check_device,
-        envvar="KBTOOLS_DEVICE",
-        show_envvar=True,
-        help="Where networks compute: cpu, cuda, cuda:1 or mps.",
-    )(command)
-
-
-def memory_option(command: Command) -> Command:
-    """Take the memory of the work tables of a build."""
-    return click.option(
-        "--memory",
-        default="1GB",
-        show_default=True,
-        callback=check_size,
-        help="Memory of the work tables; the disk takes the rest.",
-    )(command)
-
-
 def check_size(context: click.Context, option: click.Parameter, value: str) -> str:
     """Check an amount of memory."""
     if not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", value, re.IGNORECASE):
@@ -187,6 +180,4 @@ def check_size(context: click.Context, option: click.Parameter, value: str) -> s
 
 def pruning_option(command: Command) -> Command:
     """Choose the pruner."""
-    return click.option("--pruning", default=DEFAULT, show_default=True, help="The pruner: a plugin, or module:Class.")(
-        command
-    )
+    return click.option("--pruning", default=DEFAULT, help="The pruner: a plugin, or module:Class.")(command)

@@ -4,18 +4,16 @@ from pathlib import Path
 
 import click
 
+from kbtools.cli.commands import Command, CommandWithParts
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.options import json_option
 from kbtools.entry_points import KINDS, list_offers
 
 
-@click.group("plugins", invoke_without_command=True)
+@click.group("plugins", cls=CommandWithParts, examples=("kbtools plugins", "kbtools plugins --json"))
 @json_option
-@click.pass_context
-def command(context: click.Context, as_json: bool) -> None:
+def command(as_json: bool) -> None:
     """List plugins of every kind by name, with the distribution that offers each and what it needs."""
-    if context.invoked_subcommand:
-        return
     for offer in list_offers():
         if as_json:
             record = {name: getattr(offer, name) for name in ("name", "kind", "distribution", "target", "needs")}
@@ -25,7 +23,11 @@ def command(context: click.Context, as_json: bool) -> None:
             echo(f"{offer.name:<15} {offer.kind:<16} {offer.distribution:<24} {needs}".rstrip())
 
 
-@command.command("check")
+@command.command(
+    "check",
+    cls=Command,
+    examples=("kbtools plugins check bigru", "kbtools plugins check my_module:MyReader --sample small.txt"),
+)
 @click.argument("name")
 @click.option("--kind", type=click.Choice(list(KINDS.values())), help="The kind, where the name does not tell it.")
 @click.option(

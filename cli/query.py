@@ -16,17 +16,18 @@ from kbtools.answering.limits import ANSWERS, TOP
 from kbtools.answering.questions import read_questions
 from kbtools.answering.results import Result
 from kbtools.answering.sparql import winner_query
-from kbtools.cli.display import echo, echo_json
+from kbtools.cli.commands import Command
+from kbtools.cli.display import ResultPrinter, echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
 from kbtools.cli.options import (
+    KB_FIRST,
     Between,
-    device_option,
     inverse_option,
-    json_option,
-    kb_option,
+    kb_argument,
     lang_option,
     models_option,
-    trust_option,
+    output_option,
+    require_text,
 )
 from kbtools.errors import KBToolsError
 from kbtools.read_ahead import lines_at_hand
@@ -92,9 +93,16 @@ def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Itera
             yield answerer.query(text, **options)
 
 
-@click.command("query")
-@kb_option
-@click.argument("question", required=False)
+@click.command(
+    "query",
+    cls=Command,
+    spellings={"--sparql": "--format sparql"},
+    examples=(
+        "kbtools query sample.kb who created the character harry potter",
+        "kbtools query sample.kb --json - < questions.txt",
+    ),
+)
+@kb_argument("QUESTION...")
 @click.option("--questions", type=click.Path(path_type=Path), help="A file of questions: one a line, or the release's.")
 @click.option("--pruning", help="The pruner: a plugin, or module:Class.  [default: as trained, else n-gram-idf]")
 @click.option(
@@ -113,16 +121,12 @@ def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Itera
     "[default: as trained, else weighted-sum]",
 )
 @click.option("--tagger", help="The tagger of the focused pruners.  [default: as trained, else bigru-crf+]")
-@click.option("--type", "of_type", metavar="ID", help="Subjects of this type alone.")
+@click.option("--type", "of_type", metavar="ID", help="Only subjects of this type.")
 @lang_option
 @inverse_option
 @models_option
-@trust_option
-@device_option
-@click.option("--top", default=TOP, show_default=True, type=click.IntRange(0), help="Candidates to give; 0 gives all.")
-@click.option(
-    "--answers", default=ANSWERS, show_default=True, type=click.IntRange(0), help="Answers to give; 0 gives all."
-)
+@click.option("--top", default=TOP, type=click.IntRange(0), help="Candidates to print; 0 prints all.")
+@click.option("--answers", default=ANSWERS, type=click.IntRange(0), help="Answers to print; 0 prints all.")
 @click.option(
     "--abstain",
     type=Between(0, 1),
@@ -134,16 +138,15 @@ def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Itera
     type=click.Path(path_type=Path),
     help="A run of kbtools compare --valid over the same names: makes confidence the share that is right.",
 )
-@click.option("--explain", is_flag=True, help="Say why each candidate stands where it does.")
-@click.option("--sparql", is_flag=True, help="Print the SPARQL query of the winning pair instead of its answers.")
+@click.option("--explain", is_flag=True, help="Print why each candidate has its place.")
 @click.option(
-    "--timing/--no-timing", default=True, help="Whether JSON tells the milliseconds, which no two runs share."
+    "--timing/--no-timing", default=True, help="Include in JSON the milliseconds, which differ from run to run."
 )
-@json_option
+@output_option("sparql")
 @elasticsearch_options
 def command(
     path: Path,
-    question: str | None,
+    text: str | None,
     questions: Path | None,
     pruning: str | None,
     scorer: str | None,
@@ -154,30 +157,27 @@ def command(
     lang: str | None,
     inverse: bool,
     models: Path | None,
-    device: str,
     top: int,
     answers: int,
     abstain: float | None,
     calibration: Path | None,
     explain: bool,
-    sparql: bool,
     timing: bool,
-    as_json: bool,
+    output: str | None,
     elasticsearch: Elasticsearch | None,
 ) -> None:
-    """Answer QUESTION, or each line of standard input if QUESTION is `-`.
+    """Answer QUESTION, or each line of standard input if QUESTION is `-`; its words need no quotes.
 
     With --models, a question is asked with the pruner, tagger and scorers that kbtools train chose; others win where
     they are named.
     """
-    if (question is None) == (questions is None):
-        raise click.UsageError("give one QUESTION, or - for standard input, or --questions FILE")
+    if (text is None) == (questions is None):
+        raise click.UsageError(f"{KB_FIRST} and give one QUESTION, - for standard input, or --questions FILE")
     if calibration and abstain is None:
-        raise click.UsageError("--calibration is of use with --abstain alone")
-    if question is not None and not question.strip():
-        raise click.UsageError("the question is empty")
-    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
-    answerer = answerer if lang is None else answerer.in_languages(lang)
+        raise click.UsageError("--calibration requires --abstain")
+    if text is not None:
+        require_text(text, "a QUESTION")
+    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, lang=lang)
     answerer = answerer.both_ways() if inverse else answerer
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
     fitted = None
@@ -198,15 +198,16 @@ def command(
         calibration=fitted,
     )
     # One question needs no thread that reads ahead; of a stream, the lines at hand are answered together.
-    several = questions is not None or question == "-"
-    batches = lines_at_hand(texts(question, questions)) if several else [[*texts(question, None)]]
+    several = questions is not None or text == "-"
+    batches = lines_at_hand(texts(text, questions)) if several else [[*texts(text, None)]]
+    printer = ResultPrinter(output, explained_lines if explain else table_lines)
     with count_questions(questions) as count:
         for batch in batches:
             for result in answer(answerer, batch, options):
-                if sparql:
+                if output == "sparql":
                     echo(winner_query(result))
-                elif as_json:
+                elif output == "json":
                     echo_json(result.to_json() | ({} if timing else {"milliseconds": None}))
                 else:
-                    echo(*(explained_lines(result) if explain else table_lines(result)))
+                    printer.print(result)
                 count()

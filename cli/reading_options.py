@@ -1,5 +1,7 @@
 """Options of reading files, which kbtools index and kbtools update share."""
 
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import wraps
 from typing import Any, cast
 
@@ -10,82 +12,93 @@ from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import Predicates, ReadOptions
 from kbtools.kb.table_heads import USUAL
 
+PREDICATES = ("name", "alias", "description", "type")
+"""Parts of an entity whose predicates in RDF can be named."""
+
+SPELLINGS = {f"--{part}-predicate": f"--predicate {part}={{}}" for part in PREDICATES}
+
+LANG = click.option(
+    "--lang",
+    "languages",
+    default=DEFAULT_LANGUAGES,
+    help="Languages of names, the preferred first; 'de,' takes German before all others, '' the default before all.",
+)
+LIST_SEPARATOR = click.option("--list-separator", metavar="TEXT", help="What divides the values of a cell, such as |.")
+MAX_BAD = click.option(
+    "--max-bad", default=0.001, type=click.FloatRange(0, 1), help="Share of lines that may be unreadable."
+)
+CLOSURE = click.option(
+    "--closure", is_flag=True, help="Give entities the superclasses of their types: P279, rdfs:subClassOf."
+)
+COLUMN = click.option("--column", multiple=True, metavar="PART=HEADER", help="Column of a table, such as subject=head.")
+PREDICATE = click.option(
+    "--predicate",
+    multiple=True,
+    metavar="PART=IRI",
+    help=f"Predicate of RDF, in place of the usual ones; PART is {', '.join(PREDICATES[:-1])} or {PREDICATES[-1]}.",
+)
+FORMAT = click.option(
+    "--format",
+    "file_format",
+    metavar="NAME",
+    help="Reader of all files, or module:Class; found by suffix if not given.",
+)
+
 
 def reading_options(command: Command) -> Command:
-    """Take languages, predicates, columns, format and the share of bad lines as one argument, `options`."""
+    """Take languages, columns and predicates, list separator, format and share of bad lines as `options`."""
+    return take_options(gather_options(command), [LANG, COLUMN, PREDICATE, LIST_SEPARATOR, FORMAT, MAX_BAD])
+
+
+def gather_options(command: Command) -> Command:
+    """Gather the options of reading that a command has into one argument, `options`."""
 
     @wraps(command)
     def gathered(
         *args: Any,
-        lang: str,
-        name_predicate: tuple[str, ...],
-        alias_predicate: tuple[str, ...],
-        description_predicate: tuple[str, ...],
-        type_predicate: tuple[str, ...],
-        column: tuple[str, ...],
-        list_separator: str | None,
-        format: str | None,
+        languages: str,
         max_bad: float,
+        column: tuple[str, ...] = (),
+        predicate: tuple[str, ...] = (),
+        list_separator: str | None = None,
+        file_format: str | None = None,
         **kwargs: Any,
     ) -> object:
-        usual = Predicates()
         options = ReadOptions(
-            language=lang,
-            predicates=Predicates(
-                name=predicates(usual.name, name_predicate),
-                alias=predicates(usual.alias, alias_predicate),
-                description=predicates(usual.description, description_predicate),
-                type=predicates(usual.type, type_predicate),
-            ),
+            language=languages,
+            predicates=predicates_of(predicate),
             columns=columns_of(column),
             max_bad=max_bad,
             list_separator=list_separator or None,
-            format=format,
+            format=file_format,
         )
         return command(*args, options=options, **kwargs)
 
-    options = [
-        click.option(
-            "--lang",
-            default=DEFAULT_LANGUAGES,
-            show_default=True,
-            help="Languages of names, the preferred first; 'de,' takes German before all others, '' the default before "
-            "all.",
-        ),
-        click.option("--name-predicate", multiple=True, help="RDF predicate of names, in place of the usual ones."),
-        click.option("--alias-predicate", multiple=True, help="RDF predicate of aliases, in place of the usual ones."),
-        click.option(
-            "--description-predicate", multiple=True, help="RDF predicate of descriptions, in place of the usual ones."
-        ),
-        click.option("--type-predicate", multiple=True, help="RDF predicate of types, in place of the usual ones."),
-        click.option("--column", multiple=True, metavar="NAME=HEADER", help="Column of a table, such as subject=head."),
-        click.option("--list-separator", metavar="TEXT", help="What divides the values of a cell, such as |."),
-        click.option(
-            "--format", metavar="NAME", help="Reader of all sources, or module:Class; found by suffix if not given."
-        ),
-        click.option(
-            "--max-bad",
-            default=0.001,
-            show_default=True,
-            type=click.FloatRange(0, 1),
-            help="Share of lines that may be unreadable.",
-        ),
-    ]
-    return cast(Command, take_options(gathered, options))
+    return cast(Command, gathered)
 
 
 def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
     """Read `--column subject=head` options."""
-    # A header may hold an equals sign itself: only the first one divides.
-    columns = dict(pair.partition("=")[::2] for pair in pairs)
-    if not all(columns.values()):
-        raise click.BadParameter("expected NAME=HEADER, such as subject=head", param_hint="--column")
-    if unknown := sorted(set(columns) - set(USUAL)):
-        known = ", ".join(USUAL)
-        raise click.BadParameter(f"found {unknown[0]!r}, expected one of {known}", param_hint="--column")
-    return columns
+    return dict(read_pairs(pairs, parts=USUAL, option="--column", expected="PART=HEADER, such as subject=head"))
 
 
-def predicates(usual: frozenset[str], named: tuple[str, ...]) -> frozenset[str]:
-    """Take the predicates that the command line names, if there are any, in place of the usual ones."""
-    return frozenset(named) or usual
+def predicates_of(pairs: tuple[str, ...]) -> Predicates:
+    """Read `--predicate name=IRI` options; a part that none names keeps its usual predicates."""
+    named: dict[str, set[str]] = {}
+    expected = "PART=IRI, such as name=http://schema.org/name"
+    for part, iri in read_pairs(pairs, parts=PREDICATES, option="--predicate", expected=expected):
+        named.setdefault(part, set()).add(iri)
+    return replace(Predicates(), **{part: frozenset(iris) for part, iris in named.items()})
+
+
+def read_pairs(
+    pairs: tuple[str, ...], *, parts: Collection[str], option: str, expected: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the two sides of the first equals sign of each text; raise BadParameter for an unknown part."""
+    for text in pairs:
+        part, _, value = text.partition("=")
+        if not value:
+            raise click.BadParameter(f"found {text!r}, expected {expected}", param_hint=option)
+        if part not in parts:
+            raise click.BadParameter(f"found {part!r}, expected one of {', '.join(parts)}", param_hint=option)
+        yield part, value

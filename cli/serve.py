@@ -3,42 +3,34 @@
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
+from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.options import EMBEDDED, device_option, models_option, trust_option, trusts_files
+from kbtools.cli.options import KB_FIRST, chosen_backend, chosen_device, models_option, trusts_files
 
 
-@click.command("serve")
+@click.command(
+    "serve",
+    cls=Command,
+    examples=("kbtools serve sample.kb", "kbtools serve first.kb second.kb --host 0.0.0.0 --port 80 --workers 4"),
+)
+@click.argument("folders", nargs=-1, metavar="[KB]...")
 @click.option(
     "--kb",
     "paths",
     multiple=True,
-    required=True,
     envvar="KBTOOLS_KB",
     show_envvar=True,
     type=click.Path(),
-    help="A knowledge base, also given several times: each answers under its name, the first at the root too.",
-)
-@click.option(
-    "--backend",
-    default=EMBEDDED,
-    show_default=True,
-    envvar="KBTOOLS_BACKEND",
-    show_envvar=True,
-    help="What opens the knowledge bases: a plugin, or module:Class.",
+    help="A knowledge base, instead of the first arguments; may be given several times.",
 )
 @models_option
-@trust_option
 @click.option("--tagger", help="The tagger of the focused pruners; if not given, the one that was trained.")
-@device_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 is all.")
-@click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65_535), help="The port; 0 takes a free one."
-)
-@click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(1, 256), help="Processes; they share the files."
-)
+@click.option("--host", default="127.0.0.1", help="The address to listen on; 0.0.0.0 is all.")
+@click.option("--port", default=8000, type=click.IntRange(0, 65_535), help="The port; 0 takes a free one.")
+@click.option("--workers", default=1, type=click.IntRange(1, 256), help="Processes; they share the files.")
 @click.option("--root-path", default="", metavar="/PATH", help="The prefix that a proxy serves this under.")
 @click.option("--cors", multiple=True, metavar="ORIGIN", help="Let pages of this origin read answers; * lets all.")
 @click.option(
@@ -50,11 +42,10 @@ from kbtools.cli.options import EMBEDDED, device_option, models_option, trust_op
 )
 @elasticsearch_options
 def command(
+    folders: tuple[str, ...],
     paths: tuple[str, ...],
-    backend: str,
     models: Path | None,
     tagger: str | None,
-    device: str,
     host: str,
     port: int,
     workers: int,
@@ -65,19 +56,24 @@ def command(
 ) -> None:
     """Serve knowledge bases: a page to ask in a browser, a JSON API, and a reconciliation service for OpenRefine.
 
-    Stop it with Ctrl-C, or by SIGTERM; a knowledge base that is rebuilt meanwhile is opened again.
+    Each knowledge base answers under its name, the first at the root too. Stop the server with Ctrl-C, or by SIGTERM; a
+    knowledge base that is rebuilt meanwhile is opened again.
     """
+    if folders and click.get_current_context().get_parameter_source("paths") is ParameterSource.COMMANDLINE:
+        raise click.UsageError(f"unexpected argument {folders[0]!r}: name knowledge bases as arguments or with --kb")
+    if not folders and not paths:
+        raise click.UsageError(KB_FIRST)
     from kbtools.serve.server import run_server
     from kbtools.serve.settings import ServeSettings
 
     settings = ServeSettings(
-        kbs=paths,
-        backend=backend,
+        kbs=folders or paths,
+        backend=chosen_backend(),
         models=None if models is None else str(models),
         tagger=tagger,
-        device=device,
+        device=chosen_device(),
         trust_plugins=trusts_files(),
-        elasticsearch=None if elasticsearch is None else elasticsearch.options,
+        elasticsearch=None if elasticsearch is None else elasticsearch.url,
         root_path=root_path,
         cors=cors,
         hosts=hosts,

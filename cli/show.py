@@ -5,10 +5,13 @@ from pathlib import Path
 
 import click
 
+from kbtools.answering.answerer import Answerer
 from kbtools.answering.records import Entity, Facts
-from kbtools.cli.display import echo, echo_json, named
+from kbtools.cli.commands import Command
+from kbtools.cli.display import ResultPrinter, echo, echo_json, named
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import json_option, kb_option, lang_option
+from kbtools.cli.options import kb_argument, lang_option, output_option, require_text
+from kbtools.errors import UnknownEntity
 
 SHOWN = 20
 """Facts of each direction: both fit on a screen."""
@@ -49,29 +52,48 @@ def more(facts: Facts) -> Iterator[str]:
         yield f"    and {facts.total - len(facts.facts):,} more (--limit)"
 
 
-@click.command("show")
-@kb_option
-@click.argument("entity")
-@click.option(
-    "--limit", default=SHOWN, show_default=True, type=click.IntRange(0), help="Facts of each direction; 0 gives all."
+@click.command(
+    "show",
+    cls=Command,
+    examples=("kbtools show sample.kb Harry Potter", "kbtools show sample.kb m.078ffw --limit 0 --format csv"),
 )
+@kb_argument("ENTITY...")
+@click.option("--limit", default=SHOWN, type=click.IntRange(0), help="Facts of each direction; 0 prints all.")
 @lang_option
-@json_option
+@output_option()
 @elasticsearch_options
 def command(
-    path: Path, entity: str, limit: int, lang: str | None, as_json: bool, elasticsearch: Elasticsearch | None
+    path: Path, text: str | None, limit: int, lang: str | None, output: str | None, elasticsearch: Elasticsearch | None
 ) -> None:
-    """Show ENTITY, an id: its names and types, the facts about it, and those that it is the object of.
+    """Show ENTITY, an id or a name: its names and types, the facts about it, and those that it is the object of.
 
-    kbtools lookup finds the id of a name.
+    Of several entities with the name, the likeliest is shown; kbtools lookup lists them all.
     """
-    answerer = open_home(path, elasticsearch)
-    answerer = answerer if lang is None else answerer.in_languages(lang)
-    shown = answerer.entity(entity)
-    outgoing = answerer.facts(entity, limit=limit)
-    incoming = None if shown.facts_in is None else answerer.facts(entity, reverse=True, limit=limit)
-    if as_json:
+    text = require_text(text, "an id or a name")
+    answerer = open_home(path, elasticsearch, lang=lang)
+    shown = find_entity(answerer, text)
+    outgoing = answerer.facts(shown.id, limit=limit)
+    incoming = None if shown.facts_in is None else answerer.facts(shown.id, reverse=True, limit=limit)
+    if output == "json":
         facts = {"facts": outgoing.to_dict(), "incoming": incoming.to_dict() if incoming else None}
         echo_json(shown.to_json() | facts)
+    elif output:
+        printer = ResultPrinter(output)
+        for facts_found in (outgoing, incoming):
+            if facts_found is not None:
+                printer.print(facts_found)
     else:
         echo(*lines(shown, outgoing, incoming))
+
+
+def find_entity(answerer: Answerer, text: str) -> Entity:
+    """Find an entity by its id, else by its name; raise UnknownEntity if there is none."""
+    try:
+        return answerer.entity(text)
+    except UnknownEntity:
+        matches = answerer.lookup(text, limit=2).matches
+        if not matches:
+            raise
+    if len(matches) > 1:
+        echo(f"other entities are called {text!r} too, or alike; kbtools lookup lists them", err=True)
+    return answerer.entity(matches[0].id)

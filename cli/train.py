@@ -2,7 +2,8 @@
 
 import sys
 import time
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,47 +11,56 @@ from typing import Any
 import click
 
 from kbtools.answering.system_parts import TAGGER
+from kbtools.cli.commands import Command, CommandWithParts
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import FILE, device_option, kb_option, pruning_option
+from kbtools.cli.index_vectors import ReadVectors, read_vectors_options
+from kbtools.cli.options import FILE, chosen_device, kb_argument, pruning_option
 from kbtools.cli.training_options import (
-    config_option,
-    in_doubt_option,
-    ranker_option,
+    OUT,
+    SETTINGS,
+    SPELLINGS,
+    leaving,
+    names_option,
     read_changes,
+    read_setting,
     settings_options,
     training_options,
 )
-from kbtools.cli.vector_options import ReadVectors, read_vectors_options
 from kbtools.errors import NothingToLearn
 from kbtools.ranking import models as parts
-from kbtools.scorers.fitting.profiles import PLANS, profile_settings
-from kbtools.scorers.networks.training_settings import (
-    PretrainedSettings,
-    TaggerSettings,
-    TrainingSettings,
-    TransESettings,
-    change_settings,
+from kbtools.scorers.fitting.profiles import PLANS, PROFILES, profile_settings
+from kbtools.scorers.networks.training_settings import TransESettings, change_settings
+
+RANKER = click.option(
+    "--ranker",
+    help="What learns to rank: lightgbm where the extra [ranker] is installed, else weighted-sum, which is the sum "
+    "of the parts alone.",
 )
 
 
-@click.group("train", invoke_without_command=True)
-@training_options(required=False)
-@ranker_option
-@click.option("--seed", type=int, help="What decides every random draw.")
-@click.pass_context
+@click.group(
+    "train",
+    cls=CommandWithParts,
+    spellings=SPELLINGS,
+    examples=(
+        "kbtools train fbsq.kb --train train.txt --valid valid.txt --profile best --out models",
+        "kbtools train fbsq.kb --train train.txt --valid valid.txt --profile fast --set epochs=3 --out models",
+    ),
+)
+@training_options
+@RANKER
+@leaving
 def command(
-    context: click.Context,
-    path: Path | None,
+    path: Path,
     elasticsearch: Elasticsearch | None,
-    train: Path | None,
-    valid: Path | None,
-    models: Path | None,
+    train: Path,
+    valid: Path,
+    models: Path,
     profile: str,
+    changes: dict[str, Any],
     config: Path | None,
-    device: str,
     ranker: str | None,
-    seed: int | None,
 ) -> None:
     """Train the models of a knowledge base: all of a profile, or one part.
 
@@ -58,68 +68,68 @@ def command(
     the weights of the joint score chosen and its ranker fitted, but for the profile paper, whose score is its Eq. 4. A
     training that was stopped goes on where it was.
     """
-    if context.invoked_subcommand:
-        return
-    if path is None or train is None or valid is None or models is None:
-        raise click.UsageError("give --kb, --train, --valid and --out, or the name of a part")
     from kbtools.ranking.system import keep_system
     from kbtools.scorers.fitting.splits import Splits
     from kbtools.scorers.fitting.training import train_profile
     from kbtools.scorers.networks.distributed import rank
 
-    changes = read_changes(config, {"seed": seed})
+    changes = read_changes(config, changes)
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
-    options: dict[str, Any] = {"changes": changes, "device": device, "begin": show_name, "callbacks": callbacks()}
-    options["skip"] = partial(say, err=True)
+    options: dict[str, Any] = {"changes": changes, "device": chosen_device(), "begin": show_name}
+    options |= {"callbacks": callbacks(), "skip": partial(say, err=True)}
     for model in train_profile(kb, splits, profile=profile, models=models, **options):
         show_trained(model)
-    if rank() > 0:  # the first process of a launcher chooses for all
-        return
-    system = PLANS[profile].system(typed=bool(kb.types))
-    keep_system(models, system)
-    if system.weights:
-        say(f"weights: {system.weights}, the profile's own")
-    else:
-        answerer = open_home(path, elasticsearch, models=models, device=device)
-        names: dict[str, Any] = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
-        in_doubt = ",".join(PLANS[profile].put_off())
-        train_ranking(answerer, valid, models=models, ranker=ranker, in_doubt=in_doubt, **names)
-    say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
+    if rank() == 0:  # the first process of a launcher chooses for all
+        system = PLANS[profile].system(typed=bool(kb.types))
+        keep_system(models, system)
+        if system.weights:
+            say(f"weights: {system.weights}, the profile's own")
+        else:
+            answerer = open_home(path, elasticsearch, models=models)
+            names: dict[str, Any] = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
+            in_doubt = ",".join(PLANS[profile].put_off())
+            train_ranking(answerer, valid, models=models, ranker=ranker, in_doubt=in_doubt, **names)
+        say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
 
 
-@command.result_callback()
-def end(*_: object, **__: object) -> None:
-    """End one of the processes of a launcher."""
-    from kbtools.scorers.networks.distributed import leave
-
-    leave()
+def add_part(name: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a function the command of one part of a training."""
+    make = command.command(name, cls=Command, spellings=SPELLINGS, examples=examples)
+    return lambda function: make(leaving(function))
 
 
-@command.command("relation")
-@click.option("--scorer", "names", default="bigru", show_default=True, help="Relation scorers, with commas between.")
-@training_options(required=True)
-@settings_options(TrainingSettings(), PretrainedSettings())
+@add_part(
+    "relation",
+    "kbtools train relation fbsq.kb --scorer bigru,embed-avg --train train.txt --valid valid.txt --out models",
+    "kbtools train relation fbsq.kb --set epochs=3 --set words=random --train t.txt --valid v.txt --out models",
+)
+@names_option("--scorer", "bigru", "Relation scorers")
+@training_options
 def relation(**arguments: Any) -> None:
     """Train relation scorers: v(r, q) = f(q)·E(r)."""
     train_models(parts.RELATION, **arguments)
 
 
-@command.command("tagger")
-@click.option("--tagger", "names", default=TAGGER, show_default=True, help="Taggers, with commas between.")
-@training_options(required=True)
-@settings_options(TaggerSettings())
+@add_part(
+    "tagger",
+    "kbtools train tagger fbsq.kb --train train.txt --valid valid.txt --out models",
+    "kbtools train tagger fbsq.kb --tagger bigru-crf+,crf --train train.txt --valid valid.txt --out models",
+)
+@names_option("--tagger", TAGGER, "Taggers")
+@training_options
 def tagger(**arguments: Any) -> None:
     """Train taggers: p(w|q), where a question names its subject."""
     train_models(parts.TAGGER, **arguments)
 
 
-@command.command("subject")
-@click.option(
-    "--subject", "names", default="type-vector", show_default=True, help="Subject scorers, with commas between."
+@add_part(
+    "subject",
+    "kbtools train subject fbsq.kb --train train.txt --valid valid.txt --out models",
+    "kbtools train subject fbsq.kb --subject transe --train train.txt --valid valid.txt --out models",
 )
-@training_options(required=True)
-@settings_options(TrainingSettings())
+@names_option("--subject", "type-vector", "Subject scorers")
+@training_options
 def subject(**arguments: Any) -> None:
     """Train subject scorers: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r)."""
     train_models(parts.SUBJECT, **arguments)
@@ -135,38 +145,46 @@ def train_models(
     valid: Path,
     models: Path,
     profile: str,
+    changes: dict[str, Any],
     config: Path | None,
-    device: str,
-    **options: Any,
 ) -> None:
     """Train several models of one part, each with the settings of its profile and the changes to them."""
     from kbtools.scorers.fitting import training
     from kbtools.scorers.fitting.splits import Splits
 
-    changes = read_changes(config, options)
+    changes = read_changes(config, changes)
     chosen = {name: change_settings(profile_settings(profile, part, name), changes) for name in names.split(",")}
     kb = open_home(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
         say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
-        where: dict[str, Any] = {"part": part, "name": name, "models": models, "device": device}
+        where: dict[str, Any] = {"part": part, "name": name, "models": models, "device": chosen_device()}
         show_trained(training.train(kb, splits, settings=settings, callbacks=callbacks(), **where))
 
 
-@command.command("ranking")
-@kb_option
+@add_part(
+    "ranking",
+    "kbtools train ranking fbsq.kb --models models --valid valid.txt --scorer bigru --subject type-cosine",
+    "kbtools train ranking fbsq.kb --models models --valid valid.txt --pruning focused-k --ranker weighted-sum",
+)
+@kb_argument()
 @elasticsearch_options
 @click.option("--valid", required=True, type=FILE, help="Annotated questions to choose on.")
 @click.option("--models", required=True, type=FILE, help="The folder of models, where the weights are kept.")
 @pruning_option
-@click.option("--tagger", default=TAGGER, show_default=True, help="The tagger of a focused pruner.")
-@click.option("--scorer", default="bigru", show_default=True, help="The relation scorer, or several to average.")
+@click.option("--tagger", default=TAGGER, help="The tagger of a focused pruner.")
+@click.option("--scorer", default="bigru", help="The relation scorer, or several to average.")
 @click.option("--subject", help="The subject scorer.")
 @click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
-@ranker_option
-@in_doubt_option
-@click.option("--seed", type=int, default=1, show_default=True, help="What decides every random draw.")
-@device_option
+@RANKER
+@click.option(
+    "--in-doubt",
+    metavar="NAMES",
+    help="Relation scorers, with commas between, that are asked only where a ranker without them is in doubt.",
+)
+@click.option(
+    "--set", "changes", multiple=True, metavar="seed=N", callback=read_setting, help="The seed.  [default: 1]"
+)
 def ranking(
     path: Path,
     elasticsearch: Elasticsearch | None,
@@ -179,8 +197,7 @@ def ranking(
     ranker: str | None,
     in_doubt: str | None,
     limit: int | None,
-    seed: int,
-    device: str,
+    changes: dict[str, Any],
 ) -> None:
     """Choose the temperatures and weights of the joint score, fit a ranker, and keep both with the models.
 
@@ -190,10 +207,10 @@ def ranking(
 
     if in_doubt and ranker == WEIGHTED_SUM:
         raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
-    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, device=device)
+    answerer = open_home(path, elasticsearch, models=models, tagger=tagger)
     names: dict[str, Any] = {"pruning": pruning, "scorer": scorer, "subject": subject}
-    options: dict[str, Any] = {"ranker": ranker, "in_doubt": in_doubt, "limit": limit, "seed": seed}
-    train_ranking(answerer, valid, models=models, **options, **names)
+    options: dict[str, Any] = {"ranker": ranker, "in_doubt": in_doubt, "limit": limit}
+    train_ranking(answerer, valid, models=models, seed=changes.get("seed", 1), **options, **names)
 
 
 def train_ranking(
@@ -231,22 +248,23 @@ def train_ranking(
         say(f"the weighted sum ranks: {error}", err=True)
 
 
-@command.command("transe")
-@kb_option
+@add_part(
+    "transe",
+    "kbtools train transe fbsq.kb --out models",
+    "kbtools train transe fbsq.kb --vectors entities.npy --ids entities.txt --out models",
+)
+@kb_argument()
 @elasticsearch_options
-@click.option("--out", "models", required=True, type=FILE, help="The folder of models.")
+@OUT
 @read_vectors_options
-@config_option
-@device_option
-@settings_options(TransESettings())
+@settings_options
 def transe(
     path: Path,
     elasticsearch: Elasticsearch | None,
     models: Path,
     read_vectors: ReadVectors | None,
+    changes: dict[str, Any],
     config: Path | None,
-    device: str,
-    **options: Any,
 ) -> None:
     """Train vectors of entities, E(s) + E(r) near E(o), for the subject scorer transe and for kbtools similar.
 
@@ -260,10 +278,34 @@ def transe(
         takeover = take_over_vectors(kb, read_vectors(kb), models=models)
         say(f"{takeover.folder}: {takeover.known:,} of {takeover.vectors:,} vectors belong to entities")
         return
-    settings = change_settings(TransESettings(), read_changes(config, options))
+    settings = change_settings(TransESettings(), read_changes(config, changes))
     show_name("transe")
-    where: dict[str, Any] = {"part": parts.ENTITIES, "name": "transe", "models": models, "device": device}
+    where: dict[str, Any] = {"part": parts.ENTITIES, "name": "transe", "models": models, "device": chosen_device()}
     show_trained(training.train(kb, None, settings=settings, callbacks=callbacks(), **where))
+
+
+@add_part("settings", "kbtools train settings", "kbtools train settings --profile paper")
+@click.option("--profile", default=PROFILES[0], type=click.Choice(PROFILES), help="Whose values.")
+def list_settings(profile: str) -> None:
+    """List the settings that --set changes, with their values for the first model of each kind."""
+    models = zip(
+        SETTINGS,
+        (
+            (parts.RELATION, "bigru"),
+            (parts.TAGGER, TAGGER),
+            (parts.RELATION, parts.ENCODER),
+            (parts.ENTITIES, "transe"),
+        ),
+        strict=True,
+    )
+    for kind, (part, name) in models:
+        echo(f"{kind} ({name})")
+        settings = profile_settings(profile, part, name)
+        for config in (getattr(settings, field.name) for field in fields(settings)):
+            for field in fields(config):
+                value = getattr(config, field.name)
+                value = str(value).lower() if isinstance(value, bool) else value
+                echo(f"  {field.name}={value}: {field.metadata['help']}")
 
 
 def say(text: str, *, err: bool = False) -> None:

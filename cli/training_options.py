@@ -3,91 +3,116 @@
 import tomllib
 from collections.abc import Callable
 from dataclasses import fields
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from kbtools.cli.homes import elasticsearch_options
-from kbtools.cli.options import FILE, Command, device_option, kb_option_if, take_options
+from kbtools.cli.options import FILE, Command, kb_argument, take_options
 from kbtools.errors import BadSetting
 from kbtools.scorers.fitting.profiles import PROFILES
+from kbtools.scorers.networks.training_settings import (
+    PretrainedSettings,
+    TaggerSettings,
+    TrainingSettings,
+    TransESettings,
+)
+
+SETTINGS: dict[str, Any] = {
+    "relation and subject scorers": TrainingSettings(),
+    "taggers": TaggerSettings(),
+    "encoder, which is pretrained": PretrainedSettings(),
+    "transe": TransESettings(),
+}
+"""The settings that each kind of model has, with the values of the paper."""
+
+FIELDS = {
+    setting.name: setting
+    for settings in SETTINGS.values()
+    for part in fields(settings)
+    for setting in fields(getattr(settings, part.name))
+}
+SPELLINGS = {f"--{name.replace('_', '-')}": f"--set {name}={{}}" for name in FIELDS} | {
+    f"--{'' if value else 'no-'}{name}": f"--set {name}={str(value).lower()}"
+    for name, field in FIELDS.items()
+    if isinstance(field.default, bool)
+    for value in (True, False)
+}
+"""A setting is also spelled as an option of its own: `--epochs 3` is `--set epochs=3`."""
+
+OUT = click.option("--out", "models", required=True, type=FILE, help="The folder of models.")
+
+WORDS = {"true": True, "false": False}
 
 
-def training_options(*, required: bool) -> Callable[[Command], Command]:
-    """Take the knowledge base, the questions, the folder of models, the profile and the device of a training."""
-    options = [
-        kb_option_if(required),
-        elasticsearch_options,
-        click.option("--train", required=required, type=FILE, help="Annotated questions to learn from."),
-        click.option("--valid", required=required, type=FILE, help="Annotated questions to measure on meanwhile."),
-        click.option("--out", "models", required=required, type=FILE, help="The folder of models."),
-        click.option(
-            "--profile",
-            default=PROFILES[0],
-            show_default=True,
-            type=click.Choice(PROFILES),
-            help="The settings to start from.",
-        ),
-        config_option,
-        device_option,
-    ]
-    return lambda command: take_options(command, options)
-
-
-def config_option(command: Command) -> Command:
-    """Take a file of settings."""
-    return click.option("--config", type=FILE, help="A TOML file of settings, by the names of the options.")(command)
-
-
-def ranker_option(command: Command) -> Command:
-    """Take the name of a ranker."""
-    return click.option(
-        "--ranker",
-        help="What learns to rank: lightgbm where the extra [ranker] is installed, else weighted-sum, which is the sum "
-        "of the parts alone.",
-    )(command)
-
-
-def in_doubt_option(command: Command) -> Command:
-    """Take the names of scorers that are asked in doubt alone."""
-    return click.option(
-        "--in-doubt",
-        metavar="NAMES",
-        help="Relation scorers, with commas between, that are asked only where a ranker without them is in doubt.",
-    )(command)
-
-
-def settings_options(*kinds: Any) -> Callable[[Command], Command]:
-    """Make an option of every setting; one that is not given keeps the value of the profile."""
-    options = []
-    settings: dict[str, Any] = {}
-    for part in [getattr(kind, part.name) for kind in kinds for part in fields(kind)]:
-        for setting in fields(part):  # one that models of several kinds have is one option, with the help of the first
-            settings.setdefault(setting.name, setting)
-    for setting in settings.values():
-        kind = type(setting.default)
-        name = setting.name.replace("_", "-")
-        spelling = f"--{name}/--no-{name}" if kind is bool else f"--{name}"
-        # Without a default of its own, so that a value of the profile or of the file is not outranked.
-        options.append(
-            click.option(
-                spelling,
-                setting.name,
-                default=None,
-                type=None if kind is bool else kind,
-                help=setting.metadata["help"],
-            )
-        )
-    return lambda command: take_options(command, options)
-
-
-def read_changes(config: Path | None, options: dict[str, Any]) -> dict[str, Any]:
-    """Read settings from a TOML file, which options outrank; raise BadSetting for a file that is none."""
-    changes = {}
-    if config:
+def read_setting(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Read `--set NAME=VALUE` options, each by the type of its setting; raise BadParameter for a value of another."""
+    changes: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        field = FIELDS.get(name.replace("-", "_"))
+        if field is None or not equals:
+            raise click.BadParameter(f"found {text!r}, expected NAME=VALUE; kbtools train settings lists the names")
+        kind: type[Any] = type(field.default)
         try:
-            changes = tomllib.loads(config.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise BadSetting(f"{config}: cannot be read as TOML ({error})", path=str(config)) from error
-    return changes | {name: value for name, value in options.items() if value is not None}
+            changes[field.name] = WORDS[value] if kind is bool else kind(value)
+        except (ValueError, KeyError) as error:
+            expected = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+            raise click.BadParameter(f"{name} is {expected}, found {value!r}") from error
+    return changes
+
+
+def settings_options(command: Command) -> Command:
+    """Take changes of settings: `--set` as `changes`, and `--config`, a file that they outrank."""
+    options = [
+        click.option(
+            "--set", "changes", multiple=True, metavar="NAME=VALUE", callback=read_setting,
+            help="Change a setting of the profile, such as epochs=3; kbtools train settings lists them.",
+        ),
+        click.option("--config", type=FILE, help="A TOML file of settings, by the same names."),
+    ]  # fmt: skip
+    return take_options(command, options)
+
+
+def training_options(command: Command) -> Command:
+    """Take the knowledge base, the questions, the folder of models, the profile and changes of its settings."""
+    options = [
+        kb_argument(),
+        elasticsearch_options,
+        click.option("--train", required=True, type=FILE, help="Annotated questions to learn from."),
+        click.option("--valid", required=True, type=FILE, help="Annotated questions to measure on meanwhile."),
+        OUT,
+        click.option("--profile", default=PROFILES[0], type=click.Choice(PROFILES), help="The settings to start from."),
+        settings_options,
+    ]
+    return take_options(command, options)
+
+
+def names_option(option: str, default: str, of: str) -> Callable[[Command], Command]:
+    """Take the names of the models to train."""
+    return click.option(option, "names", default=default, help=f"{of}, with commas between.")
+
+
+def leaving(command: Command) -> Command:
+    """End one of the processes of a launcher when its command is done."""
+
+    @wraps(command)
+    def ended(*args: Any, **kwargs: Any) -> None:
+        from kbtools.scorers.networks.distributed import leave
+
+        command(*args, **kwargs)
+        leave()
+
+    return cast(Command, ended)
+
+
+def read_changes(config: Path | None, changes: dict[str, Any]) -> dict[str, Any]:
+    """Read settings from a TOML file, which `changes` outrank; raise BadSetting for another file."""
+    if config is None:
+        return changes
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8")) | changes
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadSetting(f"{config}: cannot be read as TOML ({error})", path=str(config)) from error

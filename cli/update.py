@@ -1,57 +1,66 @@
 """kbtools update: changes of a knowledge base, in place, while others read it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
 from kbtools.answering.records import UpdateResult
+from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.options import FILE, changed_kb_option, json_option
+from kbtools.cli.options import FILE, json_option, kb_argument
 from kbtools.cli.progress import stoppable
-from kbtools.cli.reading_options import reading_options
+from kbtools.cli.reading_options import SPELLINGS, reading_options
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
 from kbtools.kb.manifest_report import changes_text
 
+REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
+"""Kinds of rows that an update takes away."""
 
-@click.command("update")
-@changed_kb_option
+
+@click.command(
+    "update",
+    cls=Command,
+    spellings=SPELLINGS | {f"--remove-{kind}": f"--remove {kind}={{}}" for kind in REMOVED},
+    examples=(
+        "kbtools update sample.kb --add new.jsonl --remove gone.txt",
+        "kbtools update sample.kb --remove facts=old.tsv --facts corrected.tsv",
+    ),
+)
+@kb_argument()
 @click.option(
     "--add", multiple=True, type=FILE, help="Changes as JSON Lines, a record an entity; see docs/updating.md."
 )
-@click.option("--remove", multiple=True, type=FILE, help="Ids of entities to delete, one a line.")
+@click.option(
+    "--remove",
+    multiple=True,
+    metavar="[KIND=]FILE",
+    help="Ids of entities to delete, one a line; or with KIND facts, names or types what to take away of these.",
+)
 @click.option("--facts", multiple=True, type=FILE, help="Facts to add, in any format that kbtools index reads.")
 @click.option("--names", multiple=True, type=FILE, help="Names and aliases to add.")
 @click.option("--types", multiple=True, type=FILE, help="Types of entities to add.")
 @click.option("--rdf", multiple=True, type=FILE, help="RDF of facts, names and types to add.")
 @click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
 @click.option("--redirects", multiple=True, type=FILE, help="Entities to merge: tables of old and new.")
-@click.option("--remove-facts", multiple=True, type=FILE, help="Facts to take away, in the same formats.")
-@click.option("--remove-names", multiple=True, type=FILE, help="Names and aliases to take away.")
-@click.option("--remove-types", multiple=True, type=FILE, help="Types of entities to take away.")
-@click.option(
-    "--keep", default=1, show_default=True, type=click.IntRange(0), help="Older versions that stay on a cluster."
-)
+@click.option("--keep", default=1, type=click.IntRange(0), help="Older versions that stay on a cluster.")
 @reading_options
 @json_option
 @elasticsearch_options
 def command(
     path: Path,
     add: tuple[Path, ...],
-    remove: tuple[Path, ...],
+    remove: tuple[str, ...],
     facts: tuple[Path, ...],
     names: tuple[Path, ...],
     types: tuple[Path, ...],
     rdf: tuple[Path, ...],
     relations: tuple[Path, ...],
     redirects: tuple[Path, ...],
-    remove_facts: tuple[Path, ...],
-    remove_names: tuple[Path, ...],
-    remove_types: tuple[Path, ...],
     keep: int,
     options: ReadOptions,
     as_json: bool,
@@ -64,11 +73,10 @@ def command(
     beside what was built until kbtools compact merges them; on a cluster they make a version, which kbtools rollback
     leaves again.
     """
-    parts: list[tuple[Role, SourceKind, tuple[Path, ...]]] = [
-        ("gone", "any", remove),
-        ("remove", "facts", remove_facts),
-        ("remove", "names", remove_names),
-        ("remove", "types", remove_types),
+    taken = [removed_source(text) for text in remove]
+    parts: list[tuple[Role, SourceKind, Iterable[Path]]] = [
+        ("gone", "any", [path for kind, path in taken if kind is None]),
+        *(("remove", kind, [path for named, path in taken if named == kind]) for kind in REMOVED),
         ("add", "redirects", redirects),
         ("changes", "any", add),
         ("add", "facts", facts),
@@ -92,17 +100,20 @@ def command(
         echo(*update_report(updated))
 
 
+def removed_source(text: str) -> tuple[str | None, Path]:
+    """Read `--remove [KIND=]FILE`."""
+    kind, equals, path = text.partition("=")
+    return (kind, Path(path)) if equals and kind in REMOVED else (None, Path(text))
+
+
 def update_version(
     name: str, sources: list[UpdateSource], elasticsearch: Elasticsearch, *, options: ReadOptions, keep: int
 ) -> UpdateResult:
     """Change a knowledge base on a cluster."""
     from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
 
-    cluster = elasticsearch.connect()
-    try:
+    with elasticsearch.connect() as cluster:
         return update_on_cluster(cluster, name, sources, options=UpdateOptions(options, keep=keep))
-    finally:
-        cluster.close()
 
 
 def update_report(updated: UpdateResult) -> Iterator[str]:

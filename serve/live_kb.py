@@ -155,7 +155,7 @@ def connect(settings: ServeSettings) -> "Cluster":
     from kbtools.indexers.elastic.cluster import Cluster
     from kbtools.indexers.elastic.connection import read_connection
 
-    return Cluster(read_connection(settings.elasticsearch or {}))
+    return Cluster(read_connection(settings.elasticsearch))
 
 
 def open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:

@@ -22,8 +22,8 @@ ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 class ServeSettings:
     """The knowledge bases, how they are opened, and where the server stands.
 
-    `kbs` are folders, or names on a cluster where `elasticsearch` holds the options of a connection; `cors` are the
-    origins whose pages may read answers, `*` for all; `hosts` are the names that are answered to, none for any.
+    `kbs` are folders, or names on the cluster with the URL `elasticsearch`, empty for that of the environment; `cors`
+    are the origins whose pages may read answers, `*` for all; `hosts` are the names that are answered to, none for any.
     """
 
     kbs: tuple[str, ...]
@@ -32,7 +32,7 @@ class ServeSettings:
     tagger: str | None = None
     device: str = "cpu"
     trust_plugins: bool | None = None
-    elasticsearch: dict[str, str | None] | None = None
+    elasticsearch: str | None = None
     root_path: str = ""
     cors: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()

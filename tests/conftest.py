@@ -144,7 +144,7 @@ def make_embedded(world: World, folder: Path) -> EmbeddedKB:
 
 def make_elasticsearch(world: World, folder: Path) -> ElasticKB:
     kb = make_embedded(world, folder)
-    cluster = Cluster(read_connection({"url": elasticsearch_url()}))
+    cluster = Cluster(read_connection(elasticsearch_url()))
     name = f"test-{folder.name.lower()}-{os.getpid()}"
     load(kb, cluster, name, options=LoadOptions(settings=IndexSettings(replicas=0)), watch=BuildProgress())
     LOADED.append((cluster, name))

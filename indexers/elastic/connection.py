@@ -1,7 +1,7 @@
-"""Connection to a cluster: its URLs and credentials, from options and the environment.
+"""Connection to a cluster: its URLs and credentials, from a URL and the environment.
 
-Secrets never come from the command line, and no text of kbtools shows them: an error names the option or variable that
-a secret came from, never its value.
+Secrets never come from the command line, and no text of kbtools shows them: an error names the variable that a secret
+came from, never its value.
 """
 
 import base64
@@ -116,37 +116,36 @@ def base64_forms(data: bytes) -> set[str]:
     return forms
 
 
-def read_connection(
-    options: Mapping[str, str | None] | None = None, environment: Mapping[str, str] | None = None
-) -> Connection:
-    """Put a connection together from options, else from `KBTOOLS_ELASTICSEARCH_*` in the environment.
+def read_connection(url: str | None = None, environment: Mapping[str, str] | None = None) -> Connection:
+    """Build a connection from a URL and `KBTOOLS_ELASTICSEARCH_*` in the environment, which may hold a URL too.
 
-    Names are those of the environment, lower case and without the prefix: url, user, password, password_file,
-    api_key, api_key_file, ca_file, client_cert, client_key, timeout.
+    The names there, lower case and without the prefix, are: url, user, password, password_file, api_key, api_key_file,
+    ca_file, client_cert, client_key, timeout.
     """
     environment = os.environ if environment is None else environment
-    chosen = {key: value for key, value in (options or {}).items() if value}
 
-    def option(name: str) -> str | None:
-        return chosen.get(name) or environment.get(PREFIX + name.upper()) or None
+    def setting(name: str) -> str | None:
+        return environment.get(PREFIX + name.upper()) or None
 
-    urls, user, password = read_urls(option("url") or DEFAULT_URL)
-    files = {name: option(name) for name in ("ca_file", "client_cert", "client_key")}
+    urls, user, password = read_urls(url or setting("url") or DEFAULT_URL)
+    files = {name: setting(name) for name in ("ca_file", "client_cert", "client_key")}
     for name, path in files.items():
         if path and not Path(path).is_file():
             source = "" if name == "client_key" else f"{path}: "
-            raise WrongFormat(f"{source}no such file; it was given as {spelt(name)}")
+            raise WrongFormat(f"{source}no such file; it was given as {variable(name)}")
     if files["client_key"] and not files["client_cert"]:
-        raise NotAllowed(f"{spelt('client_key')} needs {spelt('client_cert')} beside it")
-    user = option("user") or user
-    password = read_secret("password", chosen, environment) or password
-    check_text(user or "", spelt("user"))
+        raise NotAllowed(f"{variable('client_key')} needs {variable('client_cert')} beside it")
+    user = setting("user") or user
+    password = read_secret("password", environment) or password
+    check_text(user or "", variable("user"))
     if user and ":" in user:
-        raise NotAllowed(f"{spelt('user')}: holds a colon, which no user name has; the password has a place of its own")
-    api_key = read_secret("api_key", chosen, environment)
+        raise NotAllowed(
+            f"{variable('user')}: holds a colon, which no user name has; set the password as {variable('password')}"
+        )
+    api_key = read_secret("api_key", environment)
     if api_key and not KEY.fullmatch(api_key := api_key.strip()):
         raise NotAllowed(
-            f"{spelt('api_key')}, or its file: holds a line break, a space or a letter that is not ASCII, which no "
+            f"{variable('api_key')}, or its file: holds a line break, a space or a letter that is not ASCII, which no "
             "API key has; give the key as Elasticsearch encoded it, on one line"
         )
     return Connection(
@@ -155,14 +154,13 @@ def read_connection(
         password=password,
         api_key=api_key,
         **{name: Path(path) if path else None for name, path in files.items()},
-        timeout=read_timeout(option("timeout")),
+        timeout=read_timeout(setting("timeout")),
     )
 
 
-def spelt(name: str) -> str:
-    """Name an option in both its spellings; a secret itself is no option."""
-    variable = f"{PREFIX}{name.upper()}"
-    return variable if name in ("password", "api_key") else f"--elasticsearch-{name.replace('_', '-')} or {variable}"
+def variable(name: str) -> str:
+    """Return the name of the environment variable of a setting."""
+    return PREFIX + name.upper()
 
 
 def read_timeout(text: str | None) -> float:
@@ -203,7 +201,7 @@ def read_urls(text: str) -> tuple[tuple[str, ...], str | None, str | None]:
 
 
 def hidden(url: str) -> str:
-    """Give of a URL what cannot be a secret: its scheme, and the beginning of its host."""
+    """Return the part of a URL that cannot be a secret: its scheme, and the beginning of its host."""
     scheme, separator, rest = url.strip().partition("://")
     if not separator or not re.fullmatch(r"[A-Za-z]{1,10}", scheme):
         return "..."
@@ -211,19 +209,19 @@ def hidden(url: str) -> str:
     return f"{scheme}://{host[0] if host else ''}..."
 
 
-def read_secret(name: str, options: Mapping[str, str], environment: Mapping[str, str]) -> str | None:
-    """Read a secret from the file that an option or the environment names, else from the environment itself.
+def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
+    """Read a secret from the environment, else from the file that it names there.
 
-    A name of a file that is not there is not shown: it may be the secret, put into the wrong place.
+    The name of a file that does not exist is not shown: it may be the secret, put into the wrong place.
     """
-    direct, in_file = environment.get(PREFIX + name.upper()), f"{name}_file"
-    file = options.get(in_file) or (None if direct else environment.get(PREFIX + in_file.upper()))
+    direct, in_file = environment.get(variable(name)), variable(f"{name}_file")
+    file = None if direct else environment.get(in_file)
     if not file:
-        check_text(direct or "", spelt(name))
+        check_text(direct or "", variable(name))
         return direct or None
     kind = name.replace("_", " ")
     if not Path(file).exists():
-        raise NotAllowed(f"{spelt(in_file)}: no such file; it should hold the {kind}")
+        raise NotAllowed(f"{in_file}: no such file; it should hold the {kind}")
     try:
         secret = Path(file).read_bytes().decode("utf-8-sig").rstrip("\r\n")
     except OSError as error:

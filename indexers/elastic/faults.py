@@ -19,7 +19,7 @@ PRESSURE = re.compile(r"_operation_bytes=(\d+), max_\w+_bytes=(\d+)")
 
 
 def passes(error: Exception) -> bool:
-    """Tell whether the same request may succeed later."""
+    """Return whether the same request may succeed later."""
     if isinstance(error, elasticsearch.ApiError):
         return error.meta.status in PASSING and not is_too_large(error)
     if isinstance(error, elastic_transport.TlsError):
@@ -31,7 +31,7 @@ def passes(error: Exception) -> bool:
 
 
 def is_too_large(error: BaseException | None) -> bool:
-    """Tell whether a request is more than the cluster takes at once, however idle it is."""
+    """Return whether a request is more than the cluster takes at once, however idle it is."""
     if not isinstance(error, elasticsearch.ApiError):
         return False
     # A busy node refuses with 429 and has room later; a request beyond all its room is refused for ever.
@@ -83,7 +83,7 @@ def explain(error: Exception, to: str, connection: Connection) -> ServerError:
         if status == 401:
             return NotAllowed(
                 f"{where}: the cluster does not accept {credentials(connection)} (401); set {PREFIX}API_KEY, or "
-                f"{PREFIX}USER and {PREFIX}PASSWORD, or name a file with --elasticsearch-api-key-file",
+                f"{PREFIX}USER and {PREFIX}PASSWORD",
                 status=status,
             )
         if status == 403:
@@ -104,12 +104,12 @@ def explain(error: Exception, to: str, connection: Connection) -> ServerError:
         return Unreachable(f"{where}: speaks no TLS; write http:// in place of https://", reason=reason)
     if isinstance(error, elastic_transport.TlsError):
         return Unreachable(
-            f"{where}: TLS does not agree ({reason}); name the cluster's authority with --elasticsearch-ca-file, and a "
+            f"{where}: TLS does not agree ({reason}); name the cluster's authority in {PREFIX}CA_FILE, and a "
             "client certificate if it asks for one"
         )
     if isinstance(error, elastic_transport.ConnectionTimeout):
         return Unreachable(
-            f"{where}: no answer within {connection.timeout:g} s when asked to {to}; raise --elasticsearch-timeout or "
+            f"{where}: no answer within {connection.timeout:g} s when asked to {to}; raise {PREFIX}TIMEOUT or "
             "look at the cluster's load"
         )
     if isinstance(error, elastic_transport.SerializationError):

@@ -146,8 +146,8 @@ def test_wikidata_is_filtered_by_ids_of_a_file(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--keep-type", "human"], "found 'human', expected ids such as Q5 or P19"),
-        (["--facts", "f.txt", "--min-sitelinks", "1"], "choose from a --wikidata file"),
+        (["wikidata", "dump.json", "--keep-type", "human"], "found 'human', expected ids such as Q5 or P19"),
+        (["--facts", "f.txt", "--min-sitelinks", "1"], "name the dump of Wikidata that these options choose from"),
     ],
 )
 def test_filters_of_wikidata_are_checked(arguments: list[str], message: str, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_filters_of_wikidata_are_checked(arguments: list[str], message: str, tmp
 def test_facts_or_names_are_needed(own: list[str | Path], tmp_path: Path) -> None:
     result = run("index", "--types", own[3], "--out", tmp_path / "s.kb")
     assert result.exit_code == 2
-    assert "give at least one --facts, --names, --rdf, --table or --wikidata file" in result.stderr
+    assert "give at least one file of facts, names, RDF, a table or Wikidata's dump" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--max-bad=2", "--column=subject", "--column==x", "--column=subjekt=head"])

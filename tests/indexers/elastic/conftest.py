@@ -35,7 +35,7 @@ def url(cluster_url: str) -> str:
 
 @pytest.fixture
 def cluster(url: str) -> Iterator[Cluster]:
-    opened = Cluster(read_connection({"url": url}, {}))
+    opened = Cluster(read_connection(url, {}))
     yield opened
     opened.close()
 
@@ -155,13 +155,14 @@ def small_server() -> Iterator[Callable[..., SmallServer]]:
 
 @pytest.fixture
 def connect() -> Iterator[Callable[..., Cluster]]:
-    """Connect to a URL with what the test gives; closed at its end."""
+    """Connect to a URL with settings of the environment; closed at the end of the test."""
     opened: list[Cluster] = []
 
     def run(
         url: str, *, patience: Patience | None = None, environment: dict[str, str] | None = None, **given: str
     ) -> Cluster:
-        opened.append(Cluster(read_connection({"url": url, **given}, environment or {}), patience=patience))
+        variables = {f"KBTOOLS_ELASTICSEARCH_{name.upper()}": value for name, value in given.items()}
+        opened.append(Cluster(read_connection(url, variables | (environment or {})), patience=patience))
         return opened[-1]
 
     yield run

@@ -579,7 +579,7 @@ def test_a_name_that_the_cluster_does_not_have_is_refused(cluster: Cluster, kb_n
 def test_a_served_knowledge_base_goes_on_with_the_new_version(
     change: Callable[..., UpdateResult], loaded: str, url: str
 ) -> None:
-    live = open_live_kb(loaded, loaded, ServeSettings(kbs=(loaded,), elasticsearch={"url": url}))
+    live = open_live_kb(loaded, loaded, ServeSettings(kbs=(loaded,), elasticsearch=url))
     seen = []
     for records in ([], RENAMED, [{"remove": "m.0three"}]):
         change(records or [{"id": "m.0one", "names": ["Heroes"]}])

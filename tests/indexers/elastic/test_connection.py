@@ -21,31 +21,31 @@ def refuse(status: int, kind: str = "security_exception") -> Callable[..., tuple
     return lambda method, path, body: (status, {"error": {"root_cause": [error], **error}, "status": status})
 
 
-def test_options_outrank_the_environment_and_both_the_default() -> None:
+def test_a_url_outranks_the_environment_and_both_the_default() -> None:
     environment = {"KBTOOLS_ELASTICSEARCH_URL": "http://there:1", "KBTOOLS_ELASTICSEARCH_USER": "reader"}
-    assert read_connection({}, {}).urls == ("http://localhost:9200",)
-    assert read_connection({}, environment).urls == ("http://there:1",)
-    assert read_connection({"url": "http://here:2"}, environment).urls == ("http://here:2",)
-    assert read_connection({}, environment).user == "reader"
+    assert read_connection(None, {}).urls == ("http://localhost:9200",)
+    assert read_connection(None, environment).urls == ("http://there:1",)
+    assert read_connection("http://here:2", environment).urls == ("http://here:2",)
+    assert read_connection(None, environment).user == "reader"
 
 
 def test_several_urls_ports_and_paths_are_read() -> None:
-    found = read_connection({"url": "http://one, https://two/es/ ,http://[::1]:9,http://one:9200"}, {})
+    found = read_connection("http://one, https://two/es/ ,http://[::1]:9,http://one:9200", {})
     assert found.urls == ("http://one:9200", "https://two:443/es", "http://[::1]:9")
 
 
 @pytest.mark.parametrize("url", ["one:9200", "ftp://one", "http://", "http://one:port", "http://one,", ","])
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(WrongFormat, match=r"expected http|[Pp]ort"):
-        read_connection({"url": url}, {})
+        read_connection(url, {})
 
 
 def test_secrets_come_from_the_environment_or_a_file_and_are_never_shown(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(SECRET + "\n")
-    by_file = read_connection({"api_key_file": str(tmp_path / "key")}, {"KBTOOLS_ELASTICSEARCH_API_KEY": "other"})
-    by_environment = read_connection({}, {"KBTOOLS_ELASTICSEARCH_PASSWORD": SECRET})
-    by_file_named_there = read_connection({}, {"KBTOOLS_ELASTICSEARCH_PASSWORD_FILE": str(tmp_path / "key")})
-    in_url = read_connection({}, {"KBTOOLS_ELASTICSEARCH_URL": f"http://reader:{SECRET}@one:1"})
+    by_file = read_connection(None, {"KBTOOLS_ELASTICSEARCH_API_KEY_FILE": str(tmp_path / "key")})
+    by_environment = read_connection(None, {"KBTOOLS_ELASTICSEARCH_PASSWORD": SECRET})
+    by_file_named_there = read_connection(None, {"KBTOOLS_ELASTICSEARCH_PASSWORD_FILE": str(tmp_path / "key")})
+    in_url = read_connection(None, {"KBTOOLS_ELASTICSEARCH_URL": f"http://reader:{SECRET}@one:1"})
     assert (by_file.api_key, by_environment.password, by_file_named_there.password) == (SECRET, SECRET, SECRET)
     assert (in_url.user, in_url.password, in_url.urls) == ("reader", SECRET, ("http://one:1",))
     assert SECRET not in repr((by_file, by_environment, by_file_named_there, in_url)) + in_url.where
@@ -57,18 +57,18 @@ def test_a_secret_that_cannot_be_read_is_named_by_its_file(tmp_path: Path, conte
     if content is not None:
         file.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(NotAllowed, match="password"):
-        read_connection({"password_file": str(file)}, {})
+        read_connection(None, {"KBTOOLS_ELASTICSEARCH_PASSWORD_FILE": str(file)})
 
 
 def test_certificates_must_exist(tmp_path: Path) -> None:
     with pytest.raises(WrongFormat, match="no such file"):
-        read_connection({"ca_file": str(tmp_path / "none.pem")}, {})
+        read_connection(None, {"KBTOOLS_ELASTICSEARCH_CA_FILE": str(tmp_path / "none.pem")})
 
 
 @pytest.mark.parametrize("timeout", ["soon", "0", "-1", "nan", "1e9"])
 def test_a_timeout_is_a_number_of_seconds(timeout: str) -> None:
     with pytest.raises(WrongFormat, match="seconds"):
-        read_connection({"timeout": timeout}, {})
+        read_connection(None, {"KBTOOLS_ELASTICSEARCH_TIMEOUT": timeout})
 
 
 def test_a_refused_connection_says_where_and_how_to_start_one(
@@ -152,7 +152,7 @@ def test_a_cluster_that_takes_too_long_is_named_with_the_seconds(
 
     release = threading.Event()
     server = small_server(lambda *_: release.wait(20) and None)
-    with pytest.raises(Unreachable, match=r"no answer within 0.2 s .*--elasticsearch-timeout"):
+    with pytest.raises(Unreachable, match=r"no answer within 0.2 s .*KBTOOLS_ELASTICSEARCH_TIMEOUT"):
         connect(server.url, timeout="0.2", patience=impatient).greet()
     release.set()
 
@@ -247,7 +247,7 @@ def tls_server(
 def test_an_unknown_authority_asks_for_the_ca_file(
     tls_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
 ) -> None:
-    with pytest.raises(Unreachable, match=r"TLS does not agree .*--elasticsearch-ca-file"):
+    with pytest.raises(Unreachable, match=r"TLS does not agree .*KBTOOLS_ELASTICSEARCH_CA_FILE"):
         connect(tls_server().url).greet()
 
 

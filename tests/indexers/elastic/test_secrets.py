@@ -101,21 +101,14 @@ WAYS: dict[str, Callable[[str, Path], Settings]] = {
     "password in the environment": lambda url, folder: ({"URL": url, "PASSWORD": PASSWORD}, []),
     "key in the environment": lambda url, folder: ({"URL": url, "API_KEY": KEY + "\n"}, []),
     "password in a file": lambda url, folder: (
-        {"URL": url, "USER": "reader"},
-        ["--elasticsearch-password-file", write(folder, "password", PASSWORD + "\n")],
+        {"URL": url, "USER": "reader", "PASSWORD_FILE": write(folder, "password", PASSWORD + "\n")},
+        [],
     ),
-    "password in a file of the environment": lambda url, folder: (
+    "password in a file of another system": lambda url, folder: (
         {"URL": url, "PASSWORD_FILE": write(folder, "password", "\ufeff" + PASSWORD + "\r\n")},
         [],
     ),
-    "key in a file": lambda url, folder: (
-        {"URL": url},
-        ["--elasticsearch-api-key-file", write(folder, "key", KEY + "\n")],
-    ),
-    "key in a file of the environment": lambda url, folder: (
-        {"URL": url, "API_KEY_FILE": write(folder, "key", KEY)},
-        [],
-    ),
+    "key in a file": lambda url, folder: ({"URL": url, "API_KEY_FILE": write(folder, "key", KEY + "\n")}, []),
     "password in the URL": lambda url, folder: ({"URL": with_user(url, quote(PASSWORD, safe=""))}, []),
 }
 """The right places for a secret."""
@@ -137,7 +130,7 @@ MISPLACED: dict[str, Callable[[Path], Settings]] = {
     "key of two lines in a file": lambda folder: ({"API_KEY_FILE": write(folder, "key", KEY + "\n" + KEY)}, []),
     "key that is not ASCII": lambda folder: ({"API_KEY": "s3cret-\u0142"}, []),
     "password that is no text": lambda folder: ({"PASSWORD": "s3cret\udcff"}, []),
-    "password in place of its file": lambda folder: ({}, ["--elasticsearch-password-file", PASSWORD]),
+    "password in place of its file": lambda folder: ({"PASSWORD_FILE": PASSWORD}, []),
     "key in place of its file": lambda folder: ({"API_KEY_FILE": KEY}, []),
     "key in place of the client's": lambda folder: (
         {"CLIENT_KEY": "s3cret", "CLIENT_CERT": write(folder, "cert.pem", "")},
@@ -244,11 +237,11 @@ def printed(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
         for name, value in environment.items():
             monkeypatch.setenv(f"KBTOOLS_ELASTICSEARCH_{name}", value)
         at = [] if any(option.startswith("--elasticsearch=") for option in options) else ["--elasticsearch"]
-        timeout = ["--elasticsearch-timeout", "0.2"]
+        monkeypatch.setenv("KBTOOLS_ELASTICSEARCH_TIMEOUT", "0.2")
         texts = []
         for flags in ([], ["--verbose", "--debug"]):
             with caplog.at_level(logging.DEBUG):
-                result = CliRunner().invoke(main, [*flags, "info", *options, *timeout, *at])
+                result = CliRunner().invoke(main, [*flags, "info", *options, *at])
             error = result.exception
             assert result.exit_code in (1, 2), result.output
             assert isinstance(error, SystemExit if not flags or result.exit_code == 2 else KBToolsError), repr(error)
@@ -278,13 +271,10 @@ def test_no_refusal_of_a_setting_shows_a_secret(printed: Callable[..., str], tmp
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_secret_arrives_as_it_was_given_and_is_not_in_the_connection(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: str
-) -> None:
-    environment, arguments = WAYS[way]("http://host:1", tmp_path)
-    names = [name.removeprefix("--elasticsearch-").replace("-", "_") for name in arguments[::2]]
+def test_a_secret_arrives_as_it_was_given_and_is_not_in_the_connection(tmp_path: Path, way: str) -> None:
+    environment, _ = WAYS[way]("http://host:1", tmp_path)
     variables = {f"KBTOOLS_ELASTICSEARCH_{name}": value for name, value in environment.items()}
-    connection = read_connection(dict(zip(names, arguments[1::2], strict=True)), variables)
+    connection = read_connection(None, variables)
     assert (connection.password, connection.api_key) in ((PASSWORD, None), (None, KEY))
     assert connection.where == "http://host:1"
     assert shown_in(repr(connection)) == []
@@ -301,11 +291,11 @@ def test_a_password_goes_to_the_server_in_utf8(
 
 
 def test_an_escaped_user_and_a_name_that_is_not_ascii_are_read() -> None:
-    connection = read_connection({"url": "http://jo%C3%A3o:a%40b@b\u00fccher.example:1/\u00e9s"}, {})
+    connection = read_connection("http://jo%C3%A3o:a%40b@b\u00fccher.example:1/\u00e9s", {})
     assert (connection.user, connection.password) == ("jo\u00e3o", "a@b")
     assert connection.urls == ("http://xn--bcher-kva.example:1/%C3%A9s",)
 
 
 def test_a_comma_in_a_password_is_no_end_of_a_url() -> None:
-    connection = read_connection({"url": "http://a:b,c@one:1,https://two:2"}, {})
+    connection = read_connection("http://a:b,c@one:1,https://two:2", {})
     assert (connection.password, connection.urls) == ("b,c", ("http://one:1", "https://two:2"))

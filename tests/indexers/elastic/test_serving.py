@@ -18,7 +18,7 @@ AUTHOR = "book.written_work.author"
 def on_cluster(load_sample: Callable[..., Any], kb_name: str, url: str) -> Iterator[TestClient]:
     """Serve the sample from the cluster."""
     load_sample()
-    with TestClient(create_app(ServeSettings(kbs=(kb_name,), elasticsearch={"url": url}))) as client:
+    with TestClient(create_app(ServeSettings(kbs=(kb_name,), elasticsearch=url))) as client:
         yield client
 
 
