@@ -8,7 +8,7 @@ import click
 from kbtools.answering.system_parts import TAGGER
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_document, overwrite
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_whole
 from kbtools.cli.options import inverse_option, json_option, kb_argument, lang_option, models_option
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import POPULARITY, Grid, split_names
@@ -123,7 +123,7 @@ def command(
     """
     if tune and not valid:
         raise click.UsageError("--tune chooses weights on validation questions; name their file with --valid")
-    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, lang=lang)
+    answerer = open_whole(path, elasticsearch, models=models, tagger=tagger, lang=lang)
     request = Request(
         questions, out, Grid(pruning, scorer, subject, ranker), path, limit=limit, errors=errors, valid=valid, tune=tune
     )

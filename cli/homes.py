@@ -11,6 +11,7 @@ import click
 from kbtools.answering.answerer import Answerer, models_folder, open_kb
 from kbtools.cli.options import EMBEDDED, Command, chosen_backend, chosen_device, trusts_files
 from kbtools.entry_points import BACKENDS, load_class
+from kbtools.indexers.folder.kb_folder import read_manifest, require_intact
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster
@@ -61,6 +62,16 @@ def open_home(
         open_cluster = load_class(BACKENDS, "elasticsearch")
         answerer = Answerer(open_cluster(str(kb), elasticsearch.open()), models=folder, **parts)
     return answerer if lang is None else answerer.in_languages(lang)
+
+
+def open_whole(kb: str | Path, elasticsearch: Elasticsearch | None, **parts: Any) -> Answerer:
+    """Open a knowledge base that something is made from; raise KBUnusable for a folder with a damaged file.
+
+    What was learned or measured on damaged files would not tell.
+    """
+    if elasticsearch is None and chosen_backend() == EMBEDDED:
+        require_intact(Path(kb), read_manifest(Path(kb)))
+    return open_home(kb, elasticsearch, **parts)
 
 
 def elasticsearch_options(command: Command) -> Command:

@@ -9,7 +9,7 @@ import click
 
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_whole
 from kbtools.cli.options import FILE, chosen_device, kb_argument, models_option, take_options
 from kbtools.cli.options import Command as Function
 from kbtools.errors import ModelMissing
@@ -85,7 +85,7 @@ def command(
     """
     if subject and read_vectors:
         raise click.UsageError("give --subject, or vectors made elsewhere, not both")
-    kb = open_home(path, elasticsearch).kb
+    kb = open_whole(path, elasticsearch).kb
     vectors = read_vectors(kb).entity_vectors() if read_vectors else trained_vectors(kb, models, subject)
     # The clients of a cluster and of FAISS are loaded by whoever needs one of them.
     index: VectorIndex

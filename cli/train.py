@@ -13,7 +13,7 @@ import click
 from kbtools.answering.system_parts import TAGGER
 from kbtools.cli.commands import Command, CommandWithParts
 from kbtools.cli.display import echo
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_whole
 from kbtools.cli.index_vectors import ReadVectors, read_vectors_options
 from kbtools.cli.options import FILE, chosen_device, kb_argument, pruning_option
 from kbtools.cli.training_options import (
@@ -74,7 +74,7 @@ def command(
     from kbtools.scorers.networks.distributed import rank
 
     changes = read_changes(config, changes)
-    kb = open_home(path, elasticsearch).kb
+    kb = open_whole(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     options: dict[str, Any] = {"changes": changes, "device": chosen_device(), "begin": show_name}
     options |= {"callbacks": callbacks(), "skip": partial(say, err=True)}
@@ -86,7 +86,7 @@ def command(
         if system.weights:
             say(f"weights: {system.weights}, the profile's own")
         else:
-            answerer = open_home(path, elasticsearch, models=models)
+            answerer = open_whole(path, elasticsearch, models=models)
             names: dict[str, Any] = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
             in_doubt = ",".join(PLANS[profile].put_off())
             train_ranking(answerer, valid, models=models, ranker=ranker, in_doubt=in_doubt, **names)
@@ -154,7 +154,7 @@ def train_models(
 
     changes = read_changes(config, changes)
     chosen = {name: change_settings(profile_settings(profile, part, name), changes) for name in names.split(",")}
-    kb = open_home(path, elasticsearch).kb
+    kb = open_whole(path, elasticsearch).kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
         say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
@@ -207,7 +207,7 @@ def ranking(
 
     if in_doubt and ranker == WEIGHTED_SUM:
         raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
-    answerer = open_home(path, elasticsearch, models=models, tagger=tagger)
+    answerer = open_whole(path, elasticsearch, models=models, tagger=tagger)
     names: dict[str, Any] = {"pruning": pruning, "scorer": scorer, "subject": subject}
     options: dict[str, Any] = {"ranker": ranker, "in_doubt": in_doubt, "limit": limit}
     train_ranking(answerer, valid, models=models, seed=changes.get("seed", 1), **options, **names)
@@ -273,7 +273,7 @@ def transe(
     from kbtools.scorers.entities.vector_files import take_over_vectors
     from kbtools.scorers.fitting import training
 
-    kb = open_home(path, elasticsearch).kb
+    kb = open_whole(path, elasticsearch).kb
     if read_vectors:
         takeover = take_over_vectors(kb, read_vectors(kb), models=models)
         say(f"{takeover.folder}: {takeover.known:,} of {takeover.vectors:,} vectors belong to entities")

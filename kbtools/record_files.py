@@ -25,7 +25,7 @@ def record_checksum(record: dict[str, Any]) -> bytes:
 def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, Any]:
     """Read a record; `cure` says what makes it anew, such as "index again".
 
-    Raises KBUnusable where the record is damaged or of another format or version. Older records have no checksum.
+    Raises KBUnusable where the record is damaged or of another format or version.
     """
     try:
         packed = path.read_bytes()
@@ -34,12 +34,12 @@ def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, 
     try:
         wrapped = msgpack.unpackb(packed)
         stamp, record = (wrapped["format"], wrapped["version"]), dict(wrapped["record"])
-        changed = "checksum" in wrapped and wrapped["checksum"] != record_checksum(record)
+        changed = wrapped["checksum"] != record_checksum(record)
     except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException) as error:
-        raise KBUnusable(f"{path}: damaged ({error!r}); {cure}", path=str(path)) from error
+        raise KBUnusable(f"{path}: damaged ({type(error).__name__}); {cure}", path=str(path)) from error
     if stamp != (name, version):
         raise KBUnusable(
-            f"{path}: found format {stamp[0]!r} version {stamp[1]!r}, expected {name!r} version {version}; "
+            f"{path}: found format {stamp[0]!r:.50} version {stamp[1]!r:.50}, expected {name!r} version {version}; "
             f"{cure} with this version of kbtools, or use the version that wrote it",
             path=str(path),
             found=stamp,

@@ -92,6 +92,9 @@ class EmbeddedKB(BackendDefaults):
             except KBUnusable:
                 if folder_identity(self.path) == before:
                     raise
+            except (IndexError, TypeError, ValueError, OverflowError, lmdb.Error) as error:
+                damage = self.explain(error) or f"{self.path}: its files do not fit each other; {INDEX_AGAIN}"
+                raise KBUnusable(damage, path=str(self.path)) from error
             if folder_identity(self.path) == before:
                 return
 

@@ -44,6 +44,9 @@ PROBED, LEAST_PROBED = 3, 16
 NUMBER = 4
 """Bytes of a number in a vector, and of a link."""
 
+MOST_COSINE = 1.001
+"""The largest cosine of whole vectors: float32 of a thousand dimensions rounds in the fifth digit."""
+
 LINKS, BUILT, SEARCHED = 32, 128, 1_024
 """Links of a vector in the graph of `hnsw`; vectors kept in view while it is built, and while it is searched."""
 
@@ -140,7 +143,9 @@ def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
     Raises VectorsMissing where there are none, KBUnusable where they are damaged or of another knowledge base.
     """
     folder = path / FOLDER
-    if not (folder / RECORD).is_file():
+    if folder.is_dir() and not (folder / RECORD).is_file():
+        raise KBUnusable(f"{folder / RECORD}: missing; {vectors_cure(path)}", path=str(folder))
+    if not folder.is_dir():
         raise VectorsMissing(
             f"{path}: has no entity vectors; make them with kbtools index vectors --kb {path}, or use a pruner "
             "that needs none",
@@ -171,6 +176,7 @@ class FaissVectors:
             raise KBUnusable(f"{folder}: damaged ({error}); {vectors_cure(path)}", path=str(folder)) from error
         if (self.index.d, self.index.ntotal) != (record["dim"], record["count"]) or len(self.rows) != record["count"]:
             raise KBUnusable(f"{folder}: damaged (its sizes disagree); {vectors_cure(path)}", path=str(folder))
+        self.folder, self.cure = folder, vectors_cure(path)
         self.kind = str(record["kind"])
         self.origin = VectorOrigin(record["subject"], record["model"])
 
@@ -188,6 +194,9 @@ class FaissVectors:
         short = np.flatnonzero((places < 0).any(axis=1))
         if len(short):  # the clusters looked into, or the part of the graph, held too few
             cosines[short], places[short] = self.search_all(normalised(vectors[short]), limit)
+        # A cosine is between -1 and 1 but for what float32 rounds: others are those of numbers that were not written.
+        if not (np.abs(cosines) <= MOST_COSINE).all() or places.max(initial=0) >= len(self):
+            raise KBUnusable(f"{self.folder}: damaged (its vectors are not of length one); {self.cure}")
         rows = self.rows[places]
         # FAISS leaves ties in no order: by cosine, the highest first, then by row.
         order = np.lexsort((rows, -cosines), axis=1)

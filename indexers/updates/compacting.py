@@ -15,6 +15,7 @@ from kbtools.errors import KBUnusable, VectorsMissing
 from kbtools.indexers.building.build import BuildProgress, check, require_address_space, write_tables
 from kbtools.indexers.building.language_writer import list_terms
 from kbtools.indexers.building.staging import MEMORY, Staging
+from kbtools.indexers.folder.checksums import INDEX_AGAIN
 from kbtools.indexers.folder.column_files import StringTable
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
@@ -66,7 +67,7 @@ def merged_manifest(old: Manifest, written: Manifest) -> Manifest:
 def fill(tables: Staging, kb: UpdatedKB) -> None:
     """Put all that a knowledge base holds into the work tables of a build."""
     tables.require_memory(sum(kb.manifest.files.values()))
-    ids = pa.concat_arrays([strings_of(kb.entity_ids), strings_of(kb.own_ids)])
+    ids = pa.concat_arrays([checked(kb, strings_of(table)) for table in (kb.entity_ids, kb.own_ids)])
     relations, types = (pa.array(labels, pa.string()) for labels in (kb.relations, kb.types))
     for first in range(0, len(kb.marks), AT_ONCE):
         rows = np.arange(first, min(first + AT_ONCE, len(kb.marks)), dtype=np.uint32)
@@ -109,7 +110,7 @@ def names_of(kb: UpdatedKB, rows: EntityRows) -> Iterator[tuple[NDArray[Any], An
     first = (
         kb.columns["alias.first"][base[0] : base[-1] + 2].astype(np.int64) if len(base) else np.zeros(1, dtype=np.int64)
     )
-    texts = strings_of(kb.alias_texts).slice(first[0], first[-1] - first[0])
+    texts = checked(kb, strings_of(kb.alias_texts).slice(first[0], first[-1] - first[0]))
     flags = kb.columns["alias.is_alias"][first[0] : first[-1]].astype(bool)
     entities = np.repeat(base, np.diff(first))
     # Aliases of several languages, whose order is kept by ranks.
@@ -176,6 +177,15 @@ def columns_of(pairs: list[tuple[str, str]]) -> tuple[Any, Any]:
 
 def as_rows(rows: Sequence[int]) -> EntityRows:
     return np.array(rows, dtype=np.uint32)
+
+
+def checked(kb: EmbeddedKB, strings: Any) -> Any:
+    """Return strings of a knowledge base; raise KBUnusable where Arrow would read beyond their bytes."""
+    try:
+        strings.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise KBUnusable(f"{kb.path}: a string lies beyond its file; {INDEX_AGAIN}", path=str(kb.path)) from error
+    return strings
 
 
 def strings_of(table: StringTable) -> Any:

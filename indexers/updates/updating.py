@@ -14,7 +14,7 @@ from kbtools.answering.records import Missing, Skipped, UpdateResult
 from kbtools.errors import BuildLocked
 from kbtools.indexers.building.build import keep_vectors
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.kb_folder import MANIFEST, is_ours, read_manifest
+from kbtools.indexers.folder.kb_folder import MANIFEST, is_ours, read_manifest, require_intact
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import check_source
@@ -79,9 +79,14 @@ def result_of(
 
 @contextmanager
 def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB]]:
-    """Give a folder that takes the place of a knowledge base when the block ends well, and the knowledge base."""
+    """Yield a folder that takes the place of a knowledge base when the block ends well, and the knowledge base.
+
+    Raises KBUnusable where a file of it is not as it was written, BuildLocked while another process changes it.
+    """
     try:
         with built_folder(path, ours=is_ours) as folder:
+            # What is damaged would be written again with checksums that fit.
+            require_intact(path, read_manifest(path))
             yield folder, open_folder(path)
     except BuildLocked as error:
         raise BuildLocked(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 from kbtools.answering.answer_options import LookupOptions, QueryOptions, require_options
 from kbtools.answering.entity_reader import EntityReader
@@ -127,7 +127,7 @@ class Answerer(SystemParts):
         self.close()
 
     def __reduce__(self) -> tuple[partial["Answerer"], tuple[KnowledgeBase]]:
-        parts = {"models": self.models, "tagger": self.tagger, "device": self.device}
+        parts: dict[str, Any] = {"models": self.models, "tagger": self.tagger, "device": self.device}
         return partial(Answerer, **parts, trust_plugins=self.trust_plugins), (self.kb,)
 
     def close(self) -> None:

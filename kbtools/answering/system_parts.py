@@ -19,6 +19,7 @@ from kbtools.ranking.contracts import RelationScorer, SubjectScorer, log_total
 from kbtools.ranking.evidence import Evidence, gather_evidence
 from kbtools.ranking.learned import FILE as RANKERS_FILE
 from kbtools.ranking.learned import Fitted, FittedRankers, check_fitted, load_cascade, load_ranker, read_fitted
+from kbtools.ranking.model_store import require_records
 from kbtools.ranking.models import (
     LEXICAL,
     default_scorer,
@@ -33,7 +34,9 @@ from kbtools.ranking.models import (
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.rankers import WEIGHTED_SUM, LearnedScoring, Scoring, WeightedSum
 from kbtools.ranking.score import no_constant
+from kbtools.ranking.system import FILE as SYSTEM_FILE
 from kbtools.ranking.system import System, read_system
+from kbtools.ranking.weights import FILE as WEIGHTS_FILE
 from kbtools.ranking.weights import Weights, default_weights, ranking_key, read_weights
 from kbtools.text.question import Question
 
@@ -58,6 +61,8 @@ class SystemParts:
         self.kb = kb
         self.models = models
         self.trust_plugins = trusts_plugins(trust_plugins)
+        if models is not None:
+            require_records(models, (SYSTEM_FILE, WEIGHTS_FILE, RANKERS_FILE))
         chosen = read_system(models, trust_plugins=self.trust_plugins)
         self.trained_system = chosen or System(DEFAULT, default_scorer(), None, TAGGER)
         self.tagger = tagger or self.trained_system.tagger

@@ -54,6 +54,8 @@ class Run:
     cells: Mapping[Cell, Columns]
     valid: "Run | None" = None
     taggers: Mapping[str, Columns] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """Cells that were asked for and are not on the disk: not computed yet, or lost."""
 
     def __len__(self) -> int:
         return len(self.gold["fault"])
@@ -92,9 +94,12 @@ def open_run(folder: Path) -> Run:
     # In the order of the requests; cells that no record names come last.
     cells = {cell: outcomes[cell] for cell in [*order, *sorted(outcomes)] if cell in outcomes}
     valid = open_run(folder / VALID) if any((folder / VALID / CELLS).glob("*.columns")) else None
+    missing = [cell.label for cell in order if cell not in outcomes]
+    if (folder / VALID).is_dir():
+        missing += [f"{VALID} {label}" for label in valid.missing] if valid else [VALID]
     tags = [read_columns(path) for path in sorted((folder / TAGGERS).glob("*.columns"))]
     taggers = {str(columns.facts["tagger"]): columns for columns in tags}
-    return Run(folder, origin, read_columns(folder / GOLD), cells, valid, taggers)
+    return Run(folder, origin, read_columns(folder / GOLD), cells, valid, taggers, tuple(missing))
 
 
 def read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:

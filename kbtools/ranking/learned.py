@@ -13,11 +13,11 @@ from kbtools.errors import CheckpointMismatch, KBUnusable, ModelUnusable
 from kbtools.ranking import features
 from kbtools.ranking.cascade import Cascade, Doubt
 from kbtools.ranking.confidence import Calibration
-from kbtools.ranking.model_store import check_plugin
+from kbtools.ranking.model_store import check_plugin, write_listed
 from kbtools.ranking.models import RANKER, TAGGER, model_digest, model_folder, scorer_names
 from kbtools.ranking.rankers import LearnedScoring, Ranker
 from kbtools.ranking.weights import Weights
-from kbtools.record_files import read_record, write_record
+from kbtools.record_files import read_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-rankers", 3
 WITHOUT_DOUBT = 2
@@ -101,7 +101,7 @@ def forget_fitted(models: Path, key: str) -> None:
 
 def write_fitted(models: Path, rankers: Mapping[str, FittedRankers]) -> None:
     record = {key: [asdict(fitted) for fitted in by_name.values()] for key, by_name in sorted(rankers.items())}
-    write_record(models / FILE, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+    write_listed(models / FILE, record, name=FORMAT_NAME, version=FORMAT_VERSION)
 
 
 def check_fitted(models: Path, key: str, fitted: Fitted, *, present: Mapping[str, str]) -> None:

@@ -1,6 +1,6 @@
 """A trained model in its folder: the plugin that it belongs to, what it knows, and its weights with their digest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,6 +20,46 @@ CURE = "train the model again"
 
 FILES = ("weights.safetensors", "model.crfsuite")
 """The files in which networks and the CRF over features keep their weights."""
+
+
+CONTENTS, CONTENTS_FORMAT, CONTENTS_VERSION = "contents.msgpack", "kbtools-models", 1
+"""The file of a folder of models that lists its records, so that one that is gone is noticed."""
+
+
+def write_listed(path: Path, record: dict[str, Any], *, name: str, version: int) -> None:
+    """Write a record of a folder of models, and list it."""
+    write_record(path, record, name=name, version=version)
+    listed = listed_records(path.parent)
+    if path.name not in listed:
+        contents = {"records": [*listed, path.name]}
+        write_record(path.parent / CONTENTS, contents, name=CONTENTS_FORMAT, version=CONTENTS_VERSION)
+
+
+def listed_records(models: Path) -> list[str]:
+    """Return the names of the records that were written into a folder of models; raise ModelUnusable."""
+    if not (models / CONTENTS).is_file():
+        return []
+    try:
+        record = read_record(models / CONTENTS, name=CONTENTS_FORMAT, version=CONTENTS_VERSION, cure="train again")
+        return [str(name) for name in record["records"]]
+    except (KBUnusable, KeyError, TypeError) as error:
+        raise ModelUnusable(
+            f"{models / CONTENTS}: damaged, or of another version; delete it, then train again", path=str(models)
+        ) from error
+
+
+def require_records(models: Path, names: Sequence[str]) -> None:
+    """Raise ModelUnusable where a record of a folder of models is gone: others would answer in its place."""
+    listed = listed_records(models)
+    missing = [name for name in listed if not (models / name).is_file()]
+    if not listed and any((models / name).is_file() for name in names):
+        missing = [CONTENTS]
+    if missing:
+        raise ModelUnusable(
+            f"{models / missing[0]}: missing, and kbtools train wrote it; put it back, or train again into another "
+            "folder",
+            path=str(models),
+        )
 
 
 @dataclass(frozen=True, slots=True)

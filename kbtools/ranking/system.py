@@ -6,8 +6,9 @@ from pathlib import Path
 from kbtools.entry_points import PRUNERS, RANKERS, SCORERS, SUBJECT_SCORERS, TAGGERS, require_installed
 from kbtools.errors import KBUnusable, ModelUnusable
 from kbtools.quick_records import quick_record
+from kbtools.ranking.model_store import write_listed
 from kbtools.ranking.weights import PRESETS
-from kbtools.record_files import read_record, write_record
+from kbtools.record_files import read_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-query", 1
 FILE = "query.msgpack"
@@ -54,4 +55,4 @@ def read_system(models: Path | None, *, trust_plugins: bool = False) -> System |
 
 def keep_system(models: Path, system: System) -> None:
     """Record what training chose, for later questions over the same models."""
-    write_record(models / FILE, asdict(system), name=FORMAT_NAME, version=FORMAT_VERSION)
+    write_listed(models / FILE, asdict(system), name=FORMAT_NAME, version=FORMAT_VERSION)

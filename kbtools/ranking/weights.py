@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kbtools.errors import KBUnusable, ModelUnusable
-from kbtools.record_files import read_record, write_record
+from kbtools.ranking.model_store import write_listed
+from kbtools.record_files import read_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-ranking", 1
 FILE = "ranking.msgpack"
@@ -87,4 +88,4 @@ def keep_weights(models: Path, key: str, weights: Weights) -> None:
     models.mkdir(parents=True, exist_ok=True)
     weights_by_key = read_weights(models) | {key: weights}
     record = {name: asdict(weights) for name, weights in sorted(weights_by_key.items())}
-    write_record(models / FILE, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+    write_listed(models / FILE, record, name=FORMAT_NAME, version=FORMAT_VERSION)

@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,14 @@ from click.testing import CliRunner, Result
 from kbtools.cli.main import main
 from kbtools.errors import KBUnusable
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.faiss_index import FaissVectors, write_vectors
 from kbtools.indexers.folder.form_store import read_groups
-from kbtools.indexers.folder.kb_folder import FORMS, find_damage, require_intact
+from kbtools.indexers.folder.kb_folder import FORMS, MANIFEST, find_damage, read_manifest, require_intact
+from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION
 from kbtools.kb.vector_index import EntityVectors
+from kbtools.record_files import file_digest, write_record
 
-pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[cpu]'")
+faiss = pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[cpu]'")
 
 PAGE = 4096
 COMMANDS = (("info",), ("query", "--kb"), ("similar", "--kb"))
@@ -73,6 +76,113 @@ def test_a_damaged_page_is_named_and_never_a_traceback(copy: Path, seed: int) ->
     assert all(result.exception is None or isinstance(result.exception, SystemExit) for result in (check, *results))
     assert all(result.stderr.startswith("Error: ") for result in results if result.exit_code)
     assert all("again" in result.stderr for result in results if result.exit_code)
+
+
+def write_changes(folder: Path) -> Path:
+    changes = folder / "changes.jsonl"
+    changes.write_text('{"id": "m.new", "names": ["Quite New"], "facts": {"r.of": ["m.new"]}}\n')
+    return changes
+
+
+@pytest.fixture(scope="module")
+def updated(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the sample with its vectors and update it."""
+    folder = shutil.copytree(whole, tmp_path_factory.mktemp("updated") / "x.kb")
+    done = CliRunner().invoke(main, ["update", "--kb", str(folder), "--add", str(write_changes(folder.parent))])
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+OPTIONS = {
+    "update": ["--add", "changes.jsonl"],
+    "compact": [],
+    "index vectors": ["--vectors", "none.npy", "--ids", "none.txt"],
+    "compare": ["--questions", "none.tsv", "--out", "made"],
+    "train relation": ["--train", "none.tsv", "--valid", "none.tsv", "--out", "made"],
+}
+"""The commands that make something of a knowledge base, with what they take beside it."""
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("command", OPTIONS)
+def test_nothing_is_made_of_a_damaged_knowledge_base(
+    updated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_changes(tmp_path)
+    folder = shutil.copytree(updated, tmp_path / "x.kb")
+    path = damage_page(folder, seed)
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    done = CliRunner().invoke(main, [*command.split(), "--kb", str(folder), *OPTIONS[command]])
+
+    assert isinstance(done.exception, SystemExit)
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"Error: {path}: ")
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("command", ["info", "check", "query", "similar", "compact", "update"])
+def test_a_missing_record_of_vectors_is_told(updated: Path, tmp_path: Path, command: str) -> None:
+    folder = shutil.copytree(updated, tmp_path / "x.kb")
+    (folder / "vectors" / "vectors.msgpack").unlink()
+    line = {
+        "query": ["--pruning", "dense", "--scorer", "lexical", "--kb", str(folder), "who"],
+        "similar": ["--kb", str(folder), "harry potter"],
+        "compact": ["--kb", str(folder)],
+        "update": ["--kb", str(folder), "--add", str(write_changes(tmp_path))],
+    }.get(command, [str(folder)])
+
+    done = CliRunner().invoke(main, [command, *line])
+
+    assert done.exit_code == 1
+    assert "vectors.msgpack: missing; make the vectors again" in done.stderr
+
+
+def test_vectors_that_are_not_of_length_one_are_damage(copy: Path) -> None:
+    vectors = FaissVectors(copy, EmbeddedKB(copy).manifest)
+    table = np.full((len(vectors), 8), 1e30, dtype=np.float32)
+    vectors.index = faiss.IndexFlatIP(8)
+    vectors.index.add(table)
+
+    with pytest.raises(KBUnusable, match="make the vectors again"):
+        vectors.nearest(table[:1] / np.float32(1e30))
+
+
+def test_strings_beyond_their_file_are_damage_and_no_signal(updated: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(updated, tmp_path / "x.kb")
+    starts = np.fromfile(folder / "entity.id.starts", dtype="<u8")
+    starts[5:9] = 2**62
+    replace_file(folder, "entity.id.starts", starts.tobytes())
+
+    done = CliRunner().invoke(main, ["compact", "--kb", str(folder)])
+
+    assert done.exit_code == 1
+    assert "a string lies beyond its file" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["segment/fact.row", "segment/gained.object", "alias.text.starts", "fact.first"])
+def test_files_that_do_not_fit_each_other_are_named(updated: Path, tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(updated, tmp_path / "x.kb")
+    content = (folder / name).read_bytes()
+    replace_file(folder, name, b"\xfe" * len(content) if "segment" in name else content[:-3])
+
+    done = run(("info",), folder)
+
+    assert done.exit_code == 1
+    assert f"{folder}: its files do not fit each other" in done.stderr
+
+
+def replace_file(folder: Path, name: str, content: bytes) -> None:
+    """Change a file and the manifest with it, as somebody does who makes a folder to deceive."""
+    (folder / name).unlink()
+    (folder / name).write_bytes(content)
+    manifest = read_manifest(folder)
+    files = manifest.files | {name: len(content)}
+    checksums = manifest.checksums | {name: file_digest(folder / name)}
+    record = replace(manifest, files=files, checksums=checksums).to_record()
+    write_record(folder / MANIFEST, record, name=FORMAT_NAME, version=FORMAT_VERSION)
 
 
 def test_what_makes_a_damaged_file_again_is_said_of_each(copy: Path) -> None:

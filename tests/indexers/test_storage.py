@@ -85,10 +85,22 @@ def test_a_changed_value_is_damage_and_the_caller_names_the_cure(tmp_path: Path)
         read_record(tmp_path / "r", name="f", version=1, cure="make the vectors again")
 
 
-def test_a_record_without_a_checksum_is_read(tmp_path: Path) -> None:
+def test_a_record_without_a_checksum_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "r").write_bytes(msgpack.packb({"format": "f", "version": 1, "record": {"count": 7}}))
 
-    assert read_record(tmp_path / "r", name="f", version=1, cure="index again") == {"count": 7}
+    with pytest.raises(KBUnusable, match="damaged"):
+        read_record(tmp_path / "r", name="f", version=1, cure="index again")
+
+
+@pytest.mark.parametrize("appended", [b"x" * 20_000, msgpack.packb("long" * 5_000)])
+def test_what_is_appended_to_a_record_is_not_repeated(tmp_path: Path, appended: bytes) -> None:
+    write_record(tmp_path / "r", {"count": list(range(5_000))}, name="f", version=1)
+    with (tmp_path / "r").open("ab") as file:
+        file.write(appended)
+
+    with pytest.raises(KBUnusable, match="damaged") as caught:
+        read_record(tmp_path / "r", name="f", version=1, cure="index again")
+    assert len(str(caught.value)) < len(str(tmp_path)) + 200
 
 
 def test_an_absent_record_is_named(tmp_path: Path) -> None:

@@ -193,9 +193,21 @@ def test_a_question_is_asked_with_what_training_chose(sample_memory: Answerer, t
 
 
 def test_a_damaged_record_of_what_training_chose_names_its_cure(sample_memory: Answerer, tmp_path: Path) -> None:
+    keep_system(tmp_path, System("n-gram", "lexical", None, "crf"))
     (tmp_path / "query.msgpack").write_bytes(b"x")
 
     with pytest.raises(ModelUnusable, match=r"query\.msgpack: damaged.*choose again with kbtools train"):
+        Answerer(sample_memory.kb, models=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["query.msgpack", "ranking.msgpack", "contents.msgpack"])
+def test_a_record_of_the_models_that_is_gone_is_named(sample_memory: Answerer, tmp_path: Path, name: str) -> None:
+    keep_system(tmp_path, System("n-gram", "lexical", None, "crf"))
+    keep_weights(tmp_path, "n-gram lexical -", Weights())
+    Answerer(sample_memory.kb, models=tmp_path)
+    (tmp_path / name).unlink()
+
+    with pytest.raises(ModelUnusable, match=rf"{name}: missing, and kbtools train wrote it"):
         Answerer(sample_memory.kb, models=tmp_path)
 
 

@@ -17,8 +17,8 @@ from kbtools.kb.vector_index import EntityVectors, VectorOrigin
 from kbtools.ranking import learned, system
 from kbtools.ranking.cascade import Doubt
 from kbtools.ranking.learned import Fitted
+from kbtools.ranking.model_store import write_listed
 from kbtools.ranking.weights import Weights, ranking_key
-from kbtools.record_files import write_record
 from tests.conftest import TINY, make_embedded
 
 COMMAND = "subprocess:Popen"
@@ -33,7 +33,7 @@ def kb(tmp_path: Path) -> Path:
 def write_system(models: Path, **names: object) -> Path:
     models.mkdir()
     usual = {"pruning": "n-gram-idf", "scorer": "lexical", "subject": None, "tagger": "crf"}
-    write_record(models / system.FILE, usual | names, name=system.FORMAT_NAME, version=system.FORMAT_VERSION)
+    write_listed(models / system.FILE, usual | names, name=system.FORMAT_NAME, version=system.FORMAT_VERSION)
     return models
 
 
@@ -78,7 +78,7 @@ def test_a_record_of_rankers_cannot_name_what_is_called(kb: Path, tmp_path: Path
     models = write_system(tmp_path / "models")
     key = ranking_key(pruning="n-gram-idf", scorer="lexical", subject=None)
     fitted = asdict(Fitted(COMMAND, "", {}, asdict(Weights()), [], [], doubt=Doubt(COMMAND, "", 0.5, [], [])))
-    write_record(models / learned.FILE, {key: [fitted]}, name=learned.FORMAT_NAME, version=learned.FORMAT_VERSION)
+    write_listed(models / learned.FILE, {key: [fitted]}, name=learned.FORMAT_NAME, version=learned.FORMAT_VERSION)
 
     with open_kb(kb, models=models) as answerer, pytest.raises(UntrustedPlugin, match=learned.FILE):
         answerer.query(QUESTION)

@@ -103,6 +103,7 @@ def report_json(report: Report) -> str:
         **asdict(run.origin),
         "questions_counted": len(run),
         "excluded": run.excluded(),
+        "missing": list(run.missing),
         "best": list(report.best.cell),
         "tied_best": [list(cell.cell) for cell in report.tied_best],
         "cells": [

@@ -29,6 +29,9 @@ COLUMNS = PER_CENT | PLAIN
 SAME = 1e-9
 """Accuracies nearer than this are equal: far less than the share of one answer, far more than sums of floats err."""
 
+MISSING_SHOWN = 5
+"""Cells that a sentence names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -92,9 +95,14 @@ def origin_text(run: Run) -> str:
 
 
 def excluded_text(run: Run) -> str:
-    """Say how many questions no system can answer."""
+    """Return a sentence on the questions that no system can answer, and on the cells that are not there."""
     counts = ", ".join(f"{count:,} {kind}" for kind, count in run.excluded().items())
-    return f"n = {len(run):,}, of which no system can answer: {counts}; they count as wrong"
+    text = f"n = {len(run):,}, of which no system can answer: {counts}; they count as wrong"
+    if not run.missing:
+        return text
+    more = f" and {len(run.missing) - MISSING_SHOWN:,} more" if len(run.missing) > MISSING_SHOWN else ""
+    shown = ", ".join(run.missing[:MISSING_SHOWN])
+    return f"{text}; not on the disk: {shown}{more}, which kbtools compare computes again"
 
 
 def best_text(report: Report) -> str:

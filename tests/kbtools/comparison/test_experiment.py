@@ -14,7 +14,7 @@ from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, read_examples
 from kbtools.comparison.report.markup import markdown_page
 from kbtools.comparison.report.sections import abstention_section, make_sections
-from kbtools.comparison.report.summary import make_report
+from kbtools.comparison.report.summary import make_report, terminal_table
 from kbtools.comparison.run_folder import RECORD, Run, open_run
 from kbtools.errors import (
     BadLine,
@@ -254,6 +254,27 @@ def test_a_damaged_cell_is_named_where_nothing_can_be_computed(answerer: Answere
 
     with pytest.raises(RunUnusable, match="delete it and run kbtools compare again"):
         open_run(run.folder)
+
+
+def test_a_cell_that_is_gone_is_named_in_the_report(answerer: Answerer, request_for: Ask) -> None:
+    run = compare(answerer, request_for())
+    assert run.missing == ()
+    gone = list(run.cells)[-1]
+    (run.folder / "cells" / f"{gone.file}.columns").unlink()
+
+    report = make_report(open_run(run.folder))
+
+    assert report.run.missing == (gone.label,)
+    assert f"not on the disk: {gone.label}, which kbtools compare computes again" in terminal_table(report)
+
+
+def test_a_run_that_could_not_begin_can_begin_later(answerer: Answerer, request_for: Ask) -> None:
+    request = request_for()
+    for name in ("cells", "pools", "weights"):
+        (request.out / name).mkdir(parents=True)
+    (request.out / f".run.msgpack.{'0' * 16}.new").write_bytes(b"half")
+
+    assert len(compare(answerer, request).cells)
 
 
 def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import words_of
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.features import Features, find_features
-from kbtools.ranking.learned import FILE, keep_fitted, read_fitted
+from kbtools.ranking.learned import FILE, keep_fitted, read_fitted, write_fitted
 from kbtools.ranking.model_store import Stamp, read_model, write_model
 from kbtools.ranking.models import model_folder
 from kbtools.ranking.pools import concatenate_pools
@@ -250,6 +250,7 @@ def test_a_ranker_that_was_tampered_with_is_refused(
 
 
 def test_a_damaged_list_of_rankers_is_named(sample_memory: Answerer, tmp_path: Path) -> None:
+    write_fitted(tmp_path, {})
     (tmp_path / FILE).write_bytes(b"?")
 
     with pytest.raises(ModelUnusable, match=r"rankers\.msgpack: damaged, or of another version; delete it, then run"):
