@@ -39,6 +39,7 @@ COMMANDS = {
     "rollback": "Point a knowledge base on a cluster at the version before.",
     "train": "Train the models of a knowledge base.",
     "serve": "Serve knowledge bases over HTTP: page, API, reconciliation.",
+    "mcp": "Offer a knowledge base to an agent as tools.",
     "similar": "Show the entities nearest to another.",
     "plugins": "List what can be plugged in, or check it.",
 }

@@ -52,6 +52,7 @@ EXTRAS = {
     "starlette": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",
+    "mcp": "mcp",
 }
 """Modules that only some plugins need, and the extra of kbtools that brings each."""
 

@@ -3,8 +3,9 @@
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from kbtools.answering.answerer import Answerer
 from kbtools.serve.access import Access, PathPrefix, metrics
 from kbtools.serve.api import KBAPI
 from kbtools.serve.hosts import HostGuard
@@ -25,6 +27,8 @@ from kbtools.serve.responses import http_error_response, json_response
 from kbtools.serve.settings import ServeSettings, kb_names
 from kbtools.serve.workers import Workers
 
+T = TypeVar("T")
+
 SWITCH_SECONDS = 0.0005
 """Seconds after which a thread that computes lets the others run, Python's own 0.005: beside two questions of 10,000
 characters, the median of short ones fell from 44 to 14 ms, and eight clients were answered as fast as before."""
@@ -35,9 +39,14 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
     threads = workers or Workers()
     kbs = [open_live_kb(name, kb, settings) for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True)]
 
+    agents = [agent_app(kb, threads) for kb in kbs] if find_spec("mcp") else []
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
+        async with AsyncExitStack() as stack:
+            for agent in agents:
+                await stack.enter_async_context(agent.router.lifespan_context(agent))
+            yield
         threads.close()
 
     app = Starlette(
@@ -45,6 +54,8 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
             Route("/health", health),
             Route("/ready", ready_check(kbs)),
             Route("/metrics", metrics),
+            *[Mount(f"/{kb.name}", routes=agent.routes) for kb, agent in zip(kbs, agents, strict=False)],
+            *(agents[0].routes if agents else ()),
             *[Mount(f"/{kb.name}", routes=kb_routes(kb, threads)) for kb in kbs],
             *kb_routes(kbs[0], threads),
         ],
@@ -83,6 +94,21 @@ def kb_routes(kb: LiveKB, workers: Workers) -> list[BaseRoute]:
         *ReconciliationService(kb, workers).routes(),
         *api.routes(),
     ]
+
+
+def agent_app(kb: LiveKB, workers: Workers) -> Starlette:
+    """Return the application that offers a knowledge base to agents, by the Model Context Protocol under /mcp."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from kbtools.serve.agent_tools import make_server
+
+    async def ask(job: Callable[[Answerer], T], /, *, characters: float) -> T:
+        return await workers.run_on(kb, lambda edition: job(edition.answerer), characters=characters)
+
+    server = make_server(ask, name=kb.name)
+    # HostGuard checks the host of every request already.
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unguarded)
 
 
 async def health(request: Request) -> Response:

@@ -12,7 +12,7 @@ from kbtools.errors import BadArgument
 VARIABLE = "KBTOOLS_SERVE_SETTINGS"
 """The environment variable by which the settings reach worker processes."""
 
-RESERVED = frozenset({"api", "health", "metrics", "openapi.json", "ready", "reconcile"})
+RESERVED = frozenset({"api", "health", "mcp", "metrics", "openapi.json", "ready", "reconcile"})
 """First words of the server's own paths, which no knowledge base can be named."""
 
 ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")

@@ -104,7 +104,7 @@ def test_info_names_what_can_be_chosen_without_models(client: TestClient, monkey
     record = client.get("/api/info").json()
 
     assert record["pruners"] == ["n-gram", "n-gram+", "n-gram-idf"]
-    assert record["scorers"] == ["lexical"]
+    assert record["scorers"] == ["lexical", "static"]
     assert {"type-count", "fact-count"} <= set(record["subjects"])
     assert record["counts"]["entities"]["unique"] == 506
     assert [source["name"] for source in record["sources"]] == [
@@ -230,7 +230,7 @@ def test_models_bring_their_parts_into_the_choice(sample_path: Path, tmp_path: P
         "n-gram+",
         "n-gram-idf",
     }
-    assert [name for name in offered["scorers"] if name != "encoder"] == ["bigru", "lexical"]
+    assert [name for name in offered["scorers"] if name != "encoder"] == ["bigru", "lexical", "static"]
     assert "type-vector" in offered["subjects"]
 
 
@@ -239,7 +239,7 @@ def test_a_pretrained_scorer_that_answers_untrained_is_a_choice(
 ) -> None:
     with kbtools.open(sample_path) as answerer:
         monkeypatch.setenv("KBTOOLS_ENCODER", str(small_encoder))
-        assert choices(answerer)["scorers"] == ["encoder", "lexical"]
+        assert choices(answerer)["scorers"] == ["encoder", "lexical", "static"]
 
         monkeypatch.setenv("KBTOOLS_ENCODER", str(tmp_path / "none"))
-        assert choices(answerer)["scorers"] == ["lexical"]
+        assert choices(answerer)["scorers"] == ["lexical", "static"]

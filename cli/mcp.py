@@ -1,0 +1,47 @@
+"""kbtools mcp: a knowledge base as tools of an agent, over standard input and output."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from kbtools.answering.answerer import Answerer
+from kbtools.cli.commands import Command
+from kbtools.cli.display import echo
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
+from kbtools.cli.options import kb_argument, models_option
+from kbtools.entry_points import import_object
+
+T = TypeVar("T")
+
+
+@click.command(
+    "mcp",
+    cls=Command,
+    examples=("kbtools mcp sample.kb", "kbtools mcp sample.kb --schema > tools.json"),
+)
+@kb_argument()
+@models_option
+@click.option("--schema", is_flag=True, help="Print the tools as function schemas of OpenAI's API, and end.")
+@elasticsearch_options
+def command(path: Path, models: Path | None, schema: bool, elasticsearch: Elasticsearch | None) -> None:
+    """Offer a knowledge base to an agent by the Model Context Protocol: lookup, show, facts, link and query.
+
+    The agent starts this command and speaks to it over standard input and output. `kbtools serve` offers the same tools
+    under /mcp. Needs the extra mcp.
+    """
+    make_server = import_object("kbtools.serve.agent_tools:make_server")
+    answerer = open_home(path, elasticsearch, models=models)
+
+    async def ask(job: Callable[[Answerer], T], /, *, characters: float) -> T:
+        return job(answerer)
+
+    describe_tools = import_object("kbtools.serve.agent_tools:function_schemas")
+    server = make_server(ask, name=path.name)
+    if schema:
+        echo(*json.dumps(asyncio.run(describe_tools(server)), indent=2).splitlines())
+        return
+    server.run("stdio")

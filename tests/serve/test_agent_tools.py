@@ -1,0 +1,144 @@
+"""The tools of an agent, by the client of the official package: in this process, over a pipe, and over HTTP."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.cli.main import main
+from kbtools.serve.agent_tools import make_server
+from kbtools.serve.app import create_app
+from kbtools.serve.settings import ServeSettings
+
+TOOLS = ["lookup", "show", "facts", "link", "query"]
+
+
+@pytest.fixture(scope="module")
+def opened(sample_path: Path) -> Iterator[Answerer]:
+    with open_kb(sample_path) as kb:
+        yield kb
+
+
+@pytest.fixture
+def call(opened: Answerer) -> Callable[..., Any]:
+    """Return a function that calls a tool and returns its structured answer, or the text of its error."""
+
+    async def ask(job: Callable[[Answerer], Any], /, *, characters: float) -> Any:
+        return job(opened)
+
+    async def call_tool(name: str, arguments: dict[str, Any]) -> Any:
+        async with Client(make_server(ask, name="sample")) as client:
+            result = await client.call_tool(name, arguments)
+            assert len(json.dumps(result.structured_content)) < 1_000
+            return result.content[0].model_dump()["text"] if result.is_error else result.structured_content
+
+    return lambda tool, /, **arguments: asyncio.run(call_tool(tool, arguments))
+
+
+def test_a_name_leads_to_an_id_and_the_id_to_facts(call: Callable[..., Any]) -> None:
+    (match,) = call("lookup", name="harry poter", type="fictional_universe.fictional_character")["matches"]
+    card = call("show", id=match["id"])
+    facts = call("facts", id=match["id"], limit=1)
+
+    assert match["id"] == card["id"] == "m.078ffw"
+    assert card["name"] == "Harry Potter"
+    assert len(facts["facts"]) == 1
+    assert facts["note"] == f"1 of {card['facts']} facts; offset=1 gives the next"
+
+
+def test_a_question_is_answered_with_its_reading(call: Callable[..., Any]) -> None:
+    reply = call("query", question="who created the character harry potter")
+
+    assert reply["sure"]
+    assert reply["answers"] == ["J. K. Rowling"]
+    assert reply["reading"]["subject_id"] == "m.078ffw"
+
+
+def test_a_tie_is_said_in_words_and_gives_no_answer(call: Callable[..., Any]) -> None:
+    reply = call("query", question="harry potter")
+
+    assert not reply["sure"]
+    assert reply["answers"] == []
+    assert reply["note"].startswith("not sure: ")
+
+
+def test_a_question_without_a_known_name_is_not_answered(call: Callable[..., Any]) -> None:
+    assert call("query", question="zzzz") == {
+        "sure": False,
+        "answers": [],
+        "reading": None,
+        "note": "no name in the question is one of the knowledge base",
+    }
+
+
+def test_mentions_have_their_places(call: Callable[..., Any]) -> None:
+    text = "J. K. Rowling lives in Edinburgh"
+
+    (mention, *_) = call("link", text=text)["mentions"]
+
+    assert text[mention["start"] : mention["end"]] == mention["text"] == "J. K. Rowling"
+
+
+def test_an_unknown_id_is_an_error_with_a_sentence(call: Callable[..., Any]) -> None:
+    assert "m.nothing" in call("show", id="m.nothing")
+
+
+@pytest.mark.parametrize("limit", [-1, 0, 10**9])
+def test_limits_are_kept_in_bounds(call: Callable[..., Any], limit: int) -> None:
+    assert len(call("lookup", name="harry potter", limit=limit)["matches"]) >= 1
+
+
+def test_every_tool_is_described_and_only_reads(opened: Answerer) -> None:
+    async def ask(job: Callable[[Answerer], Any], /, *, characters: float) -> Any:
+        return job(opened)
+
+    tools = asyncio.run(make_server(ask, name="sample").list_tools())
+
+    assert [tool.name for tool in tools] == TOOLS
+    assert all(tool.annotations.read_only_hint and len(tool.description) > 40 for tool in tools)
+
+
+def test_an_agent_starts_the_command_and_calls_it(sample_path: Path) -> None:
+    command = ["-c", "from kbtools.cli.start import main; main()", "mcp", "--kb", str(sample_path)]
+
+    async def call_over_pipe() -> Any:
+        async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
+            return (await client.call_tool("lookup", {"name": "harry potter", "limit": 1})).structured_content
+
+    assert len(asyncio.run(call_over_pipe())["matches"]) == 1
+
+
+def test_the_server_offers_the_same_tools(sample_path: Path) -> None:
+    app = create_app(ServeSettings(kbs=(str(sample_path),)))
+
+    async def names_over_http() -> tuple[list[str], Any]:
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://localhost") as http,
+            Client(streamable_http_client("http://localhost/mcp", http_client=http)) as client,
+        ):
+            tools = await client.list_tools()
+            result = await client.call_tool("query", {"question": "who created the character harry potter"})
+            return [tool.name for tool in tools.tools], result.structured_content
+
+    names, reply = asyncio.run(names_over_http())
+
+    assert names == TOOLS
+    assert reply["answers"] == ["J. K. Rowling"]
+
+
+def test_schemas_are_those_of_the_tools(opened: Answerer, sample_path: Path) -> None:
+    result = CliRunner().invoke(main, ["mcp", "--kb", str(sample_path), "--schema"])
+
+    schemas = json.loads(result.stdout)
+    assert [schema["function"]["name"] for schema in schemas] == TOOLS
+    assert schemas[0]["function"]["parameters"]["required"] == ["name"]
