@@ -62,8 +62,8 @@ def score(
 ) -> GoldScores:
     """Gather and score pools of links of which some entities may be left out."""
     texts, pools = [Question.read(question.text) for question in gold], []
-    for question in texts:
-        links = order_links([keep(link) for link in prune(answerer.pruner(str(names["pruning"])), question)])
+    for question, kept in zip(texts, prune(answerer.pruner(str(names["pruning"])), texts), strict=True):
+        links = order_links([keep(link) for link in kept])
         links = [link for link in links if len(link.entities)]
         pools.append(gather_pool(answerer.kb, links, trust=answerer.trust.of(question, links)))
     together = concatenate_pools(pools)
@@ -180,7 +180,7 @@ def find_leads(
     firsts = np.any([find_firsts(scores, rated) for rated in ratings], axis=0)
     for pair in np.flatnonzero(firsts).tolist():
         subject, relation = int(pools.subject_of_pair[pair]), int(pools.relation_of_pair[pair])
-        leads[pair] = targets[int(pools.question_of_pair[pair])] in answerer.kb.objects_of(subject, relation)
+        leads[pair] = targets[int(pools.question_of_pair[pair])] in answerer.kb.objects_of([(subject, relation)])[0]
     return leads
 
 

@@ -86,7 +86,7 @@ class KBTools(Contender):
         self.ngrams, self.read = kbtools_ngrams, Question.read
 
     def near(self, text: str) -> list[str]:
-        return [similar.form for similar in self.kb.similar(text, limit=NEAREST)]
+        return [similar.form for similar in self.kb.similar([text], limit=NEAREST)[0]]
 
     def entity(self, entity_id: str) -> int | None:
         return self.kb.rows([entity_id])[0]

@@ -221,7 +221,7 @@ def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int)
         found, taken = answers.setdefault(home, []), []
         for asked, _ in chosen:
             begun = time.perf_counter()
-            found.append(knowledge.similar(asked))
+            found.append(knowledge.similar([asked])[0])
             taken.append(time.perf_counter() - begun)
         first = np.mean([bool(near) and near[0].form == name for near, (_, name) in zip(found, chosen, strict=True)])
         among = np.mean([name in {one.form for one in near} for near, (_, name) in zip(found, chosen, strict=True)])

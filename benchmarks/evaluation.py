@@ -43,7 +43,7 @@ class PruningFigures:
 def is_named(kb: KnowledgeBase, question: AnnotatedQuestion) -> bool:
     """Tell whether the gold subject has a name or an alias."""
     (row,) = kb.rows([question.subject])
-    return row is not None and bool(kb.aliases(row))
+    return row is not None and bool(kb.names_of(np.array([row], dtype=np.uint32))[0])
 
 
 def mention_coverage(kb: KnowledgeBase, questions: Iterable[AnnotatedQuestion]) -> Coverage:
@@ -60,8 +60,8 @@ def mention_coverage(kb: KnowledgeBase, questions: Iterable[AnnotatedQuestion]) 
         strict += linked
         fuzzy += linked or any(
             row in link.entities
-            for ngram in ngrams(question, lengths=kb.manifest.lengths)
-            for link in link_fuzzily(kb, ngram, but=NOBODY)
+            for links in link_fuzzily(kb, ngrams(question, lengths=kb.manifest.lengths))
+            for link in links
         )
     return Coverage(total, named, strict, fuzzy)
 
@@ -72,7 +72,7 @@ def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], 
     relations = {relation: row for row, relation in enumerate(kb.relations)}
     sizes, named, recalled = [], 0, 0
     for gold in questions:
-        pool = answerer.gather(Question.read(gold.text), pruning=pruning).pool
+        pool = answerer.gather([Question.read(gold.text)], pruning=pruning)[0].pool
         sizes.append(pool.pairs)
         (row,) = kb.rows([gold.subject])
         if row is not None and is_named(kb, gold):

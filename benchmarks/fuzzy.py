@@ -46,11 +46,11 @@ def main() -> None:
     pairs = [pair for pair in read_variants(arguments.variants) if pair[0] != pair[1] and kb.lookup([pair[1]])]
     pairs = random.Random(SEED).sample(pairs, min(arguments.limit, len(pairs)))
     for variant, _ in pairs[:200]:  # the first round reads pages from the disk
-        kb.similar(variant)
+        kb.similar([variant])[0]
     recalled, first, seconds = 0, 0, []
     for variant, name in pairs:
         begun = time.process_time()
-        near = kb.similar(variant)
+        near = kb.similar([variant])[0]
         seconds.append(time.process_time() - begun)
         (wanted,) = bearers(kb, [name])
         hits = [bool(wanted & rows) for rows in bearers(kb, [similar.form for similar in near])]

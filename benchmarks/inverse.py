@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from fbsq import questions, sources
 
 import kbtools
@@ -20,8 +21,8 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_annotated
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
-from kbtools.kb.both_ways import read_direction
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.views import read_direction
 from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
 from kbtools.text.question import Question
@@ -46,7 +47,7 @@ def read_gold(kb: KnowledgeBase, path: Path) -> list[Asked]:
     asked = []
     for question, (subject, target) in zip(gold, rows, strict=True):
         if subject is not None and target is not None and question.relation in relations:
-            facts = kb.subjects_of(subject)
+            (facts,) = kb.subjects_of(np.array([subject], dtype=np.uint32))
             mirrors = set(facts.relations[facts.subjects == target].tolist()) - {relations[question.relation]}
             asked.append(Asked(question.text, subject, relations[question.relation], target, frozenset(mirrors)))
     return asked
@@ -56,7 +57,7 @@ def share_right(answerer: Answerer, gold: Sequence[Asked], scorer: str, subject:
     """Format the shares of right pairs and right objects, and of winners that are read backwards."""
     kb = answerer.kb
     texts = [Question.read(one.text) for one in gold]
-    pools = concatenate_pools([answerer.gather(text, pruning="n-gram-idf").pool for text in texts])
+    pools = concatenate_pools([one.pool for one in answerer.gather(texts, pruning="n-gram-idf")])
     v = score_relations(kb, pools, texts, answerer.scorer(scorer))
     u = score_subjects(pools, texts, answerer.subject_scorer(subject)) if subject else None
     weights = answerer.weights(pruning="n-gram-idf", scorer=scorer, subject=subject)
@@ -73,7 +74,7 @@ def share_right(answerer: Answerer, gold: Sequence[Asked], scorer: str, subject:
             relation, backwards = read_direction(kb, winner[1])
             as_mirror = mirrored and backwards and winner[0] == one.subject and relation in one.mirrors
             pairs += as_mirror or (not mirrored and winner == wanted)
-            objects += one.object in kb.objects_of(*winner)
+            objects += one.object in kb.objects_of([winner])[0]
             inverse += backwards
     return f"{pairs / len(gold):>9.1%}{objects / len(gold):>9.1%}{inverse / len(gold):>12.1%}"
 

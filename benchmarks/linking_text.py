@@ -35,7 +35,7 @@ def written_facts(kb: KnowledgeBase) -> Iterator[str]:
     """Yield facts of named entities as sentences, those of entities all over the knowledge base."""
     entities = kb.manifest.counts["entities"].unique
     for first in range(0, entities, 97):
-        facts = kb.facts_between(first, first + 1)[:3]
+        facts = kb.facts_of(np.array([first], dtype=np.uint32))[:3]
         names = zip(kb.names(facts[:, 0].astype(np.uint32)), kb.names(facts[:, 2].astype(np.uint32)), strict=True)
         for (subject, target), relation in zip(names, facts[:, 1].tolist(), strict=True):
             if subject and target:

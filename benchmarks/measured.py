@@ -54,7 +54,7 @@ def object_accuracy(at: Measured, tagger: str, pruning: str, scorer: str, subjec
     pairs = zip(
         pools.question_of_pair.tolist(), pools.subject_of_pair.tolist(), pools.relation_of_pair.tolist(), strict=True
     )
-    leads = np.array([targets[question] in at.kb.objects_of(s, r) for question, s, r in pairs])
+    leads = np.array([targets[question] in at.kb.objects_of([(s, r)])[0] for question, s, r in pairs])
     scoring = answerer.scoring(pruning=pruning, scorer=scorer, subject=subject)
     return float(scores.expected(scoring, leads).mean())
 

@@ -95,7 +95,9 @@ def encoder_rows(at: Measured) -> Iterator[Row]:
         "CPU milliseconds of a question alone, its mention known, p50",
         milliseconds(scorer, [[one] for one in marked]),
     )
-    pools = [at.answerer("bigru-crf+").gather(one.question, pruning="n-gram-idf").pool for one in marked]
+    pools = [
+        one.pool for one in at.answerer("bigru-crf+").gather([one.question for one in marked], pruning="n-gram-idf")
+    ]
     several = [
         [
             MarkedQuestion(one.question, first, last)
@@ -121,7 +123,7 @@ def pruning_rows(at: Measured) -> Iterator[Row]:
     for pruning, tagger in PRUNING:
         sizes, recalled = [], 0
         for gold in at.gold:
-            pool = at.answerer(tagger).gather(Question.read(gold.text), pruning=pruning).pool
+            pool = at.answerer(tagger).gather([Question.read(gold.text)], pruning=pruning)[0].pool
             (subject,) = at.kb.rows([gold.subject])
             pairs = (pool.subject_of_pair == subject) & (pool.relation_of_pair == rows.get(gold.relation, -1))
             recalled += bool(subject is not None and pairs.any())

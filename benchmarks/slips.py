@@ -17,8 +17,8 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import AnnotatedQuestion, read_annotated
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
-from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.mentions import label_mention
+from kbtools.kb.contract import KnowledgeBase, find_rows
+from kbtools.pruning.tagging import label_mentions
 from kbtools.text.name_forms import name_forms
 from kbtools.text.question import Question
 
@@ -66,9 +66,9 @@ def misspell(
     kb: KnowledgeBase, gold: Sequence[AnnotatedQuestion], dice: random.Random
 ) -> Iterator[tuple[AnnotatedQuestion, str]]:
     """Yield the questions whose gold subject is named in them, each with a slip that makes no other name."""
-    for question in gold:
-        (row,) = kb.rows([question.subject])
-        mention = None if row is None else label_mention(kb, Question.read(question.text), subject=row)
+    subjects = find_rows(kb, [question.subject for question in gold])
+    mentions = label_mentions(kb, [Question.read(question.text) for question in gold], subjects=subjects)
+    for question, mention in zip(gold, mentions, strict=True):
         if mention is None:
             continue
         spelt = slip(question.text[mention.start : mention.end], dice)
@@ -84,9 +84,9 @@ def share(answerer: Answerer, texts: Sequence[str], gold: Sequence[AnnotatedQues
         result = answerer.query(text, pruning=pruning, scorer="lexical", top=None)
         times.append(result.milliseconds or 0.0)
         pooled += any(candidate.subject == question.subject for candidate in result.candidates)
-        (row,) = answerer.kb.rows([question.subject])
-        assert row is not None
-        named += bool(result.candidates) and result.candidates[0].matched_name in answerer.kb.aliases(row)
+        subjects = find_rows(answerer.kb, [question.subject]).astype(np.uint32)
+        names = {name.text for name in answerer.kb.names_of(subjects)[0]}
+        named += bool(result.candidates) and result.candidates[0].matched_name in names
     p50, p99 = np.percentile(times, [50, 99])
     return f"{pooled / len(gold):>9.1%}{named / len(gold):>9.1%}{p50:>9.2f}{p99:>9.2f}"
 

@@ -80,7 +80,7 @@ def trained(kb_path: Path, models: Path, subject: str) -> None:
     gold = list(read_annotated(questions("test")))
     rows = np.array([-1 if row is None else row for row in kb.rows([one.subject for one in gold])])
     unlinked = np.array(
-        [not answerer.gather(Question.read(question.text), pruning="n-gram-idf").links for question in gold]
+        [not one.links for one in answerer.gather([Question.read(each.text) for each in gold], pruning="n-gram-idf")]
     )
     vectors = subject_vectors(subject, kb, models=models)
     for kind in KINDS:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.bearers import STEP
 from kbtools.answering.records import EntityMatch
@@ -48,7 +50,7 @@ def find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMat
 def matches_afar(answerer: Answerer, text: str, *, limit: int) -> list[EntityMatch]:
     """Find what resembles a name less than a link may: somebody looks at candidates, and none of these is certain."""
     matches: dict[str, EntityMatch] = {}
-    for name in answerer.kb.similar(normal_form(text), limit=limit, cutoff=FARTHEST):
+    for name in answerer.kb.similar([normal_form(text)], limit=limit, cutoff=FARTHEST)[0]:
         score = (100.0 - STEP * (Rung.FUZZY - 1)) * name.similarity / 100.0
         for match in answerer.lookup(name.form, limit=limit).matches:
             far = replace(match, rung=Rung.FUZZY.label, similarity=name.similarity, score=round(score, 4))
@@ -108,7 +110,7 @@ def subjects_of(edition: Edition, object_id: str, relation: str) -> list[str]:
     if relation_row is None or row is None:
         return []
     try:
-        facts = kb.subjects_of(row)
+        (facts,) = kb.subjects_of(np.array([row], dtype=np.uint32))
     except IncomingMissing:
         return []
     return kb.ids(facts.subjects[facts.relations == relation_row][:SUBJECTS])

@@ -4,10 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
+from kbtools.kb.rows import EntityRows
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.reconciliation_queries import ExtensionProperty, ExtensionQuery
 from kbtools.serve.suggestions import property_record
+
+NOBODY = np.empty(0, dtype=np.uint32)
 
 VALUES = 1_000
 """Values of one cell where the client sets no limit."""
@@ -37,31 +41,28 @@ def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
     kb = edition.answerer.kb
     rows = kb.rows([canonical_id(entity_id) for entity_id in query.ids])
     known = edition.vocabulary.relation_rows
-    kb.expect_objects(
-        [
-            (row, known[column.relation])
-            for row in rows
-            for column in query.properties
-            if row is not None and column.relation in known
-        ]
-    )
-    cells = {
-        entity_id: {column.relation: values(edition, row, column) for column in query.properties}
+    pairs = {
+        (entity_id, column.relation): (row, known[column.relation])
         for entity_id, row in zip(query.ids, rows, strict=True)
+        for column in query.properties
+        if row is not None and column.relation in known
+    }
+    objects = dict(zip(pairs, kb.objects_of(list(pairs.values())), strict=True))
+    cells = {
+        entity_id: {
+            column.relation: values(kb, objects.get((entity_id, column.relation), NOBODY), column)
+            for column in query.properties
+        }
+        for entity_id in query.ids
     }
     return {"meta": [property_record(edition, column.relation) for column in query.properties], "rows": cells}
 
 
-def values(edition: Edition, entity: int | None, column: ExtensionProperty) -> list[dict[str, str]]:
-    """List the values of a cell, by row of the object."""
-    kb = edition.answerer.kb
-    relation = edition.vocabulary.relation_rows.get(column.relation)
-    if entity is None or relation is None:
-        return []
-    objects = np.asarray(kb.objects_of(entity, relation)[: column.limit or VALUES])
+def values(kb: KnowledgeBase, objects: EntityRows, column: ExtensionProperty) -> list[dict[str, str]]:
+    """Return the values of a cell, by row of the object."""
+    first = objects[: column.limit or VALUES]
     return [
-        value(object_id, name, column.content)
-        for object_id, name in zip(kb.ids(objects), kb.names(objects), strict=True)
+        value(object_id, name, column.content) for object_id, name in zip(kb.ids(first), kb.names(first), strict=True)
     ]
 
 

@@ -8,9 +8,9 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import PARTS
 from kbtools.answering.results import JSON_VERSION
 from kbtools.errors import KBToolsError
-from kbtools.kb.both_ways import has_incoming
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest_report import STATISTICS
+from kbtools.kb.views import has_incoming
 from kbtools.serve.choices import choices
 from kbtools.version import __version__
 

@@ -1,5 +1,6 @@
 """Reconciliation: from a name, types and values of properties to ranked candidates, a match where one is certain."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,10 @@ OBJECTS = 1_000
 
 CERTAIN_RUNGS = frozenset({"exact", "case", "accents", "punctuation", "apostrophe", "id"})
 """Rungs on which a name is the same name: neither a variant of it nor one that resembles it."""
+
+
+FactValues = dict[tuple[str, str], list[tuple[str, str | None]]]
+"""Ids and names of objects, by the id of a subject and a relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,8 @@ class Scored:
 def reconcile(edition: Edition, query: ReconciliationQuery) -> list[dict[str, Any]]:
     """Rank the candidates of a query, best first; ties by id."""
     matches = find_matches(edition, query)
-    scored = [compare(edition, match, query) for match in matches]
+    known = fact_values(edition, matches, query)
+    scored = [compare(match, query, known) for match in matches]
     if query.types and query.strictness != "should":
         scored = [candidate for candidate in scored if candidate.typed]
     scored.sort(key=lambda candidate: (-candidate.score, candidate.match.id))
@@ -89,33 +95,44 @@ def type_record(kind: Named) -> dict[str, str]:
     return {"id": kind.id, "name": kind.name or kind.id}
 
 
-def compare(edition: Edition, match: EntityMatch, query: ReconciliationQuery) -> Scored:
+def fact_values(edition: Edition, matches: Sequence[EntityMatch], query: ReconciliationQuery) -> FactValues:
+    """Return the objects of the properties of a query, by the candidate's id and the relation, in one look-up."""
+    kb, relations = edition.answerer.kb, edition.vocabulary.relation_rows
+    named = [prop.relation for prop in query.properties if prop.relation in relations]
+    rows = kb.rows([match.id for match in matches]) if named else []
+    pairs = {
+        (match.id, relation): (row, relations[relation])
+        for match, row in zip(matches if named else (), rows, strict=True)
+        for relation in named
+        if row is not None
+    }
+    values: FactValues = {}
+    for key, objects in zip(pairs, kb.objects_of(list(pairs.values())) if pairs else (), strict=True):
+        first = objects[:OBJECTS]
+        values[key] = list(zip(kb.ids(first), kb.names(first), strict=True))
+    return values
+
+
+def compare(match: EntityMatch, query: ReconciliationQuery, known: FactValues) -> Scored:
     """Compare a candidate with the types and the properties of a query."""
     borne = {kind.id for kind in match.types}
     typed = None
     if query.types:
         typed = borne.issuperset(query.types) if query.strictness == "all" else not borne.isdisjoint(query.types)
     agreements = tuple(
-        (constraint.relation, agreement(edition, match.id, constraint)) for constraint in query.properties
+        (prop.relation, agreement(known.get((match.id, prop.relation), ()), prop)) for prop in query.properties
     )
     return Scored(match, typed, agreements)
 
 
-def agreement(edition: Edition, entity_id: str, constraint: PropertyValue) -> float:
-    """Say how far a fact of an entity agrees with one of the values, 0 to 1."""
-    kb = edition.answerer.kb
-    relation = edition.vocabulary.relation_rows.get(constraint.relation)
-    (row,) = kb.rows([entity_id])
-    if relation is None or row is None:
-        return 0.0
-    objects = kb.objects_of(row, relation)[:OBJECTS]
-    ids, names = kb.ids(objects), kb.names(objects)
+def agreement(objects: Sequence[tuple[str, str | None]], constraint: PropertyValue) -> float:
+    """Return how far one of some objects agrees with one of the values, 0 to 1."""
     best = 0.0
     for value in constraint.values:
-        if value.entity_id and canonical_id(value.entity_id) in ids:
+        if value.entity_id and canonical_id(value.entity_id) in (object_id for object_id, _ in objects):
             return 1.0
         form = normal_form(value.text)
-        for object_id, name in zip(ids, names, strict=True):
+        for object_id, name in objects:
             if value.text and value.text == object_id:
                 return 1.0
             text = name or (literal_text(object_id) if is_literal(object_id) else "")

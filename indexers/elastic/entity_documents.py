@@ -154,7 +154,7 @@ class EntityReader:
             begin, end = columns["fact.first_object"][pair : pair + 2].tolist()
             for position in range(begin, end):
                 yield "objects", relation, kb.entity_ids[int(columns["fact.object"][position])]
-        incoming = kb.subjects_of(row)
+        (incoming,) = kb.subjects_of(np.array([row], dtype=np.uint32))
         for relation_row, subject in zip(incoming.relations.tolist(), incoming.subjects.tolist(), strict=True):
             yield "subjects", kb.relations[relation_row], subject
 

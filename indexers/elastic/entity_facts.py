@@ -24,16 +24,12 @@ class Objects:
         self.entities, self.catalog = entities, entities.catalog
         self.known: Cache[tuple[int, int], EntityRows] = Cache(PAIRS_REMEMBERED)
 
-    def of(self, entity: int, relation: int) -> EntityRows:
-        pair = entity, relation
-        objects = self.known.get(pair)
-        if objects is None:
-            objects = self.fetch([pair]).get(pair)
-        return np.empty(0, dtype=np.uint32) if objects is None else objects
-
-    def expect(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Fetch the objects of pairs that are not remembered."""
-        self.fetch(self.known.missing(pairs))
+    def of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
+        """Return the objects of pairs: those remembered, and the others fetched together."""
+        known = {pair: self.known.get(pair) for pair in pairs}
+        fetched = self.fetch([pair for pair, objects in known.items() if objects is None])
+        none = np.empty(0, dtype=np.uint32)
+        return [fetched.get(pair, none) if (objects := known[pair]) is None else objects for pair in pairs]
 
     def fetch(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], EntityRows]:
         """Fetch the objects of pairs: a request for their ids, and one for what is to be known of them."""
@@ -74,13 +70,11 @@ class Subjects:
         self.known: Cache[int, IncomingFacts] = Cache(PAIRS_REMEMBERED)
         self.known_relations: Cache[int, tuple[int, ...]] = Cache(ENTITIES_REMEMBERED)
 
-    def of(self, entity: int) -> IncomingFacts:
-        known = self.known.get(entity)
-        return self.fetch([entity])[entity] if known is None else known
-
-    def expect(self, entities: Sequence[int]) -> None:
-        """Fetch the incoming facts of entities that are not remembered."""
-        self.fetch(self.known.missing(entities))
+    def of(self, entities: Sequence[int]) -> list[IncomingFacts]:
+        """Return the incoming facts of entities: those remembered, and the others fetched together."""
+        known = {row: self.known.get(row) for row in entities}
+        fetched = self.fetch([row for row, facts in known.items() if facts is None])
+        return [fetched[row] if (facts := known[row]) is None else facts for row in entities]
 
     def fetch(self, entities: Sequence[int]) -> dict[int, IncomingFacts]:
         """Fetch the incoming facts of entities that have some, with the rows of their subjects."""

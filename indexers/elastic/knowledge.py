@@ -34,8 +34,6 @@ from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import EntityVectors
-from kbtools.text.question import Question
-from kbtools.text.readings import every_ngram
 
 REPLACED = 10.0
 """Seconds in which a copy takes the place of a shard whose node is lost."""
@@ -73,27 +71,14 @@ class ElasticKB(BackendDefaults):
     def types(self) -> Sequence[str]:
         return self.catalog.types
 
-    def expect(self, questions: Sequence[Question]) -> None:
-        """Fetch what many questions ask for first, in one request."""
-        # Only n-grams as long as some name has words.
-        lengths, table = self.manifest.lengths, self.manifest.variants
-        forms = dict.fromkeys(
-            ngram.form for question in questions for ngram in every_ngram(question, lengths=lengths, table=table)
-        )
-        self.named.fetch(list(forms))
-
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         return {form: matches for form, matches in self.named.fetch(forms).items() if matches}
 
-    def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
-        return self.near.to(form, limit=limit, cutoff=cutoff)
-
-    def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> list[list[SimilarName]]:
-        return self.near.within_edits(forms, limit=limit, cutoff=cutoff)
-
-    def expect_similar(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> None:
-        """Fetch the names close to several forms, in one request."""
-        self.near.expect(forms, limit=limit, cutoff=cutoff)
+    def similar(
+        self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0, edits_only: bool = False
+    ) -> list[list[SimilarName]]:
+        find = self.near.within_edits if edits_only else self.near.to
+        return find(forms, limit=limit, cutoff=cutoff)
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         return self.named.frequency(words)
@@ -113,12 +98,8 @@ class ElasticKB(BackendDefaults):
     def incoming_relations_of(self, entities: EntityRows) -> Grouped:
         return Grouped.of(self.subjects.relations(entities.tolist()))
 
-    def subjects_of(self, entity: int) -> IncomingFacts:
-        return self.subjects.of(entity)
-
-    def expect_subjects(self, entities: Sequence[int]) -> None:
-        """Fetch the incoming facts of entities that are not remembered."""
-        self.subjects.expect(entities)
+    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
+        return self.subjects.of(entities.tolist())
 
     def ids(self, entities: EntityRows) -> list[str]:
         return [entity.id for entity in self.read(entities)]
@@ -133,18 +114,10 @@ class ElasticKB(BackendDefaults):
         """Give what is known of entities, fetching what is not remembered."""
         return self.entities.at(entities.tolist())
 
-    def objects_of(self, entity: int, relation: int) -> EntityRows:
-        return self.objects.of(entity, relation)
+    def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
+        return self.objects.of(pairs)
 
-    def expect_objects(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Fetch the objects of pairs that are not remembered."""
-        self.objects.expect(pairs)
-
-    def aliases(self, entity: int) -> list[str]:
-        (documents,) = self.entities.named([entity])
-        return [text for kind in ("names", "aliases") for document in documents for text in document.get(kind, ())]
-
-    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+    def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
         language = self.catalog.language or UND
         return [spoken_names_in(documents, language) for documents in self.entities.named(entities.tolist())]
 

@@ -46,14 +46,12 @@ class SimilarNames:
         self.names, self.count = names, count
         self.known: Cache[tuple[str, int, float], list[SimilarName]] = Cache(REMEMBERED)
 
-    def to(self, form: str, *, limit: int, cutoff: float) -> list[SimilarName]:
-        known = self.known.get((form, limit, cutoff))
-        return list(self.fetch([form], limit, cutoff)[form] if known is None else known)
-
-    def expect(self, forms: Sequence[str], *, limit: int, cutoff: float) -> None:
-        """Fetch the names close to several forms."""
-        unknown = self.known.missing((form, limit, cutoff) for form in forms)
-        self.fetch([form for form, _, _ in unknown], limit, cutoff)
+    def to(self, forms: Sequence[str], *, limit: int, cutoff: float) -> list[list[SimilarName]]:
+        """Return the names close to several forms: those remembered, and the others in one request."""
+        known = {form: self.known.get((form, limit, cutoff)) for form in forms}
+        unknown = [form for form, names in known.items() if names is None]
+        similar = self.fetch(unknown, limit, cutoff) if unknown else {}
+        return [list(similar[form] if (names := known[form]) is None else names) for form in forms]
 
     def fetch(self, forms: Sequence[str], limit: int, cutoff: float) -> dict[str, list[SimilarName]]:
         """Recall and rescore the names close to forms, and remember them."""

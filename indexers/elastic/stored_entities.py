@@ -110,13 +110,13 @@ class StoredEntities:
         return [self.own_ids[row] for row in entities.tolist()]
 
     def ranked_names(self, entity: int) -> list[tuple[str, int]]:
-        (names,) = self.spoken_names(np.array([entity], dtype=np.uint32))
+        (names,) = self.names_of(np.array([entity], dtype=np.uint32))
         if "ranks" in (main := self.parts(entity)[0]):
             return list(zip([name.text for name in names], main["ranks"], strict=True))
         first = len(self.texts(entity, "names"))
         return rank_spoken(names, [place >= first for place in range(len(names))])
 
-    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+    def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
         language = self.catalog.language or UND
         return [spoken_names_in(self.parts(row), language) for row in entities.tolist()]
 
@@ -142,9 +142,12 @@ class StoredEntities:
         ]
         return np.array(facts, dtype=np.int64).reshape(-1, 3)
 
-    def subjects_of(self, entity: int) -> IncomingFacts:
+    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
         relations = self.catalog.relation_rows
-        return incoming_facts([(relations[name], rows) for name, rows in self.related(entity, "subjects")])
+        return [
+            incoming_facts([(relations[name], rows) for name, rows in self.related(row, "subjects")])
+            for row in entities.tolist()
+        ]
 
     def is_object_of_more(self, entity: int, *, than: int) -> bool:
         return int(self.parts(entity)[0]["facts_in"]) > than

@@ -1,6 +1,6 @@
 """The embedded knowledge base: one folder, opened through the memory map, shared by any number of processes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, wraps
 from itertools import islice
 from pathlib import Path
@@ -196,19 +196,27 @@ class EmbeddedKB(BackendDefaults):
                 self.remembered[form] = own
 
     @explained
-    def similar(self, form: str, *, limit: int = 20, cutoff: float = USUAL) -> list[SimilarName]:
+    def similar(
+        self, forms: Sequence[str], *, limit: int = 20, cutoff: float = USUAL, edits_only: bool = False
+    ) -> list[list[SimilarName]]:
+        near = self.names_near(forms)
+        recalled = [
+            within_edits(form, near[form]) if edits_only else self.recall_similar(form, near[form], cutoff=cutoff)
+            for form in forms
+        ]
+        return [
+            self.rescored(form, names, limit=limit, cutoff=cutoff) for form, names in zip(forms, recalled, strict=True)
+        ]
+
+    def recall_similar(self, form: str, near: Sequence[str], *, cutoff: float) -> Collection[str]:
+        """Recall the normal forms similar to one by trigrams and as its beginning too, unless edits suffice."""
         if not form or len(form) > LONGEST_NAME:
-            return []
-        recalled = set(self.names_near([form])[form])
+            return ()
+        recalled = set(near)
         if not edits_suffice(form, recalled, cutoff=cutoff, names=self.form_count):
             recalled |= self.trigram_names(form)
             recalled.update(self.forms_with_prefix(form, limit=PREFIXED))
-        return self.rescored(form, recalled, limit=limit, cutoff=cutoff)
-
-    @explained
-    def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = USUAL) -> list[list[SimilarName]]:
-        near = self.names_near(forms)
-        return [self.rescored(form, within_edits(form, near[form]), limit=limit, cutoff=cutoff) for form in forms]
+        return recalled
 
     def names_near(self, forms: Sequence[str]) -> dict[str, list[str]]:
         """Recall for each form the normal forms within two edits; the last ones asked for are at hand."""
@@ -273,9 +281,13 @@ class EmbeddedKB(BackendDefaults):
         return facts_at(self.columns, entities, entities)
 
     @explained
-    def objects_of(self, entity: int, relation: int) -> EntityRows:
+    def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
+        return [self.objects(entity_row, relation) for entity_row, relation in pairs]
+
+    def objects(self, entity_row: int, relation: int) -> EntityRows:
+        """Return the objects of one entity under one relation."""
         columns = self.columns
-        first, last = columns["fact.first"][entity : entity + 2].tolist()
+        first, last = columns["fact.first"][entity_row : entity_row + 2].tolist()
         relations = columns["fact.relation"][first:last]
         pair = first + int(relations.searchsorted(relation))
         if pair == last or relations[pair - first] != relation:
@@ -285,6 +297,7 @@ class EmbeddedKB(BackendDefaults):
 
     @explained
     def facts_between(self, first: int, last: int) -> NDArray[np.int64]:
+        """List the facts of the entities from row `first` up to `last`."""
         return facts_among(self.columns, first, np.arange(first, last))
 
     @explained
@@ -309,8 +322,12 @@ class EmbeddedKB(BackendDefaults):
         return int(self.incoming_counts(np.array([entity], dtype=np.uint32))[0]) > than
 
     @explained
-    def subjects_of(self, entity: int) -> IncomingFacts:
-        first, last = self.columns["incoming.first"][entity : entity + 2].tolist()
+    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
+        return [self.incoming(entity_row) for entity_row in entities.tolist()]
+
+    def incoming(self, entity_row: int) -> IncomingFacts:
+        """Return the facts that one entity is the object of."""
+        first, last = self.columns["incoming.first"][entity_row : entity_row + 2].tolist()
         return IncomingFacts(
             self.columns["incoming.relation"][first:last], self.columns["incoming.subject"][first:last]
         )
@@ -331,6 +348,7 @@ class EmbeddedKB(BackendDefaults):
 
     @explained
     def aliases(self, entity: int) -> list[str]:
+        """Return every name and alias of one entity, names first."""
         first, last = self.columns["alias.first"][entity : entity + 2].tolist()
         return [self.alias_texts[row] for row in range(first, last)]
 
@@ -344,7 +362,7 @@ class EmbeddedKB(BackendDefaults):
         return rank_spoken(self.names_with_languages(entity), flags)
 
     @explained
-    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+    def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
         return [self.names_with_languages(entity) for entity in entities.tolist()]
 
     def names_with_languages(self, entity: int) -> list[SpokenName]:

@@ -125,26 +125,29 @@ class MemoryKB(BackendDefaults):
                 matches[form] = [NameMatch.of_kind(kind, text, as_rows(entities)) for (kind, text), entities in groups]
         return matches
 
-    def similar(self, form: str, *, limit: int = 20, cutoff: float = 80.0) -> list[SimilarName]:
-        if not form:
-            return []
-        recalled = (near for near in self.normal_forms if fuzz.ratio(form, near) >= cutoff)
-        return self.rescored(form, recalled, limit=limit, cutoff=cutoff)
-
-    def within_edits(self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0) -> list[list[SimilarName]]:
+    def similar(
+        self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0, edits_only: bool = False
+    ) -> list[list[SimilarName]]:
         names = sorted(self.normal_forms)
-        return [self.rescored(form, within_edits(form, names), limit=limit, cutoff=cutoff) for form in forms]
+        recalled = [
+            within_edits(form, names) if edits_only else [near for near in names if fuzz.ratio(form, near) >= cutoff]
+            for form in forms
+        ]
+        return [
+            self.rescored(form, near, limit=limit, cutoff=cutoff) for form, near in zip(forms, recalled, strict=True)
+        ]
 
     def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
+        if not form:
+            return []
         count = self.manifest.statistics["forms"]
         return rescore(form, recalled, limit=limit, cutoff=cutoff, names=count, popularity=self.names_of_bearers)
 
     def names_of_bearers(self, forms: Sequence[str]) -> list[int]:
         """Count, for each form, the names of that of its bearers that has most."""
         matches = self.lookup(forms)
-        return [
-            max(len(self.aliases(row)) for match in matches[form] for row in match.entities.tolist()) for form in forms
-        ]
+        bearers = [self.ids(np.concatenate([match.entities for match in matches[form]])) for form in forms]
+        return [max(len(self.texts[entity_id]) for entity_id in own) for own in bearers]
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
         return sorted(form for form in self.normal_forms if form.startswith(prefix))[:limit]
@@ -154,13 +157,14 @@ class MemoryKB(BackendDefaults):
 
     def relations_of(self, entities: EntityRows) -> Grouped:
         order = {relation: row for row, relation in enumerate(self.relations)}
-        return Grouped.of([sorted(order[relation] for relation in self.facts_of(row)) for row in entities.tolist()])
+        return Grouped.of([sorted(order[relation] for relation in self.facts_from(row)) for row in entities.tolist()])
 
-    def facts_of(self, row: int) -> dict[str, set[str]]:
+    def facts_from(self, row: int) -> dict[str, set[str]]:
         return self.facts.get(self.entity_ids[row], {})
 
-    def objects_of(self, entity: int, relation: int) -> EntityRows:
-        return as_rows(self.row[target] for target in self.facts_of(entity).get(self.relations[relation], ()))
+    def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
+        targets = [self.facts_from(subject).get(self.relations[relation], ()) for subject, relation in pairs]
+        return [as_rows(self.row[target] for target in own) for own in targets]
 
     def types_of(self, entities: EntityRows) -> Grouped:
         order = {kind: row for row, kind in enumerate(self.types)}
@@ -168,20 +172,23 @@ class MemoryKB(BackendDefaults):
         return Grouped.of([sorted(order[kind] for kind in kinds) for kinds in groups])
 
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        counts = [sum(map(len, self.facts_of(row).values())) for row in entities.tolist()]
+        counts = [sum(map(len, self.facts_from(row).values())) for row in entities.tolist()]
         return np.array(counts, dtype=np.int64)
 
     def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
         counts = [len(self.incoming.get(self.entity_ids[row], ())) for row in entities.tolist()]
         return np.array(counts, dtype=np.int64)
 
-    def subjects_of(self, entity: int) -> IncomingFacts:
+    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
         order = {relation: row for row, relation in enumerate(self.relations)}
-        pairs = sorted(
-            (order[relation], self.row[subject]) for relation, subject in self.incoming.get(self.entity_ids[entity], ())
-        )
-        relations, subjects = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T
-        return IncomingFacts(relations, subjects)
+        incoming = []
+        for entity_id in self.ids(entities):
+            pairs = sorted(
+                (order[relation], self.row[subject]) for relation, subject in self.incoming.get(entity_id, ())
+            )
+            relations, subjects = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T
+            incoming.append(IncomingFacts(relations, subjects))
+        return incoming
 
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
         counts = self.counts.get(form)
@@ -190,13 +197,7 @@ class MemoryKB(BackendDefaults):
     def ids(self, entities: EntityRows) -> list[str]:
         return [self.entity_ids[row] for row in entities.tolist()]
 
-    def names(self, entities: EntityRows) -> list[str | None]:
-        return [next(iter(self.aliases(row)), None) for row in entities.tolist()]
-
-    def aliases(self, entity: int) -> list[str]:
-        return list(self.texts.get(self.entity_ids[entity], ()))
-
-    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]:
+    def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
         return [
             [spoken(text, set_text(self.parts[entity_id][text])) for text in self.texts.get(entity_id, ())]
             for entity_id in self.ids(entities)

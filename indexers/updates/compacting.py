@@ -126,7 +126,7 @@ def names_of(kb: UpdatedKB, rows: EntityRows) -> Iterator[tuple[NDArray[Any], An
     yield entities[kept], ranks, texts.take(pa.array(kept)), tags
     ranked = [
         (row, ALIAS if is_alias else rank, name.text, "" if tag == UND else tag)
-        for row, names in zip(singly.tolist(), kb.spoken_names(singly.astype(np.uint32)), strict=True)
+        for row, names in zip(singly.tolist(), kb.names_of(singly.astype(np.uint32)), strict=True)
         for name, (_, rank) in zip(names, kb.ranked_names(row), strict=True)
         for tag, is_alias in name.parts.items()
     ]

@@ -54,7 +54,7 @@ class Updatable(Protocol):
 
     def descriptions(self, entities: EntityRows) -> list[str | None]: ...
 
-    def spoken_names(self, entities: EntityRows) -> list[list[SpokenName]]: ...
+    def names_of(self, entities: EntityRows) -> list[list[SpokenName]]: ...
 
     def types_of(self, entities: EntityRows) -> Grouped: ...
 
@@ -62,7 +62,7 @@ class Updatable(Protocol):
         """List the facts of subjects, by subject, relation and object: (facts, 3)."""
         ...
 
-    def subjects_of(self, entity: int) -> IncomingFacts: ...
+    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]: ...
 
     def is_object_of_more(self, entity: int, *, than: int) -> bool:
         """Tell whether an entity is the object of more than so many facts."""
@@ -187,7 +187,7 @@ class Draft:
         """List relation and subject of the facts that an entity is the object of by now."""
         pairs = set(self.into.get(row, ()))
         if self.is_known(row):
-            known = self.kb.subjects_of(row)
+            (known,) = self.kb.subjects_of(np.array([row], dtype=np.uint32))
             pairs.update(zip(known.relations.tolist(), known.subjects.tolist(), strict=True))
         return [
             (relation, subject)
@@ -276,7 +276,7 @@ class Draft:
             return self.parts[row]
         if not self.is_known(row):
             return {}
-        (names,) = self.kb.spoken_names(np.array([row], dtype=np.uint32))
+        (names,) = self.kb.names_of(np.array([row], dtype=np.uint32))
         return {name.text: name.parts for name in names}
 
     def name(self, row: int, text: str, rank: int, parts: Parts) -> None:

@@ -205,12 +205,11 @@ class UpdatedKB(EmbeddedKB):
     def types_of(self, entities: EntityRows) -> Grouped:
         return self.labels_of("type", entities, bit=TYPES, label="type")
 
-    @explained
-    def objects_of(self, entity: int, relation: int) -> EntityRows:
-        if not self.has_own(entity, FACTS):
+    def objects(self, entity_row: int, relation: int) -> EntityRows:
+        if not self.has_own(entity_row, FACTS):
             base = self.base_relation(relation)
-            return np.empty(0, dtype=np.uint32) if base == ABSENT else super().objects_of(entity, base)
-        first, last = self.own_runs["fact"].run(entity)
+            return np.empty(0, dtype=np.uint32) if base == ABSENT else super().objects(entity_row, base)
+        first, last = self.own_runs["fact"].run(entity_row)
         pair = first + int(np.searchsorted(self.own["fact.relation"][first:last], relation))
         if pair == last or self.own["fact.relation"][pair] != relation:
             return np.empty(0, dtype=np.uint32)
@@ -294,14 +293,13 @@ class UpdatedKB(EmbeddedKB):
         signs = np.repeat([1, -1, 0], [len(gained), len(lost), len(new)])
         return objects, np.bincount(place, weights=signs, minlength=len(objects)).astype(np.int64)
 
-    @explained
-    def subjects_of(self, entity: int) -> IncomingFacts:
-        if entity in self.merged_incoming:
-            return self.merged_incoming[entity]
-        facts = super().subjects_of(entity) if entity < self.base_entities else NO_FACTS
-        if not self.has_own(entity, INCOMING):
+    def incoming(self, entity_row: int) -> IncomingFacts:
+        if entity_row in self.merged_incoming:
+            return self.merged_incoming[entity_row]
+        facts = super().incoming(entity_row) if entity_row < self.base_entities else NO_FACTS
+        if not self.has_own(entity_row, INCOMING):
             return IncomingFacts(self.of_base("relation", facts.relations), facts.subjects)
-        return self.remember_incoming(entity, self.merge_incoming(entity, facts))
+        return self.remember_incoming(entity_row, self.merge_incoming(entity_row, facts))
 
     def remember_incoming(self, entity: int, facts: IncomingFacts) -> IncomingFacts:
         """Keep merged facts in memory: of an entity that millions of facts point at merging takes long."""

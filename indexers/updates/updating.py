@@ -157,7 +157,7 @@ def count_languages(draft: Draft, kb: EmbeddedKB) -> dict[str, int]:
     counts = Counter(old.languages or {UND: old.counts["names"].unique})
     for row, parts in draft.parts.items():
         if draft.is_known(row):
-            (names,) = kb.spoken_names(np.array([row], dtype=np.uint32))
+            (names,) = kb.names_of(np.array([row], dtype=np.uint32))
             counts.subtract(tag for name in names for tag in name.languages)
         counts.update(tag for own in parts.values() for tag in own)
     present = +counts

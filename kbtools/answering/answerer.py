@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self, Unpack
 
+import numpy as np
+
 from kbtools.answering.answer_options import LookupOptions, QueryOptions, require_options
 from kbtools.answering.entity_reader import EntityReader
 from kbtools.answering.limits import ANSWERS, TOP, Limits, require_text, require_texts
@@ -21,14 +23,13 @@ from kbtools.answering.running_text import CANDIDATES, THRESHOLD, TextLinker
 from kbtools.answering.system_parts import SystemParts
 from kbtools.entry_points import BACKENDS, construct, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
-from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.foreign import guarded
-from kbtools.kb.in_languages import CalledIn, InLanguages
 from kbtools.kb.language_tags import read_languages
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.views import BothWays, CalledIn, InLanguages
 from kbtools.linking.links import Link, keep_type
 from kbtools.linking.trust import LinkTrust
-from kbtools.pruning.pruners import EmbedQuestions, expect, guide_of, prune
+from kbtools.pruning.pruners import EmbedQuestions, guide_of, prune
 from kbtools.pruning.tagging import Tagger
 from kbtools.quick_records import quick_record
 from kbtools.ranking.confidence import calibrate
@@ -43,8 +44,10 @@ from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.system import System
 from kbtools.text.question import Question
 
+NOBODY = np.empty(0, dtype=np.uint32)
+
 TOGETHER = 64
-"""Questions that are announced together: on a cluster their names are asked for in one request."""
+"""Questions that are answered together: on a cluster their names are looked up in one request."""
 
 MOST_SPEAKERS = 16
 """Choices of languages that are kept at hand, each with what it remembers."""
@@ -76,7 +79,7 @@ def open_kb(
     if not DEVICE.fullmatch(device):
         raise UnknownDevice(f"no device {device!r}; known: cpu, cuda, cuda:1, mps", name=device)
     make = load_class(BACKENDS, backend)
-    kb = guarded(construct(backend, lambda: make(path)))
+    kb = construct(backend, lambda: make(path))
     return Answerer(kb, models=folder, tagger=tagger, device=device, trust_plugins=trust_plugins)
 
 
@@ -198,12 +201,12 @@ class Answerer(SystemParts):
             for text in batch:
                 if not isinstance(text, str):
                     raise BadArgument(f"a question is a str, found {text!r}", name="text")
-            if len(batch) > 1:
-                self.kb.expect([Question.read(text) for text in batch])
             pools = self.ranked_many(batch, system, top=limits.top, type_row=type_row)
-            self.kb.expect_objects([pair for ranked in pools if (pair := ranked.best_pair)])
+            pairs = list(dict.fromkeys(pair for ranked in pools if (pair := ranked.best_pair)))
+            objects = dict(zip(pairs, self.kb.objects_of(pairs), strict=True)) if pairs else {}
             for ranked in pools:
-                yield self.result(ranked, limits, type_row)
+                best = objects[pair] if (pair := ranked.best_pair) else NOBODY
+                yield self.result(ranked, best, limits, type_row)
 
     def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
         """Find the entities that bear a name: strictly, else those whose names resemble it; best first.
@@ -261,16 +264,21 @@ class Answerer(SystemParts):
         return self.reader.facts(id, reverse=reverse, limit=limit, offset=offset)
 
     def gather(
-        self, question: Question, *, pruning: str, type_row: int | None = None, trusted: bool = False
-    ) -> LinkedPool:
-        """Prune: link a question, to subjects of a type alone if one is given, and open the links up.
+        self, questions: Sequence[Question], *, pruning: str, type_row: int | None = None, trusted: bool = False
+    ) -> list[LinkedPool]:
+        """Prune: link questions, to subjects of a type alone if one is given, and open the links up.
 
         How far links are to be trusted is found out if that is asked for.
         """
-        links = order_links(prune(self.pruner(pruning), question))
-        links = links if type_row is None else keep_type(self.kb, links, type_row)
-        trust = self.trust.of(question, links) if trusted else None
-        return LinkedPool(links, gather_pool(self.kb, links, trust=trust))
+        pools = []
+        for start in range(0, len(questions), TOGETHER):
+            batch = questions[start : start + TOGETHER]
+            for question, kept in zip(batch, prune(self.pruner(pruning), batch), strict=True):
+                links = order_links(kept)
+                links = links if type_row is None else keep_type(self.kb, links, type_row)
+                trust = self.trust.of(question, links) if trusted else None
+                pools.append(LinkedPool(links, gather_pool(self.kb, links, trust=trust)))
+        return pools
 
     def ranked_many(
         self, texts: Sequence[str], system: System, *, top: int | None, type_row: int | None = None
@@ -287,9 +295,7 @@ class Answerer(SystemParts):
         begun = time.perf_counter()
         questions = [Question.read(text) for text in texts]
         learned = not isinstance(scoring, WeightedSum)
-        if len(questions) > 1:
-            expect(self.pruner(pruning), questions)
-        linked = [self.gather(question, pruning=pruning, type_row=type_row, trusted=learned) for question in questions]
+        linked = self.gather(questions, pruning=pruning, type_row=type_row, trusted=learned)
         pools = [one.pool for one in linked]
         evidence = self.evidence(
             pools[0] if len(pools) == 1 else concatenate_pools(pools),
@@ -319,13 +325,13 @@ class Answerer(SystemParts):
         share = ranked.trust(self.trust) * ranked.ranking.winner_share()
         return limits.confidence(calibrate(ranked.scoring.calibration, share))
 
-    def result(self, ranked: RankedPool, limits: Limits, type_row: int | None = None) -> Result:
-        """Write out a ranking, and fetch the objects of its first candidate unless they are withheld."""
+    def result(self, ranked: RankedPool, objects: EntityRows, limits: Limits, type_row: int | None = None) -> Result:
+        """Write out a ranking, and the objects of its first candidate unless they are withheld."""
         begun = time.perf_counter()
         system, ranking, scoring = ranked.system, ranked.ranking, ranked.scoring
         confidence = None if limits.abstain is None else self.confidence(ranked, limits)
         answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
-        answers, total = ((), 0) if answered is False else ranked.answers(self.kb, limit=limits.answers)
+        answers, total = ((), 0) if answered is False else ranked.answers(self.kb, objects, limit=limits.answers)
         return Result(
             question=ranked.question.text,
             unread=ranked.question.unread,

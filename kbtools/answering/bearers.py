@@ -38,7 +38,8 @@ def link_name(kb: KnowledgeBase, name: str) -> list[Link]:
 
 def link_similar_names(kb: KnowledgeBase, name: str) -> list[Link]:
     """Link a name to those that resemble it."""
-    return link_fuzzily(kb, whole(name, normal_form(name)), but=np.empty(0, dtype=np.uint32))
+    (links,) = link_fuzzily(kb, [whole(name, normal_form(name))])
+    return links
 
 
 def whole(name: str, form: str) -> Ngram:

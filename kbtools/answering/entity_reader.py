@@ -75,8 +75,8 @@ class EntityReader:
         row = self.row_of(entity_id)
         rows = np.array([row], dtype=np.uint32)
         (label,), (types,) = self.labels(rows), self.types_of(rows)
-        spoken = self.kb.spoken_names(rows)[0] if self.kb.manifest.languages else []
-        names = [name.text for name in spoken] or self.kb.aliases(row)
+        (spoken,) = self.kb.names_of(rows)
+        names = [name.text for name in spoken]
         incoming = self.kb.incoming_counts(rows)
         return Entity(
             id=label.id,
@@ -88,7 +88,9 @@ class EntityReader:
             facts_in=None if incoming is None else int(incoming[0]),
             prior=self.prior(row, names),
             description=self.kb.descriptions(rows)[0],
-            languages={name.text: tuple(tag for tag in name.languages if tag != UND) for name in spoken},
+            languages={name.text: tuple(tag for tag in name.languages if tag != UND) for name in spoken}
+            if self.kb.manifest.languages
+            else {},
         )
 
     def prior(self, row: int, names: Sequence[str]) -> float | None:
@@ -103,12 +105,13 @@ class EntityReader:
         row = self.row_of(entity_id)
         limit = read_limit(limit, "limit")
         offset = read_count(offset, "offset", zero="the first")
-        (here,) = self.labels(np.array([row], dtype=np.uint32))
+        rows = np.array([row], dtype=np.uint32)
+        (here,) = self.labels(rows)
         if reverse:
-            incoming = self.kb.subjects_of(row)
+            (incoming,) = self.kb.subjects_of(rows)
             relations, others = incoming.relations, incoming.subjects
         else:
-            _, relations, others = self.kb.facts_between(row, row + 1).T
+            _, relations, others = self.kb.facts_of(rows).T
         shown = slice(offset, None if limit is None else offset + limit)
         relation_ids, names, facts = self.kb.relations, self.kb.relation_names, []
         for relation, there in zip(

@@ -5,7 +5,7 @@ from kbtools.answering.entity_reader import EntityReader
 from kbtools.answering.explaining import MATCHES
 from kbtools.answering.limits import TOP, read_limit, require_text
 from kbtools.answering.records import EntityMatch, LookupResult
-from kbtools.linking.turned import link_turned
+from kbtools.linking.strict import link_inverted
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Rung
 
@@ -24,8 +24,8 @@ class NameLookup:
         of_type = None if type is None else self.reader.type_row(type)
         bearers = rank_bearers(self.kb, link_name(self.kb, name), of_type=of_type)
         if not len(bearers.entities):
-            turned = link_turned(self.kb, [whole(name, normal_form(name))])
-            bearers = rank_bearers(self.kb, turned, of_type=of_type)
+            (inverted,) = link_inverted(self.kb, [[whole(name, normal_form(name))]])
+            bearers = rank_bearers(self.kb, inverted, of_type=of_type)
         if not len(bearers.entities):
             bearers = rank_bearers(self.kb, link_similar_names(self.kb, name), of_type=of_type)
         return LookupResult(name, type, self.matches(name, bearers, limit=limit))

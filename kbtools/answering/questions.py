@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
-from kbtools.kb.both_ways import MARK
 from kbtools.kb.ids import canonical_id, canonical_property, other_spellings
 from kbtools.kb.table_heads import is_header
+from kbtools.kb.views import MARK
 from kbtools.text.encodings import wide_encoding
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from itertools import pairwise
 import numpy as np
 
 from kbtools.answering.results import Answer, Bearer, Candidate, FrozenDict, Mention
-from kbtools.kb.both_ways import read_direction
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import is_literal, literal_text
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.views import read_direction
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.linking.trust import LinkTrust
@@ -104,16 +105,12 @@ class RankedPool:
             )
         return tuple(candidates)
 
-    def answers(self, kb: KnowledgeBase, *, limit: int | None) -> tuple[tuple[Answer, ...], int]:
-        """Fetch the objects of the first candidate, by id, and count all of them.
+    def answers(self, kb: KnowledgeBase, objects: EntityRows, *, limit: int | None) -> tuple[tuple[Answer, ...], int]:
+        """Write out the objects of the first candidate, by id, and count all of them.
 
         Every home numbers its entities in the order of their ids, so that the first rows are the first ids, and the
         names of a million objects are not fetched for twenty.
         """
-        pair = self.best_pair
-        if pair is None:
-            return (), 0
-        objects = kb.objects_of(*pair)
         first = objects[:limit]
         named = zip(kb.ids(first), kb.names(first), strict=True)
         answers = (

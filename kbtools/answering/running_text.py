@@ -1,7 +1,7 @@
 """Linking running text: non-overlapping mentions of entities, sentence by sentence, so that cost is linear."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from kbtools.answering.bearers import rank_bearers
@@ -9,7 +9,7 @@ from kbtools.answering.limits import read_limit, read_share, require_text
 from kbtools.answering.name_lookup import NameLookup
 from kbtools.answering.records import LinkedMention, LinkedText
 from kbtools.linking.links import Link
-from kbtools.linking.strict import link_strictly
+from kbtools.linking.strict import link_all_strictly
 from kbtools.pruning.n_gram_idf import NGramIdf
 from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram, ngrams
@@ -30,7 +30,7 @@ LONGEST_MENTION = 12
 """Words of a mention in running text: longer names are whole sentences, and each length costs a look-up a word."""
 
 TOGETHER = 16
-"""Sentences that are announced together: on a cluster their n-grams are asked for in one request."""
+"""Sentences whose n-grams are looked up together: on a cluster in one request."""
 
 LONGEST_SENTENCE = 2_000
 """Characters after which a sentence is cut at the next space."""
@@ -105,18 +105,33 @@ class TextLinker:
         spans = split_sentences(text)
         while batch := list(islice(spans, TOGETHER)):
             sentences = [Question.read(text[start:end]) for start, end in batch]
-            self.kb.expect(sentences)
-            for (offset, _), sentence in zip(batch, sentences, strict=True):
-                mentions += self.link_sentence(sentence, offset, cased=cased, threshold=threshold, limit=limit)
+            links = link_all_strictly(self.kb, sentences, [self.ngrams_of(sentence) for sentence in sentences])
+            self.rarity.learn({word for own in links for link in own for word in link.ngram.form.split(" ")})
+            for (offset, _), sentence, own in zip(batch, sentences, links, strict=True):
+                weighed = weigh(self.rarity, sentence, own, cased=cased, threshold=threshold)
+                mentions += self.link_sentence(sentence, offset, weighed, threshold=threshold, limit=limit)
         return LinkedText(text, tuple(mentions))
 
+    def ngrams_of(self, sentence: Question) -> list[Ngram]:
+        """Return the n-grams of a sentence that may be names."""
+        every = ngrams(sentence, lengths=self.lengths)
+        if not sentence.text.isascii():
+            every += inner_ngrams(sentence, frozenset(self.lengths))
+        return [ngram for ngram in every if may_be_mention(sentence, ngram)]
+
     def link_sentence(
-        self, sentence: Question, offset: int, *, cased: bool, threshold: float, limit: int | None
+        self,
+        sentence: Question,
+        offset: int,
+        weighed: Sequence[tuple[float, list[Link]]],
+        *,
+        threshold: float,
+        limit: int | None,
     ) -> list[LinkedMention]:
-        """Link the mentions of a sentence, the most certain first, of equally certain ones the longest."""
+        """Choose the mentions of a sentence, the most certain first, of equally certain ones the longest."""
         mentions: dict[int, LinkedMention] = {}
         covered: set[int] = set()
-        for certainty, links in self.weigh(sentence, cased=cased, threshold=threshold):
+        for certainty, links in weighed:
             characters = range(min(link.start for link in links), max(link.end for link in links))
             if not covered.isdisjoint(characters):
                 continue
@@ -132,24 +147,22 @@ class TextLinker:
                 )
         return [mentions[start] for start in sorted(mentions)]
 
-    def weigh(self, question: Question, *, cased: bool, threshold: float) -> list[tuple[float, list[Link]]]:
-        """Give the links of each n-gram that may be a name, the most certain first."""
-        every = ngrams(question, lengths=self.lengths)
-        if not question.text.isascii():
-            every += inner_ngrams(question, frozenset(self.lengths))
-        candidates = [ngram for ngram in every if may_be_mention(question, ngram)]
-        groups: dict[tuple[int, int], list[Link]] = {}
-        for link in link_strictly(self.kb, question, candidates):
-            groups.setdefault((link.ngram.start, link.ngram.end), []).append(link)
-        self.rarity.learn({word for links in groups.values() for word in links[0].ngram.form.split(" ")})
-        weighed = []
-        for links in groups.values():
-            rarity = self.rarity.weigh(links[0].ngram.form)
-            strictest = min(links, key=lambda link: link.rung)
-            certainty = rarity / (rarity + HALF) * spelling_likelihood(question, strictest, cased=cased)
-            if certainty >= threshold:
-                weighed.append((certainty, links))
-        return sorted(weighed, key=lambda pair: (-pair[0], pair[1][0].start - pair[1][0].end, pair[1][0].start))
+
+def weigh(
+    rarity: NGramIdf, question: Question, links: Sequence[Link], *, cased: bool, threshold: float
+) -> list[tuple[float, list[Link]]]:
+    """Return the links of each n-gram that may be a name with its certainty, the most certain first."""
+    groups: dict[tuple[int, int], list[Link]] = {}
+    for link in links:
+        groups.setdefault((link.ngram.start, link.ngram.end), []).append(link)
+    weighed = []
+    for own in groups.values():
+        rare = rarity.weigh(own[0].ngram.form)
+        strictest = min(own, key=lambda link: link.rung)
+        certainty = rare / (rare + HALF) * spelling_likelihood(question, strictest, cased=cased)
+        if certainty >= threshold:
+            weighed.append((certainty, own))
+    return sorted(weighed, key=lambda pair: (-pair[0], pair[1][0].start - pair[1][0].end, pair[1][0].start))
 
 
 def spelling_likelihood(question: Question, link: Link, *, cased: bool) -> float:

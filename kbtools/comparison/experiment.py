@@ -21,9 +21,8 @@ from kbtools.comparison.weighting import (
     rank_by,
 )
 from kbtools.errors import SourceEmpty, SourceMissing
-from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.in_languages import InLanguages
+from kbtools.kb.views import BothWays, InLanguages
 from kbtools.pruning.pruners import guide_of
 from kbtools.storage import locked
 from kbtools.version import __version__

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from kbtools.answering.question_faults import find_faults
 from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
-from kbtools.linking.mentions import label_mention
-from kbtools.linking.strict import link_strictly
-from kbtools.pruning.tagging import Tagger, tag, word_span
+from kbtools.linking.links import Link
+from kbtools.linking.strict import link_all_strictly
+from kbtools.pruning.tagging import Tagger, label_mentions, tag, word_span
 from kbtools.text.question import Question
 
 TOGETHER = 64
-"""Questions that are announced together, as in `kbtools.answering.answerer`."""
+"""Questions that are looked up together, as in `kbtools.answering.answerer`."""
 
 TAGGED_AT_ONCE = 512
 """Questions that a tagger reads in one call: its spans grow with the square of a question's words."""
@@ -47,22 +47,19 @@ def find_gold(
     relation = np.array([relations.get(question.relation, ABSENT) for question in questions], dtype=np.int64)
     targets = find_rows(kb, [question.object for question in questions])
     if linkable is None:
-        pairs = zip(expect_questions(kb, texts), subject.tolist(), strict=True)
-        linkable = np.array([is_linkable(kb, question, row) for question, row in pairs], dtype=bool)
+        links = (own for batch in batches(texts) for own in link_all_strictly(kb, batch))
+        linkable = np.array([is_linked(row, own) for row, own in zip(subject.tolist(), links, strict=True)], dtype=bool)
     return Gold(questions, texts, subject, relation, targets, find_faults(kb, subject, relation), linkable)
 
 
-def is_linkable(kb: KnowledgeBase, question: Question, subject: int) -> bool:
-    """Tell whether some n-gram of a question is strictly a name of an entity."""
-    return subject != ABSENT and any(subject in link.entities for link in link_strictly(kb, question))
+def is_linked(subject: int, links: Sequence[Link]) -> bool:
+    """Return whether some link of a question leads to its gold subject."""
+    return any(subject in link.entities for link in links)
 
 
-def expect_questions(kb: KnowledgeBase, questions: Sequence[Question]) -> Iterator[Question]:
-    """Yield questions, each batch announced before its first, so that a remote backend fetches for all of them."""
-    for start in range(0, len(questions), TOGETHER):
-        batch = questions[start : start + TOGETHER]
-        kb.expect(batch)
-        yield from batch
+def batches(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:
+    """Yield the questions that are looked up together."""
+    return (questions[start : start + TOGETHER] for start in range(0, len(questions), TOGETHER))
 
 
 def mark_mentions(
@@ -75,9 +72,9 @@ def mark_mentions(
     labelled, right = np.zeros(len(gold), dtype=np.int8), np.zeros(len(gold), dtype=np.int8)
     for start in range(0, len(gold), TAGGED_AT_ONCE):
         spans: dict[int, tuple[int, int]] = {}
-        for at, question in enumerate(gold.texts[start : start + TAGGED_AT_ONCE], start):
-            subject = int(gold.subject[at])
-            mention = None if subject == ABSENT else label_mention(kb, question, subject=subject)
+        texts = gold.texts[start : start + TAGGED_AT_ONCE]
+        mentions = label_mentions(kb, texts, subjects=gold.subject[start : start + TAGGED_AT_ONCE])
+        for at, (question, mention) in enumerate(zip(texts, mentions, strict=True), start):
             if mention and (span := word_span(question, mention)):
                 spans[at] = span
         probable = tag(tagger, [gold.texts[at] for at in spans]) if spans else []

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.comparison.column_store import Columns
-from kbtools.comparison.gold import Gold, expect_questions
+from kbtools.comparison.gold import Gold, batches
 from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.trust import LinkTrust
@@ -27,7 +27,7 @@ class GoldPools:
     subject_ids     the ids of all subjects, ascending; subject_place: the place of each subject among them (subjects,)
     namesakes       the pairs of the pool that no question could tell from a pair, itself among them (pairs,)
     gold_subject, gold_pair   positions, ABSENT where the gold was pruned away (questions,)
-    seconds         that pruning took (questions,)
+    seconds         that pruning took; questions pruned together share the time of that: (questions,)
     """
 
     fingerprint: str
@@ -68,13 +68,17 @@ def gather_gold_pools(
     trust = LinkTrust(kb)
     gathered: list[Pools] = []
     seconds: list[float] = []
-    for number, question in enumerate(expect_questions(kb, gold.texts), 1):
+    for batch in batches(gold.texts):
         begun = time.perf_counter()
-        links = order_links(prune(pruner, question))
-        gathered.append(gather_pool(kb, links, trust=trust.of(question, links)))
-        seconds.append(time.perf_counter() - begun)
-        if number % REPORTED == 0:
-            progress(number)
+        pruned = prune(pruner, batch)
+        together = (time.perf_counter() - begun) / len(batch)
+        for question, kept in zip(batch, pruned, strict=True):
+            begun = time.perf_counter()
+            links = order_links(kept)
+            gathered.append(gather_pool(kb, links, trust=trust.of(question, links)))
+            seconds.append(together + time.perf_counter() - begun)
+            if len(gathered) % REPORTED == 0:
+                progress(len(gathered))
     pools = concatenate_pools(gathered)
     owner = pools.question_of("subject")
     is_subject = pools.subject == gold.subject[owner]

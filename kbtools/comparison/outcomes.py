@@ -145,9 +145,8 @@ class ObjectCheck:
             batch = unknown[start : start + OBJECTS_AT_ONCE]
             subjects, relations = self.pools.subject_of_pair[batch], self.pools.relation_of_pair[batch]
             facts = list(zip(subjects.tolist(), relations.tolist(), strict=True))
-            self.kb.expect_objects(facts)
-            for pair, fact in zip(batch.tolist(), facts, strict=True):
-                self.known[pair] = self.wanted[pair] in self.kb.objects_of(*fact)
+            for pair, objects in zip(batch.tolist(), self.kb.objects_of(facts), strict=True):
+                self.known[pair] = self.wanted[pair] in objects
         right = np.zeros(len(self.known))
         right[pairs] = self.known[pairs] == 1
         return right

@@ -1,19 +1,18 @@
 """Fuzzy linking: from words of a question that strict linking leaves unexplained to the names that resemble them."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from kbtools.kb.contract import KnowledgeBase, SimilarName
+from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.content_words import OUTSIDE, WEAK, ContentWords
 from kbtools.linking.links import Link, bound, foremost
 from kbtools.linking.resemblance import SHORTEST_SLIP, Resemblance, resemblance
-from kbtools.linking.strict import StrictMatch
-from kbtools.linking.turned import link_turned
+from kbtools.linking.strict import StrictMatch, link_inverted
 from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
@@ -44,30 +43,38 @@ SHARPNESS, FEWER, REWRITTEN = 10.0, 1.0, -1.0
 """Log-probability of similarity, of a word more, and of a name found by a rewriting, among names alike."""
 
 
-def link_fuzzily(kb: KnowledgeBase, ngram: Ngram, *, but: EntityRows) -> list[Link]:
-    """Link an n-gram to the names most similar to it, at most twenty (paper, section Focused Pruning).
-
-    Entities in `but` are left out: they have a stricter link.
-    """
-    similar = kb.similar(ngram.form)
-    return links_to(kb, ngram, {name.form: name.similarity for name in similar}, but=but)
+NOBODY = np.empty(0, dtype=np.uint32)
 
 
-def links_to(kb: KnowledgeBase, ngram: Ngram, similar: dict[str, float], *, but: EntityRows) -> list[Link]:
-    """Link an n-gram to names by their forms, each with its similarity."""
-    matches = kb.lookup(list(similar))
-    links = []
-    for form, similarity in similar.items():
-        for match in matches.get(form, ()):
-            entities = match.entities[np.isin(match.entities, but, invert=True)]
-            if len(entities):
-                links.append(
-                    Link(
-                        ngram, ngram.start, ngram.end, match.name, Rung.FUZZY, entities,
-                        weight=0.0 if match.form is Form.NORMAL else REWRITTEN, similarity=similarity,
-                    )
-                )  # fmt: skip
-    return bound(kb, links)
+def link_fuzzily(kb: KnowledgeBase, ngrams: Sequence[Ngram]) -> list[list[Link]]:
+    """Link each n-gram to the names most similar to it, at most twenty (paper, section Focused Pruning)."""
+    similar = kb.similar([ngram.form for ngram in ngrams]) if ngrams else []
+    forms = [name.form for own in similar for name in own]
+    matches = kb.lookup(forms) if forms else {}
+    return [
+        bound(kb, [link for name in own for link in links_to(matches, ngram, name.form, name.similarity)])
+        for ngram, own in zip(ngrams, similar, strict=True)
+    ]
+
+
+def links_to(
+    matches: Mapping[str, Sequence[NameMatch]],
+    ngram: Ngram,
+    form: str,
+    similarity: float,
+    *,
+    weight: float = 0.0,
+    but: EntityRows = NOBODY,
+) -> Iterator[Link]:
+    """Yield links of an n-gram to the names stored under a form, without the entities in `but`."""
+    for match in matches.get(form, ()):
+        entities = match.entities[np.isin(match.entities, but, invert=True)] if len(but) else match.entities
+        if len(entities):
+            own_weight = weight if match.form is Form.NORMAL else weight + REWRITTEN
+            yield Link(
+                ngram, ngram.start, ngram.end, match.name, Rung.FUZZY, entities,
+                weight=own_weight, similarity=similarity,
+            )  # fmt: skip
 
 
 class Near(NamedTuple):
@@ -90,7 +97,7 @@ def begins_and_ends_well(ngram: Ngram) -> bool:
     return all(len(word) == 1 or word not in WEAK for word in (words[0], words[-1]))
 
 
-def nearest(similar: Iterable[tuple[Ngram, list[SimilarName]]]) -> list[Near]:
+def nearest(similar: Sequence[tuple[Ngram, list[SimilarName]]]) -> list[Near]:
     """Keep of the names similar to n-grams those that these may be misspellings of, the nearest first."""
     names: list[Near] = []
     slip: Ngram | None = None
@@ -106,7 +113,7 @@ def nearest(similar: Iterable[tuple[Ngram, list[SimilarName]]]) -> list[Near]:
 
 
 class Misspelling:
-    """The misspelt mentions of a question.
+    """The misspelt mentions of questions.
 
     A content word is suspect if strict links leave it unexplained.
     """
@@ -115,75 +122,84 @@ class Misspelling:
         self.kb = kb
         self.content = ContentWords(kb)
 
-    def links(self, question: Question, *, strict: Sequence[Link | StrictMatch] = ()) -> list[Link]:
-        """Link the n-grams around suspect words to the names that resemble them, the nearest first.
+    def links(
+        self, questions: Sequence[Question], *, strict: Sequence[Sequence[Link | StrictMatch]] | None = None
+    ) -> list[list[Link]]:
+        """Link the n-grams around suspect words of each question to the names that resemble them, the nearest first.
 
         Entities that are linked strictly keep their stricter link. The weight of a link says how much less its name
         resembles the mention than the nearest name does.
         """
-        spans = list(self.spans(question, strict=strict))
+        strict = [()] * len(questions) if strict is None else strict
+        links: list[list[Link]] = [[] for _ in questions]
+        spans = {place: own for place, own in enumerate(self.spans(questions, strict)) if own}
         if not spans:
-            return []
-        linked = np.concatenate(
-            [np.empty(0, dtype=np.uint32), *(foremost(self.kb, rows) for link in strict for rows in link.bearers)]
-        )
-        turned = link_turned(self.kb, filter(begins_and_ends_well, spans))
-        if turned:
-            return [link for link in turned if not np.isin(link.entities, linked).all()]
-        spans = spans[:TRIED]
-        names = self.within_edits(spans) or self.similar(spans) or self.inside_words(question, strict)
-        links = []
-        for name in names:
-            weight = SHARPNESS * math.log(min(1.0, name.similarity / names[0].similarity))
-            weight += FEWER * (name.resemblance.score - names[0].resemblance.score)
-            own = links_to(self.kb, name.ngram, {name.form: name.similarity}, but=linked)
-            links += [link._replace(weight=weight + link.weight) for link in own]
+            return links
+        linked = {
+            place: np.concatenate([NOBODY, *(foremost(self.kb, rows) for link in own for rows in link.bearers)])
+            for place, own in enumerate(strict)
+            if place in spans
+        }
+        inverted = link_inverted(self.kb, [filter(begins_and_ends_well, own) for own in spans.values()])
+        for place, own in zip(list(spans), inverted, strict=True):
+            if own:
+                links[place] = [link for link in own if not np.isin(link.entities, linked[place]).all()]
+                del spans[place]
+        spans = {place: own[:TRIED] for place, own in spans.items()}
+        near = self.near_names(spans, cutoff=LEAST, edits_only=True)
+        far = {place: own for place, own in spans.items() if not near[place]}
+        near |= self.near_names(far, cutoff=LOOSEST, edits_only=False)
+        for place in [place for place in far if not near[place]]:
+            inner = inner_spans(questions[place], strict[place])
+            near |= self.near_names({place: inner}, cutoff=LOOSEST, edits_only=True, shortest=SHORTEST_SLIP)
+        matches = self.kb.lookup([name.form for names in near.values() for name in names])
+        for place, names in near.items():
+            for name in names:
+                weight = SHARPNESS * math.log(min(1.0, name.similarity / names[0].similarity))
+                weight += FEWER * (name.resemblance.score - names[0].resemblance.score)
+                to_name = links_to(matches, name.ngram, name.form, name.similarity, weight=weight, but=linked[place])
+                links[place] += bound(self.kb, list(to_name))
         return links
 
-    def within_edits(self, spans: Sequence[Ngram]) -> list[Near]:
-        """Find the names that n-grams are two edits from, for all of them in one look-up."""
-        names = self.kb.within_edits([ngram.form for ngram in spans], cutoff=LEAST)
-        return nearest(zip(spans, names, strict=True))
+    def near_names(
+        self, spans: Mapping[int, Sequence[Ngram]], *, cutoff: float, edits_only: bool, shortest: int = 0
+    ) -> dict[int, list[Near]]:
+        """Return the names that n-grams of each question may be misspellings of, for all questions in one look-up."""
+        forms = [ngram.form for own in spans.values() for ngram in own]
+        similar = iter(self.kb.similar(forms, cutoff=cutoff, edits_only=edits_only) if forms else ())
+        return {
+            place: nearest([(ngram, [name for name in next(similar) if len(name.form) >= shortest]) for ngram in own])
+            for place, own in spans.items()
+        }
 
-    def similar(self, spans: Sequence[Ngram]) -> list[Near]:
-        """Find the names that resemble n-grams at all, a look-up for each: where none is within edits."""
-        self.kb.expect_similar([ngram.form for ngram in spans], cutoff=LOOSEST)
-        return nearest((ngram, self.kb.similar(ngram.form, cutoff=LOOSEST)) for ngram in spans)
+    def spans(self, questions: Sequence[Question], strict: Sequence[Sequence[Link | StrictMatch]]) -> list[list[Ngram]]:
+        """Return the first n-grams of each question that have a suspect word and could be a name.
 
-    def inside_words(self, question: Question, strict: Sequence[Link | StrictMatch]) -> list[Near]:
-        """Find the names that resemble a part of a word, in scripts without spaces, where no part of it is a name."""
-        if question.text.isascii():
-            return []
-        linked = [range(link.ngram.first, link.ngram.last + 1) for link in strict]
-        ngrams = (
-            ngram
-            for ngram in inner_ngrams(question, frozenset({1}))
-            if len(ngram.form) >= SHORTEST_SLIP and not any(ngram.first in places for places in linked)
-        )
-        inner = list(islice(ngrams, MOST_INNER))
-        names = self.kb.within_edits([ngram.form for ngram in inner], cutoff=LOOSEST) if inner else []
-        return nearest(
-            (ngram, [name for name in own if len(name.form) >= SHORTEST_SLIP])
-            for ngram, own in zip(inner, names, strict=True)
-        )
-
-    def spans(self, question: Question, *, strict: Sequence[Link | StrictMatch] = ()) -> Iterator[Ngram]:
-        """Yield the n-grams with a suspect word that could be a name: first those that begin and end well, the longest.
-
-        A single word is misspelt only if no name holds it.
+        Those that begin and end well come first, then the longest. A single word is misspelt only if no name has it.
         """
-        words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
-        texts = [token.text for _, token in words]
-        content = [position for position, text in enumerate(texts) if self.content.has(text)]
+        suspects = [self.suspects(question, own) for question, own in zip(questions, strict, strict=True)]
+        words = [word for own in suspects for word in own.values()]
+        counts = iter(self.kb.name_frequency(words) if words else ())
+        unknown = [{place for place in own if next(counts) == 0} for own in suspects]
+        return [
+            self.spans_around(question, set(own), new) if own else []
+            for question, own, new in zip(questions, suspects, unknown, strict=True)
+        ]
+
+    def suspects(self, question: Question, strict: Sequence[Link | StrictMatch]) -> dict[int, str]:
+        """Return the content words of a question that no strict link explains, by their place among the words."""
+        words = [(place, token.text) for place, token in enumerate(question.tokens) if token.is_word]
+        content = [(position, place, text) for position, (place, text) in enumerate(words) if self.content.has(text)]
         mentions = {(link.ngram.first, link.ngram.last): link.ngram.form for link in strict} if content else {}
         explained = {
             place for (first, last), form in mentions.items() if has_content(form) for place in range(first, last + 1)
         }
-        suspects = {position for position in content if words[position][0] not in explained}
-        if not suspects:
-            return
-        counts = self.kb.name_frequency([texts[position] for position in suspects])
-        unknown = {position for position, count in zip(suspects, counts, strict=True) if count == 0}
+        return {position: text for position, place, text in content if place not in explained}
+
+    def spans_around(self, question: Question, suspects: set[int], unknown: set[int]) -> list[Ngram]:
+        """Return the n-grams that may be tried around suspect words, of which no name has the unknown ones."""
+        words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
+        texts = [token.text for _, token in words]
         spans = []
         for first in range(len(words)):
             for last in range(first, min(first + LONGEST_SPAN, len(words))):
@@ -198,6 +214,23 @@ class Misspelling:
                         last + 1 < len(words) and not self.content.may_end_before(texts[last + 1]),
                     )
                     spans.append((sum(faults), first - last, first, last))
-        for _, _, first, last in sorted(spans):
-            form = " ".join(texts[first : last + 1])
-            yield Ngram(form, words[first][0], words[last][0], words[first][1].start, words[last][1].end)
+        return [
+            Ngram(
+                " ".join(texts[first : last + 1]),
+                words[first][0], words[last][0], words[first][1].start, words[last][1].end,
+            )
+            for _, _, first, last in sorted(spans)
+        ]  # fmt: skip
+
+
+def inner_spans(question: Question, strict: Sequence[Link | StrictMatch]) -> list[Ngram]:
+    """Return the parts of words to look up fuzzily, in scripts without spaces, where no part of the word is a name."""
+    if question.text.isascii():
+        return []
+    linked = [range(link.ngram.first, link.ngram.last + 1) for link in strict]
+    ngrams = (
+        ngram
+        for ngram in inner_ngrams(question, frozenset({1}))
+        if len(ngram.form) >= SHORTEST_SLIP and not any(ngram.first in places for places in linked)
+    )
+    return list(islice(ngrams, MOST_INNER))

@@ -1,7 +1,7 @@
 """Strict linking: from the n-grams of a question to the entities whose names they are."""
 
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, compress
 from typing import NamedTuple, Protocol, TypeVar
@@ -14,7 +14,7 @@ from kbtools.linking.links import MOST_BEARERS, MOST_COUNTED, Link, bound
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
-from kbtools.text.rungs import Form, compare
+from kbtools.text.rungs import Form, Rung, compare
 
 SYMBOLS = "+#*$%@^="
 ALIAS = -0.1
@@ -22,6 +22,9 @@ ALIAS = -0.1
 
 REMEMBERED = 10_000
 """Forms whose names are kept in memory, as many as an embedded knowledge base keeps."""
+
+LONGEST_INVERTED = 4
+"""Words of an inverted name: first, middle and last names."""
 
 PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
@@ -60,14 +63,28 @@ L = TypeVar("L", bound=Linked)
 
 def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[Link]:
     """Link some n-grams, by default all of a question, to every name stored under their form."""
-    ngrams = ngrams_of(kb, question) if among is None else list(among)
-    names = kb.lookup([ngram.form for ngram in ngrams])
-    weighed = {form: weigh_names(own) for form, own in names.items()}
-    return link_matches(kb, question, match_names(ngrams, weighed))
+    (links,) = link_all_strictly(kb, [question], None if among is None else [list(among)])
+    return links
+
+
+def link_all_strictly(
+    kb: KnowledgeBase, questions: Sequence[Question], among: Sequence[Sequence[Ngram]] | None = None
+) -> list[list[Link]]:
+    """Link some n-grams of each question, by default all, to every name stored under their form, in one look-up."""
+    ngrams = [ngrams_of(kb, question) for question in questions] if among is None else among
+    names = find_names(kb, [ngram for own in ngrams for ngram in own])
+    return [
+        link_matches(kb, question, match_names(own, names)) for question, own in zip(questions, ngrams, strict=True)
+    ]
+
+
+def find_names(kb: KnowledgeBase, ngrams: Iterable[Ngram]) -> dict[str, list[Weighed]]:
+    """Look up and weigh the names stored under the forms of n-grams."""
+    return {form: weigh_names(own) for form, own in kb.lookup([ngram.form for ngram in ngrams]).items()}
 
 
 def link_matches(kb: KnowledgeBase, question: Question, matches: Iterable[StrictMatch]) -> list[Link]:
-    """Make links of matches: of those that are kept alone."""
+    """Make links of the matches that are kept."""
     links = [
         strict_link(question, match.ngram, name, weight=weight) for match in matches for name, weight in match.names
     ]
@@ -75,9 +92,44 @@ def link_matches(kb: KnowledgeBase, question: Question, matches: Iterable[Strict
 
 
 def ngrams_of(kb: KnowledgeBase, question: Question) -> list[Ngram]:
-    """List the n-grams of a question that may be names of a knowledge base."""
+    """Return the n-grams of a question that may be names of a knowledge base."""
     manifest = kb.manifest
     return every_ngram(question, lengths=manifest.lengths, table=manifest.variants, likely=kb.likely_runs)
+
+
+def link_inverted(kb: KnowledgeBase, ngrams: Sequence[Iterable[Ngram]]) -> list[list[Link]]:
+    """Link, of the n-grams of each question, the longest that are names of persons with the last name first.
+
+    Such names lack the comma that would tell: `rowling j k`, `venn orla`.
+    """
+    inverted = [
+        [ngram._replace(form=form, reading=Form.OTHERWISE) for ngram in own for form in invert(ngram.form)]
+        for own in ngrams
+    ]
+    forms = [ngram.form for own in inverted for ngram in own]
+    matches = kb.lookup(forms) if forms else {}
+    return [longest_links(kb, own, matches) for own in inverted]
+
+
+def longest_links(kb: KnowledgeBase, ngrams: Sequence[Ngram], matches: Mapping[str, Sequence[NameMatch]]) -> list[Link]:
+    """Link the longest of the n-grams that are stored as names or written otherwise."""
+    links = [
+        Link(ngram, ngram.start, ngram.end, match.name, Rung.VARIANT, match.entities)
+        for ngram in ngrams
+        for match in matches.get(ngram.form, ())
+        if match.form in (Form.NORMAL, Form.OTHERWISE)
+    ]
+    longest = max((link.end - link.start for link in links), default=0)
+    return bound(kb, [link for link in links if link.end - link.start == longest])
+
+
+def invert(form: str) -> Iterator[str]:
+    """Yield a form with its first word at the end, then with its last word in front."""
+    words = form.split(" ")
+    if 1 < len(words) <= LONGEST_INVERTED:
+        yield " ".join([*words[1:], words[0]])
+        if len(words) > 2:
+            yield " ".join([words[-1], *words[:-1]])
 
 
 def match_names(ngrams: Iterable[Ngram], names: Mapping[str, Sequence[Weighed]]) -> list[StrictMatch]:
@@ -99,10 +151,10 @@ class StrictNames:
         self.kb = kb
         self.remembered: dict[str, tuple[Sequence[NameMatch], list[Weighed]]] = {}
 
-    def matches(self, question: Question) -> list[StrictMatch]:
-        """Match the n-grams of a question with the names that `link_strictly` links to, those with facts."""
-        ngrams = ngrams_of(self.kb, question)
-        stored = self.kb.lookup([ngram.form for ngram in ngrams])
+    def matches(self, questions: Sequence[Question]) -> list[list[StrictMatch]]:
+        """Match the n-grams of each question with the names that `link_strictly` links to, those with facts."""
+        ngrams = [ngrams_of(self.kb, question) for question in questions]
+        stored = self.kb.lookup([ngram.form for own in ngrams for ngram in own])
         remembered, names = self.remembered, {}
         for form, own in stored.items():
             known = remembered.get(form)
@@ -113,7 +165,7 @@ class StrictNames:
             new = self.weigh({form: own for form, own in stored.items() if form not in names})
             self.remember(new, stored)
             names |= new
-        return match_names(ngrams, names)
+        return [match_names(own, names) for own in ngrams]
 
     def weigh(self, stored: Mapping[str, Sequence[NameMatch]]) -> dict[str, list[Weighed]]:
         """Weigh the names under forms, and keep of all of them those that lead to facts, in one look-up."""

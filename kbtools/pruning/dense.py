@@ -1,5 +1,6 @@
 """Dense pruning: the entities whose vectors are nearest to that of the question, whatever they are called."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
@@ -31,9 +32,13 @@ class Dense:
         self.vectors = kb.vectors()
         self.embed = embed
 
-    def links(self, question: Question) -> list[Link]:
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        return [self.near(question) for question in questions]
+
+    def near(self, question: Question) -> list[Link]:
         if not question.tokens:
             return []
+        # A question at a time: its vector must not depend on those it is embedded with.
         whole = Ngram("", 0, len(question.tokens) - 1, question.tokens[0].start, question.tokens[-1].end)
         neighbours = self.vectors.nearest(self.embed([MarkedQuestion(question, 0, 0)]), limit=NEAREST)
         rows = neighbours.rows[0]
@@ -54,5 +59,6 @@ class DenseLast(Dense):
         super().__init__(kb, embed)
         self.named = NGramIdf(kb)
 
-    def links(self, question: Question) -> list[Link]:
-        return self.named.links(question) or super().links(question)
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        named = self.named.links(questions)
+        return [own or self.near(question) for question, own in zip(questions, named, strict=True)]

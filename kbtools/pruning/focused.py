@@ -1,16 +1,25 @@
 """Focused pruning: a tagger says where a question names its subject (paper, section Focused Pruning)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling, link_fuzzily
 from kbtools.linking.links import Link
-from kbtools.linking.strict import link_strictly, with_facts
+from kbtools.linking.strict import (
+    Weighed,
+    find_names,
+    link_all_strictly,
+    link_matches,
+    match_names,
+    ngrams_of,
+    with_facts,
+)
 from kbtools.pruning.pruners import Guide
-from kbtools.pruning.tagging import ExpectedTags, Tagger, opening, word_places
+from kbtools.pruning.tagging import Tagger, opening, tag, word_places
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
@@ -33,6 +42,10 @@ TRIED = 4
 NOBODY = np.empty(0, dtype=np.uint32)
 
 
+Mention = tuple[list[Ngram], float]
+"""The n-grams of some words, one for each form that they have, and log p(w|q)."""
+
+
 class Focused:
     """The pruner `focused`: the most probable n-gram, strictly, else fuzzily: at most twenty entities.
 
@@ -44,15 +57,15 @@ class Focused:
 
     def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
         self.kb = kb
-        self.tags = ExpectedTags(tagger)
+        self.tagger = tagger
 
-    def expect(self, questions: Sequence[Question]) -> None:
-        self.tags.expect(questions)
-
-    def links(self, question: Question) -> list[Link]:
-        for mention, weight in self.mentions(question):
-            return weigh(self.strictly(question, mention) or self.nearest(self.fuzzily(mention)), weight)
-        return []
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        best = [next(own, None) for own in self.mentions(questions)]
+        strict = link_all_strictly(self.kb, questions, [mention[0] if mention else [] for mention in best])
+        missed = [at for at, own in enumerate(strict) if best[at] and not own]
+        fuzzy = self.fuzzily([mention for at in missed if (mention := best[at])])
+        nearest = dict(zip(missed, map(self.nearest, fuzzy), strict=True))
+        return [weigh(own or nearest[at], mention[1]) if (mention := best[at]) else [] for at, own in enumerate(strict)]
 
     def nearest(self, links: list[Link]) -> list[Link]:
         """Cut links, the most similar first, to the first MOST_SIMILAR entities."""
@@ -69,37 +82,49 @@ class Focused:
                 seen = np.concatenate([seen, entities])
         return kept
 
-    def mentions(self, question: Question) -> Iterator[tuple[list[Ngram], float]]:
-        """Yield the n-grams of words, the most probable first: the forms that each has, and log p(w|q)."""
-        spans = self.tags.of(question)
-        places = word_places(question)
-        forms: dict[tuple[int, int], list[Ngram]] = {}
-        for ngram in every_ngram(opening(question), lengths=range(1, len(places) + 1)):
-            forms.setdefault((ngram.first, ngram.last), []).append(ngram)
-        # The same order as sorting (first, last) by falling probability, ties by place, without a list of pairs.
-        for entry in np.argsort(-spans, axis=None, kind="stable"):
-            first, last = divmod(int(entry), len(places))
-            if last < first:
-                return
-            yield forms[places[first], places[last]], float(spans[first, last])
+    def mentions(self, questions: Sequence[Question]) -> list[Iterator[Mention]]:
+        """Return the mentions of each question, the most probable first."""
+        return [ranked_mentions(*own) for own in zip(questions, tag(self.tagger, questions), strict=True)]
 
-    def strictly(self, question: Question, mention: list[Ngram]) -> list[Link]:
-        return link_strictly(self.kb, question, mention)
+    def fuzzily(self, mentions: Sequence[Mention]) -> list[list[Link]]:
+        """Link mentions to the names that are similar to their words as they stand."""
+        return link_fuzzily(self.kb, [ngrams[0] for ngrams, _ in mentions])
 
-    def fuzzily(self, mention: list[Ngram]) -> list[Link]:
-        return link_fuzzily(self.kb, mention[0], but=NOBODY)
+
+def ranked_mentions(question: Question, spans: NDArray[np.float64]) -> Iterator[Mention]:
+    """Yield the n-grams of words, the most probable first."""
+    places = word_places(question)
+    forms: dict[tuple[int, int], list[Ngram]] = {}
+    for ngram in every_ngram(opening(question), lengths=range(1, len(places) + 1)):
+        forms.setdefault((ngram.first, ngram.last), []).append(ngram)
+    # The same order as sorting (first, last) by falling probability, ties by place, without a list of pairs.
+    for entry in np.argsort(-spans, axis=None, kind="stable"):
+        first, last = divmod(int(entry), len(places))
+        if last < first:
+            return
+        yield forms[places[first], places[last]], float(spans[first, last])
 
 
 class FocusedKB(Focused):
     """The pruner `focused-kb`: the most probable n-gram that links strictly, else the first that links fuzzily."""
 
-    def links(self, question: Question) -> list[Link]:
-        ranked = list(self.mentions(question))
-        for mention, weight in ranked:
-            if links := self.strictly(question, mention):
-                return weigh(links, weight)
-        for mention, weight in ranked[:TRIED]:
-            if links := self.fuzzily(mention):
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        ranked = [list(own) for own in self.mentions(questions)]
+        names = find_names(self.kb, [ngram for own in ranked for ngrams, _ in own for ngram in ngrams])
+        links = [self.first(*own, names) for own in zip(questions, ranked, strict=True)]
+        for place in range(TRIED):
+            left = [at for at, own in enumerate(links) if not own and place < len(ranked[at])]
+            tried = [ranked[at][place] for at in left]
+            for at, own, (_, weight) in zip(left, self.fuzzily(tried), tried, strict=True):
+                links[at] = weigh(own, weight)
+        return links
+
+    def first(
+        self, question: Question, mentions: Sequence[Mention], names: Mapping[str, Sequence[Weighed]]
+    ) -> list[Link]:
+        """Link the first mention that has a name."""
+        for ngrams, weight in mentions:
+            if links := link_matches(self.kb, question, match_names(ngrams, names)):
                 return weigh(links, weight)
         return []
 
@@ -115,25 +140,51 @@ class FocusedK(Focused):
         super().__init__(kb, tagger)
         self.misspelling = Misspelling(kb)
 
-    def links(self, question: Question) -> list[Link]:
-        ranked = list(self.mentions(question))
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        ranked = [list(own) for own in self.mentions(questions)]
+        every = [ngrams_of(self.kb, question) for question in questions]
+        probable = [ngram for own in ranked for ngrams, _ in own for ngram in ngrams]
+        names = find_names(self.kb, [*probable, *(ngram for own in every for ngram in own)])
+        missed = [at for at, own in enumerate(ranked) if own and not has_names(own[0], names)]
+        fuzzy = dict(zip(missed, self.fuzzily([ranked[at][0] for at in missed]), strict=True))
+        strict = [
+            with_facts(self.kb, link_matches(self.kb, question, match_names(own, names)))
+            for question, own in zip(questions, every, strict=True)
+        ]
+        misspelt = self.misspelling.links(questions, strict=strict)
+        return [
+            self.keep(question, mentions, names, fuzzy.get(at, [])[:SIMILAR], own[:SIMILAR])
+            for at, (question, mentions, own) in enumerate(zip(questions, ranked, misspelt, strict=True))
+        ]
+
+    def keep(
+        self,
+        question: Question,
+        ranked: Sequence[Mention],
+        names: Mapping[str, Sequence[Weighed]],
+        fuzzy: list[Link],
+        misspelt: list[Link],
+    ) -> list[Link]:
+        """Keep the links of the most probable mentions, and those of a misspelt one; `fuzzy` are those of the first."""
         links: list[Link] = []
         mentions, best = 0, -np.inf
-        for place, (mention, weight) in enumerate(ranked):
+        for place, (ngrams, weight) in enumerate(ranked):
             if mentions == KEPT or (mentions and weight < best - MARGIN):
                 break
-            mention_links = self.strictly(question, mention)
-            if not mention_links and place == 0:
-                mention_links = self.fuzzily(mention)[:SIMILAR]
-            if mention_links:
+            own = link_matches(self.kb, question, match_names(ngrams, names)) or (fuzzy if place == 0 else [])
+            if own:
                 mentions, best = mentions + 1, max(best, weight)
-                links += weigh(mention_links, weight)
-        weights = {(mention[0].first, mention[0].last): weight for mention, weight in ranked}
-        strict = with_facts(self.kb, link_strictly(self.kb, question))
-        for link in self.misspelling.links(question, strict=strict)[:SIMILAR]:
+                links += weigh(own, weight)
+        weights = {(ngrams[0].first, ngrams[0].last): weight for ngrams, weight in ranked}
+        for link in misspelt:
             probable = weights.get((link.ngram.first, link.ngram.last), -np.inf)
             links.append(link._replace(weight=link.weight + max(probable, best - MARGIN) if links else link.weight))
         return links
+
+
+def has_names(mention: Mention, names: Mapping[str, Sequence[Weighed]]) -> bool:
+    """Return whether a mention links to some name."""
+    return any(match.names for match in match_names(mention[0], names))
 
 
 def weigh(links: list[Link], weight: float) -> list[Link]:

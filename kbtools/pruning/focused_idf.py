@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
 from kbtools.pruning.n_gram_idf import NGramIdf
 from kbtools.pruning.pruners import Guide
-from kbtools.pruning.tagging import ExpectedTags, Tagger, word_span
+from kbtools.pruning.tagging import Tagger, tag, word_span
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
 
@@ -31,19 +34,22 @@ class FocusedIdf:
 
     def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
         self.rarest = NGramIdf(kb)
-        self.tags = ExpectedTags(tagger)
+        self.tagger = tagger
 
-    def expect(self, questions: Sequence[Question]) -> None:
-        self.tags.expect(questions)
-
-    def links(self, question: Question) -> list[Link]:
-        links = self.rarest.links(question)
-        if not links:
-            return []
-        spans = self.tags.of(question)
-        words = [word_span(question, link.ngram) for link in links]
-        probable = [IMPROBABLE if span is None else max(float(spans[span]), IMPROBABLE) for span in words]
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        links = self.rarest.links(questions)
+        linked = [question for question, own in zip(questions, links, strict=True) if own]
+        spans = iter(tag(self.tagger, linked) if linked else ())
         return [
-            link._replace(weight=RARITY * link.weight + (weight if link.rung < Rung.FUZZY else 0.0))
-            for link, weight in zip(links, probable, strict=True)
+            weigh(question, own, next(spans)) if own else [] for question, own in zip(questions, links, strict=True)
         ]
+
+
+def weigh(question: Question, links: Sequence[Link], spans: NDArray[np.float64]) -> list[Link]:
+    """Weigh links by their rarity and by the log-probability of their mention."""
+    words = [word_span(question, link.ngram) for link in links]
+    probable = [IMPROBABLE if span is None else max(float(spans[span]), IMPROBABLE) for span in words]
+    return [
+        link._replace(weight=RARITY * link.weight + (weight if link.rung < Rung.FUZZY else 0.0))
+        for link, weight in zip(links, probable, strict=True)
+    ]

@@ -1,11 +1,12 @@
 """N-Gram pruning: the paper's first baseline (section Inference via Focused Pruning)."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
-from kbtools.linking.strict import link_strictly, with_facts
+from kbtools.linking.strict import link_all_strictly, with_facts
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
 
@@ -28,11 +29,16 @@ class NGram:
         self.kb = kb
         self.misspelling = Misspelling(kb)
 
-    def links(self, question: Question) -> list[Link]:
-        strict = link_strictly(self.kb, question)
-        links = strict + self.misspelling.links(question, strict=with_facts(self.kb, strict))
-        whole = {(link.start, link.end) for link in links if link.rung in (Rung.VARIANT, Rung.FUZZY)}
-        return [link._replace(weight=link.weight + PART) if is_part(link, whole) else link for link in links]
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        strict = link_all_strictly(self.kb, questions)
+        fuzzy = self.misspelling.links(questions, strict=[with_facts(self.kb, own) for own in strict])
+        return [weigh_parts(own + misspelt) for own, misspelt in zip(strict, fuzzy, strict=True)]
+
+
+def weigh_parts(links: list[Link]) -> list[Link]:
+    """Weigh the mentions that are part of a longer one less."""
+    whole = {(link.start, link.end) for link in links if link.rung in (Rung.VARIANT, Rung.FUZZY)}
+    return [link._replace(weight=link.weight + PART) if is_part(link, whole) else link for link in links]
 
 
 def is_part(link: Link, spans: set[tuple[int, int]]) -> bool:

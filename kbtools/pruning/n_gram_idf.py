@@ -1,13 +1,14 @@
 """N-gram pruning by rarity: the mention is made of the words that few names hold. No training, beyond the paper."""
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
 from kbtools.linking.resemblance import resemblance
-from kbtools.linking.strict import StrictNames, link_matches
+from kbtools.linking.strict import StrictMatch, StrictNames, link_matches
 from kbtools.text.function_words import FUNCTION_WORDS, has_content, is_spoken
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
@@ -49,12 +50,21 @@ class NGramIdf:
         self.relation_words = words_of_all(relation_texts(kb))
         self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
 
-    def links(self, question: Question) -> list[Link]:
-        strict = self.names.matches(question)
-        fuzzy = self.misspelling.links(question, strict=strict)
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        strict = self.names.matches(questions)
+        fuzzy = self.misspelling.links(questions, strict=strict)
         # Fuzzy links weigh as their mention does, spelt as in the nearest name; their own weights say how near each is.
-        forms = [words_in(question, match.ngram) for match in strict] + [spelt(fuzzy[0]) for _ in fuzzy]
-        self.learn({word for form in forms for word in form.split(" ")})
+        forms = [
+            [words_in(question, match.ngram) for match in own] + [spelt(misspelt[0]) for _ in misspelt]
+            for question, own, misspelt in zip(questions, strict, fuzzy, strict=True)
+        ]
+        self.learn({word for own in forms for form in own for word in form.split(" ")})
+        return [self.keep(*own) for own in zip(questions, strict, fuzzy, forms, strict=True)]
+
+    def keep(
+        self, question: Question, strict: Sequence[StrictMatch], fuzzy: Sequence[Link], forms: Sequence[str]
+    ) -> list[Link]:
+        """Keep the links of the weightiest mentions, whose words as names spell them are in `forms`."""
         weight_of = {form: self.weigh(form) for form in dict.fromkeys(forms)}
         weights = [weight_of[form] for form in forms]
         best = sorted(set(weights), reverse=True)[:KEPT]

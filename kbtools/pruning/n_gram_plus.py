@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol, TypeVar
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
-from kbtools.linking.strict import StrictNames, link_matches
+from kbtools.linking.strict import StrictMatch, StrictNames, link_matches
 from kbtools.text.function_words import QUESTION_WORDS, has_content, is_spoken
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
@@ -26,10 +26,13 @@ class NGramPlus:
         self.names = StrictNames(kb)
         self.misspelling = Misspelling(kb)
 
-    def links(self, question: Question) -> list[Link]:
-        strict = self.names.matches(question)
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        strict = self.names.matches(questions)
+        misspelt = self.misspelling.links(questions, strict=strict)
+        return [self.keep(*own) for own in zip(questions, strict, misspelt, strict=True)]
+
+    def keep(self, question: Question, strict: Sequence[StrictMatch], misspelt: Sequence[Link]) -> list[Link]:
         content = [match for match in strict if has_content(match.ngram.form)]
-        misspelt = self.misspelling.links(question, strict=strict)
         titles = [match for match in strict if " " in match.ngram.form and not has_content(match.ngram.form)]
         if content or misspelt or titles:
             named: list[Mentioned] = [*content, *misspelt]

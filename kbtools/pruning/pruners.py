@@ -1,7 +1,7 @@
 """Pruners, H(K, q) of the paper (Eq. 3): their contract, and how one is made from its name."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,40 +26,27 @@ UNGUIDED = ("n-gram", "n-gram+", "n-gram-idf")
 
 
 class Pruner(Protocol):
-    """A choice of the mentions of a question.
+    """A choice of the mentions of questions.
 
     A plugin is a class that is made with the knowledge base; one that declares `guide` gets its guide as well. An
     integer `version` in the class rises when the links that it gives change.
     """
 
-    def links(self, question: Question) -> list[Link]:
-        """Give the links that are kept; a weight of 0 throughout means no opinion between them."""
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        """Return the links that are kept of each question; a weight of 0 throughout means no opinion between them."""
         ...
 
 
-@runtime_checkable
-class Foresighted(Protocol):
-    """A pruner that does some of its work for many questions at once, as a tagger reads them."""
-
-    def expect(self, questions: Sequence[Question]) -> None:
-        """Hear which questions come next."""
-        ...
-
-
-def prune(pruner: Pruner, question: Question) -> list[Link]:
-    """Give the links that a pruner keeps; raise BrokenPlugin where it fails, or gives other than links."""
-    links = ask_plugin("pruner", pruner, lambda: list(pruner.links(question)))
-    strangers = {type(link).__name__ for link in links if not isinstance(link, Link)}
+def prune(pruner: Pruner, questions: Sequence[Question]) -> list[list[Link]]:
+    """Return the links that a pruner keeps of each question; raise BrokenPlugin if it fails or returns other things."""
+    name = type(pruner).__name__
+    links = ask_plugin("pruner", pruner, lambda: [list(own) for own in pruner.links(questions)])
+    strangers = {type(link).__name__ for own in links for link in own if not isinstance(link, Link)}
     if strangers:
-        name = type(pruner).__name__
         raise BrokenPlugin(f"pruner {name} gave {' and '.join(sorted(strangers))}, expected links", name=name)
+    if len(links) != len(questions):
+        raise BrokenPlugin(f"pruner {name} gave links of {len(links)} questions, expected {len(questions)}", name=name)
     return links
-
-
-def expect(pruner: Pruner, questions: Sequence[Question]) -> None:
-    """Tell a pruner which questions come next, if it has a method `expect`; raise BrokenPlugin as `prune` does."""
-    if isinstance(pruner, Foresighted):
-        ask_plugin("pruner", pruner, lambda: pruner.expect(questions))
 
 
 def guide_of(pruner: object) -> Guide | None:

@@ -1,6 +1,6 @@
 """The contract of taggers, p(w|q): how probable each n-gram is as the mention (paper, Focused Pruning)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import ask_plugin
 from kbtools.errors import BrokenPlugin
-from kbtools.text.ngrams import Ngram
+from kbtools.kb.contract import ABSENT, KnowledgeBase
+from kbtools.text.name_forms import name_forms
+from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import Question
 
 MOST_WORDS = 100
@@ -33,23 +35,6 @@ def tag(tagger: Tagger, questions: Sequence[Question]) -> list[NDArray[np.float6
     return tables
 
 
-class ExpectedTags:
-    """The tables of a tagger, a question at a time; those of questions that come together are made together."""
-
-    def __init__(self, tagger: Tagger) -> None:
-        self.tagger = tagger
-        self.tables: dict[Question, NDArray[np.float64]] = {}
-
-    def expect(self, questions: Sequence[Question]) -> None:
-        """Make the tables of the questions that come next, in place of those before."""
-        self.tables = dict(zip(questions, tag(self.tagger, questions), strict=True))
-
-    def of(self, question: Question) -> NDArray[np.float64]:
-        """Give log p(w|q) of a question; raise BrokenPlugin as `tag` does."""
-        table = self.tables.get(question)
-        return tag(self.tagger, [question])[0] if table is None else table
-
-
 def opening(question: Question) -> Question:
     """Cut a question after as many words as a tagger reads; what is beyond cannot be the mention."""
     places = [place for place, token in enumerate(question.tokens) if token.is_word]
@@ -72,3 +57,26 @@ def word_span(question: Question, mention: Ngram) -> tuple[int, int] | None:
     """Say which words a mention covers, first and last; nothing for one of punctuation alone."""
     covered = [word for word, place in enumerate(word_places(question)) if mention.first <= place <= mention.last]
     return (covered[0], covered[-1]) if covered else None
+
+
+def label_mentions(
+    kb: KnowledgeBase, questions: Sequence[Question], *, subjects: NDArray[np.int64]
+) -> list[Ngram | None]:
+    """Return the mention of the gold subject in each question: the longest n-gram that is one of its names, the first.
+
+    None for a question without one, or whose subject is ABSENT (paper, section Dataset).
+    """
+    known = np.unique(subjects[subjects != ABSENT]).astype(np.uint32)
+    names = dict(zip(known.tolist(), kb.names_of(known), strict=True))
+    return [
+        longest_match(question, (form for name in names.get(subject, ()) for form in name_forms(name.text)))
+        for question, subject in zip(questions, subjects.tolist(), strict=True)
+    ]
+
+
+def longest_match(question: Question, forms: Iterable[str]) -> Ngram | None:
+    """Return the longest n-gram that has one of some forms, the first of several; None if there is none."""
+    form_set = set(forms)
+    lengths = {form.count(" ") + 1 for form in form_set}
+    matches = [ngram for ngram in ngrams(question, lengths=lengths) if ngram.form in form_set]
+    return min(matches, key=lambda ngram: (ngram.first - ngram.last, ngram.first, ngram.joined), default=None)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import relation_texts
+from kbtools.kb.views import BothWays
 from kbtools.ranking.contracts import RelationScorer, as_scores
 from kbtools.ranking.relation_types import subject_types
 from kbtools.text.answer_kinds import AIDS, ARTICLES, OPENERS, PLACES, SYMBOL, answer_kinds, kind_stems, stems

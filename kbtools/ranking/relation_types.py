@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kbtools.kb.both_ways import BothWays
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
+from kbtools.kb.views import BothWays
 from kbtools.text.answer_kinds import stems
 from kbtools.text.relation_words import relation_parts
 

@@ -49,14 +49,17 @@ def claims(make: Callable[[], Pruner], entities: int) -> list[Claim]:
     texts = [text for text, _ in QUESTIONS]
 
     def links(text: str) -> list[Link]:
-        return make().links(Question.read(text))
+        return make().links([Question.read(text)])[0]
 
     def each(holds: Callable[[Link], bool]) -> bool:
         return all(holds(link) for text in texts for link in links(text))
 
     def in_order(sequence: Sequence[str]) -> dict[str, list[object]]:
         pruner = make()
-        return {text: spelt(pruner.links(Question.read(text))) for text in sequence}
+        return {text: spelt(pruner.links([Question.read(text)])[0]) for text in sequence}
+
+    def together() -> dict[str, list[object]]:
+        return dict(zip(texts, map(spelt, make().links([Question.read(text) for text in texts])), strict=True))
 
     return [
         ("an empty question has no links", lambda: links("") == links("   ") == []),
@@ -75,6 +78,7 @@ def claims(make: Callable[[], Pruner], entities: int) -> list[Claim]:
         ),
         ("asked again, it gives the same links", lambda: in_order(texts) == in_order(texts)),
         ("questions asked before change no link", lambda: in_order(texts) == in_order(texts[::-1])),
+        ("questions pruned together keep the links that each has alone", lambda: together() == in_order(texts)),
         ("a question of five thousand words is answered", lambda: links("dune " * 5_000) is not None),
     ]
 

@@ -65,7 +65,7 @@ def score_gold(
 ) -> GoldScores:
     """Gather and score the pools of annotated questions."""
     kb, texts = answerer.kb, [Question.read(question.text) for question in questions]
-    pools = concatenate_pools([answerer.gather(question, pruning=pruning, trusted=True).pool for question in texts])
+    pools = concatenate_pools([one.pool for one in answerer.gather(texts, pruning=pruning, trusted=True)])
     evidence = answerer.evidence(pools, texts, scorer=scorer, subject=subject, learned=True)
     return GoldScores(evidence, mark_gold(kb, pools, questions))
 

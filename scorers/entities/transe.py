@@ -48,15 +48,15 @@ def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
 
     Raises MemoryExhausted where they do not fit.
     """
-    count, facts = entity_count(kb), kb.manifest.counts["facts"].unique
+    rows, facts = kb.entity_rows(), kb.manifest.counts["facts"].unique
     require_memory(
         FACT * facts,
         f"{facts:,} facts",
         instead="train on a knowledge base with fewer, or take over vectors made elsewhere with --vectors and --ids",
     )
     triples, place = np.empty((facts, 3), dtype=np.int64), 0
-    for first in range(0, count, AT_ONCE):
-        piece = kb.facts_between(first, min(first + AT_ONCE, count))
+    for first in range(0, len(rows), AT_ONCE):
+        piece = kb.facts_of(rows[first : first + AT_ONCE])
         triples[place : place + len(piece)] = piece
         place += len(piece)
     return triples[:place]

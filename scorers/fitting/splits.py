@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from kbtools.answering.questions import read_gold
 from kbtools.errors import BadQuestions
-from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
-from kbtools.linking.mentions import label_mention
-from kbtools.pruning.tagging import word_span
+from kbtools.kb.contract import KnowledgeBase, find_rows
+from kbtools.pruning.tagging import label_mentions, word_span
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -56,10 +55,7 @@ def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
         )
     subjects = find_rows(kb, [gold.subject for gold in known])
     texts = [Question.read(gold.text) for gold in known]
-    mentions = [
-        None if subject == ABSENT else label_mention(kb, text, subject=int(subject))
-        for text, subject in zip(texts, subjects, strict=True)
-    ]
+    mentions = label_mentions(kb, texts, subjects=subjects)
     # Without a name of its subject a question has no mention: all of its words are context.
     questions = [
         MarkedQuestion(text, mention.start, mention.end) if mention else MarkedQuestion(text, 0, 0)

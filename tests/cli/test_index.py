@@ -388,7 +388,7 @@ def test_names_without_facts_are_a_knowledge_base(
     kb = EmbeddedKB(tmp_path / "n.kb")
     assert result.exit_code == 0
     assert [kb.ids(match.entities) for match in kb.lookup(["foo land"])["foo land"]] == [["q"]]
-    assert [similar.form for similar in kb.similar("foo lnad")] == ["foo land"]
+    assert [similar.form for similar in kb.similar(["foo lnad"])[0]] == ["foo land"]
     assert "no facts were given: names are found, and no question has an answer" in caplog.messages
     assert run("query", "--kb", tmp_path / "n.kb", "where is foo land").exit_code == 0
 

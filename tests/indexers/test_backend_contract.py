@@ -127,7 +127,7 @@ def test_a_form_asked_twice_is_answered_once(tiny: KnowledgeBase) -> None:
     ],
 )
 def test_a_misspelt_form_finds_the_name(tiny: KnowledgeBase, asked: str, near: str) -> None:
-    first = tiny.similar(asked)[0]
+    first = tiny.similar([asked])[0][0]
 
     assert (first.form, first.similarity) == (near, pytest.approx(fuzz.ratio(asked, near)))
 
@@ -146,16 +146,16 @@ def test_a_name_many_edits_away_is_found_if_it_is_similar(
     names = ("The Bedroom Philosopher", "Rock and Roll", "New California", "California Dreaming", "Rock Hall")
     kb = make_kb(backend, new_world(facts=(("a", "r", "b"),), names=tuple(("a", name) for name in names)))
 
-    assert [found.form for found in kb.similar(asked)] == [near]
+    assert [found.form for found in kb.similar([asked])[0]] == [near]
 
 
 def test_digits_are_never_exchanged(tiny: KnowledgeBase) -> None:
-    assert tiny.similar("1984", cutoff=0) == []
-    assert [near.form for near in tiny.similar("1985x", cutoff=50)] == ["1985"]
+    assert tiny.similar(["1984"], cutoff=0)[0] == []
+    assert [near.form for near in tiny.similar(["1985x"], cutoff=50)[0]] == ["1985"]
 
 
 def test_a_form_is_not_similar_to_itself(tiny: KnowledgeBase) -> None:
-    assert "paris" not in [near.form for near in tiny.similar("paris", cutoff=0)]
+    assert "paris" not in [near.form for near in tiny.similar(["paris"], cutoff=0)[0]]
 
 
 def test_rewritings_of_names_are_no_normal_forms_and_so_not_similar(
@@ -163,29 +163,29 @@ def test_rewritings_of_names_are_no_normal_forms_and_so_not_similar(
 ) -> None:
     kb = make_kb(backend, new_world(facts=(("a", "r", "b"),), names=(("a", "The Beatlesque"),)))
 
-    assert kb.similar("beatlesqu") == []
-    assert [near.form for near in kb.similar("the beatlesqu")] == ["the beatlesque"]
+    assert kb.similar(["beatlesqu"])[0] == []
+    assert [near.form for near in kb.similar(["the beatlesqu"])[0]] == ["the beatlesque"]
 
 
 def test_similar_forms_end_at_the_cutoff_and_the_limit_and_come_closest_first(sample: Answerer) -> None:
-    everything = sample.kb.similar("harry poter", limit=100, cutoff=40)
+    everything = sample.kb.similar(["harry poter"], limit=100, cutoff=40)[0]
 
     assert everything == sorted(everything, key=lambda near: -near.similarity)
     assert len({near.form for near in everything}) == len(everything) > 3
     assert all(40 <= near.similarity <= 100 for near in everything)
-    assert sample.kb.similar("harry poter", limit=2, cutoff=40) == everything[:2]
-    assert sample.kb.similar("harry poter", limit=0) == []
-    assert sample.kb.similar("harry poter", cutoff=73) == everything[:2]
+    assert sample.kb.similar(["harry poter"], limit=2, cutoff=40)[0] == everything[:2]
+    assert sample.kb.similar(["harry poter"], limit=0)[0] == []
+    assert sample.kb.similar(["harry poter"], cutoff=73)[0] == everything[:2]
 
 
 def test_nothing_is_similar_to_nothing_nor_to_what_is_too_long(tiny: KnowledgeBase) -> None:
-    assert tiny.similar("") == []
-    assert tiny.similar("one prefix of many words " * 24 + "firs") == []
+    assert tiny.similar([""])[0] == []
+    assert tiny.similar(["one prefix of many words " * 24 + "firs"])[0] == []
 
 
 @pytest.mark.parametrize("typo", TYPOS)
 def test_every_backend_finds_the_same_similar_names(sample: Answerer, sample_memory: Answerer, typo: str) -> None:
-    assert sample.kb.similar(typo) == sample_memory.kb.similar(typo)
+    assert sample.kb.similar([typo])[0] == sample_memory.kb.similar([typo])[0]
 
 
 @pytest.mark.parametrize("typo", TYPOS)
@@ -194,8 +194,10 @@ def test_among_many_names_every_backend_lists_those_within_edits_alone_where_one
 ) -> None:
     monkeypatch.setattr(similarity, "MANY", 0)
     # Another limit than that of the test before, so that no backend remembers its list.
-    assert sample.kb.similar(typo, limit=19) == sample_memory.kb.similar(typo, limit=19)
-    assert sample.kb.within_edits(TYPOS, limit=19) == sample_memory.kb.within_edits(TYPOS, limit=19)
+    assert sample.kb.similar([typo], limit=19)[0] == sample_memory.kb.similar([typo], limit=19)[0]
+    assert sample.kb.similar(TYPOS, limit=19, edits_only=True) == sample_memory.kb.similar(
+        TYPOS, limit=19, edits_only=True
+    )
 
 
 def test_among_many_names_what_only_resembles_a_form_is_left_out_where_one_is_close(
@@ -203,14 +205,14 @@ def test_among_many_names_what_only_resembles_a_form_is_left_out_where_one_is_cl
 ) -> None:
     names = (("m.1", "Frankenstein"), ("m.2", "Frankenstein Jr"))
     kb = make_kb(backend, new_world((("m.1", "r", "m.2"),), names))
-    few = [near.form for near in kb.similar("frankenstien", limit=19)]
+    few = [near.form for near in kb.similar(["frankenstien"], limit=19)[0]]
 
     monkeypatch.setattr(similarity, "MANY", 0)
 
     assert few == ["frankenstein", "frankenstein jr"]
-    assert [near.form for near in kb.similar("frankenstien")] == ["frankenstein"]
-    assert [near.form for near in kb.similar("frankenstein j")] == ["frankenstein jr", "frankenstein"]
-    assert [near.form for near in kb.similar("frankenstien", cutoff=79)] == few
+    assert [near.form for near in kb.similar(["frankenstien"])[0]] == ["frankenstein"]
+    assert [near.form for near in kb.similar(["frankenstein j"])[0]] == ["frankenstein jr", "frankenstein"]
+    assert [near.form for near in kb.similar(["frankenstien"], cutoff=79)[0]] == few
 
 
 def test_of_equally_similar_names_that_of_the_entity_with_more_names_comes_first(
@@ -220,8 +222,8 @@ def test_of_equally_similar_names_that_of_the_entity_with_more_names_comes_first
     aliases = (("m.2", "Mrs Smith"), ("m.2", "The Novelist"), ("m.3", "Mrs Brown"))
     kb = make_kb(backend, new_world((("m.1", "r", "m.2"),), names, aliases=aliases))
 
-    assert [near.form for near in kb.similar("arla stone")] == ["darla stone", "earla stone", "carla stone"]
-    assert [near.form for near in kb.similar("arla stone", limit=1)] == ["darla stone"]
+    assert [near.form for near in kb.similar(["arla stone"])[0]] == ["darla stone", "earla stone", "carla stone"]
+    assert [near.form for near in kb.similar(["arla stone"], limit=1)[0]] == ["darla stone"]
 
 
 # words
@@ -302,7 +304,7 @@ def test_relations_and_types_are_listed_by_id(tiny: KnowledgeBase) -> None:
 )
 def test_objects_of_a_pair(tiny: KnowledgeBase, subject: str, relation: str, objects: list[str]) -> None:
     (row,) = tiny.rows([subject])
-    found_objects = tiny.objects_of(row, list(tiny.relations).index(relation))
+    found_objects = tiny.objects_of([(row, list(tiny.relations).index(relation))])[0]
 
     assert sorted(tiny.ids(found_objects)) == objects
     assert found_objects.tolist() == sorted(found_objects.tolist())
@@ -346,7 +348,7 @@ def test_a_name_is_the_first_name_else_the_first_alias_else_nothing(tiny: Knowle
     ],
 )
 def test_aliases_list_names_first_each_once(tiny: KnowledgeBase, entity: str, aliases: list[str]) -> None:
-    assert tiny.aliases(tiny.rows([entity])[0]) == aliases
+    assert [name.text for name in tiny.names_of(np.array(tiny.rows([entity]), dtype=np.uint32))[0]] == aliases
 
 
 def test_the_manifest_tells_counts_and_the_lengths_of_names(tiny: KnowledgeBase) -> None:
@@ -421,14 +423,17 @@ def account(kb: KnowledgeBase) -> dict[str, Any]:
     return {
         "ids": kb.ids(rows),
         "names": kb.names(rows),
-        "aliases": [kb.aliases(row) for row in rows.tolist()],
+        "all names": kb.names_of(rows),
         "relations": (list(kb.relations), runs(kb, kb.relations_of(rows), kb.relations)),
         "types": (list(kb.types), runs(kb, kb.types_of(rows), kb.types)),
-        "objects": [[set(kb.ids(kb.objects_of(row, at))) for at in range(len(kb.relations))] for row in rows.tolist()],
+        "objects": [
+            [set(kb.ids(objects)) for objects in kb.objects_of([(row, at) for at in range(len(kb.relations))])]
+            for row in rows.tolist()
+        ],
         "counts": kb.fact_counts(rows).tolist(),
         "lookup": found(kb, *forms),
         "frequency": kb.name_frequency(sorted({word for form in forms for word in form.split(" ")})),
-        "similar": [kb.similar(form) for form in forms],
+        "similar": [kb.similar([form])[0] for form in forms],
         "lengths": kb.manifest.lengths,
         "forms": kb.manifest.statistics["forms"],
     }

@@ -327,7 +327,7 @@ def test_a_pair_and_an_entity_that_a_batch_ends_in_are_whole(
         (subject, kb.relations[relation], target)
         for row, subject in ((first, "s0"), (second, "s1"))
         for relation in (0, 1)
-        for target in kb.ids(kb.objects_of(row, relation))
+        for target in kb.ids(kb.objects_of([(row, relation)])[0])
     }
     assert stated == set(facts)
 
@@ -346,7 +346,7 @@ def test_long_forms_and_many_spellings_are_stored_apart(tmp_path: Path) -> None:
 def test_the_fuzzy_index_needs_no_right_to_write(sample_path: Path) -> None:
     before = sorted(os.listdir(sample_path / "fuzzy"))
 
-    assert open_kb(sample_path).kb.similar("hary potter")[0].form == "harry potter"
+    assert open_kb(sample_path).kb.similar(["hary potter"])[0][0].form == "harry potter"
     assert sorted(os.listdir(sample_path / "fuzzy")) == before
 
 

@@ -98,7 +98,7 @@ def test_a_backend_without_incoming_facts_says_so() -> None:
     defaults = BackendDefaults()
     assert defaults.incoming_counts(np.zeros(1, dtype=np.uint32)) is None
     with pytest.raises(IncomingMissing, match="no index from objects to facts"):
-        defaults.subjects_of(0)
+        defaults.subjects_of(np.zeros(1, dtype=np.uint32))
 
 
 def test_a_closed_knowledge_base_is_asked_nothing(sample_path: Path) -> None:

@@ -92,16 +92,16 @@ def test_every_fact_is_read(tiny_memory: KnowledgeBase) -> None:
     triples = read_triples(tiny_memory)
 
     assert len(triples) == tiny_memory.manifest.counts["facts"].unique
-    assert all(o in tiny_memory.objects_of(int(s), int(r)) for s, r, o in triples)
+    assert all(o in tiny_memory.objects_of([(int(s), int(r))])[0] for s, r, o in triples)
 
 
 def test_facts_in_columns_are_those_of_each_pair(sample_path: Path) -> None:
     kb = EmbeddedKB(sample_path)
-    count, by_pair = entity_count(kb), partial(BackendDefaults.facts_between, kb)
+    rows, by_pair = kb.entity_rows(), partial(BackendDefaults.facts_of, kb)
 
-    assert np.array_equal(kb.facts_between(0, count), by_pair(0, count))
-    assert np.array_equal(kb.facts_between(7, 60), by_pair(7, 60))
-    assert kb.facts_between(5, 5).shape == by_pair(5, 5).shape == (0, 3)
+    assert np.array_equal(kb.facts_of(rows), by_pair(rows))
+    assert np.array_equal(kb.facts_of(rows[7:60][::-1]), by_pair(rows[7:60][::-1]))
+    assert kb.facts_of(rows[:0]).shape == by_pair(rows[:0]).shape == (0, 3)
     assert len(read_triples(kb)) == kb.manifest.counts["facts"].unique
 
 

@@ -63,14 +63,14 @@ def test_a_document_holds_what_the_embedded_index_holds(sample_kb: EmbeddedKB) -
     ]
     assert [{relation: sorted(targets) for relation, targets in document.get("objects", [])} for document in found] == [
         {
-            kb.relations[relation]: sorted(kb.ids(kb.objects_of(row, relation)))
+            kb.relations[relation]: sorted(kb.ids(kb.objects_of([(row, relation)])[0]))
             for relation in kb.relations_of(np.array([row], dtype=np.uint32)).values.tolist()
         }
         for row in rows.tolist()
     ]
     assert [document["facts_in"] for document in found] == kb.incoming_counts(rows).tolist()
     assert [[row for _, run in document.get("subjects", []) for row in run] for document in found] == [
-        kb.subjects_of(row).subjects.tolist() for row in rows.tolist()
+        kb.subjects_of(np.array([row], dtype=np.uint32))[0].subjects.tolist() for row in rows.tolist()
     ]
 
 
@@ -91,7 +91,7 @@ def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
     # Those who point at it are many too, and stand in its documents by row.
     pointing = [(relation, row) for part in parts for relation, run in part.get("subjects", []) for row in run]
     assert len(pointing) == main["facts_in"] == 30_000 == sum(part.get("held_in", 0) for part in parts)
-    incoming = giant.subjects_of(row)
+    incoming = giant.subjects_of(np.array([row], dtype=np.uint32))[0]
     ids = [giant.relations[relation] for relation in incoming.relations]
     assert pointing == list(zip(ids, incoming.subjects.tolist(), strict=True))
     assert all(

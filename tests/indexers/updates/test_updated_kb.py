@@ -176,16 +176,19 @@ def contents(kb: KnowledgeBase, merged: dict[str, str]) -> dict[str, Any]:
     known = [entity for entity in IDS if entity not in merged and kb.rows([entity]) != [None]]
     rows = np.array(kb.rows(known), dtype=np.uint32)
     forms = sorted({form for text in NAMES for form in name_forms(text)})
-    incoming = [kb.subjects_of(row) for row in rows.tolist()]
+    incoming = kb.subjects_of(rows)
     pairs = range(len(kb.relations))
     return {
         "known": kb.ids(rows),
         "count": len(kb.entity_rows()),
         "names": kb.names(rows),
-        "aliases": [kb.aliases(row) for row in rows.tolist()],
+        "aliases": kb.names_of(rows),
         "relations": (list(kb.relations), runs(kb.relations_of(rows), kb.relations)),
         "types": (list(kb.types), runs(kb.types_of(rows), kb.types)),
-        "objects": [[sorted(kb.ids(kb.objects_of(row, relation))) for relation in pairs] for row in rows.tolist()],
+        "objects": [
+            [sorted(kb.ids(objects)) for objects in kb.objects_of([(row, relation) for relation in pairs])]
+            for row in rows.tolist()
+        ],
         "fact counts": kb.fact_counts(rows).tolist(),
         "incoming": [
             sorted(zip([kb.relations[row] for row in facts.relations], kb.ids(facts.subjects), strict=True))
@@ -197,7 +200,7 @@ def contents(kb: KnowledgeBase, merged: dict[str, str]) -> dict[str, Any]:
             for form, matches in kb.lookup(forms).items()
         },
         "frequency": kb.name_frequency(sorted({word for form in forms for word in form.split(" ")})),
-        "similar": [kb.similar(form) for form in MISSPELT],
+        "similar": [kb.similar([form])[0] for form in MISSPELT],
         # Of long forms the exact index keeps no more than a hash.
         "beginnings": [
             [form for form in kb.forms_with_prefix(prefix, limit=99) if len(form) < 200] for prefix in ("", "so", "e")

@@ -127,17 +127,17 @@ def test_the_facts_into_a_changed_entity_are_merged_once(folder: Path, monkeypat
     (two,) = kb.rows(["m.0two"])
     assert two is not None
 
-    facts = kb.subjects_of(two)
+    facts = kb.subjects_of(np.array([two], dtype=np.uint32))[0]
 
     assert [kb.relations[row] for row in facts.relations] == ["a.b.c", "music.album.artist", "music.album.artist"]
     assert kb.ids(facts.subjects) == ["m.0zero", "m.0three", "m.0zero"]
     assert kb.incoming_counts(np.array([two, two], dtype=np.uint32)).tolist() == [3, 3]
-    assert kb.subjects_of(two) is facts
+    assert kb.subjects_of(np.array([two], dtype=np.uint32))[0] is facts
     monkeypatch.setattr(updated_kb, "MERGED", 2)
     (zero,) = kb.rows(["m.0zero"])
     assert zero is not None
-    kb.subjects_of(zero)
-    assert kb.subjects_of(two) is not facts
+    kb.subjects_of(np.array([zero], dtype=np.uint32))[0]
+    assert kb.subjects_of(np.array([two], dtype=np.uint32))[0] is not facts
 
 
 def test_a_change_that_is_there_already_changes_nothing(folder: Path) -> None:
@@ -254,7 +254,7 @@ def test_redirects_merge_entities_and_their_ids(folder: Path) -> None:
     for path in (folder, folder):
         with kbtools.open(path) as kb:
             assert kb.entity("m.0one").id == kb.entity("m.0elsewhere").id == "m.0three"
-            assert kb.kb.aliases(kb.kb.rows(["m.0three"])[0]) == ["Heroes", "Low"]
+            assert [name.text for name in kb.kb.names_of(np.array(kb.kb.rows(["m.0three"])))[0]] == ["Heroes", "Low"]
             assert kb.facts("m.0two", reverse=True).total == 1
         kbtools.compact(folder)
 
@@ -283,7 +283,7 @@ def test_everything_may_go(folder: Path) -> None:
 
     kb = open_folder(folder)
     assert len(kb.entity_rows()) == 0
-    assert (kb.relations, kb.types, kb.lookup(["heroes"]), kb.similar("heroez")) == ((), (), {}, [])
+    assert (kb.relations, kb.types, kb.lookup(["heroes"]), kb.similar(["heroez"])[0]) == ((), (), {}, [])
     assert {kind: count.unique for kind, count in kb.manifest.counts.items()} == dict.fromkeys(kb.manifest.counts, 0)
     kbtools.update(folder, add=[{"id": "m.0one", "names": ["Heroes"]}])
     assert name_of(folder, "m.0one") == "Heroes"

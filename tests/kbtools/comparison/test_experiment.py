@@ -47,9 +47,10 @@ class Wrapped:
         if self.calls == self.fails_at:
             raise BrokenPlugin("stopped")
 
-    def links(self, question: Question) -> list[Link]:
-        self.called()
-        return self.inner.links(question)  # type: ignore[attr-defined]
+    def links(self, questions: Sequence[Question]) -> list[list[Link]]:
+        for _ in questions:
+            self.called()
+        return self.inner.links(questions)  # type: ignore[attr-defined]
 
     def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
         self.called()

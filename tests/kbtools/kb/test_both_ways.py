@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kbtools.errors import IncomingMissing
-from kbtools.kb.both_ways import BothWays, read_direction
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
+from kbtools.kb.views import BothWays, read_direction
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def every_row(kb: KnowledgeBase) -> np.ndarray:
 
 def test_a_pair_is_there_for_every_fact_and_direction(both: BothWays) -> None:
     rows, stored = every_row(both), both.stored
-    facts = both.facts_between(0, len(rows)).tolist()
+    facts = both.facts_of(rows).tolist()
     pairs = both.relations_of(rows)
     listed = set(zip(np.repeat(rows, np.diff(pairs.starts)).tolist(), pairs.values.tolist(), strict=True))
     assert listed == {(s, r) for s, r, _ in facts} | {(o, r + stored) for _, r, o in facts}
@@ -34,20 +34,19 @@ def test_relations_of_an_entity_ascend_and_stand_once(both: BothWays) -> None:
 
 
 def test_the_objects_of_an_inverse_are_the_subjects_of_its_relation(both: BothWays) -> None:
-    facts = both.facts_between(0, len(every_row(both))).tolist()
-    turned = {
-        (target, relation): both.objects_of(target, relation + both.stored).tolist() for _, relation, target in facts
-    }
-    assert turned == {
-        (target, relation): sorted(s for s, r, o in facts if (r, o) == (relation, target))
-        for target, relation in turned
+    facts = both.facts_of(every_row(both)).tolist()
+    pairs = [(target, relation + both.stored) for _, relation, target in facts]
+    inverse = {pair: objects.tolist() for pair, objects in zip(pairs, both.objects_of(pairs), strict=True)}
+    assert inverse == {
+        (target, relation): sorted(s for s, r, o in facts if (r + both.stored, o) == (relation, target))
+        for target, relation in pairs
     }
 
 
 def test_an_inverse_that_no_fact_has_leads_nowhere(both: BothWays) -> None:
     (orwell,) = both.rows(["m.16orwell"])
     genre = list(both.relations).index("^music.artist.genre")
-    assert both.objects_of(orwell or 0, genre).tolist() == []
+    assert both.objects_of([(orwell or 0, genre)])[0].tolist() == []
 
 
 def test_no_entities_have_no_relations(both: BothWays) -> None:
@@ -57,7 +56,7 @@ def test_no_entities_have_no_relations(both: BothWays) -> None:
 
 def test_facts_are_counted_from_both_ends(both: BothWays) -> None:
     rows = every_row(both)
-    facts = both.facts_between(0, len(rows))
+    facts = both.facts_of(rows)
     assert both.fact_counts(rows).tolist() == [int((facts[:, [0, 2]] == row).sum()) for row in rows.tolist()]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kbtools.answering.answerer import Answerer
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.fuzzy import Misspelling, link_fuzzily
+from kbtools.linking.fuzzy import Misspelling, link_fuzzily, links_to
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning.pruners import make_pruner
 from kbtools.text.ngrams import Ngram
@@ -17,11 +17,9 @@ from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
 from tests.conftest import World
 
-NOBODY = np.empty(0, dtype=np.uint32)
-
 
 def spans(kb: KnowledgeBase, text: str) -> list[str]:
-    return [ngram.form for ngram in Misspelling(kb).spans(Question.read(text))]
+    return [ngram.form for ngram in Misspelling(kb).spans([Question.read(text)], [()])[0]]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +31,7 @@ def spans(kb: KnowledgeBase, text: str) -> list[str]:
     ],
 )
 def test_a_misspelt_mention_is_linked_fuzzily(sample: Answerer, text: str, mention: str, subject: str) -> None:
-    links = Misspelling(sample.kb).links(Question.read(text))
+    links = Misspelling(sample.kb).links([Question.read(text)])[0]
     assert {text[link.start : link.end] for link in links} == {mention}
     assert {link.rung for link in links} == {Rung.FUZZY}
     assert all(80 <= link.similarity < 100 for link in links)
@@ -52,10 +50,8 @@ def test_words_that_relations_or_questions_are_made_of_are_not_misspelt(sample: 
 
 def test_spans_that_begin_and_end_well_come_first_the_longest_of_them_first(sample: Answerer) -> None:
     strict = link_strictly(sample.kb, Question.read("old"))
-    found = [
-        ngram.form
-        for ngram in Misspelling(sample.kb).spans(Question.read("who is the autor of the old carribean"), strict=strict)
-    ]
+    question = Question.read("who is the autor of the old carribean")
+    found = [ngram.form for ngram in Misspelling(sample.kb).spans([question], [strict])[0]]
     assert found[:2] == ["the autor of the old carribean", "autor of the old carribean"]
     assert found.index("the old carribean") < found.index("old carribean") < found.index("carribean")
     assert found.index("carribean") < found.index("of the old carribean")
@@ -64,7 +60,8 @@ def test_spans_that_begin_and_end_well_come_first_the_longest_of_them_first(samp
 
 def test_a_span_names_its_characters(sample: Answerer) -> None:
     text = "who wrote «frankenstien»?"
-    (span,) = [ngram for ngram in Misspelling(sample.kb).spans(Question.read(text)) if " " not in ngram.form]
+    every = Misspelling(sample.kb).spans([Question.read(text)], [()])[0]
+    (span,) = [ngram for ngram in every if " " not in ngram.form]
     assert text[span.start : span.end] == span.form == "frankenstien"
 
 
@@ -72,14 +69,15 @@ def test_entities_that_are_linked_strictly_keep_their_link(sample: Answerer) -> 
     question = Question.read("frankenstein or frankenstien")
     strict = link_strictly(sample.kb, question)
     assert strict
-    assert Misspelling(sample.kb).links(question, strict=strict) == []
+    assert Misspelling(sample.kb).links([question], strict=[strict])[0] == []
 
 
 def test_a_fuzzy_link_leaves_out_the_entities_told_and_keeps_their_namesakes(tiny: KnowledgeBase) -> None:
     ngram = Ngram("pariss", 0, 0, 0, 6)
     paris = np.array(tiny.rows(["m.01paris"]), dtype=np.uint32)
-    everyone = {one for link in link_fuzzily(tiny, ngram, but=NOBODY) for one in tiny.ids(link.entities)}
-    others = {one for link in link_fuzzily(tiny, ngram, but=paris) for one in tiny.ids(link.entities)}
+    matches = tiny.lookup(["paris"])
+    everyone = {one for link in link_fuzzily(tiny, [ngram])[0] for one in tiny.ids(link.entities)}
+    others = {one for link in links_to(matches, ngram, "paris", 90.0, but=paris) for one in tiny.ids(link.entities)}
     assert everyone == {"m.01paris", "m.02paris"}
     assert others == {"m.02paris"}
 
@@ -89,7 +87,7 @@ def test_at_most_twenty_forms_are_linked(
 ) -> None:
     named = tuple((f"m.{letter}{other}", f"solaris{letter}{other}") for letter in "abcdef" for other in "abcdef")
     kb = make_kb(backend, new_world(facts=(("m.aa", "r", "o"),), names=named))
-    assert len(link_fuzzily(kb, Ngram("solaris", 0, 0, 0, 7), but=NOBODY)) == 20
+    assert len(link_fuzzily(kb, [Ngram("solaris", 0, 0, 0, 7)])[0]) == 20
 
 
 NAMES = (
@@ -125,7 +123,7 @@ def rivers(make_kb: Any, backend: str, new_world: Any) -> KnowledgeBase:
 )
 def test_the_name_that_a_mention_resembles_most_comes_first(rivers: KnowledgeBase, text: str, entity: str) -> None:
     question = Question.read(text)
-    first, *others = Misspelling(rivers).links(question, strict=link_strictly(rivers, question))
+    first, *others = Misspelling(rivers).links([question], strict=[link_strictly(rivers, question)])[0]
 
     assert rivers.ids(first.entities) == [entity]
     assert first.weight == 0.0
@@ -144,7 +142,7 @@ def test_a_name_weighs_less_by_its_similarity_the_words_it_has_more_and_a_rewrit
     facts = tuple((entity, "r", "o") for entity, _ in names)
     kb: KnowledgeBase = make_kb("memory", new_world(facts=facts, names=names))
 
-    links = Misspelling(kb).links(Question.read("how long is uper laek winolla bridge"))
+    links = Misspelling(kb).links([Question.read("how long is uper laek winolla bridge")])[0]
 
     nearest, longer, farther, rewritten = (
         max((link for link in links if link.name == name), key=lambda link: link.weight) for _, name in names
@@ -160,8 +158,8 @@ def test_words_of_a_name_that_links_strictly_are_not_misspelt(make_kb: Any, new_
     kb: KnowledgeBase = make_kb("memory", new_world(facts=tuple((e, "r", "o") for e, _ in names), names=names))
     question = Question.read("who made jon tarr")
 
-    assert Misspelling(kb).links(question, strict=link_strictly(kb, question)) == []
-    assert {link.name for link in Misspelling(kb).links(question)} == {"Jon Tarrs", "Jons Tarr"}
+    assert Misspelling(kb).links([question], strict=[link_strictly(kb, question)])[0] == []
+    assert {link.name for link in Misspelling(kb).links([question])[0]} == {"Jon Tarrs", "Jons Tarr"}
 
 
 @pytest.mark.parametrize(
@@ -177,19 +175,19 @@ def test_a_less_similar_name_is_linked_where_one_slip_or_word_explains_it(
 ) -> None:
     kb: KnowledgeBase = make_kb("memory", new_world(facts=(("a", "r", "o"),), names=(("a", name),)))
 
-    assert [link.name for link in Misspelling(kb).links(Question.read(text))] == [name] * kept
+    assert [link.name for link in Misspelling(kb).links([Question.read(text)])[0]] == [name] * kept
 
 
 def test_ten_names_that_resemble_a_mention_are_kept(make_kb: Any, new_world: Any) -> None:
     names = tuple((letter, f"solaris{letter}") for letter in "abcdefghijkl")
     kb: KnowledgeBase = make_kb("memory", new_world(facts=(("a", "r", "o"),), names=names))
 
-    assert len(Misspelling(kb).links(Question.read("who made solariz"))) == 10
+    assert len(Misspelling(kb).links([Question.read("who made solariz")])[0]) == 10
 
 
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
 def test_no_pruner_drops_the_nearest_name(rivers: KnowledgeBase, pruning: str) -> None:
-    links = make_pruner(pruning, rivers).links(Question.read("maker of missisippi river"))
+    links = make_pruner(pruning, rivers).links([Question.read("maker of missisippi river")])[0]
 
     assert min(links, key=lambda link: link.order).name == "Mississippi River"
 
@@ -198,6 +196,6 @@ def test_where_a_name_is_two_edits_away_none_that_is_farther_is_linked(make_kb: 
     names = (("a", "Upper Lake Winola Bridge"), ("b", "Upper Lake Winola Bridge Ruins"))
     kb: KnowledgeBase = make_kb("memory", new_world(facts=tuple((e, "r", "o") for e, _ in names), names=names))
 
-    assert [link.name for link in Misspelling(kb).links(Question.read("where is upper lake winolla bridge"))] == [
+    assert [link.name for link in Misspelling(kb).links([Question.read("where is upper lake winolla bridge")])[0]] == [
         "Upper Lake Winola Bridge"
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch
-from kbtools.kb.view import View
+from kbtools.kb.views import View
 from kbtools.linking.strict import StrictNames, link_matches, link_strictly, with_facts
 from kbtools.text.question import Question
 
@@ -25,7 +25,8 @@ def test_names_at_hand_match_as_those_looked_up_do(tiny_memory: KnowledgeBase) -
     expected = [with_facts(tiny_memory, link_strictly(tiny_memory, question)) for question in questions]
 
     matched = [
-        [link_matches(tiny_memory, question, names.matches(question)) for question in questions] for _ in range(2)
+        [link_matches(tiny_memory, *own) for own in zip(questions, names.matches(questions), strict=True)]
+        for _ in range(2)
     ]
 
     for own in matched:
@@ -36,8 +37,8 @@ def test_names_at_hand_match_as_those_looked_up_do(tiny_memory: KnowledgeBase) -
 def test_names_that_are_no_longer_found_link_to_nothing(tiny_memory: KnowledgeBase) -> None:
     view = Renamed(tiny_memory)
     names, question = StrictNames(view), Question.read(TEXTS[0])
-    assert names.matches(question)
+    assert names.matches([question])[0]
 
     view.lost = True
 
-    assert names.matches(question) == []
+    assert names.matches([question]) == [[]]

@@ -39,7 +39,7 @@ def east(questions: Sequence[MarkedQuestion]) -> np.ndarray:
 
 
 def test_dense_keeps_the_nearest_whatever_they_are_called(kb: KnowledgeBase) -> None:
-    links = Dense(kb, east).links(Question.read(" what is it? "))
+    links = Dense(kb, east).links([Question.read(" what is it? ")])[0]
 
     assert [kb.ids(link.entities) for link in links] == [["m.01paris"], ["m.02paris"], ["m.09unnamed"]]
     assert [link.name for link in links] == ["Paris", "Paris", "m.09unnamed"]
@@ -53,13 +53,13 @@ def test_dense_keeps_twenty(kb: MemoryKB) -> None:
     angles = np.linspace(0, 1, 25)
     kb.vector_index = ExactVectors(rows, np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32))
 
-    links = Dense(kb, east).links(Question.read("what is it"))
+    links = Dense(kb, east).links([Question.read("what is it")])[0]
 
     assert [link.entities.tolist() for link in links] == [[row] for row in range(20)]
 
 
 def test_candidates_of_dense_are_the_facts_of_the_nearest(kb: KnowledgeBase) -> None:
-    pool = gather_pool(kb, Dense(kb, east).links(Question.read("it")))
+    pool = gather_pool(kb, Dense(kb, east).links([Question.read("it")])[0])
 
     pairs = {
         (subject, kb.relations[row])
@@ -75,8 +75,8 @@ def test_candidates_of_dense_are_the_facts_of_the_nearest(kb: KnowledgeBase) -> 
 def test_dense_last_asks_vectors_only_where_no_name_links(kb: KnowledgeBase) -> None:
     pruner = DenseLast(kb, east)
 
-    assert {link.name for link in pruner.links(Question.read("where is texas"))} == {"Texas"}
-    assert {link.rung for link in pruner.links(Question.read("zzzzzzz"))} == {Rung.NEAR}
+    assert {link.name for link in pruner.links([Question.read("where is texas")])[0]} == {"Texas"}
+    assert {link.rung for link in pruner.links([Question.read("zzzzzzz")])[0]} == {Rung.NEAR}
 
 
 def test_a_kb_without_vectors_says_so(tiny_memory: KnowledgeBase) -> None:

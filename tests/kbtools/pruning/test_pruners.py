@@ -16,29 +16,36 @@ class Failing:
 
     def __init__(self, kb: KnowledgeBase) -> None: ...
 
-    def links(self, question: Question) -> object:
+    def links(self, questions: Sequence[Question]) -> object:
         raise KeyError("oops")
 
 
 class Leaving(Failing):
     """A pruner that ends the program."""
 
-    def links(self, question: Question) -> object:
+    def links(self, questions: Sequence[Question]) -> object:
         raise SystemExit(3)
 
 
 class Empty(Failing):
     """A pruner that gives nothing at all."""
 
-    def links(self, question: Question) -> object:
+    def links(self, questions: Sequence[Question]) -> object:
         return None
 
 
 class Naming(Failing):
     """A pruner that gives names in place of links."""
 
-    def links(self, question: Question) -> object:
-        return ["Dune", 7]
+    def links(self, questions: Sequence[Question]) -> object:
+        return [["Dune", 7] for _ in questions]
+
+
+class Silent(Failing):
+    """A pruner that leaves out the questions without links."""
+
+    def links(self, questions: Sequence[Question]) -> object:
+        return []
 
 
 class FailingTagger:
@@ -71,6 +78,7 @@ class SilentTagger(FailingTagger):
         ("Leaving", r"pruner Leaving failed: SystemExit\(3\)"),
         ("Empty", "pruner Empty failed: TypeError"),
         ("Naming", "pruner Naming gave int and str, expected links"),
+        ("Silent", "pruner Silent gave links of 0 questions, expected 1"),
     ],
 )
 def test_a_pruner_that_breaks_its_contract_is_named(sample_memory: Answerer, pruner: str, sentence: str) -> None:

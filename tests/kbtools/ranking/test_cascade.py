@@ -157,7 +157,7 @@ def test_scores_that_are_all_known_are_rated_as_those_asked_for(opened: Opened) 
     scoring = answerer.scoring(**QUERY)
     assert isinstance(scoring, Cascade)
     questions = [Question.read(text) for text in QUESTIONS]
-    gathered = [answerer.gather(question, pruning="n-gram", trusted=True).pool for question in questions]
+    gathered = [one.pool for one in answerer.gather(questions, pruning="n-gram", trusted=True)]
     pools = concatenate_pools(gathered)
     options: dict[str, Any] = {"scorer": SCORERS, "subject": "fact-count", "learned": True}
 
@@ -248,7 +248,7 @@ def test_the_lowest_threshold_with_enough_right_is_chosen() -> None:
 def test_shares_and_mentions_are_those_of_each_question_alone(opened: Opened) -> None:
     answerer = opened()
     questions = [Question.read(text) for text in QUESTIONS]
-    gathered = [answerer.gather(question, pruning="n-gram").pool for question in questions]
+    gathered = [one.pool for one in answerer.gather(questions, pruning="n-gram")]
     pools = concatenate_pools(gathered)
     scores = np.random.default_rng(1).integers(-3 * MICRO, 0, pools.pairs)
     ends = np.cumsum([pool.pairs for pool in gathered]).tolist()
@@ -268,7 +268,7 @@ def test_shares_and_mentions_are_those_of_each_question_alone(opened: Opened) ->
 def test_pools_that_are_taken_out_are_those_put_together_without_the_others(
     sample_memory: Answerer, taken: list[bool]
 ) -> None:
-    gathered = [sample_memory.gather(Question.read(text), pruning="n-gram").pool for text in QUESTIONS]
+    gathered = [one.pool for one in sample_memory.gather([Question.read(text) for text in QUESTIONS], pruning="n-gram")]
     kept = [pool for pool, is_kept in zip(gathered, taken, strict=True) if is_kept]
 
     pools = take_questions(concatenate_pools(gathered), np.array(taken))

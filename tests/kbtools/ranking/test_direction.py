@@ -10,7 +10,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_annotated
 from kbtools.errors import BrokenPlugin
 from kbtools.indexers.folder.memory import MemoryKB
-from kbtools.kb.both_ways import BothWays
+from kbtools.kb.views import BothWays
 from kbtools.ranking.direction import DirectedScorer, Directions
 from kbtools.text.answer_kinds import SYMBOL, answer_kinds
 from kbtools.text.question import MarkedQuestion, Question

@@ -270,9 +270,7 @@ def test_a_ranker_whose_scores_are_no_numbers_is_named(sample_memory: Answerer, 
 
 def evidence_of(answerer: Answerer, *texts: str) -> Evidence:
     questions = [Question.read(text) for text in texts]
-    pools = concatenate_pools(
-        [answerer.gather(question, pruning="n-gram", trusted=True).pool for question in questions]
-    )
+    pools = concatenate_pools([one.pool for one in answerer.gather(questions, pruning="n-gram", trusted=True)])
     return answerer.evidence(pools, questions, scorer="lexical,type-words", subject="type-count", learned=True)
 
 

@@ -81,7 +81,7 @@ def test_gathered_candidates_equal_a_plain_loop(drawn: Any) -> None:
             expected.setdefault(entity, link)
     pairs = []
     for entity in sorted(expected):
-        names = sorted(kb.facts_of(entity))
+        names = sorted(kb.facts_from(entity))
         pairs += [(entity, relation, expected[entity].order) for relation in names]
     ordered = order_links(links)
     pool = gather_pool(kb, ordered)
@@ -105,7 +105,7 @@ def test_ranking_equals_a_plain_loop(drawn: Any, top: int | None) -> None:
     for entity, relation, at in zip(*columns, strict=True):
         link = ordered_links[at]
         scores = scorer.score([MarkedQuestion(QUESTION, link.start, link.end)])[0]
-        facts = sum(len(objects) for objects in kb.facts_of(entity).values())
+        facts = sum(len(objects) for objects in kb.facts_from(entity).values())
         rows.append(
             {
                 "relation": scores[relation] - math.log(sum(math.exp(scores[other]) for other in spoken)),
@@ -198,7 +198,7 @@ def test_an_empty_pool_ranks_nothing(tiny_memory: KnowledgeBase) -> None:
 
 def test_links_to_subjects_without_facts_rank_nothing(sample: Answerer) -> None:
     question = Question.read("atlantis")
-    pool = sample.gather(question, pruning="n-gram").pool
+    pool = sample.gather([question], pruning="n-gram")[0].pool
     assert (len(pool.subject), pool.pairs) == (1, 0)
     assert rank_by(sample.kb, question, pool, scorer=sample.scorer("lexical"), top=10).tied == 0
 
@@ -209,7 +209,7 @@ def test_the_whole_gain_of_popularity_is_less_than_a_rung() -> None:
 
 def test_a_subject_stands_once_with_the_best_of_its_links(sample: Answerer) -> None:
     text = "machine learning and Machine Learning"
-    linked = sample.gather(Question.read(text), pruning="n-gram")
+    (linked,) = sample.gather([Question.read(text)], pruning="n-gram")
     subjects, links = linked.pool.subject, linked.pool.subject_link
     assert len(np.unique(subjects)) == len(subjects)
     by_subject = dict(zip(sample.kb.ids(subjects), (linked.links[at] for at in links), strict=True))

@@ -151,7 +151,7 @@ def test_many_pools_score_as_each_alone(
     texts = [Question.read(gold.text) for gold in questions]
     scorer = sample_memory.scorer("lexical")
     by = sample_memory.subject_scorer(subject) if subject else None
-    pools = [sample_memory.gather(question, pruning=pruning).pool for question in texts]
+    pools = [one.pool for one in sample_memory.gather(texts, pruning=pruning)]
     alone = [
         parts_alone(sample_memory.kb, question, pool, scorer=scorer, subject=by)
         for question, pool in zip(texts, pools, strict=True)
@@ -168,7 +168,7 @@ def test_many_pools_score_as_each_alone(
 
 def test_a_question_that_links_to_no_fact_does_not_shift_the_others(sample_memory: Answerer) -> None:
     texts = [Question.read(text) for text in ("who wrote it", "atlantis", "zzz", "where is springfield", "atlantis")]
-    pools = [sample_memory.gather(question, pruning="n-gram").pool for question in texts]
+    pools = [one.pool for one in sample_memory.gather(texts, pruning="n-gram")]
     scorer = sample_memory.scorer("lexical")
 
     together = concatenate_pools(pools)

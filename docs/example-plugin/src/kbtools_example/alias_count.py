@@ -19,6 +19,6 @@ class AliasCount:
     def score(
         self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
-        counts = np.array([len(self.kb.aliases(row)) for row in subjects.tolist()], dtype=np.float64)
+        counts = np.array([len(names) for names in self.kb.names_of(subjects)], dtype=np.float64)
         scores: NDArray[np.float64] = np.log1p(counts)
         return scores

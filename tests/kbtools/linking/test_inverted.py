@@ -1,4 +1,4 @@
-"""Names turned around, the last name first: found where nothing else explains the words, and nowhere else."""
+"""Inverted names, the last name first: found where nothing else explains the words, and nowhere else."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kbtools.answering.answerer import Answerer
-from kbtools.linking.turned import turn
+from kbtools.linking.strict import invert
 from tests.conftest import World
 
 NAMES = (
@@ -64,17 +64,17 @@ def test_a_name_is_found_with_the_last_name_first(
         ("birthplace of Rowling, J. K.", "a", "variant"),
     ],
 )
-def test_what_stands_as_it_is_written_is_not_turned(people: Answerer, text: str, subject: str, rung: str) -> None:
+def test_what_stands_as_it_is_written_is_not_inverted(people: Answerer, text: str, subject: str, rung: str) -> None:
     assert first(people, text, "n-gram-idf")[:2] == (subject, rung)
 
 
-def test_a_name_alone_is_looked_up_turned_before_it_is_looked_up_fuzzily(people: Answerer) -> None:
+def test_a_name_alone_is_looked_up_inverted_before_it_is_looked_up_fuzzily(people: Answerer) -> None:
     matches = [(match.id, match.rung) for match in people.lookup("Venn Orla").matches]
     assert matches == [("b", "variant")]
 
 
 @pytest.mark.parametrize(
-    ("form", "turned"),
+    ("form", "inverted"),
     [
         ("venn", []),
         ("venn orla", ["orla venn"]),
@@ -82,5 +82,5 @@ def test_a_name_alone_is_looked_up_turned_before_it_is_looked_up_fuzzily(people:
         ("a b c d e", []),
     ],
 )
-def test_of_two_to_four_words_the_first_goes_last_or_the_last_first(form: str, turned: list[str]) -> None:
-    assert list(turn(form)) == turned
+def test_of_two_to_four_words_the_first_goes_last_or_the_last_first(form: str, inverted: list[str]) -> None:
+    assert list(invert(form)) == inverted

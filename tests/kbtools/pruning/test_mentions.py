@@ -2,8 +2,8 @@
 
 import pytest
 
-from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.mentions import label_mention, longest_match
+from kbtools.kb.contract import KnowledgeBase, find_rows
+from kbtools.pruning.tagging import label_mentions, longest_match
 from kbtools.text.question import Question
 
 
@@ -17,10 +17,9 @@ from kbtools.text.question import Question
     ],
 )
 def test_a_mention_is_a_name_of_the_subject(tiny_memory: KnowledgeBase, text: str, mention: str | None) -> None:
-    (subject,) = tiny_memory.rows(["m.01paris"])
-    assert subject is not None
+    subjects = find_rows(tiny_memory, ["m.01paris"])
 
-    found = label_mention(tiny_memory, Question.read(text), subject=subject)
+    (found,) = label_mentions(tiny_memory, [Question.read(text)], subjects=subjects)
 
     assert (text[found.start : found.end] if found else None) == mention
 
