@@ -9,17 +9,18 @@ AT := $(abspath $(BIN))
 KBTOOLS := $(BIN)/kbtools
 # Each file of tests in one process, as many processes as there are cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
-# Marks of what is installed: kbtools alone, with its server, all that its tests need, and what it is compared with.
+# Marks of what is installed: kbtools alone, with its server, all that its tests need, what it is compared with, and what builds the site.
 CORE := $(VENV)/.core
 SERVER := $(VENV)/.server
 READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
+SITE := $(VENV)/.site
 SAMPLE := --facts examples/sample.facts.txt --names examples/sample.names.txt --types examples/sample.types.txt
 ROOMS := scorers indexers serve cli
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve bench test check format docs clean lint types coverage docs-check wheel compose env
+.PHONY: help demo serve bench test check format docs docs-site clean view lint types coverage docs-check wheel compose env
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -43,7 +44,7 @@ bench: $(BENCH) ## measure kbtools beside what else there is, half an hour; BENC
 test: $(READY) ## run the whole test suite
 	@$(PYTEST)
 
-check: lint types compose coverage docs-check wheel ## everything that must pass before a commit
+check: lint types compose coverage docs-check docs-site wheel ## everything that must pass before a commit
 
 format: $(READY) ## sort imports and format
 	@$(BIN)/ruff check --quiet --select I --fix .
@@ -51,6 +52,9 @@ format: $(READY) ## sort imports and format
 
 docs: $(READY) ## write docs/cli.md from --help
 	@$(BIN)/cog --verbosity=1 -r docs/cli.md
+
+docs-site: $(SITE) view ## build the documentation site in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 clean: ## remove what the other targets made, the environment excepted
 	@rm -rf build dist *.egg-info .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -61,9 +65,11 @@ lint: $(READY)
 	@$(BIN)/ruff format --quiet --check . || { echo "run make format" >&2; exit 1; }
 
 # The rooms are one import package only once installed, so mypy reads a view that has them in place.
-types: $(READY)
+view:
 	@rm -rf build/view && mkdir -p build/view/kbtools
 	@ln -s $(CURDIR)/kbtools/* $(ROOMS:%=$(CURDIR)/%) build/view/kbtools/
+
+types: $(READY) view
 	@ln -s $(CURDIR)/tests $(CURDIR)/benchmarks/evaluation.py $(CURDIR)/benchmarks/bench_report.py build/view/
 	@cd build/view && $(AT)/mypy --strict --no-error-summary \
 		--config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p kbtools -p tests -m evaluation -m bench_report
@@ -117,6 +123,10 @@ $(READY): setup.cfg pyproject.toml | $(BIN)/python
 $(BENCH): setup.cfg pyproject.toml | $(BIN)/python
 	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install -qq 'torch==2.13.0'
 	@$(BIN)/python -m pip install -qq --editable '.[bench]'
+	@touch $(CORE) $@
+
+$(SITE): setup.cfg pyproject.toml | $(BIN)/python
+	@$(BIN)/python -m pip install -qq --editable '.[site]'
 	@touch $(CORE) $@
 
 $(BIN)/python:
