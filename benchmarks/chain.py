@@ -145,7 +145,7 @@ def use_torch() -> None:
     from kbtools.scorers.taggers import tagger
 
     for module in (encoder, network, tagger):
-        module.without_torch = lambda needs, device: False  # type: ignore[attr-defined]
+        module.without_torch = lambda device: False  # type: ignore[attr-defined]
 
 
 def first_answer(kb: Path, models: Path | None, chain: str, by: str, question: str) -> float:

@@ -43,6 +43,7 @@ Answer = TypeVar("Answer")
 
 EXTRAS = {
     "torch": "cpu",
+    "onnx": "cpu",
     "faiss": "cpu",
     "onnxruntime": "models",
     "pycrfsuite": "crf",

@@ -1,17 +1,17 @@
 """The relation scorer `encoder`: questions against the names of relations, by a pretrained encoder of sentences."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase, relation_texts
-from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecord, read_files
-from kbtools.scorers.encoders.vector_cache import encode_once
+from kbtools.scorers.encoders.encoder_cache import keep
+from kbtools.scorers.encoders.pretrained import PretrainedFiles, read_files
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, match_rows, other_network, read_checkpoint
 from kbtools.scorers.networks.network import without_torch
@@ -39,22 +39,20 @@ BY_ROW = ("names", "learned")
 """The weights that have an entry for each relation."""
 
 
-SENTENCE_FORWARD = "kbtools.scorers.encoders.sentence_forward:SentenceForward"
-ENCODER_FORWARD = "kbtools.scorers.encoders.encoder_forward:EncoderForward"
+ENCODER, NETWORK = (
+    f"kbtools.scorers.encoders.sentence_forward:{name}" for name in ("SentenceForward", "EncoderForward")
+)
 
 
 class QuestionNetwork(Protocol):
-    """A network that scores relations for texts, which torch computes or ONNX Runtime."""
-
-    @property
-    def encoder(self) -> Any: ...
+    """A network that scores relations for texts, as torch computes it or ONNX Runtime."""
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Score texts of any length: (texts, relations)."""
         ...
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Give the weights by their names."""
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the network is rebuilt from but its rows."""
         ...
 
 
@@ -72,21 +70,21 @@ class EncoderScorer(SavedNetwork):
 
     @classmethod
     def zero_shot(cls, relations: Sequence[str], *, device: str = "cpu") -> Self:
-        """Make a scorer from what the relations are called."""
-        if not without_torch("onnxruntime", device):
+        """Build a scorer from what the relations are called."""
+        if not without_torch(device):
             place = import_object("kbtools.scorers.networks.devices:resolve_device")(device)
             scorer = cls.new(read_files(), relations, texts=relations, weight=LEXICAL)
             scorer.trainable.to(place)
             return scorer
         files = read_files()
-        encoder = import_object(SENTENCE_FORWARD)(files.record, files.weights)
+        encoder = import_object(ENCODER).of_files(files)
         names = name_vectors(encoder.encode, relations, digest=files.digest, dim=encoder.dim)
-        network = import_object(ENCODER_FORWARD)(encoder, names, np.zeros_like(names))
+        network = import_object(NETWORK)(encoder, names, np.zeros_like(names))
         return cls(network, relations, texts=relations, weight=LEXICAL)
 
     @classmethod
     def origin(cls) -> str:
-        """Tell one pretrained encoder from another."""
+        """Return the digest of the pretrained encoder, which tells it from others."""
         return read_files().digest
 
     @classmethod
@@ -97,8 +95,8 @@ class EncoderScorer(SavedNetwork):
         from kbtools.scorers.encoders.encoder_network import make_encoder_network
 
         network = make_encoder_network(files, len(rows))
-        encode, dim = network.encoder.encode_arrays, network.encoder.dim
-        network.names.copy_(torch.from_numpy(name_vectors(encode, texts, digest=files.digest, dim=dim)))
+        names = name_vectors(network.encoder.encode, texts, digest=files.digest, dim=network.encoder.dim)
+        network.names.copy_(torch.from_numpy(names))
         return cls(network.eval(), rows, texts=texts, weight=weight)
 
     @classmethod
@@ -117,12 +115,9 @@ class EncoderScorer(SavedNetwork):
         saved = read_checkpoint(folder)
         order = match_rows(folder, trained=saved.rows, present=kb.relations, what="relations")
         saved = saved.in_order(order, by_row=BY_ROW)
-        if without_torch("onnxruntime", device):
-            forward = import_object(SENTENCE_FORWARD), import_object(ENCODER_FORWARD)
+        if without_torch(device):
             with other_network(folder):
-                own = {name.removeprefix("encoder.transformer."): array for name, array in saved.weights.items()}
-                encoder = forward[0](PretrainedRecord(**saved.config), own)
-                network: QuestionNetwork = forward[1](encoder, own.pop("names"), own.pop("learned"))
+                network: QuestionNetwork = import_object(NETWORK).rebuild(saved)
         else:
             rebuild = import_object("kbtools.scorers.encoders.encoder_network:rebuild_encoder_network")
             network = rebuild(saved, len(kb.relations), folder=folder, device=device)
@@ -130,12 +125,12 @@ class EncoderScorer(SavedNetwork):
 
     @property
     def trainable(self) -> "EncoderNetwork":
-        """Give the network as torch trains it, which `new` makes."""
+        """The network as torch trains it, which `new` makes."""
         trainable: EncoderNetwork = self.network  # type: ignore[assignment]
         return trainable
 
     def checkpoint(self) -> Checkpoint:
-        return Checkpoint(asdict(self.network.encoder.record), (), self.rows, self.network.state())
+        return replace(self.network.checkpoint(), rows=self.rows)
 
     @staticmethod
     def text(question: MarkedQuestion) -> str:
@@ -153,12 +148,13 @@ class EncoderScorer(SavedNetwork):
 def name_vectors(
     encode: Callable[[Sequence[str]], NDArray[np.float32]], relations: Sequence[str], *, digest: str, dim: int
 ) -> NDArray[np.float32]:
-    """Give the mean of the vectors of a relation's whole name and of its last two parts: (relations, dim)."""
+    """Return the mean of the vectors of a relation's whole name and of its last two parts: (relations, dim)."""
     parts = [relation_parts(relation) for relation in relations]
     texts = [joined(name) for name in parts] + [joined(name[-2:]) for name in parts]
     # A text that several relations share is encoded once.
     distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    vectors = encode_once(encode, list(distinct), digest=digest, dim=dim)
+    packed = keep("vectors", "\n".join([digest, *distinct]), lambda: encode(list(distinct)).astype("<f4").tobytes())
+    vectors = np.frombuffer(packed, dtype="<f4").reshape(len(distinct), dim)
     whole, last = vectors[[distinct[text] for text in texts]].reshape(2, len(relations), dim)
     return np.asarray((whole + last) / 2, dtype=np.float32)
 

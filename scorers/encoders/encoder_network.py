@@ -1,19 +1,98 @@
-"""The network of `encoder`: one pretrained encoder of questions and of names, to which each relation may add."""
+"""The network of `encoder` as torch trains it and as GPUs compute it: one pretrained encoder of questions and of names,
+to which each relation may add."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.scorers.encoders.encoder_forward import SHARPNESS, UNSEEN
-from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecord
-from kbtools.scorers.encoders.sentence_encoder import SentenceEncoder, build_encoder
-from kbtools.scorers.networks.checkpoint import Checkpoint
-from kbtools.scorers.networks.devices import arrays, restore_network
+from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecord, make_tokenizer, split_texts
+from kbtools.scorers.encoders.sentence_forward import SHARPNESS, UNSEEN
+from kbtools.scorers.encoders.transformer import Shapes, Transformer, shapes_of, split_groups
+from kbtools.scorers.encoders.transformer_config import TransformerConfig
+from kbtools.scorers.networks.checkpoint import Checkpoint, Graph
+from kbtools.scorers.networks.devices import arrays, restore_network, scoring
+from kbtools.scorers.networks.export import export_graph
+from kbtools.scorers.networks.text_batches import group_by_length
+
+TEXTS_AT_ONCE = 256
+"""Texts in one batch: more are no faster on a CPU."""
+
+
+class SentenceEncoder(nn.Module):
+    """A transformer with its tokenizer, from texts to vectors of length 1: (texts, dim)."""
+
+    def __init__(self, record: PretrainedRecord) -> None:
+        super().__init__()
+        self.record = record
+        self.tokenizer = make_tokenizer(record)
+        self.transformer = Transformer(TransformerConfig.read(record.config))
+
+    @property
+    def dim(self) -> int:
+        return self.transformer.config.dim
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Split texts into tokens."""
+        return split_texts(self.tokenizer, texts)
+
+    def pool(self, states: Tensor, shapes: Shapes) -> Tensor:
+        """Return a vector of length 1 for the states of each text: (tokens, dim) -> (batch, dim)."""
+        texts = [group.view(*shape, -1) for group, shape in zip(split_groups(states, shapes), shapes, strict=True)]
+        first = self.record.pooling == "first"
+        pooled = torch.cat([states[:, 0] if first else states.mean(dim=1) for states in texts])
+        return nn.functional.normalize(pooled, dim=-1)
+
+    def forward(self, *groups: Tensor) -> Tensor:
+        """Encode groups of texts of one length: tokens (batch, length) of each -> (batch of all, dim)."""
+        return self.pool(self.transformer(groups), shapes_of(groups))
+
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """Encode a batch of texts of any length: (texts, dim)."""
+        tokens = self.tokens(texts)
+        groups = group_by_length(tokens)
+        vectors: Tensor = self(*(torch.tensor([tokens[row] for row in group], device=self.device) for group in groups))
+        return vectors[torch.tensor([row for group in groups for row in group]).argsort()]
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Encode any number of texts, without gradients: (texts, dim)."""
+        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        with scoring(len(texts)):
+            for first in range(0, len(order), TEXTS_AT_ONCE):
+                rows = order[first : first + TEXTS_AT_ONCE]
+                vectors[rows] = self.embed([texts[row] for row in rows]).cpu().numpy()
+        return vectors
+
+    def graph(self) -> Graph:
+        """Export the encoder of texts of one length."""
+        tokens = torch.ones(1, 2, dtype=torch.int64, device=self.device)
+        return export_graph(self, {"tokens": (tokens, ("batch", "length"))})[0]
+
+
+def build_encoder(files: PretrainedFiles) -> SentenceEncoder:
+    """Build an encoder of its files."""
+    encoder = SentenceEncoder(files.record)
+    tensors = {name: torch.from_numpy(array) for name, array in files.weights.items()}
+    encoder.transformer.load_state_dict(tensors, assign=True)
+    return encoder.requires_grad_(False).eval()
+
+
+def export_encoder(record: PretrainedRecord) -> Graph:
+    """Export an encoder without its weights."""
+    encoder = SentenceEncoder(record)
+    for weight in encoder.parameters():
+        # The exporter takes two weights for one if they are equal, as those of new norms are.
+        nn.init.normal_(weight)
+    return encoder.graph()
 
 
 class EncoderNetwork(nn.Module):
@@ -26,20 +105,10 @@ class EncoderNetwork(nn.Module):
         self.encoder = encoder
         self.register_buffer("names", torch.zeros(relations, encoder.dim))
         self.learned = nn.Parameter(torch.zeros(relations, encoder.dim))
-        self.known: tuple[tuple[int, int, int], Tensor, Tensor] | None = None
 
     def scores(self, texts: Sequence[str]) -> Tensor:
-        """Give the scores of a batch of texts: (texts, relations)."""
+        """Return the scores of a batch of texts: (texts, relations)."""
         return self.compare(self.encoder.embed(texts))
-
-    def relations(self) -> tuple[Tensor, Tensor]:
-        """Give E(r) of all relations as sharp as they count, and their gains; at inference they are computed once."""
-        present = self.names._version, self.learned._version, self.learned.data_ptr()
-        if self.known is not None and self.known[0] == present and not torch.is_grad_enabled():
-            return self.known[1:]
-        relations, gains = SHARPNESS * (self.names + self.learned), UNSEEN * (self.learned == 0).all(dim=1)
-        self.known = None if torch.is_grad_enabled() else (present, relations, gains)
-        return relations, gains
 
     def compare(self, vectors: Tensor, rows: Tensor | None = None, *, dropped: float = 0.0) -> Tensor:
         """Compare f(q) with E(r) of all relations, or of some that learn: vectors (batch, dim) -> (batch, relations).
@@ -47,26 +116,26 @@ class EncoderNetwork(nn.Module):
         `dropped` is how often a relation that learns has to do without its learned part.
         """
         if rows is None:
-            relations, gains = self.relations()
-            return vectors @ relations.T + gains
+            relations = SHARPNESS * (self.names + self.learned)
+            return vectors @ relations.T + UNSEEN * (self.learned == 0).all(dim=1)
         kept = torch.rand(len(rows), 1, device=rows.device) >= dropped
         return SHARPNESS * vectors @ (self.names[rows] + self.learned[rows] * kept).T
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Score texts of any length, without gradients: (texts, relations)."""
         self.eval()
-        vectors = self.encoder.encode(texts)
+        vectors = torch.from_numpy(self.encoder.encode(texts)).to(self.learned.device)
         with torch.inference_mode():
             scores: NDArray[np.float32] = self.compare(vectors).float().cpu().numpy()
         return scores
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Give the weights by their names."""
-        return arrays(self)
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the network is rebuilt from but its rows."""
+        return Checkpoint(asdict(self.encoder.record), (), (), arrays(self), self.encoder.graph())
 
 
 def make_encoder_network(files: PretrainedFiles, relations: int) -> EncoderNetwork:
-    """Make a network that has learned nothing yet, and knows no name."""
+    """Build a network that has learned nothing yet, and knows no name."""
     return EncoderNetwork(build_encoder(files), relations)
 
 

@@ -19,7 +19,7 @@ from kbtools.scorers.networks.text_batches import group_by_length
 from kbtools.scorers.networks.training_settings import PretrainedConfig
 from kbtools.text.question import MarkedQuestion
 
-AT_ONCE = 256
+TEXTS_AT_ONCE = 256
 """Texts whose frozen states are computed together."""
 
 
@@ -71,7 +71,7 @@ class EncoderTask:
         self.states: Tensor | None = None
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Give the losses of texts of one length: (batch,)."""
+        """Return the losses of texts of one length: (batch,)."""
         if self.states is None:
             self.states = self.frozen_states()
         device = self.states.device
@@ -88,11 +88,11 @@ class EncoderTask:
         return losses * self.weights[torch.from_numpy(rows)].to(device)
 
     def places(self, rows: NDArray[np.int64]) -> Tensor:
-        """Say where the states of texts of one length lie: (batch · length,)."""
+        """Return where the states of texts of one length lie: (batch · length,)."""
         return torch.from_numpy(self.starts[rows][:, None] + np.arange(self.lengths[rows[0]])).view(-1)
 
     def frozen_states(self) -> Tensor:
-        """Give the states below the first trained layer of the tokens of all texts, end to end: (tokens, dim).
+        """Return the states below the first trained layer of the tokens of all texts, end to end: (tokens, dim).
 
         They are kept in half precision: 160 MB for the 209,341 tokens of FBSQ's texts.
         """
@@ -101,7 +101,7 @@ class EncoderTask:
         states = torch.empty(size, dtype=torch.float16, device=device)
         self.transformer.eval()
         with torch.no_grad():
-            for rows in group_by_length(self.tokens, most=AT_ONCE):
+            for rows in group_by_length(self.tokens, most=TEXTS_AT_ONCE):
                 group = torch.tensor([self.tokens[row] for row in rows], device=device)
                 shapes = [(len(group), group.shape[1])]
                 below = self.transformer.run(self.transformer.embed([group]), shapes, first=0, last=self.frozen)
@@ -110,7 +110,7 @@ class EncoderTask:
         return states
 
     def measure(self) -> dict[str, float]:
-        """Give the share of validation questions whose relation is first: of those that the subject has, and of all."""
+        """Return the share of questions whose relation is first: of those that the subject has, and of all."""
         scores = self.scorer.score(self.valid.questions)
         has = relation_marks(self.kb, self.valid.subjects, scores.shape[1])
         return measure_relations(scores, self.valid, has)

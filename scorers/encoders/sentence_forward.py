@@ -1,93 +1,97 @@
-"""Pretrained encoders of sentences without torch, by ONNX Runtime: a question alone takes less than half the time."""
+"""Pretrained encoders of sentences without torch, and the network of `encoder` over one."""
 
-import math
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.scorers.encoders.pretrained import PretrainedRecord, make_tokenizer, split_texts
-from kbtools.scorers.encoders.transformer_config import TransformerConfig, distance_classes
-from kbtools.scorers.networks.onnx_graph import FLOAT, INT64, Graph, Session
+from kbtools.entry_points import import_object
+from kbtools.scorers.encoders.encoder_cache import keep
+from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecord, make_tokenizer, split_texts
+from kbtools.scorers.encoders.transformer_config import TransformerConfig
+from kbtools.scorers.networks.checkpoint import Checkpoint, Graph
+from kbtools.scorers.networks.sessions import Session
 from kbtools.scorers.networks.text_batches import group_by_length
 from kbtools.scorers.networks.weight_files import Weights
 
-LEAST = 1e-12
-"""The least length that a vector is divided by."""
+SHARPNESS = 15.0
+"""Log-probability of a cosine of 1. Untrained, with n-gram-idf and half of `lexical`, on the first 3,000 validation
+questions of FBSQ, of the named: 76.6 % are right, 76.8 % at 10, 76.4 % at 20; with `lexical` alone 69.8 %."""
 
-AT_ONCE = 64
+UNSEEN = 1.0
+"""What a relation gains that has learned nothing, beside those that questions were seen of. On FBSQ's validation split,
+of the questions of such relations, given the subject, 96.3 % are right, 94.4 % without it, 98.1 % at 1.5; of all
+relations the right one is first in 77.4 %, 77.5 % without it, 77.1 % at 1.5."""
+
+MINILM = TransformerConfig(30_522, 512, 384, 1_536, 6, 12, 1e-12, offset=0, segments=True, distances=0), "mean"
+"""The sizes of all-MiniLM-L6-v2 and how it pools, whose graph comes with kbtools."""
+
+EXPORT = "kbtools.scorers.encoders.encoder_network:export_encoder"
+
+TABLES = ("words.weight", "positions.weight", "distances.weight")
+"""The weights of which a text reads a few rows."""
+
+TEXTS_AT_ONCE = 64
 """Texts in one batch: more are no faster, since their states no longer fit the caches of one core."""
 
 
 class SentenceForward:
-    """A transformer with its tokenizer, from texts to vectors of length 1."""
+    """A transformer with its tokenizer, from texts to vectors of length 1; its weights have torch's names."""
 
-    def __init__(self, record: PretrainedRecord, weights: Weights) -> None:
-        self.record = record
-        self.weights = weights
+    def __init__(self, record: PretrainedRecord, weights: Weights, graph: Graph) -> None:
+        self.record, self.weights, self.graph = record, weights, graph
         self.tokenizer = make_tokenizer(record)
-        self.config = TransformerConfig.read(record.config)
-        self.layers = transformer_session(self.config, weights)
+        self.dim = TransformerConfig.read(record.config).dim
+        self.session = Session(graph, weights)
 
-    @property
-    def dim(self) -> int:
-        return self.config.dim
+    @classmethod
+    def of_files(cls, files: PretrainedFiles) -> "SentenceForward":
+        """Build an encoder of its files; torch makes the graph of another one than MiniLM once."""
+        config = TransformerConfig.read(files.record.config)
+        if (config, files.record.pooling) == MINILM:
+            model = Path(__file__).with_name("minilm.onnx").read_bytes()
+        else:
+            key = f"{config} {files.record.pooling}"
+            model = keep("graphs", key, lambda: import_object(EXPORT)(files.record).model)
+        weights = {f"transformer.{name}": array for name, array in files.weights.items()}
+        tables = [name for name in weights if name.removeprefix("transformer.") in TABLES]
+        return cls(files.record, weights, Graph(model, [name for name in weights if name not in tables], tables))
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Encode any number of texts: (texts, dim)."""
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         tokens = split_texts(self.tokenizer, texts)
-        for rows in group_by_length(tokens, most=AT_ONCE):
-            states = self.states(np.array([tokens[row] for row in rows]))
-            pooled = states[:, 0] if self.record.pooling == "first" else states.mean(axis=1)
-            vectors[rows] = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), LEAST)
+        for rows in group_by_length(tokens, most=TEXTS_AT_ONCE):
+            vectors[rows] = self.session(tokens=np.array([tokens[row] for row in rows]))
         return vectors
 
-    def states(self, tokens: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Give the states of texts of one length: (batch, length) -> (batch, length, dim)."""
-        batch, length = tokens.shape
-        config, weights = self.config, self.weights
-        positions = weights["positions.weight"][config.offset : config.offset + length]
-        inputs = {"embedded": (weights["words.weight"][tokens] + positions).reshape(-1, config.dim)}
-        if config.distances:
-            bias = weights["distances.weight"][distance_classes(length, config.distances)]
-            inputs["bias"] = np.ascontiguousarray(bias.transpose(2, 0, 1))
-        shape = np.array([batch, length, 3, config.heads, config.dim // config.heads])
-        return self.layers(**inputs, shape=shape).reshape(batch, length, config.dim)
 
+class EncoderForward:
+    """Scores f(q)·E(r), where E(r) is the vector of a relation's name and a learned part beside it."""
 
-def transformer_session(config: TransformerConfig, weights: Weights) -> Session:
-    """Write the layers of `Transformer` out as a graph: embedded (tokens, dim) -> states (tokens, dim)."""
-    graph = Graph()
+    def __init__(self, encoder: SentenceForward, names: NDArray[np.float32], learned: NDArray[np.float32]) -> None:
+        self.encoder = encoder
+        self.names, self.learned = names, learned
+        self.relations = np.float32(SHARPNESS) * (names + learned)
+        self.gains = np.float32(UNSEEN) * (learned == 0).all(axis=1)
 
-    def linear(name: str, states: str) -> str:
-        matrix, bias = (graph.constant(weights[f"{name}.{kind}"]) for kind in ("weight", "bias"))
-        return graph.add("Gemm", states, matrix, bias, transB=1)
+    @classmethod
+    def rebuild(cls, saved: Checkpoint) -> "EncoderForward":
+        """Rebuild a trained network."""
+        assert saved.graph
+        weights = {name.removeprefix("encoder."): array for name, array in saved.weights.items()}
+        names, learned = weights.pop("names"), weights.pop("learned")
+        return cls(SentenceForward(PretrainedRecord(**saved.config), weights, saved.graph), names, learned)
 
-    def norm(name: str, states: str) -> str:
-        scale, bias = (graph.constant(weights[f"{name}.{kind}"]) for kind in ("weight", "bias"))
-        return graph.add("LayerNormalization", states, scale, bias, axis=-1, epsilon=config.epsilon)
+    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Score texts of any length: (texts, relations)."""
+        scores: NDArray[np.float32] = self.encoder.encode(texts) @ self.relations.T + self.gains
+        return scores
 
-    shorter = graph.constant(np.array(1 / math.sqrt(config.dim // config.heads), dtype=np.float32))
-    joined = graph.constant(np.array([-1, config.dim]))
-    states = norm("norm", "embedded")
-    for number in range(config.layers):
-        own = f"layers.{number}."
-        # (batch, length, 3, heads, width) -> queries, keys and values, each (1, batch, heads, length, width)
-        heads = graph.add("Reshape", linear(f"{own}attention", states), "shape")
-        parts = graph.add_many("Split", graph.add("Transpose", heads, perm=[2, 0, 3, 1, 4]), outputs=3, num_outputs=3)
-        queries, keys, values = graph.add("Mul", parts[0], shorter), parts[1], parts[2]
-        seen = graph.add("MatMul", queries, graph.add("Transpose", keys, perm=[0, 1, 2, 4, 3]))
-        seen = graph.add("Add", seen, "bias") if config.distances else seen
-        attended = graph.add("MatMul", graph.add("Softmax", seen, axis=-1), values)
-        attended = graph.add("Reshape", graph.add("Transpose", attended, perm=[0, 1, 3, 2, 4]), joined)
-        states = norm(f"{own}first_norm", graph.add("Add", states, linear(f"{own}attended", attended)))
-        hidden = graph.add("Gelu", linear(f"{own}hidden", states))
-        states = norm(f"{own}second_norm", graph.add("Add", states, linear(f"{own}output", hidden)))
-    inputs: dict[str, tuple[int, Sequence[int | str]]] = {
-        "embedded": (FLOAT, ("tokens", config.dim)),
-        "shape": (INT64, (5,)),
-    }
-    if config.distances:
-        inputs["bias"] = FLOAT, (config.heads, "length", "length")
-    return graph.session(inputs, states, 2)
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the network is rebuilt from but its rows."""
+        weights = {f"encoder.{name}": array for name, array in self.encoder.weights.items()}
+        weights |= {"names": self.names, "learned": self.learned}
+        return Checkpoint(asdict(self.encoder.record), (), (), weights, self.encoder.graph)

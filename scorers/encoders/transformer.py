@@ -1,54 +1,33 @@
 """The transformer of BERT and its kin, which pretrained encoders of sentences are: tokens to a state for each.
 
-It is written out here, not taken from `transformers`, since a question alone takes half of the time so, and since
-training runs the upper layers alone; tests compare it with `transformers`, family by family.
+It is written out here, not taken from `transformers`, since training runs the upper layers alone, over texts that are
+not padded; tests compare it with `transformers`, family by family.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from kbtools.scorers.encoders.transformer_config import TransformerConfig, distance_classes
+from kbtools.scorers.encoders.transformer_config import TransformerConfig
 
 Shapes = Sequence[tuple[int, int]]
 """The batch and the length of each group of texts."""
 
-
-class PackedLinear(nn.Linear):
-    """A linear map whose matrix lies, at inference on a CPU, as oneDNN computes with it.
-
-    That is x @ W.T + b, for ten rows in less than half of the time. The contiguous weights stay for training.
-    """
-
-    packed: Tensor | None = None
-    packed_of: tuple[int, int] = (0, 0)
-    """The place and the version of the weights that were packed, which training and loading change."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.training or torch.is_grad_enabled() or x.dtype != torch.float32 or not packs(x.device):
-            return super().forward(x)
-        present = self.weight.data_ptr(), self.weight._version
-        if self.packed is None or self.packed_of != present:
-            self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach())
-            self.packed_of = present
-        linear: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
-        return linear
-
-
-def packs(device: torch.device) -> bool:
-    available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    return device.type == "cpu" and available and not torch.is_autocast_enabled("cpu")
+FARTHEST = 128
+"""The distance at which the last class of MPNet begins."""
 
 
 def shapes_of(groups: Sequence[Tensor]) -> Shapes:
-    return [(len(group), group.shape[1]) for group in groups]
+    return [(group.shape[0], group.shape[1]) for group in groups]
 
 
-def sizes_of(shapes: Shapes) -> list[int]:
-    """Give the tokens of each group."""
-    return [batch * length for batch, length in shapes]
+def split_groups(states: Tensor, shapes: Shapes) -> Sequence[Tensor]:
+    """Split states into those of each group of texts."""
+    # One group is exported, whose size is not known then.
+    return [states] if len(shapes) == 1 else torch.split(states, [batch * length for batch, length in shapes])
 
 
 class Layer(nn.Module):
@@ -57,16 +36,16 @@ class Layer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.heads = config.heads
-        self.attention = PackedLinear(config.dim, 3 * config.dim)
-        self.attended = PackedLinear(config.dim, config.dim)
+        self.attention = nn.Linear(config.dim, 3 * config.dim)
+        self.attended = nn.Linear(config.dim, config.dim)
         self.first_norm = nn.LayerNorm(config.dim, eps=config.epsilon)
-        self.hidden = PackedLinear(config.dim, config.hidden)
-        self.output = PackedLinear(config.hidden, config.dim)
+        self.hidden = nn.Linear(config.dim, config.hidden)
+        self.output = nn.Linear(config.hidden, config.dim)
         self.second_norm = nn.LayerNorm(config.dim, eps=config.epsilon)
 
     def forward(self, states: Tensor, shapes: Shapes, biases: Sequence[Tensor | None], dropout: float) -> Tensor:
         """States (tokens, dim) -> (tokens, dim); tokens see those of their text. Biases (heads, length, length)."""
-        groups = torch.split(self.attention(states), sizes_of(shapes))
+        groups = split_groups(self.attention(states), shapes)
         heads = torch.cat([self.attend(*group) for group in zip(groups, shapes, biases, strict=True)])
         states = self.first_norm(states + F.dropout(self.attended(heads), dropout, self.training))
         output = self.output(F.gelu(self.hidden(states)))
@@ -74,11 +53,11 @@ class Layer(nn.Module):
         return normal
 
     def attend(self, projected: Tensor, shape: tuple[int, int], bias: Tensor | None) -> Tensor:
-        """Let the tokens of each text see each other: (batch · length, 3 dim) -> (batch · length, dim)."""
+        """Attend from the tokens of each text to each other: (batch · length, 3 dim) -> (batch · length, dim)."""
         width = projected.shape[1] // (3 * self.heads)
         heads = projected.view(*shape, 3, self.heads, width).permute(2, 0, 3, 1, 4)
         attended = F.scaled_dot_product_attention(heads[0], heads[1], heads[2], attn_mask=bias)
-        return attended.transpose(1, 2).reshape(len(projected), -1)
+        return attended.transpose(1, 2).reshape(-1, self.heads * width)
 
 
 class Transformer(nn.Module):
@@ -99,21 +78,34 @@ class Transformer(nn.Module):
         return self.run(self.embed(groups), shapes_of(groups), first=0, last=self.config.layers)
 
     def embed(self, groups: Sequence[Tensor]) -> Tensor:
-        """Give the states below the first layer: (tokens, dim)."""
+        """Return the states below the first layer: (tokens, dim)."""
         first = self.config.offset
         parts = [self.words(group) + self.positions.weight[first : first + group.shape[1]] for group in groups]
         embedded: Tensor = self.norm(torch.cat([part.view(-1, self.config.dim) for part in parts]))
         return embedded
 
     def run(self, states: Tensor, shapes: Shapes, *, first: int, last: int, dropout: float = 0.0) -> Tensor:
-        """Give the states above the layer before `last`, from those below `first`: (tokens, dim)."""
+        """Return the states above the layer before `last`, from those below `first`: (tokens, dim)."""
         biases = [self.distance_bias(length) if self.config.distances else None for _, length in shapes]
         for layer in self.layers[first:last]:
             states = layer(states, shapes, biases, dropout)
         return states
 
     def distance_bias(self, length: int) -> Tensor:
-        """Give what the attention of MPNet adds for distances: (heads, length, length)."""
-        classes = torch.from_numpy(distance_classes(length, self.config.distances)).to(self.distances.weight.device)
-        bias: Tensor = self.distances(classes)
+        """Return what the attention of MPNet adds for distances: (heads, length, length)."""
+        place = torch.arange(length, device=self.distances.weight.device)
+        bias: Tensor = self.distances(distance_classes(place, self.config.distances))
         return bias.permute(2, 0, 1)
+
+
+def distance_classes(place: Tensor, classes: int) -> Tensor:
+    """Return the classes of distances as T5 and MPNet number them: exact when near, by logarithm when far.
+
+    place (length,) -> (length, length), from the token of a row to that of a column
+    """
+    distance = place[None, :] - place[:, None]
+    half, exact = classes // 2, classes // 4
+    far = distance.abs().clamp(min=1).float()
+    by_log = exact + ((far / exact).log() / math.log(FARTHEST / exact) * (half - exact)).long()
+    near = torch.where(distance.abs() < exact, distance.abs(), by_log.clamp(max=half - 1))
+    return near + half * (distance > 0)

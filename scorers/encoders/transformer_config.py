@@ -1,6 +1,5 @@
 """The families of transformers that encoders of sentences are: their sizes, and what their weights are called."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,8 +39,8 @@ SIZES = {"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_h
 SIZES |= {"intermediate_size": "hidden_dim", "hidden_act": "activation"}
 """The settings of BERT, and their names in DistilBERT's."""
 
-BUCKETS, FARTHEST = 32, 128
-"""The distances that MPNet tells apart: 32 classes, the last of which begins at 128 tokens."""
+BUCKETS = 32
+"""The classes of distances that MPNet tells apart, where its configuration does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class TransformerConfig:
         )
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Give the shapes of the weights, by our names."""
+        """Return the shapes of the weights, by our names."""
         dim, hidden = self.dim, self.hidden
         shapes: dict[str, tuple[int, ...]] = {
             "words.weight": (self.words, dim),
@@ -100,23 +99,8 @@ class TransformerConfig:
         return shapes | ({"distances.weight": (self.distances, self.heads)} if self.distances else {})
 
 
-def distance_classes(length: int, classes: int) -> NDArray[np.int64]:
-    """Number the classes of distances as T5 and MPNet do: exact when near, by logarithm when far, by direction.
-
-    (length, length), from the token of a row to that of a column.
-    """
-    place = np.arange(length)
-    distance = place[None, :] - place[:, None]
-    half, exact = classes // 2, classes // 4
-    far = np.maximum(np.abs(distance), 1).astype(np.float32)
-    by_log = exact + (np.log(far / exact) / math.log(FARTHEST / exact) * (half - exact)).astype(np.int64)
-    near = np.where(np.abs(distance) < exact, np.abs(distance), np.minimum(by_log, half - 1))
-    numbers: NDArray[np.int64] = near + half * (distance > 0)
-    return numbers
-
-
 def name_weights(weights: Weights, config: TransformerConfig, family: str) -> dict[str, NDArray[np.float32]]:
-    """Give the weights of a file under the names of `Transformer`; raise KeyError where one is missing."""
+    """Return the weights of a file under the names of `Transformer`; raise KeyError where one is missing."""
     named = {as_bert(name, family): np.asarray(array, dtype=np.float32) for name, array in weights.items()}
     words = {"words.weight": named["embeddings.word_embeddings.weight"]}
     positions = named["embeddings.position_embeddings.weight"]

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import increment_version
 from torch.optim import Adam, Optimizer, SparseAdam
 
 EPSILON = 1e-6
@@ -102,15 +101,8 @@ def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float
     sparse = {table.weight for table in tables if table.weight.requires_grad}
     dense = [parameter for parameter in learned if parameter not in sparse]
     betas = (momentum, 0.999)  # the second as Kingma and Ba 2015 have it
-    optimisers: list[Optimizer] = [make_adam(dense, lr=lr, betas=betas)] if dense else []
+    optimisers: list[Optimizer] = [Adam(dense, lr=lr, betas=betas, fused=True)] if dense else []
     return [*optimisers, SparseAdam(list(sparse), lr=lr, betas=betas)] if sparse else optimisers
-
-
-def make_adam(dense: Sequence[Tensor], *, lr: float, betas: tuple[float, float]) -> Adam:
-    """Make Adam in one pass over all weights; as others do, its steps raise the versions that caches go by."""
-    adam = Adam(dense, lr=lr, betas=betas, fused=True)
-    adam.register_step_post_hook(lambda *_: increment_version(dense))
-    return adam
 
 
 def set_rate(optimisers: Sequence[Optimizer], lr: float) -> None:

@@ -7,7 +7,9 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
+from kbtools.scorers.networks.checkpoint import Graph
 from kbtools.scorers.networks.training_settings import EncoderConfig
+from kbtools.scorers.networks.weight_files import Weights
 from kbtools.scorers.networks.word_embedding import WordEmbedding
 from kbtools.scorers.networks.words import WordVectors, collect_words
 
@@ -48,8 +50,12 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, *inputs: Tensor) -> Tensor:
-        """Give the vectors of texts: (batch, dim)."""
+        """Return the vectors of texts: (batch, dim)."""
         ...
+
+    def graph(self) -> tuple[Graph | None, Weights]:
+        """Return what ONNX Runtime computes in place of torch, if anything, and the weights that only it needs."""
+        return None, {}
 
 
 class WordEncoder(Encoder):

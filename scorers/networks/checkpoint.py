@@ -4,13 +4,13 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from kbtools.errors import CheckpointMismatch, ModelUnusable
+from kbtools.errors import CheckpointMismatch, KBToolsError, ModelUnusable
 from kbtools.ranking.model_store import FILES, Stamp, class_path, read_model, write_model
 from kbtools.scorers.networks.weight_files import read_weights, write_weights
 
@@ -19,13 +19,29 @@ WEIGHTS = FILES[0]
 
 
 @dataclass(frozen=True, slots=True)
+class Graph:
+    """A network as ONNX Runtime computes it: an ONNX model, and the names of the weights that it is given.
+
+    `weights` are given once, `tables`, of which a text reads a few rows, at each run.
+    """
+
+    model: bytes
+    weights: Sequence[str]
+    tables: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A network on disk; `rows` are the relations or types that its table has a row for, in order."""
+    """A network on disk; `rows` are the relations or types that its table has a row for, in order.
+
+    One without a graph is computed by NumPy, or by torch.
+    """
 
     config: dict[str, Any]
     vocabulary: tuple[str, ...]
     rows: tuple[str, ...]
     weights: Mapping[str, NDArray[Any]]
+    graph: Graph | None = None
 
     def in_order(self, order: Sequence[int], *, by_row: Collection[str]) -> Self:
         """Put the rows of the table, and of the weights that have an entry for each, into another order."""
@@ -40,7 +56,7 @@ class SavedNetwork(ABC):
 
     @abstractmethod
     def checkpoint(self) -> Checkpoint:
-        """Give all that the network is rebuilt from."""
+        """Return all that the network is rebuilt from."""
         ...
 
     def save(self, folder: Path, stamp: Stamp | None = None) -> None:
@@ -54,6 +70,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, stamp: Stamp) -> None
         "config": checkpoint.config,
         "vocabulary": list(checkpoint.vocabulary),
         "rows": list(checkpoint.rows),
+        "graph": checkpoint.graph and asdict(checkpoint.graph),
     }
     write_model(folder, stamp, contents, file=WEIGHTS, write=lambda path: write_weights(path, checkpoint.weights))
 
@@ -62,7 +79,8 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     """Read a network; raise ModelMissing or ModelUnusable."""
     stored = read_model(folder)
     contents, weights = stored.contents, read_weights(stored.weights)
-    return Checkpoint(contents["config"], tuple(contents["vocabulary"]), tuple(contents["rows"]), weights)
+    graph = contents["graph"] and Graph(**contents["graph"])
+    return Checkpoint(contents["config"], tuple(contents["vocabulary"]), tuple(contents["rows"]), weights, graph)
 
 
 @contextmanager
@@ -70,7 +88,9 @@ def other_network(folder: Path) -> Iterator[None]:
     """Raise ModelUnusable where weights turn out to be those of another network."""
     try:
         yield
-    except (RuntimeError, KeyError, ValueError) as error:
+    except KBToolsError:
+        raise
+    except Exception as error:  # torch and ONNX Runtime each raise what they like
         raise ModelUnusable(
             f"{folder}: its weights are those of another network; train the model again", path=str(folder)
         ) from error

@@ -103,7 +103,7 @@ def build_network(build: Callable[[], Network]) -> Network:
 def restore_network(network: Network, weights: Weights, *, folder: Path, device: str) -> Network:
     """Give a network its weights and its device; raise ModelUnusable where they are those of another network."""
     with other_network(folder):
-        network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+        network.load_state_dict({name: torch.from_numpy(weights[name]) for name in network.state_dict()})
     return network.to(resolve_device(device)).eval()
 
 

@@ -1,8 +1,9 @@
 """The one network of the paper, every score f(q)·E(x) (Eq. 10), as torch trains it and a GPU computes it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -97,14 +98,16 @@ class DotScorer(nn.Module):
                 scores[rows] = self.scores([texts[row] for row in rows]).float().cpu().numpy()
         return scores
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Give the weights by their names, and the vectors of rows, which need not be encoded again without torch."""
-        if not self.encoder.names:
-            return arrays(self)
-        self.eval()
-        self.known = None  # that of the weights as they were before something was loaded
-        with scoring(len(self.names)):
-            return {**arrays(self), TABLE: np.asarray(self.vectors().float().cpu().numpy())}
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the network is rebuilt from but the rows, and the vectors of rows that are encoded."""
+        graph, laid_out = self.encoder.graph()
+        weights = {**arrays(self), **{f"encoder.{name}": array for name, array in laid_out.items()}}
+        if self.encoder.names:
+            self.eval()
+            self.known = None  # that of the weights as they were before something was loaded
+            with scoring(len(self.names)):
+                weights[TABLE] = np.asarray(self.vectors().float().cpu().numpy())
+        return Checkpoint(asdict(self.encoder.config), self.encoder.vocabulary, (), weights, graph)
 
 
 def make_network(
@@ -130,5 +133,4 @@ def rebuild_network(
 ) -> DotScorer:
     """Rebuild a trained network."""
     built = encoder.build(EncoderConfig(**saved.config), saved.vocabulary)
-    weights = {name: array for name, array in saved.weights.items() if name != TABLE or not encoder.names}
-    return restore_network(DotScorer(built, names, biased=biased), weights, folder=folder, device=device)
+    return restore_network(DotScorer(built, names, biased=biased), saved.weights, folder=folder, device=device)

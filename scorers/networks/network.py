@@ -1,11 +1,10 @@
 """Trained scorers with the one network of the paper, every score f(q)·E(x) (Eq. 10), over relations or types."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from importlib.util import find_spec
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,23 +34,20 @@ class BuiltInEncoder:
 
 
 class Network(Protocol):
-    """A network over rows, which torch computes or NumPy."""
-
-    @property
-    def encoder(self) -> Any: ...
+    """A network over rows, as torch computes it or as it is computed without."""
 
     def score_texts(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Score texts of any length: (texts, rows)."""
         ...
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Give the weights by their names."""
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the network is rebuilt from, which need not name its rows."""
         ...
 
 
-def without_torch(needs: str | None, device: str) -> bool:
-    """Tell whether a forward pass stands in for torch: on a CPU, unless what it needs is not there and torch is."""
-    return device == "cpu" and (needs is None or bool(find_spec(needs)) or not find_spec("torch"))
+def without_torch(device: str) -> bool:
+    """Return whether built-in networks are computed without torch."""
+    return device == "cpu"
 
 
 class TrainedNetwork(SavedNetwork):
@@ -111,11 +107,9 @@ class TrainedNetwork(SavedNetwork):
         saved, rows = read_checkpoint(folder), cls.rows_of(kb)
         # A table is learned in the order of the knowledge base it was trained on; this one may list its rows otherwise.
         saved = saved.in_order(match_rows(folder, trained=saved.rows, present=rows, what=cls.what), by_row=BY_ROW)
-        if isinstance(cls.encoder, BuiltInEncoder) and without_torch(cls.encoder.forward.needs, device):
+        if isinstance(cls.encoder, BuiltInEncoder) and without_torch(device):
             with other_network(folder):
-                encoder = cls.encoder.forward(EncoderConfig(**saved.config), saved.vocabulary, saved.weights)
-                names = cls.names_of(rows) if encoder.names else []
-                return cls(DotForward(encoder, names, saved.weights), rows)
+                return cls(DotForward(cls.encoder.forward(saved), saved), rows)
         rebuild, encoder_class = (
             import_object("kbtools.scorers.networks.dot_scorer:rebuild_network"),
             cls.encoder_class(),
@@ -131,8 +125,7 @@ class TrainedNetwork(SavedNetwork):
         return trainable
 
     def checkpoint(self) -> Checkpoint:
-        encoder = self.network.encoder
-        return Checkpoint(asdict(encoder.config), encoder.vocabulary, self.rows, self.network.state())
+        return replace(self.network.checkpoint(), rows=self.rows)
 
     @classmethod
     def text(cls, question: MarkedQuestion) -> tuple[str, ...]:

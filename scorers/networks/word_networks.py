@@ -6,7 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from kbtools.scorers.networks.base import WordEncoder
+from kbtools.scorers.networks.checkpoint import Graph
+from kbtools.scorers.networks.export import export_graph
 from kbtools.scorers.networks.training_settings import EncoderConfig
+from kbtools.scorers.networks.weight_files import Weights
 
 
 class EmbedAverage(WordEncoder):
@@ -44,3 +47,6 @@ class BiGRU(WordEncoder):
         final = torch.cat([last[-2], last[-1]], dim=1)
         projected: Tensor = self.projection(self.dropout(final))
         return projected
+
+    def graph(self) -> tuple[Graph, Weights]:
+        return export_graph(self, {"tokens": (torch.ones(1, 2, dtype=torch.int64), ("batch", "length"))})

@@ -1,9 +1,8 @@
 """The focused tagger, a BiGRU whose outputs are the emissions of a CRF (paper, section Focused Pruning)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import words_of
 from kbtools.scorers.fitting.splits import Labelled, Splits
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, other_network, read_checkpoint
-from kbtools.scorers.networks.forward import TaggerForward
+from kbtools.scorers.networks.forward import SESSION, UNKNOWN_ROW, rows_by_part
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.text_batches import AT_ONCE, group_by_length
 from kbtools.scorers.networks.training_settings import EncoderConfig, TaggerSettings
@@ -24,22 +23,44 @@ from kbtools.scorers.taggers.tag_readings import Bits, Readings
 from kbtools.text.question import Question
 
 if TYPE_CHECKING:
+    from kbtools.scorers.networks.sessions import Session
     from kbtools.scorers.taggers.tagger_training import TaggerNetwork, TaggingTask
 
 
 class EmissionNetwork(Protocol):
-    """A network that emits H(q), which torch computes or NumPy."""
-
-    config: EncoderConfig
-    vocabulary: tuple[str, ...]
+    """A network that emits H(q), as torch computes it or ONNX Runtime."""
 
     def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[Bits]) -> NDArray[np.float32]:
-        """Give H(q) of texts of one length: (batch, length, tags)."""
+        """Return H(q) of texts of one length: (batch, length, tags)."""
         ...
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Give the weights by their names."""
+    def tag_pairs(self) -> NDArray[np.float32]:
+        """Return A: (tags, tags)."""
         ...
+
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the network is rebuilt from."""
+        ...
+
+
+class TaggerForward:
+    """The emissions of the focused tagger as training exported them."""
+
+    def __init__(self, saved: Checkpoint) -> None:
+        self.saved = saved
+        self.rows = rows_by_part(saved.vocabulary)
+        self.session: Session = import_object(SESSION)(saved.graph, saved.weights)
+
+    def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[Bits]) -> NDArray[np.float32]:
+        tokens = np.array([[self.rows.get(word, UNKNOWN_ROW) for word in text] for text in texts])
+        lengths = np.full(len(texts), tokens.shape[1], dtype=np.int32)
+        return self.session(tokens=tokens, bits=np.stack(bits), lengths=lengths)
+
+    def tag_pairs(self) -> NDArray[np.float32]:
+        return self.saved.weights["transitions"]
+
+    def checkpoint(self) -> Checkpoint:
+        return self.saved
 
 
 class BiGRUTagger(SavedNetwork):
@@ -68,9 +89,9 @@ class BiGRUTagger(SavedNetwork):
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
         """Rebuild a trained tagger; it serves any knowledge base."""
         saved = read_checkpoint(folder)
-        if without_torch(TaggerForward.needs, device):
+        if without_torch(device):
             with other_network(folder):
-                return cls(TaggerForward(EncoderConfig(**saved.config), saved.vocabulary, saved.weights), kb)
+                return cls(TaggerForward(saved), kb)
         rebuild = import_object("kbtools.scorers.taggers.tagger_training:rebuild_tagger_network")
         return cls(rebuild(saved, bits=cls.bits(), folder=folder, device=device), kb)
 
@@ -91,8 +112,7 @@ class BiGRUTagger(SavedNetwork):
         return trainable
 
     def checkpoint(self) -> Checkpoint:
-        network = self.network
-        return Checkpoint(asdict(network.config), network.vocabulary, (), network.state())
+        return self.network.checkpoint()
 
     def read(self, question: Question) -> tuple[list[str], Bits]:
         """Read what the network sees of a question: its words, and their bits."""
@@ -111,15 +131,10 @@ class BiGRUTagger(SavedNetwork):
             if not texts[rows[0]]:  # questions of punctuation alone have no span
                 continue
             emissions = self.network.emit([texts[row] for row in rows], [bits[row] for row in rows]).astype(np.float64)
-            probabilities = span_log_probabilities(emissions, self.transitions)
+            probabilities = span_log_probabilities(emissions, self.network.tag_pairs())
             for row, of_question in zip(rows, probabilities, strict=True):
                 spans[row] = of_question
         return spans
-
-    @property
-    def transitions(self) -> NDArray[np.float32]:
-        """Give A: (tags, tags)."""
-        return self.network.state()["transitions"]
 
     def sentence_accuracy(self, labelled: Labelled) -> float:
         """Give the share of labelled questions whose every word is tagged right."""
@@ -131,7 +146,7 @@ class BiGRUTagger(SavedNetwork):
         lengths = readings.lengths()
         for length in np.unique(lengths):
             rows = np.flatnonzero(lengths == length)
-            tags = best_sequence(self.network.emit(*readings.of(rows)), self.transitions)
+            tags = best_sequence(self.network.emit(*readings.of(rows)), self.network.tag_pairs())
             right += int((tags == readings.tags(rows)).all(axis=1).sum())
         return right / len(lengths)
 

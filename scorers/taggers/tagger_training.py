@@ -1,8 +1,9 @@
 """The network of the focused tagger as torch trains it, and its objective (paper, Parameter Estimation)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from kbtools.scorers.fitting.measures import SENTENCES_RIGHT
 from kbtools.scorers.fitting.splits import Labelled, Splits, label_questions
 from kbtools.scorers.networks.checkpoint import Checkpoint
 from kbtools.scorers.networks.devices import arrays, build_network, restore_network, scoring
+from kbtools.scorers.networks.export import export_graph
 from kbtools.scorers.networks.training_settings import EncoderConfig
 from kbtools.scorers.networks.word_embedding import WordEmbedding, initialise
 from kbtools.scorers.networks.words import WordVectors, collect_words
@@ -64,9 +66,17 @@ class TaggerNetwork(nn.Module):
             emissions: NDArray[np.float32] = self.of_texts(texts, bits).float().cpu().numpy()
         return emissions
 
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Give the weights by their names."""
-        return arrays(self)
+    def tag_pairs(self) -> NDArray[np.float32]:
+        """Return A: (tags, tags)."""
+        return np.asarray(self.transitions.detach().cpu().numpy())
+
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the network is rebuilt from."""
+        bits = torch.zeros(1, 2, self.gru.input_size - self.config.words_dim)
+        tokens = torch.ones(1, 2, dtype=torch.int64)
+        inputs = {"tokens": (tokens, ("batch", "length")), "bits": (bits, ("batch", "length"))}
+        graph, laid_out = export_graph(self, inputs)
+        return Checkpoint(asdict(self.config), self.vocabulary, (), {**arrays(self), **laid_out}, graph)
 
 
 def make_tagger_network(

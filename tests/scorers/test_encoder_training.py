@@ -17,9 +17,9 @@ from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import RELATION, make_relation_scorer
 from kbtools.scorers.encoders.encoder import EncoderScorer
-from kbtools.scorers.encoders.encoder_forward import UNSEEN
 from kbtools.scorers.encoders.encoder_training import EncoderTask
 from kbtools.scorers.encoders.pretrained import read_files
+from kbtools.scorers.encoders.sentence_forward import UNSEEN
 from kbtools.scorers.fitting.optimisers import make_optimisers
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.fitting.training import TrainedModel, train
@@ -117,7 +117,7 @@ def test_frozen_layers_stay_and_their_states_are_those_of_the_whole(sample_kb: K
     loss = task.loss(rows)
     loss.sum().backward()
 
-    expected = task.network.compare(task.network.encoder([tokens]), task.seen).log_softmax(dim=1)
+    expected = task.network.compare(task.network.encoder(tokens), task.seen).log_softmax(dim=1)
     for place, row in enumerate(rows.tolist()):
         relations, shares = task.golds[row]
         own = -(shares * expected[place, relations]).sum() * task.weights[row]

@@ -181,7 +181,7 @@ def test_a_model_of_another_scorer_is_refused(sample_kb: KnowledgeBase, models: 
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
-        pytest.param(RECORD, lambda old: old.replace(b"version\x02", b"version\x03"), "found format", id="newer"),
+        pytest.param(RECORD, lambda old: old.replace(b"version\x01", b"version\x02"), "found format", id="newer"),
         pytest.param(RECORD, lambda old: old[:40], "damaged", id="cut"),
         pytest.param(WEIGHTS, lambda old: old[:-1] + b"?", "not what training wrote", id="weights"),
     ],
