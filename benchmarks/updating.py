@@ -25,7 +25,8 @@ import numpy as np
 import kbtools
 from kbtools.answering.answerer import Answerer
 from kbtools.indexers.folder.kb_folder import MANIFEST, read_manifest
-from kbtools.indexers.updates.updated_kb import UpdatedKB, open_folder
+from kbtools.indexers.updates.overlay import NAMES as CHANGED_NAMES
+from kbtools.indexers.updates.overlay import Overlay, open_folder
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.strict import link_strictly
@@ -60,8 +61,8 @@ def main() -> None:
         same = answers == [look_up(before, own) for own in forms]
         print(f"a reader that had it open: {'every answer as before' if same else 'OTHER ANSWERS'}")
         after = open_folder(copy)
-        assert isinstance(after, UpdatedKB)
-        own = after.own["alias.row"]
+        assert isinstance(after, Overlay)
+        own = np.flatnonzero(after.changes & CHANGED_NAMES).astype(np.uint32)
         changed = random.choice(own[own < after.base_entities], NAMES)
         new = random.choice(own[own >= after.base_entities], NAMES)
         print("median microseconds, without and with the updates:")
@@ -110,7 +111,7 @@ def measure_updates(before: KnowledgeBase, copy: Path, random: np.random.Generat
 def reading(copy: Path) -> str:
     """Say in what time and memory a fresh process opens a knowledge base and looks a name up, and its files."""
     code = (
-        "import sys, time; from kbtools.indexers.updates.updated_kb import open_folder; t = time.perf_counter(); "
+        "import sys, time; from kbtools.indexers.updates.overlay import open_folder; t = time.perf_counter(); "
         "kb = open_folder(sys.argv[1]); kb.lookup(['x']); t = time.perf_counter() - t; "
         "own = [line.split()[1] for line in open('/proc/self/status') if line.startswith('RssAnon')]; "
         "print(f'opened in {1000 * t:.0f} ms, {int(own[0]) / 1000:.0f} MB of its own')"

@@ -13,10 +13,10 @@ from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.options import json_option, kb_argument
 from kbtools.errors import VectorsMissing
-from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import read_vectors_record
+from kbtools.indexers.folder.folder_kb import FolderKB
 from kbtools.indexers.folder.kb_folder import find_damage, read_manifest
-from kbtools.indexers.updates.updated_kb import open_folder
+from kbtools.indexers.updates.overlay import open_folder
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.manifest_report import (
     counts_report,
@@ -86,7 +86,7 @@ def check(path: Path, as_json: bool) -> None:
         echo(f"{path}: every file is as it was written, {count} files, {size_text(size)}")
 
 
-def vectors_record(kb: EmbeddedKB) -> dict[str, Any] | None:
+def vectors_record(kb: FolderKB) -> dict[str, Any] | None:
     """Return the facts of the vectors beside a knowledge base, None if there are none."""
     try:
         record = read_vectors_record(kb.path, kb.manifest)

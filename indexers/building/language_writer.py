@@ -1,22 +1,19 @@
-"""The languages of names as they are written, and as names that were written are taken over into another build."""
+"""The languages of names as they are written."""
 
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from kbtools.indexers.folder.column_files import ColumnWriter, StringWriter, read_column
-from kbtools.indexers.folder.language_sets import NUMBERS, SETS, LanguageSets, set_text, spoken
-from kbtools.indexers.readers.batches import repeated
+from kbtools.indexers.folder.language_sets import NUMBERS, SETS, set_text, spoken
 from kbtools.kb.language_tags import UND
 
 WIDTHS = ("<u1", "<u2", "<u4")
-AT_ONCE = 1_000_000
+NUMBERS_AT_ONCE = 1_000_000
 """Numbers that are made narrower at once."""
 
 
@@ -74,30 +71,8 @@ class LanguageWriter:
         width = next(width for width in WIDTHS if len(self.numbers) - 1 <= np.iinfo(width).max)
         numbers = read_column(wide, WIDTHS[-1])
         with closing(ColumnWriter(self.folder / f"{NUMBERS}.new", width)) as narrow:
-            for first in range(0, len(numbers), AT_ONCE):
-                narrow.write(numbers[first : first + AT_ONCE])
+            for first in range(0, len(numbers), NUMBERS_AT_ONCE):
+                narrow.write(numbers[first : first + NUMBERS_AT_ONCE])
             digest = narrow.close()
         (self.folder / f"{NUMBERS}.new").replace(wide)
         return digest
-
-
-def list_terms(
-    languages: LanguageSets, rows: NDArray[Any], is_alias: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[Any], pa.Array]:
-    """List the names of some rows as sources say them, once for each of their languages.
-
-    Give the place of each among the rows, whether it is an alias, and the tag, empty for none: (terms,).
-    """
-    if languages.numbers is None:
-        return np.arange(len(rows)), is_alias, repeated(languages.sets[0].replace(UND, ""), len(rows))
-    numbers, own = np.unique(languages.numbers[rows], return_inverse=True)
-    names = [spoken("", languages.sets[number]) for number in numbers.tolist()]
-    terms = [[*((tag, False) for tag in name.name_in), *((tag, True) for tag in name.alias_in)] for name in names]
-    starts = np.cumsum([0, *map(len, terms)])
-    counts = np.diff(starts)[own]
-    places = np.repeat(np.arange(len(rows)), counts)
-    # For every name, for every language of its set: the place of the pair, without a loop over the names.
-    pairs = np.arange(len(places)) + np.repeat(starts[own] - np.cumsum(counts) + counts, counts)
-    tags = pa.array(["" if tag == UND else tag for own_terms in terms for tag, _ in own_terms], pa.string())
-    flags = np.array([flag for own_terms in terms for _, flag in own_terms], dtype=bool)
-    return places, flags[pairs], tags.take(pa.array(pairs))

@@ -386,7 +386,7 @@ class Writer:
 def without_repeats(batches: Iterable[pa.RecordBatch]) -> Iterator[list[NDArray[np.uint32]]]:
     """Yield the columns of sorted rows, each distinct row once, across batches too."""
     last: list[int] = []
-    for batch in batches:
+    for batch in filter(len, batches):
         columns = [column.to_numpy() for column in batch.columns]
         new = np.zeros(batch.num_rows, dtype=bool)
         new[0] = [int(column[0]) for column in columns] != last

@@ -68,7 +68,7 @@ def name_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
                 popularity = max([bearer[-1] for bearer in bearing])
                 linked = link(own, bearing, [(word, counts[word]) for word in words[place]])
             elif len(form) <= LONGEST_NAME:
-                (popularity,) = kb.names_of_bearers([form])
+                (popularity,) = kb.popularity([form])
             yield Document(str(place), form_source(form, popularity, linked), place + 1)
         release_pages(kb.path, beyond=RESIDENT)
 

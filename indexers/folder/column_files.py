@@ -6,7 +6,6 @@ import mmap
 import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -181,22 +180,6 @@ class StringTable:
         """Find the row of a string among some rows, which are in the order of their strings."""
         place = bisect_left(rows, string, key=self.__getitem__)
         return int(rows[place]) if place < len(rows) and self[rows[place]] == string else None
-
-
-class JoinedStrings:
-    """Two tables of strings as one: the rows of the second go on where those of the first end."""
-
-    def __init__(self, first: StringTable, second: StringTable) -> None:
-        self.first, self.second, self.length = first, second, len(first)
-
-    def __len__(self) -> int:
-        return self.length + len(self.second)
-
-    def __getitem__(self, row: int) -> str:
-        return self.first[row] if row < self.length else self.second[row - self.length]
-
-    def __iter__(self) -> Iterator[str]:
-        return chain(self.first, self.second)
 
 
 def release_pages(folder: Path, *, beyond: int = 0) -> None:

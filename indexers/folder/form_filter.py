@@ -3,7 +3,7 @@
 Of the 55 n-grams of a question five are names: telling the others apart takes half the time of looking them up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -38,7 +38,7 @@ class FilterWriter:
 class FormFilter:
     """A reader of the bits of all stored forms, and of some `also`, which updates brought."""
 
-    def __init__(self, bits: NDArray[np.uint8], *, also: frozenset[str] = frozenset()) -> None:
+    def __init__(self, bits: NDArray[np.uint8], *, also: Iterable[str] = ()) -> None:
         self.bits = bits.data  # read by places twice as fast as the array
         self.mask = 8 * len(bits) - 1
         self.also = frozenset(crc32(form.encode()) & self.mask for form in also)

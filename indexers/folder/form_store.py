@@ -17,7 +17,7 @@ import numpy as np
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.folder.checksums import INDEX_AGAIN, cannot_open
-from kbtools.indexers.folder.column_files import JoinedStrings, StringTable
+from kbtools.indexers.folder.column_files import StringTable
 from kbtools.kb.contract import MATCH_FORMS, NameMatch, match_kind
 from kbtools.text.rungs import Form
 
@@ -86,7 +86,7 @@ class FormStore:
         """Count the forms."""
         return int(self.transaction.stat(self.forms)["entries"])
 
-    def lookup(self, forms: Sequence[str], texts: StringTable | JoinedStrings) -> dict[str, list[NameMatch]]:
+    def lookup(self, forms: Sequence[str], texts: StringTable) -> dict[str, list[NameMatch]]:
         """Find the names under each form that is stored."""
         get = self.transaction.get
         matches = {}
@@ -143,7 +143,7 @@ def is_normal(value: bytes | memoryview) -> bool:
     return int.from_bytes(value[:4], "little") >> KIND_SHIFT <= NORMAL
 
 
-def read_groups(value: bytes | memoryview, texts: StringTable | JoinedStrings) -> list[NameMatch]:
+def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:
     """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it.
 
     Raises IndexError for a name without a letter, ValueError for half a number, which only a damaged file has.

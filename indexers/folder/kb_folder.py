@@ -2,8 +2,10 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from kbtools.errors import KBMissing, KBUnusable, VectorsMissing
 from kbtools.indexers.folder.checksums import INDEX_AGAIN, compare_files
@@ -11,7 +13,10 @@ from kbtools.indexers.folder.faiss_index import FOLDER, VECTOR_FILES, read_vecto
 from kbtools.indexers.folder.language_sets import LANGUAGE_FILES, NUMBERS
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, Manifest
 from kbtools.record_files import read_record
-from kbtools.storage import beside, is_being_built
+from kbtools.storage import beside, folder_identity, is_being_built
+
+Value = TypeVar("Value")
+Opened = TypeVar("Opened")
 
 MANIFEST = "manifest.msgpack"
 FORMS = "forms.lmdb"
@@ -43,71 +48,22 @@ objects start. Per incoming fact: its relation and its subject. Per count of a n
 name, the entity that it meant and how often. Per description: its entity. The columns of the edit index: keys with the
 row of a name, and the signature of each name. The filter of forms, by bits."""
 
-REQUIRED = frozenset(COLUMNS) - {"redirect.row", "description.row", "form.filter"}
-
 STRINGS = ("alias.text", "description.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
-FILES = {
-    *(MANIFEST, FORMS, f"{NUMBERS}.new"),
-    *(*COLUMNS, *LANGUAGE_FILES),
-    *(f"{n}.{p}" for n in STRINGS for p in ("utf8", "starts")),
-}
+REQUIRED = frozenset({*COLUMNS, FORMS, *(f"{name}.{part}" for name in STRINGS for part in ("utf8", "starts"))})
+FILES = {MANIFEST, f"{NUMBERS}.new", *REQUIRED, *LANGUAGE_FILES}
 
 SEGMENT_COLUMNS = {
+    "place.row": "<u4",
+    "place.changes": "u1",
+    "place.incoming": "<i8",
     "entity.order": "<u4",
-    "gone.row": "<u4",
-    "alias.row": "<u4",
-    "alias.first": "<i8",
     "alias.rank": "u1",
-    "alias.language": "<u4",
-    "fact.row": "<u4",
-    "fact.first": "<i8",
-    "fact.relation": "<u4",
-    "fact.first_object": "<i8",
-    "fact.object": "<u4",
-    "type.row": "<u4",
-    "type.first": "<i8",
-    "type.type": "<u4",
-    "gained.object": "<u4",
-    "gained.relation": "<u4",
-    "gained.subject": "<u4",
-    "lost.object": "<u4",
-    "lost.relation": "<u4",
-    "lost.subject": "<u4",
-    "relation.of_base": "<u4",
-    "type.of_base": "<u4",
-    "description.row": "<u4",
-    "merged.old": "<u4",
-    "merged.row": "<u4",
-    "redirect.row": "<u4",
-    "edit.key": "<u4",
-    "edit.row": "<u4",
-    "edit.signature": "<u8",
-    "changed.forms": "u1",
-    "vanished.forms": "u1",
+    "form.changed": "u1",
+    "form.state": "u1",
 }
-"""Of a segment, whose rows of entities go on where those of the base end. `entity.order` sorts the ids that are new;
-`gone.row` lists the rows of entities that are no more. Aliases, facts and types are those of the entities in `row`, all
-of them; incoming facts are what the entities `gained` and `lost`. Relations and types have rows of their own, which
-`of_base` gives for those of the base, and a number beyond all where no fact or entity has one any more. Descriptions,
-where there are any, are those of the entities in `row` alone, an empty one in place of the base's. `merged` tells
-where the counts of an old entity go, `changed.forms` are the forms whose bearers are other ones, with NUL between, and
-`vanished.forms` those that are no name's normal form any more."""
-
-SEGMENT_STRINGS = (
-    "alias.text",
-    "description.text",
-    "entity.id",
-    "relation.id",
-    "relation.name",
-    "redirect.old",
-    "type.id",
-)
-SEGMENT_FILES = {
-    FORMS,
-    *SEGMENT_COLUMNS,
-    *LANGUAGE_FILES,
-    *(f"{n}.{p}" for n in SEGMENT_STRINGS for p in ("utf8", "starts")),
-}
+"""Of a segment, beside the files of a knowledge base: the row of each of its entities in the updated one, ascending,
+what of it is changed, and the number of facts into it by now. `entity.order` sorts the new ids that are not deleted.
+The rank of each name. The forms of changed names, ascending, with NUL between, and what has become of each."""
 
 WORK = ".staging"
 """The folder of a build's work tables, gone when it is done."""
@@ -120,7 +76,7 @@ def is_ours(path: Path) -> bool:
     """Tell whether a build, or that of its vectors, writes such a file into the folder of a knowledge base."""
     first, _, rest = str(path).partition("/")
     if first == SEGMENT:
-        return not rest or rest in SEGMENT_FILES or (rest.partition("/")[0] == FUZZY and is_ours(Path(rest)))
+        return not rest or rest in SEGMENT_COLUMNS or is_ours(Path(rest))
     if first == FUZZY:
         return not rest or FUZZY_FILE.fullmatch(rest) is not None
     if first == WORK:
@@ -157,6 +113,31 @@ def read_manifest(path: Path) -> Manifest:
         raise KBUnusable(f"{path}: {error}", path=str(path), **error.facts) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise KBUnusable(f"{path / MANIFEST}: damaged ({error!r}); index again", path=str(path)) from error
+
+
+def part_manifest(manifest: Manifest, part: str) -> Manifest:
+    """Return the manifest of a part of an updated knowledge base by itself: of its SEGMENT, or of its base (empty)."""
+
+    def of_part(values: Mapping[str, Value]) -> dict[str, Value]:
+        prefix = f"{SEGMENT}/"
+        inside = {name: value for name, value in values.items() if name.startswith(prefix) is bool(part)}
+        return {name.removeprefix(prefix): value for name, value in inside.items()}
+
+    return replace(manifest, files=of_part(manifest.files), checksums=of_part(manifest.checksums))
+
+
+def open_steadily(path: Path, open_files: Callable[[], Opened]) -> Opened:
+    """Return what a function opens in a folder, opened again if another folder took its place meanwhile."""
+    while True:
+        before = folder_identity(path)
+        try:
+            opened = open_files()
+        except KBUnusable:
+            if folder_identity(path) == before:
+                raise
+            continue
+        if folder_identity(path) == before:
+            return opened
 
 
 def find_damage(path: Path, manifest: Manifest) -> Iterator[str]:

@@ -52,14 +52,3 @@ def facts_at(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any], subjects: 
     by_pair = (np.repeat(subjects, np.diff(bounds)), columns["fact.relation"][pairs])
     facts = (*(np.repeat(column, counts) for column in by_pair), columns["fact.object"][objects])
     return np.stack(facts, axis=1).astype(np.int64)
-
-
-def facts_among(columns: Mapping[str, NDArray[Any]], first: int, subjects: NDArray[Any]) -> NDArray[np.int64]:
-    """List the facts at the rows from `first` on, which are those of some subjects, in their order: (facts, 3)."""
-    pairs = columns["fact.first"][first : first + len(subjects) + 1].astype(np.int64)
-    objects = columns["fact.first_object"][pairs[0] : pairs[-1] + 1].astype(np.int64)
-    relations = columns["fact.relation"][pairs[0] : pairs[-1]]
-    targets = columns["fact.object"][objects[0] : objects[-1]]
-    counts = np.diff(objects)
-    by_fact = (np.repeat(np.repeat(subjects, np.diff(pairs)), counts), np.repeat(relations, counts), targets)
-    return np.stack(by_fact, axis=1).astype(np.int64)

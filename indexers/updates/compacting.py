@@ -1,7 +1,7 @@
-"""Merge the updates of a knowledge base into its base: all that it holds by now is built again."""
+"""Compaction: all that a knowledge base with updates holds is built anew, by the writer of every build."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable, VectorsMissing
 from kbtools.indexers.building.build import BuildProgress, check, require_address_space, write_tables
-from kbtools.indexers.building.language_writer import list_terms
 from kbtools.indexers.building.staging import MEMORY, Staging
 from kbtools.indexers.folder.checksums import INDEX_AGAIN
 from kbtools.indexers.folder.column_files import StringTable
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.folder_kb import FolderKB
 from kbtools.indexers.folder.kb_folder import MANIFEST, read_manifest
-from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind
+from kbtools.indexers.folder.language_sets import LanguageSets, spoken
+from kbtools.indexers.folder.run_columns import spread
+from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind, repeated
 from kbtools.indexers.updates.live_vectors import LiveVectors
-from kbtools.indexers.updates.updated_kb import NAMES, UpdatedKB
+from kbtools.indexers.updates.overlay import NAMES, Overlay
 from kbtools.indexers.updates.updating import replacing
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, MERGE, Change, Count, Manifest
@@ -32,12 +34,12 @@ from kbtools.record_files import write_record
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 200_000
+ENTITIES_AT_ONCE = 200_000
 """Entities that are copied in one piece, with a million facts where each has five."""
 
 
 def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY) -> Manifest | None:
-    """Build a knowledge base again from what it holds with its updates; nothing where it has none.
+    """Build a knowledge base again from what it holds with its updates; return None if it has none.
 
     Who has it open is answered as before. Raises as `build` does; the knowledge base stays as it was unless all goes
     well. Vectors go with their entities.
@@ -46,7 +48,7 @@ def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY) -> Manife
         return None
     require_address_space()
     with replacing(path) as (folder, kb):
-        assert isinstance(kb, UpdatedKB)
+        assert isinstance(kb, Overlay)
         written = write_tables(lambda tables: fill(tables, kb), folder, watch=watch, memory=memory)
         manifest = merged_manifest(kb.manifest, written)
         check(folder, manifest)
@@ -57,90 +59,84 @@ def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY) -> Manife
 
 
 def merged_manifest(old: Manifest, written: Manifest) -> Manifest:
-    """Say of a build of what there was that its sources and history are those of before, and that it merged them."""
+    """Return the manifest of a merge: sources, options and history are those of before."""
     change = Change(MERGE, written.built, old.digest, written.digest, bytes=sum(written.files.values()))
     counts = {kind: Count(before.duplicate + written.counts[kind].unique, written.counts[kind].unique)
               for kind, before in old.counts.items()}  # fmt: skip
     return replace(written, counts=counts, sources=old.sources, options=old.options, history=(*old.history, change))
 
 
-def fill(tables: Staging, kb: UpdatedKB) -> None:
+def fill(tables: Staging, kb: Overlay) -> None:
     """Put all that a knowledge base holds into the work tables of a build."""
     tables.require_memory(sum(kb.manifest.files.values()))
-    ids = pa.concat_arrays([checked(kb, strings_of(table)) for table in (kb.entity_ids, kb.own_ids)])
+    ids = pa.concat_arrays([checked(kb, strings_of(kb.base.entity_ids)), pa.array(kb.added_ids(), pa.large_string())])
     relations, types = (pa.array(labels, pa.string()) for labels in (kb.relations, kb.types))
-    for first in range(0, len(kb.marks), AT_ONCE):
-        rows = np.arange(first, min(first + AT_ONCE, len(kb.marks)), dtype=np.uint32)
-        facts = kb.facts_between(first, first + len(rows))
+    every = kb.entity_rows()
+    for first in range(0, len(every), ENTITIES_AT_ONCE):
+        rows = every[first : first + ENTITIES_AT_ONCE]
+        facts = kb.facts_of(rows)
         add(tables, "facts", ids.take(facts[:, 0]), relations.take(facts[:, 1]), ids.take(facts[:, 2]))
         kinds = kb.types_of(rows)
         add(tables, "types", ids.take(np.repeat(rows, np.diff(kinds.starts))), types.take(kinds.values))
         described = [(row, text) for row, text in zip(rows.tolist(), kb.descriptions(rows), strict=True) if text]
-        if described:
-            owners, lines = zip(*described, strict=True)
-            add(
-                tables,
-                "descriptions",
-                ids.take(as_rows(owners)),
-                pa.array([0] * len(lines), pa.uint8()),
-                pa.array(lines),
-            )
-        for entities, ranks, texts, languages in names_of(kb, rows):
-            add(tables, "names", ids.take(entities), ranks, texts, languages)
+        owners, lines = columns_of(described, pa.uint32())
+        add(tables, "descriptions", ids.take(owners), pa.array([0] * len(described), pa.uint8()), lines)
+        for part, own_rows, entities in kb.split(rows, NAMES):
+            owners, ranks, texts, tags = name_rows(part, own_rows)
+            add(tables, "names", ids.take(entities[owners]), ranks, texts, tags)
     named = [(relation, name) for relation, name in zip(kb.relations, kb.relation_names, strict=True) if name]
     tables.run("CREATE TABLE relation_labels (relation VARCHAR, text VARCHAR)")
     add(tables, "relations", *columns_of(named), to="relation_labels")
-    redirects = [(old, kb.row_of(old)) for table in (kb.redirects, kb.own_redirects) for old in table or ()]
-    merged = {old: row for old, row in redirects if row is not None and kb.ids(as_rows([row])) != [old]}
-    add(tables, "redirects", pa.array(merged, pa.string()), ids.take(as_rows(list(merged.values()))), to="merged")
-    counted = kb.columns["count.entity"].copy()
-    for old, row in kb.survivors.items():
-        counted[counted == old] = row
-    alive = ~np.isin(counted, kb.own["gone.row"])
-    key, count = (pa.array(kb.columns[f"count.{name}"][alive], pa.uint64()) for name in ("key", "count"))
-    add(tables, "counts", ids.take(counted[alive]), key, count)
+    survivors = {old: row for old in kb.merged_ids() if (row := kb.row_of(old)) is not None}
+    merged = [(old, row) for old, row in survivors.items() if kb.ids(np.array([row], dtype=np.uint32)) != [old]]
+    former, rows = columns_of(merged, pa.string(), pa.uint32())
+    add(tables, "redirects", former, ids.take(rows), to="merged")
+    keys, entities, counts = kb.counts_about(every)
+    add(tables, "counts", ids.take(entities), pa.array(keys), pa.array(counts))
 
 
-def names_of(kb: UpdatedKB, rows: EntityRows) -> Iterator[tuple[NDArray[Any], Any, Any, Any]]:
-    """Yield rows of entities, ranks, texts and languages of their names, those of the base together.
-
-    A name in several languages comes once for each.
-    """
-    base = rows[rows < kb.base_entities].astype(np.int64)
-    first = (
-        kb.columns["alias.first"][base[0] : base[-1] + 2].astype(np.int64) if len(base) else np.zeros(1, dtype=np.int64)
-    )
-    texts = checked(kb, strings_of(kb.alias_texts).slice(first[0], first[-1] - first[0]))
-    flags = kb.columns["alias.is_alias"][first[0] : first[-1]].astype(bool)
-    entities = np.repeat(base, np.diff(first))
-    # Aliases of several languages, whose order is kept by ranks.
-    falls = np.zeros(len(texts), dtype=bool)
-    if len(texts) > 1:
+def name_rows(kb: EmbeddedKB, entities: EntityRows) -> tuple[NDArray[np.int64], pa.Array, pa.Array, pa.Array]:
+    """Return places of some entities, and ranks, texts and languages of their names, a row for each language."""
+    bounds, names = spread(kb.columns["alias.first"], entities, len(kb.alias_texts))
+    owners = np.repeat(np.arange(len(entities)), np.diff(bounds))
+    first, flags = int(names[0]) if len(names) else 0, kb.columns["alias.is_alias"][names].astype(bool)
+    span = strings_of(kb.alias_texts).slice(first, int(names[-1]) + 1 - first if len(names) else 0)
+    texts = checked(kb, span).take(names - first)
+    # Aliases are ordered by language, then by text: where texts fall, those of the next language begin.
+    falls = np.zeros(len(names), dtype=np.int64)
+    if len(names) > 1:
         falls[1:] = pc.less(texts.slice(1), texts.slice(0, len(texts) - 1)).to_numpy(zero_copy_only=False)
-        falls[1:] &= flags[1:] & flags[:-1] & (entities[1:] == entities[:-1])
-    singly = np.union1d(entities[falls], rows[(kb.marks[rows] & NAMES) > 0])
-    together = ~np.isin(entities, singly)
-    places, is_alias, tags = list_terms(kb.languages, first[0] + np.flatnonzero(together), flags[together])
-    flags, kept = flags[together][places], np.flatnonzero(together)[places]
-    ranks = pa.array(np.where(is_alias, ALIAS, np.where(flags, LAST_RANK, 0)), pa.uint8())
-    yield entities[kept], ranks, texts.take(pa.array(kept)), tags
-    ranked = [
-        (row, ALIAS if is_alias else rank, name.text, "" if tag == UND else tag)
-        for row, names in zip(singly.tolist(), kb.names_of(singly.astype(np.uint32)), strict=True)
-        for name, (_, rank) in zip(names, kb.ranked_names(row), strict=True)
-        for tag, is_alias in name.parts.items()
-    ]
-    if ranked:
-        owners, own_ranks, own_texts, own_tags = zip(*ranked, strict=True)
-        types = (pa.uint8(), pa.string(), pa.string())
-        yield (
-            as_rows(owners),
-            *(pa.array(*column) for column in zip((own_ranks, own_texts, own_tags), types, strict=True)),
-        )
+        falls[1:] &= flags[1:] & flags[:-1] & (owners[1:] == owners[:-1])
+    before = falls.cumsum()
+    group = np.minimum(1 + before - before[bounds[:-1][owners]] if len(names) else before, LAST_RANK)
+    places, is_alias, tags = list_terms(kb.languages, names, flags)
+    ranks = pa.array(np.where(is_alias, ALIAS, np.where(flags, group, 0)[places]), pa.uint8())
+    return owners[places], ranks, texts.take(places), tags
 
 
-def move_vectors(kb: UpdatedKB, folder: Path, manifest: Manifest) -> None:
-    """Give the vectors of entities to the rows that those have now."""
+def list_terms(
+    languages: LanguageSets, names: NDArray[np.int64], is_alias: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], pa.Array]:
+    """Return names as sources have them, one row for each of their languages.
+
+    For each row: the place of the name, whether it is an alias, and the tag, empty for none: (terms,).
+    """
+    if languages.numbers is None:
+        return np.arange(len(names)), is_alias, repeated(languages.sets[0].replace(UND, ""), len(names))
+    numbers, own = np.unique(languages.numbers[names], return_inverse=True)
+    of_set = [spoken("", languages.sets[number]).parts for number in numbers.tolist()]
+    starts = np.cumsum([0, *map(len, of_set)])
+    counts = np.diff(starts)[own]
+    places = np.repeat(np.arange(len(names)), counts)
+    # For every name, for every language of its set: the place of the pair, without a loop over the names.
+    pairs = np.arange(len(places)) + np.repeat(starts[own] - np.cumsum(counts) + counts, counts)
+    tags = pa.array(["" if tag == UND else tag for parts in of_set for tag in parts], pa.string())
+    flags = np.array([alias for parts in of_set for alias in parts.values()], dtype=bool)
+    return places, flags[pairs], tags.take(pairs)
+
+
+def move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
+    """Write the vectors of entities under the rows that those have now."""
     try:
         live = kb.vectors()
     except VectorsMissing:
@@ -157,7 +153,7 @@ def move_vectors(kb: UpdatedKB, folder: Path, manifest: Manifest) -> None:
     vectors = EntityVectors(
         new[order],
         live.dim,
-        lambda rows: live.index.read(as_rows([former[row] for row in rows.tolist()])),
+        lambda rows: live.index.read(np.array([former[row] for row in rows.tolist()], dtype=np.uint32)),
         live.origin,
     )
     write_vectors(folder, new_kb, vectors, kind=live.index.kind)
@@ -171,15 +167,13 @@ def add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:
         tables.add(to or kind, pa.Table.from_arrays(arrays, schema=schema))
 
 
-def columns_of(pairs: list[tuple[str, str]]) -> tuple[Any, Any]:
-    return pa.array([first for first, _ in pairs], pa.string()), pa.array([second for _, second in pairs], pa.string())
+def columns_of(pairs: Sequence[tuple[Any, Any]], *types: pa.DataType) -> list[pa.Array]:
+    """Turn pairs into columns, of texts unless `types` say otherwise."""
+    columns = zip(*pairs, strict=True) if pairs else ((), ())
+    return [pa.array(column, kind) for column, kind in zip(columns, (*types, pa.string(), pa.string()), strict=False)]
 
 
-def as_rows(rows: Sequence[int]) -> EntityRows:
-    return np.array(rows, dtype=np.uint32)
-
-
-def checked(kb: EmbeddedKB, strings: Any) -> Any:
+def checked(kb: FolderKB, strings: Any) -> Any:
     """Return strings of a knowledge base; raise KBUnusable where Arrow would read beyond their bytes."""
     try:
         strings.validate(full=True)
@@ -189,5 +183,5 @@ def checked(kb: EmbeddedKB, strings: Any) -> Any:
 
 
 def strings_of(table: StringTable) -> Any:
-    """Give a table of strings to Arrow without reading it."""
+    """Return a table of strings as Arrow has it, without reading it."""
     return pa.LargeStringArray.from_buffers(len(table), pa.py_buffer(table.starts), pa.py_buffer(table.bytes))

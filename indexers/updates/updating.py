@@ -14,21 +14,20 @@ from kbtools.answering.records import Missing, Skipped, UpdateResult
 from kbtools.errors import BuildLocked
 from kbtools.indexers.building.build import keep_vectors
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.kb_folder import MANIFEST, is_ours, read_manifest, require_intact
+from kbtools.indexers.folder.folder_kb import FolderKB
+from kbtools.indexers.folder.kb_folder import MANIFEST, is_ours, part_manifest, read_manifest, require_intact
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.updates.draft import Draft
-from kbtools.indexers.updates.segment_writer import SegmentAccount, SegmentWriter
+from kbtools.indexers.updates.overlay import Overlay, open_folder
+from kbtools.indexers.updates.segment import write_segment
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
-from kbtools.indexers.updates.updated_kb import UpdatedKB, open_folder
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, UPDATE, Change, Count, Manifest
 from kbtools.kb.rows import EntityRows
-from kbtools.record_files import file_digest, write_record
+from kbtools.record_files import write_record
 from kbtools.storage import built_folder, link_or_copy
-
-NOBODY = np.empty(0, dtype=np.uint32)
 
 
 class NothingChanged(Exception):
@@ -78,7 +77,7 @@ def result_of(
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB]]:
+def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB | Overlay]]:
     """Yield a folder that takes the place of a knowledge base when the block ends well, and the knowledge base.
 
     Raises KBUnusable where a file of it is not as it was written, BuildLocked while another process changes it.
@@ -95,87 +94,85 @@ def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB]]:
         ) from error
 
 
-def link_base(kb: EmbeddedKB, folder: Path) -> None:
+def link_base(kb: FolderKB, folder: Path) -> None:
     """Link what the build of a knowledge base wrote into another folder."""
-    for name in base_files(kb.manifest):
+    for name in part_manifest(kb.manifest, "").files:
         (folder / name).parent.mkdir(exist_ok=True)
         link_or_copy(kb.path / name, folder / name)
 
 
-def base_files(manifest: Manifest) -> list[str]:
-    """List the files that the build wrote."""
-    return [name for name in manifest.files if not name.startswith(f"{SEGMENT}/")]
-
-
-def write_update(draft: Draft, kb: EmbeddedKB, folder: Path, sources: Sequence[str]) -> Manifest:
-    """Write the segment of a draft and its manifest; raise NothingChanged where both are as before."""
+def write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources: Sequence[str]) -> Manifest:
+    """Write the segment of a draft and the manifest; raise NothingChanged where both are as before."""
     counts = draft.made()
     if not counts:
         raise NothingChanged
-    segment = SegmentWriter(draft, kb, folder / SEGMENT).write()
-    old = kb.manifest
+    written = write_segment(draft, kb, folder / SEGMENT)
+    segment, old = written.content, kb.manifest
     digest = hashlib.sha256(f"{old.lineage[0]} {segment.digest}".encode()).hexdigest()
     if digest == old.digest:
         raise NothingChanged
-    written = {str(file.relative_to(folder)): file for file in sorted((folder / SEGMENT).rglob("*")) if file.is_file()}
-    sizes = {name: file.stat().st_size for name, file in written.items()}
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    change = Change(UPDATE, when, old.digest, digest, tuple(sources), counts, sum(sizes.values()))
-    base = base_files(old)
+    change = Change(UPDATE, when, old.digest, digest, tuple(sources), counts, sum(segment.files.values()))
+    base = part_manifest(old, "")
     manifest = replace(
         old,
         digest=digest,
-        counts=count(old, segment),
         lengths=tuple(sorted({*old.lengths, *segment.lengths})),
-        statistics=old.statistics | segment.statistics,
-        files={name: old.files[name] for name in base} | sizes,
-        checksums={name: old.checksums[name] for name in base if name in old.checksums}
-        | {name: file_digest(file) for name, file in written.items()},
+        files=base.files | {f"{SEGMENT}/{name}": size for name, size in segment.files.items()},
+        checksums=base.checksums | {f"{SEGMENT}/{name}": digest for name, digest in segment.checksums.items()},
         history=(*old.history, change),
-        languages=count_languages(draft, kb),
     )
-    updated = UpdatedKB(folder, manifest=manifest)
     touched = np.array(draft.touched(), dtype=np.uint32)
-    before, after = count_entities(kb, touched), count_entities(updated, touched)
-    differences = {name: old.statistics[name] + after[name] - before[name] for name in after}
-    manifest = replace(manifest, statistics=manifest.statistics | differences)
+    more = tally(Overlay(folder, manifest), touched)
+    more.subtract(tally(kb, touched))
+    # Languages are counted once any name has one; until then every name is of none.
+    languages = Counter(old.languages or {UND: old.counts["names"].unique})
+    languages.update({tag.removeprefix(LANGUAGE): more[tag] for tag in more if tag.startswith(LANGUAGE)})
+    manifest = replace(
+        manifest,
+        counts={kind: Count(count.raw + more[kind], count.unique + more[kind]) for kind, count in old.counts.items()},
+        statistics=old.statistics
+        | {name: old.statistics[name] + more[name] for name in STATISTICS}
+        | {"relations": len(draft.relations), "types": len(draft.types), "forms": written.forms},
+        languages={} if (present := +languages).keys() <= {UND} else dict(present.most_common()),
+    )
     write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
     return manifest
 
 
-def count(old: Manifest, segment: SegmentAccount) -> dict[str, Count]:
-    """Count what there is now; what the build read twice stays counted as such."""
-    unique = segment.counts | {"types": segment.counts["types"] + old.statistics["types_of_unknown_entities"]}
-    return {kind: Count(before.duplicate + unique[kind], unique[kind]) for kind, before in old.counts.items()}
+STATISTICS = (
+    "pairs",
+    "descriptions",
+    "subjects",
+    "objects",
+    "subjects_of_no_fact",
+    "entities_without_facts",
+    "entities_without_names",
+    "entities_without_types",
+)
+LANGUAGE = "language "
+"""Before the tag of a language, in a tally."""
 
 
-def count_languages(draft: Draft, kb: EmbeddedKB) -> dict[str, int]:
-    """Count the names in each language now; nothing where none has one."""
-    old, new = kb.manifest, draft.languages()
-    if not old.languages and new <= {UND}:
-        return {}
-    counts = Counter(old.languages or {UND: old.counts["names"].unique})
-    for row, parts in draft.parts.items():
-        if draft.is_known(row):
-            (names,) = kb.names_of(np.array([row], dtype=np.uint32))
-            counts.subtract(tag for name in names for tag in name.languages)
-        counts.update(tag for own in parts.values() for tag in own)
-    present = +counts
-    return {} if present.keys() <= {UND} else dict(present.most_common())
-
-
-def count_entities(kb: EmbeddedKB, rows: EntityRows) -> dict[str, int]:
-    """Count the subjects, objects and so on among some rows, of those that a knowledge base has."""
-    known, gone = (len(kb.marks), kb.own["gone.row"]) if isinstance(kb, UpdatedKB) else (len(kb.entity_ids), NOBODY)
-    alive = rows[(rows < known) & ~np.isin(rows, gone)]
-    has_facts, is_object = kb.fact_counts(alive) > 0, kb.incoming_counts(alive) > 0
-    is_named, has_types = kb.alias_counts(alive) > 0, np.diff(kb.types_of(alive).starts) > 0
-    flags = {
-        "subjects": has_facts,
-        "objects": is_object,
-        "subjects_of_no_fact": ~has_facts,
-        "entities_without_facts": ~has_facts & ~is_object,
-        "entities_without_names": ~is_named,
-        "entities_without_types": ~has_types,
+def tally(kb: EmbeddedKB | Overlay, entities: EntityRows) -> Counter[str]:
+    """Count what a knowledge base says of some entities, of those that it has: facts, names, languages of names."""
+    rows = kb.present(entities)
+    facts, names = kb.fact_counts(rows), kb.alias_counts(rows)
+    types, is_object = np.diff(kb.types_of(rows).starts), kb.incoming_counts(rows) > 0
+    sums = {
+        "entities": len(rows),
+        "facts": facts.sum(),
+        "names": names.sum(),
+        "types": types.sum(),
+        "pairs": len(kb.relations_of(rows).values),
+        "descriptions": sum(map(bool, kb.descriptions(rows))),
+        "subjects": np.count_nonzero(facts),
+        "objects": np.count_nonzero(is_object),
+        "subjects_of_no_fact": np.count_nonzero(facts == 0),
+        "entities_without_facts": np.count_nonzero((facts == 0) & ~is_object),
+        "entities_without_names": np.count_nonzero(names == 0),
+        "entities_without_types": np.count_nonzero(types == 0),
     }
-    return {name: int(np.count_nonzero(flag)) for name, flag in flags.items()}
+    counts = Counter({name: int(count) for name, count in sums.items()})
+    counts.update(LANGUAGE + tag for own in kb.names_of(rows) for name in own for tag in name.languages)
+    return counts

@@ -162,7 +162,7 @@ def test_strings_beyond_their_file_are_damage_and_no_signal(updated: Path, tmp_p
     assert "a string lies beyond its file" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["segment/fact.row", "segment/gained.object", "alias.text.starts", "fact.first"])
+@pytest.mark.parametrize("name", ["segment/place.row", "segment/form.changed", "alias.text.starts", "fact.first"])
 def test_files_that_do_not_fit_each_other_are_named(updated: Path, tmp_path: Path, name: str) -> None:
     folder = shutil.copytree(updated, tmp_path / "x.kb")
     content = (folder / name).read_bytes()
@@ -242,7 +242,7 @@ LOOK_UPS: list[Callable[[EmbeddedKB], object]] = [
     lambda kb: kb.types_of(np.arange(100, dtype=np.uint32)),
     lambda kb: kb.fact_counts(np.arange(100, dtype=np.uint32)),
     lambda kb: kb.names(np.arange(100, dtype=np.uint32)),
-    lambda kb: kb.facts_between(0, 100),
+    lambda kb: kb.facts_of(np.arange(100, dtype=np.uint32)),
     lambda kb: kb.ids(kb.columns["fact.object"][:10]),
 ]
 

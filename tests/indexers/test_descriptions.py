@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,10 @@ import kbtools
 from kbtools.cli.main import main
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.kb_folder import MANIFEST, find_damage, read_manifest
+from kbtools.indexers.folder.kb_folder import find_damage, read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.updates.updated_kb import open_folder
+from kbtools.indexers.updates.overlay import open_folder
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION
-from kbtools.record_files import write_record
 from tests.conftest import World
 
 FACTS = [("Q1", "P19", "Q2"), ("Q2", "P17", "Q3")]
@@ -127,21 +124,6 @@ def test_they_are_content_and_are_checked(folder: Path, tmp_path: Path) -> None:
     path = folder / "description.text.utf8"
     path.write_bytes(path.read_bytes().replace(b"painter", b"printer"))
     assert [path.name in damage for damage in find_damage(folder, read_manifest(folder))] == [True]
-
-
-def test_a_knowledge_base_of_before_opens_without(folder: Path) -> None:
-    """An older kbtools wrote no such files, nor counted them."""
-    manifest = read_manifest(folder)
-    for name in [name for name in manifest.files if name.startswith("description.")]:
-        (folder / name).unlink()
-        del manifest.files[name], manifest.checksums[name]
-    statistics = {name: count for name, count in manifest.statistics.items() if name != "descriptions"}
-    old = replace(manifest, statistics=statistics)
-    write_record(folder / MANIFEST, old.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
-    assert descriptions(EmbeddedKB(folder)) == {}
-    assert CliRunner().invoke(main, ["info", str(folder)]).exit_code == 0
-    kbtools.update(folder, add=[{"id": "Q2", "description": "a city"}])
-    assert descriptions(open_folder(folder)) == {"Q2": "a city"}
 
 
 CHANGES: list[tuple[list[dict[str, Any]], dict[str, str]]] = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.folder import embedded
+from kbtools.indexers.folder import folder_kb
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.form_filter import FilterWriter, FormFilter
 from kbtools.text.ngrams import every_run
@@ -56,31 +56,19 @@ def test_few_of_the_others_are_kept() -> None:
     assert len(stored.keep([f"other {number}" for number in range(5000)])) < 0.08 * 5000
 
 
-def test_a_knowledge_base_without_a_filter_answers_alike(kb: EmbeddedKB) -> None:
-    forms = ["frankenstein", "who wrote", "old", ""]
-    kept = {form: [match.name for match in own] for form, own in kb.lookup(forms).items()}
-    likely = set(kb.likely_runs(["who", "wrote", "frankenstein"], frozenset({1, 2, 3})))
-
-    kb.form_filter, kb.remembered = None, {}
-
-    assert {form: [match.name for match in own] for form, own in kb.lookup(forms).items()} == kept
-    assert "frankenstein" in kept
-    assert likely < set(kb.likely_runs(["who", "wrote", "frankenstein"], frozenset({1, 2, 3})))
-
-
 def test_what_is_remembered_is_bounded_and_cannot_be_changed(kb: EmbeddedKB, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "REMEMBERED", 1)
+    monkeypatch.setattr(folder_kb, "CACHED_FORMS", 1)
     first = kb.lookup(["frankenstein"])["frankenstein"][0]
     kb.lookup(["old"])
 
-    assert len(kb.remembered) == 1
+    assert len(kb.cached) == 1
     assert kb.lookup(["frankenstein"])["frankenstein"][0].entities.tolist() == first.entities.tolist()
     with pytest.raises(ValueError, match="read-only"):
         first.entities[0] = np.uint32(0)
 
 
 def test_names_of_many_bearers_are_not_remembered(kb: EmbeddedKB, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "MOST_BEARERS", 0)
+    monkeypatch.setattr(folder_kb, "MOST_CACHED", 0)
 
     assert kb.lookup(["frankenstein"])
-    assert kb.remembered == {}
+    assert kb.cached == {}

@@ -45,12 +45,13 @@ def make(tmp_path: Path) -> Make:
 
 
 def facts_of(kb: EmbeddedKB) -> set[tuple[str, str, str]]:
-    facts = kb.facts_between(0, len(kb.entity_ids)).tolist()
+    facts = kb.facts_of(kb.entity_rows()).tolist()
     return {(kb.entity_ids[s], kb.relations[r], kb.entity_ids[o]) for s, r, o in facts}
 
 
 def names_of(kb: EmbeddedKB) -> dict[str, list[str]]:
-    return {entity: kb.aliases(row) for row, entity in enumerate(kb.entity_ids) if kb.aliases(row)}
+    named = zip(kb.entity_ids, kb.names_of(kb.entity_rows()), strict=True)
+    return {entity: [name.text for name in names] for entity, names in named if names}
 
 
 HEAD = "subject\trelation\tobject"

@@ -64,7 +64,7 @@ def build_dump(path: Path, out: Path, **options: Any) -> EmbeddedKB:
 
 def facts_of(kb: EmbeddedKB) -> set[tuple[str, str, str]]:
     ids = list(kb.entity_ids)
-    rows = kb.facts_between(0, len(ids)).tolist()
+    rows = kb.facts_of(kb.entity_rows()).tolist()
     return {(ids[subject], kb.relations[relation], ids[target]) for subject, relation, target in rows}
 
 

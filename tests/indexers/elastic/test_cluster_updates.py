@@ -39,8 +39,8 @@ from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.elastic.versions import Version, current_version, list_versions, read_mark, roll_back
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.updates.overlay import open_folder
 from kbtools.indexers.updates.update_sources import UpdateSource
-from kbtools.indexers.updates.updated_kb import open_folder
 from kbtools.indexers.updates.updating import update
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors

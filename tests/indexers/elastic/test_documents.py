@@ -59,7 +59,7 @@ def test_a_document_holds_what_the_embedded_index_holds(sample_kb: EmbeddedKB) -
     assert [document["id"] for document in found] == kb.ids(rows)
     assert [document["facts"] for document in found] == kb.fact_counts(rows).tolist()
     assert [document.get("names", []) + document.get("aliases", []) for document in found] == [
-        kb.aliases(row) for row in rows.tolist()
+        [name.text for name in names] for names in kb.names_of(rows)
     ]
     assert [{relation: sorted(targets) for relation, targets in document.get("objects", [])} for document in found] == [
         {
@@ -98,7 +98,7 @@ def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
         part["relations_in"] == [relation for relation, _ in part["subjects"]] for part in parts if "held_in" in part
     )
     names = [name for part in [main, *parts[:-1]] for name in part.get("names", []) + part.get("aliases", [])]
-    assert names == giant.aliases(row)
+    assert names == [name.text for name in giant.spoken_names(row)]
     assert sum(part.get("named", 0) for part in parts) == 21_001
 
 

@@ -20,14 +20,14 @@ import pytest
 import kbtools
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, KBUnusable, NothingBuilt, OutputUnusable, TooManyBadLines
 from kbtools.indexers.building.build import BuildProgress, build
-from kbtools.indexers.folder import embedded
+from kbtools.indexers.folder import folder_kb
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
 from kbtools.indexers.folder.kb_folder import find_damage, read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.updates import updated_kb
+from kbtools.indexers.updates import overlay
 from kbtools.indexers.updates.compacting import compact
-from kbtools.indexers.updates.updated_kb import open_folder
+from kbtools.indexers.updates.overlay import open_folder
 from kbtools.kb.manifest import Change
 from kbtools.kb.manifest_report import change_line, history_report
 from kbtools.kb.vector_index import EntityVectors
@@ -107,14 +107,14 @@ def test_what_is_not_there_to_be_removed_is_counted_with_the_first(folder: Path,
 
 
 def test_what_is_remembered_of_changed_names_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "REMEMBERED", 3)
+    monkeypatch.setattr(folder_kb, "CACHED_FORMS", 3)
     kbtools.update(folder, add=[{"id": f"m.0new{number}", "names": [f"new {number}"]} for number in range(9)])
     kb = open_folder(folder)
 
     found = [[match.name for match in kb.lookup([f"new {number}"])[f"new {number}"]] for number in range(9)]
 
     assert found == [[f"new {number}"] for number in range(9)]
-    assert len(kb.remembered) <= 3
+    assert len(kb.cached) <= 3
 
 
 def test_the_facts_into_a_changed_entity_are_merged_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,11 +129,11 @@ def test_the_facts_into_a_changed_entity_are_merged_once(folder: Path, monkeypat
 
     facts = kb.subjects_of(np.array([two], dtype=np.uint32))[0]
 
-    assert [kb.relations[row] for row in facts.relations] == ["a.b.c", "music.album.artist", "music.album.artist"]
-    assert kb.ids(facts.subjects) == ["m.0zero", "m.0three", "m.0zero"]
+    assert [kb.relations[row] for row in facts.relations] == ["music.album.artist", "music.album.artist", "a.b.c"]
+    assert kb.ids(facts.subjects) == ["m.0three", "m.0zero", "m.0zero"]
     assert kb.incoming_counts(np.array([two, two], dtype=np.uint32)).tolist() == [3, 3]
     assert kb.subjects_of(np.array([two], dtype=np.uint32))[0] is facts
-    monkeypatch.setattr(updated_kb, "MERGED", 2)
+    monkeypatch.setattr(overlay, "MOST_MERGED_FACTS", 2)
     (zero,) = kb.rows(["m.0zero"])
     assert zero is not None
     kb.subjects_of(np.array([zero], dtype=np.uint32))[0]
@@ -283,7 +283,7 @@ def test_everything_may_go(folder: Path) -> None:
 
     kb = open_folder(folder)
     assert len(kb.entity_rows()) == 0
-    assert (kb.relations, kb.types, kb.lookup(["heroes"]), kb.similar(["heroez"])[0]) == ((), (), {}, [])
+    assert (kb.lookup(["heroes"]), kb.similar(["heroez"])) == ({}, [[]])
     assert {kind: count.unique for kind, count in kb.manifest.counts.items()} == dict.fromkeys(kb.manifest.counts, 0)
     kbtools.update(folder, add=[{"id": "m.0one", "names": ["Heroes"]}])
     assert name_of(folder, "m.0one") == "Heroes"

@@ -1,0 +1,223 @@
+"""The look-ups that built and updated knowledge bases in a folder share: names, strict and fuzzy, over indexes."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import lmdb
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.entry_points import BACKENDS, load_class
+from kbtools.errors import KBUnusable
+from kbtools.indexers.folder.checksums import INDEX_AGAIN
+from kbtools.indexers.folder.edit_index import Probes, probes_of
+from kbtools.indexers.folder.form_filter import FormFilter
+from kbtools.indexers.folder.kb_folder import find_damage
+from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
+from kbtools.kb.manifest import Manifest
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.vector_index import VectorIndex
+from kbtools.linking.similarity import LONGEST_NAME, USUAL, edits_suffice, rescore, within_edits
+
+P = ParamSpec("P")
+R = TypeVar("R")
+KB = TypeVar("KB", bound="FolderKB")
+
+PREFIXED = 50
+"""Names that begin with a form and are compared with it."""
+
+CACHED_FORMS, MOST_CACHED = 10_000, 1_000
+"""Forms whose matches are kept in memory, and the most entities of such a form: 10 MB for 10,000 forms of FB5M's
+questions."""
+
+
+def explained(method: Callable[Concatenate[KB, P], R]) -> Callable[Concatenate[KB, P], R]:
+    """Name the damaged file where a look-up fails over one; other errors stay what they are."""
+
+    @wraps(method)
+    def look_up(self: KB, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except (IndexError, ValueError, OverflowError, MemoryError, RuntimeError, lmdb.Error) as error:
+            if damage := self.explain():
+                raise KBUnusable(damage, path=str(self.path)) from error
+            raise
+
+    return look_up
+
+
+def reopen(path: Path) -> "FolderKB":
+    """Open a folder that was pickled, with the class that its updates need."""
+    kb: FolderKB = load_class(BACKENDS, "embedded")(path)
+    return kb
+
+
+class FolderKB(BackendDefaults, ABC):
+    """A knowledge base in a folder; see `KnowledgeBase` for what each method promises."""
+
+    path: Path
+    manifest: Manifest
+    form_filter: FormFilter
+
+    def __init__(self) -> None:
+        self.damage = ""
+        self.vector_index: VectorIndex | None = None
+        self.last_near: dict[str, list[str]] = {}
+        self.cached: dict[str, Sequence[NameMatch]] = {}
+
+    def __reduce__(self) -> tuple[Callable[[Path], "FolderKB"], tuple[Path]]:
+        """Pickle by path: whoever unpickles it opens the folder."""
+        return reopen, (self.path.absolute(),)
+
+    def close(self) -> None:
+        """Release every file; others in this process that have the folder open keep what they share."""
+        remaining = {"path": self.path, "manifest": self.manifest}
+        vars(self).clear()
+        vars(self).update(remaining)
+
+    def explain(self) -> str:
+        """Return a sentence that names a damaged file, empty if every file is as it was written."""
+        self.damage = self.damage or next(find_damage(self.path, self.manifest), "")
+        return self.damage
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """Name what is damaged where files cannot be opened because they do not fit each other."""
+        try:
+            yield
+        except (IndexError, TypeError, ValueError, OverflowError, lmdb.Error) as error:
+            damage = self.explain() or f"{self.path}: its files do not fit each other; {INDEX_AGAIN}"
+            raise KBUnusable(damage, path=str(self.path)) from error
+
+    @abstractmethod
+    def stored_names(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:
+        """Read the names under each form that is stored."""
+
+    @abstractmethod
+    def recall(self, probes: Probes) -> list[list[str]]:
+        """Return the normal forms that may be within two edits of each form that was probed for."""
+
+    @abstractmethod
+    def trigram_names(self, form: str) -> set[str]:
+        """Return normal forms that share the rarest trigrams of a form."""
+
+    @abstractmethod
+    def alias_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        """Count the names and aliases of each entity."""
+
+    @abstractmethod
+    def open_vectors(self) -> VectorIndex:
+        """Open the vectors beside the knowledge base."""
+
+    @abstractmethod
+    def row_of(self, entity_id: str) -> int | None:
+        """Return the row of an id, or of the entity that it was merged into; None if it is unknown."""
+
+    @abstractmethod
+    def present(self, entities: EntityRows) -> EntityRows:
+        """Return those of some rows that are entities."""
+
+    @abstractmethod
+    def parts_of_name(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
+        """Return whether a name is a NAME, an ALIAS or ABSENT of each of some entities in some languages."""
+
+    @abstractmethod
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]: ...
+
+    @abstractmethod
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]: ...
+
+    @explained
+    def rows(self, ids: Sequence[str]) -> list[int | None]:
+        return [self.row_of(entity_id) for entity_id in ids]
+
+    @explained
+    def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
+        kept = self.form_filter.keep(forms)
+        cached = self.cached
+        matches = {form: cached[form] for form in kept if form in cached}
+        if len(matches) < len(kept):
+            new = self.stored_names([form for form in kept if form not in matches])
+            self.cache(new)
+            matches |= new
+        return matches
+
+    def cache(self, matches: Mapping[str, Sequence[NameMatch]]) -> None:
+        """Keep matches in memory: the words that most questions have are names of a dozen spellings each."""
+        if len(self.cached) + len(matches) > CACHED_FORMS:
+            self.cached = {}
+        for form, own in matches.items():
+            if sum([len(match.entities) for match in own]) <= MOST_CACHED:
+                self.cached[form] = own
+
+    def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+        return self.form_filter.runs(words, lengths)
+
+    @explained
+    def similar(
+        self, forms: Sequence[str], *, limit: int = 20, cutoff: float = USUAL, edits_only: bool = False
+    ) -> list[list[SimilarName]]:
+        near = self.names_near(forms)
+        recalled = [
+            within_edits(form, near[form]) if edits_only else self.recall_similar(form, near[form], cutoff=cutoff)
+            for form in forms
+        ]
+        return [
+            self.rescored(form, names, limit=limit, cutoff=cutoff) for form, names in zip(forms, recalled, strict=True)
+        ]
+
+    def recall_similar(self, form: str, near: Sequence[str], *, cutoff: float) -> Collection[str]:
+        """Recall the normal forms similar to one by trigrams and as its beginning too, unless edits suffice."""
+        if not form or len(form) > LONGEST_NAME:
+            return ()
+        recalled = set(near)
+        if not edits_suffice(form, recalled, cutoff=cutoff, names=self.form_count):
+            recalled |= self.trigram_names(form)
+            recalled.update(self.forms_with_prefix(form, limit=PREFIXED))
+        return recalled
+
+    def names_near(self, forms: Sequence[str]) -> dict[str, list[str]]:
+        """Return for each form the normal forms within two edits; the last ones asked for are kept."""
+        near = self.last_near
+        if not near.keys() >= set(forms):
+            near = self.last_near = dict(zip(forms, self.recall(probes_of(forms)), strict=True))
+        return near
+
+    def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
+        return rescore(form, recalled, limit=limit, cutoff=cutoff, names=self.form_count, popularity=self.popularity)
+
+    @property
+    def form_count(self) -> int:
+        """Count the forms of names, which a cluster counts too."""
+        return self.manifest.statistics["forms"]
+
+    def popularity(self, forms: Sequence[str]) -> list[int]:
+        """Return, for each stored form, the number of names of that one of its entities that has most."""
+        if not forms:
+            return []
+        matches = self.lookup(forms)
+        entities = [np.concatenate([match.entities for match in matches[form]]) for form in forms]
+        # For every form, for every entity of it: the number of its names.
+        counts = self.alias_counts(np.concatenate(entities))
+        most: list[int] = np.maximum.reduceat(counts, np.cumsum([0, *map(len, entities[:-1])])).tolist()
+        return most
+
+    @explained
+    def parts_of(self, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
+        return [self.parts_of_name(match.name, match.entities, tags) for match in matches]
+
+    def vectors(self) -> VectorIndex:
+        if self.vector_index is None:
+            self.vector_index = self.open_vectors()
+        return self.vector_index
+
+    def expect_entities(self, ids: Sequence[str]) -> None:
+        """Do nothing: all is at hand."""
+
+    def is_object_of_more(self, entity_row: int, *, than: int) -> bool:
+        """Check whether an entity is the object of more than so many facts."""
+        return int(self.incoming_counts(np.array([entity_row], dtype=np.uint32))[0]) > than

@@ -1,0 +1,426 @@
+"""A knowledge base that was updated: a base as it was built, and over it a segment, which has what changed whole.
+
+Both are knowledge bases in folders. Nothing else knows that there are two.
+"""
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.errors import KBUnusable
+from kbtools.indexers.folder.column_files import read_column
+from kbtools.indexers.folder.edit_index import Probes
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.faiss_index import FaissVectors
+from kbtools.indexers.folder.folder_kb import FolderKB, explained
+from kbtools.indexers.folder.form_filter import FormFilter
+from kbtools.indexers.folder.form_store import LONGEST_KEY
+from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS, open_steadily, part_manifest, read_manifest
+from kbtools.indexers.folder.name_counts import form_range
+from kbtools.indexers.updates.live_vectors import LiveVectors
+from kbtools.kb.contract import NameMatch
+from kbtools.kb.manifest import SEGMENT, Manifest
+from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.spoken_names import SpokenName
+from kbtools.kb.vector_index import VectorIndex
+from kbtools.text.rungs import Form
+
+T = TypeVar("T")
+
+FACTS, NAMES, TYPES, DESCRIPTION, COUNTS, INCOMING, NEW, GONE = (1 << bit for bit in range(8))
+"""What of an entity is changed, in bits: the base no longer counts for it, and the segment has it whole. INCOMING: it
+is the object of more, fewer or other facts. NEW: the base does not have it. GONE: it is deleted, and all of it
+changed."""
+
+VANISHED, STORED, NORMAL = range(3)
+"""The states of a form of a changed name: no name has it any more, some name has it, as its normal form."""
+
+MOST_MERGED, MOST_MERGED_FACTS = 10_000, 2_000_000
+"""Entities whose merged incoming facts are kept, and facts of all of them: 16 MB, or those of one that has more."""
+
+
+def open_folder(path: str | Path) -> "EmbeddedKB | Overlay":
+    """Open the folder of a knowledge base, which may have been updated; raise KBMissing or KBUnusable."""
+    folder = Path(path)
+
+    def open_files() -> "EmbeddedKB | Overlay":
+        manifest = read_manifest(folder)
+        return Overlay(folder, manifest) if manifest.is_updated else EmbeddedKB(folder, manifest=manifest)
+
+    return open_steadily(folder, open_files)
+
+
+class Overlay(FolderKB):
+    """A view of a base and a segment as one knowledge base; see `KnowledgeBase` for what each method promises.
+
+    Rows of entities are those of the base, which deleted entities leave unused, and behind them those of new ones. The
+    segment numbers its entities by itself, in the same order: `place_rows` are their rows. Relations and types have the
+    same rows in both, those of the segment going on where the base's end.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        super().__init__()
+        self.path, self.manifest = path, manifest
+        self.base = EmbeddedKB(path, manifest=part_manifest(manifest, ""))
+        segment = part_manifest(manifest, SEGMENT)
+        if missing := sorted(SEGMENT_COLUMNS.keys() - segment.files.keys()):
+            raise KBUnusable(f"{path / SEGMENT}: written by another kbtools, without {missing[0]}; index again")
+        self.segment = EmbeddedKB(path / SEGMENT, manifest=segment)
+        with self.opening():
+            self.open_marks()
+        self.form_filter = FormFilter(self.base.columns["form.filter"], also=self.form_states)
+        self.merged: dict[int, IncomingFacts] = {}
+
+    def open_marks(self) -> None:
+        """Open what the segment has beside a knowledge base."""
+        self.own = {name: read_column(self.path / SEGMENT / name, dtype) for name, dtype in SEGMENT_COLUMNS.items()}
+        self.base_entities = len(self.base.entity_ids)
+        self.place_rows: EntityRows = self.own["place.row"].view(np.uint32)
+        new = np.count_nonzero(self.own["place.changes"] & NEW)
+        self.changes = np.zeros(self.base_entities + new, dtype=np.uint8)
+        self.changes[self.place_rows] = self.own["place.changes"]
+        # Read for one entity in a fifth of the time that an array takes.
+        self.changes_of, self.row_at = self.changes.data, self.place_rows.data
+        states = self.own["form.state"].tolist()
+        self.form_states = dict(zip(self.changed_forms() if states else (), states, strict=True))
+
+    def changed_forms(self) -> list[str]:
+        """Return the forms of names that changed entities have or had, ascending."""
+        return self.own["form.changed"].tobytes().decode().split("\0")
+
+    def close(self) -> None:
+        self.base.close()
+        self.segment.close()
+        super().close()
+
+    # Which of the two has what
+
+    def changed(self, entities: EntityRows, what: int) -> NDArray[np.bool_] | None:
+        """Return which of some entities are changed in something; None if none is."""
+        changes = self.changes[entities]
+        # The marks of all in one, sooner than `any` of each.
+        return (changes & what).astype(bool) if np.bitwise_or.reduce(changes) & what else None
+
+    def places(self, entities: EntityRows) -> NDArray[Any]:
+        """Return the rows of entities in the segment, which has them."""
+        return self.place_rows.searchsorted(entities)
+
+    def place(self, entity_row: int) -> int:
+        return bisect_left(self.row_at, entity_row)
+
+    def split(self, entities: EntityRows, what: int) -> Iterator[tuple[EmbeddedKB, EntityRows, EntityRows]]:
+        """Yield the knowledge base that has something of some entities, their rows there, and those entities."""
+        is_changed = (self.changes[entities] & what).astype(bool)
+        yield self.base, entities[~is_changed], entities[~is_changed]
+        yield self.segment, self.places(entities[is_changed]), entities[is_changed]
+
+    def read(self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, EntityRows], list[T]]) -> list[T]:
+        """Return a value for each entity, from the segment where the entity is changed, else from the base."""
+        changed = self.changed(entities, what)
+        if changed is None:
+            return of(self.base, entities)
+        if changed.all():
+            return of(self.segment, self.places(entities))
+        values = (
+            iter(of(self.base, entities[~changed])),
+            iter(of(self.segment, self.places(entities[changed]))),
+        )
+        return [next(values[is_changed]) for is_changed in changed.tolist()]
+
+    def count(
+        self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, EntityRows], NDArray[Any]]
+    ) -> NDArray[np.int64]:
+        """Return a number for each entity, as `read` returns values."""
+        changed = self.changed(entities, what)
+        if changed is None:
+            return of(self.base, entities)
+        if changed.all():
+            return of(self.segment, self.places(entities))
+        counts = np.empty(len(entities), dtype=np.int64)
+        counts[~changed] = of(self.base, entities[~changed])
+        counts[changed] = of(self.segment, self.places(entities[changed]))
+        return counts
+
+    def group(self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, EntityRows], Grouped]) -> Grouped:
+        """Return relations or types of each entity, as `read` returns values."""
+        changed = self.changed(entities, what)
+        if changed is None:
+            return of(self.base, entities)
+        if changed.all():
+            return of(self.segment, self.places(entities))
+        parts = (of(self.base, entities[~changed]), of(self.segment, self.places(entities[changed])))
+        sizes = np.empty(len(entities), dtype=np.int64)
+        sizes[~changed], sizes[changed] = (np.diff(part.starts) for part in parts)
+        starts = np.zeros(len(entities) + 1, dtype=np.int64)
+        sizes.cumsum(out=starts[1:])
+        is_changed = changed.repeat(sizes)
+        values = np.empty(len(is_changed), dtype=np.uint32)
+        values[~is_changed], values[is_changed] = (part.values for part in parts)
+        return Grouped(starts, values)
+
+    # Entities, relations and types
+
+    @cached_property
+    def relations(self) -> Sequence[str]:
+        return self.segment.relations
+
+    @cached_property
+    def relation_names(self) -> Sequence[str | None]:
+        return self.segment.relation_names
+
+    @cached_property
+    def types(self) -> Sequence[str]:
+        return self.segment.types
+
+    def entity_rows(self) -> EntityRows:
+        return np.flatnonzero(self.changes & GONE == 0).astype(np.uint32)
+
+    def present(self, entities: EntityRows) -> EntityRows:
+        known = entities[entities < len(self.changes)]
+        present: EntityRows = known[self.changes[known] & GONE == 0]
+        return present
+
+    def added_ids(self) -> list[str]:
+        """Return the ids of the entities that updates brought, by row."""
+        first = int(self.place_rows.searchsorted(np.uint32(self.base_entities)))
+        return self.segment.entity_ids.take(range(first, len(self.place_rows)))
+
+    def merged_ids(self) -> Iterator[str]:
+        """Yield the ids that were merged into others, by the build and by updates."""
+        return chain(self.base.redirects, self.segment.redirects)
+
+    def ids(self, entities: EntityRows) -> list[str]:
+        return self.read(entities, NEW, EmbeddedKB.ids)
+
+    def row_of(self, entity_id: str) -> int | None:
+        row = self.base.entity_ids.find(entity_id)
+        if row is not None and not self.changes_of[row] & GONE:
+            return row
+        # Also of an id that was deleted from the base: it may have come again.
+        place = self.segment.entity_ids.find_among(entity_id, self.own["entity.order"])
+        if place is None:
+            merged = self.segment.redirects.find(entity_id)
+            place = None if merged is None else int(self.segment.columns["redirect.row"][merged])
+        if place is not None:
+            return int(self.place_rows[place])
+        row = self.base.row_of(entity_id) if row is None else None
+        if row is None or not self.changes_of[row] & GONE:
+            return row
+        # The entity that it was merged into is deleted, or was merged itself.
+        (survivor,) = self.base.ids(np.array([row], dtype=np.uint32))
+        return self.row_of(survivor)
+
+    # Facts and types
+
+    def relations_of(self, entities: EntityRows) -> Grouped:
+        return self.group(entities, FACTS, EmbeddedKB.relations_of)
+
+    def types_of(self, entities: EntityRows) -> Grouped:
+        return self.group(entities, TYPES, EmbeddedKB.types_of)
+
+    def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        return self.count(entities, FACTS, EmbeddedKB.fact_counts)
+
+    @explained
+    def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
+        return [
+            self.place_rows[self.segment.objects(self.place(entity_row), relation)]
+            if self.changes_of[entity_row] & FACTS
+            else self.base.objects(entity_row, relation)
+            for entity_row, relation in pairs
+        ]
+
+    @explained
+    def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
+        changed = self.changed(entities, FACTS)
+        if changed is None:
+            return self.base.facts_of(entities)
+        own = self.segment.facts_of(self.places(entities[changed]))
+        own[:, 0], own[:, 2] = self.place_rows[own[:, 0]], self.place_rows[own[:, 2]]
+        if changed.all():
+            return own
+        is_own = changed.repeat(self.fact_counts(entities))
+        facts = np.empty((len(is_own), 3), dtype=np.int64)
+        facts[~is_own], facts[is_own] = self.base.facts_of(entities[~changed]), own
+        return facts
+
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        changed = self.changed(entities, INCOMING)
+        if changed is None:
+            return self.base.incoming_counts(entities)
+        counts = np.empty(len(entities), dtype=np.int64)
+        counts[~changed] = self.base.incoming_counts(entities[~changed])
+        counts[changed] = self.own["place.incoming"][self.places(entities[changed])]
+        return counts
+
+    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
+        return [self.incoming(entity_row) for entity_row in entities.tolist()]
+
+    @explained
+    def incoming(self, entity_row: int) -> IncomingFacts:
+        """Return the facts that one entity is the object of."""
+        if not self.changes_of[entity_row] & INCOMING:
+            return self.base.incoming(entity_row)
+        if entity_row not in self.merged:
+            self.keep_merged(entity_row, self.merge_incoming(entity_row))
+        return self.merged[entity_row]
+
+    def merge_incoming(self, entity_row: int) -> IncomingFacts:
+        """Return the facts into a changed entity: those of subjects that are unchanged, and those of the others."""
+        own = self.segment.incoming(self.place(entity_row))
+        own = IncomingFacts(own.relations, self.place_rows[own.subjects])
+        if self.changes_of[entity_row] & NEW:
+            return own
+        base = self.base.incoming(entity_row)
+        kept = self.changes[base.subjects] & FACTS == 0
+        if not len(own.subjects):
+            return IncomingFacts(base.relations[kept], base.subjects[kept])
+        # Relation and subject in one number, which sorts as they do: two sorted runs are merged.
+        keys = np.concatenate([as_keys(base)[kept], as_keys(own)])
+        keys.sort(kind="stable")
+        return IncomingFacts((keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32))
+
+    def keep_merged(self, entity_row: int, facts: IncomingFacts) -> None:
+        """Keep merged facts in memory: of an entity that millions of facts point at merging takes long."""
+        kept = sum(len(other.subjects) for other in self.merged.values())
+        if len(facts.subjects) + kept > MOST_MERGED_FACTS or len(self.merged) > MOST_MERGED:
+            self.merged = {}
+        self.merged[entity_row] = facts
+
+    # Names
+
+    def names(self, entities: EntityRows) -> list[str | None]:
+        return self.read(entities, NAMES, EmbeddedKB.names)
+
+    def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
+        return self.read(entities, NAMES, EmbeddedKB.names_of)
+
+    def alias_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        return self.count(entities, NAMES, EmbeddedKB.alias_counts)
+
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        return self.read(entities, DESCRIPTION, EmbeddedKB.descriptions)
+
+    def parts_of_name(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
+        return self.count(entities, NAMES, lambda kb, rows: kb.parts_of_name(name, rows, tags)).astype(np.uint8)
+
+    def ranked_names(self, entity_row: int) -> list[tuple[str, int]]:
+        """Return the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS."""
+        if not self.changes_of[entity_row] & NAMES:
+            return self.base.ranked_names(entity_row)
+        place = self.place(entity_row)
+        first, last = self.segment.columns["alias.first"][place : place + 2].tolist()
+        return list(
+            zip(self.segment.alias_texts.take(range(first, last)), self.own["alias.rank"][first:last].tolist(),
+                strict=True)
+        )  # fmt: skip
+
+    @explained
+    def stored_names(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:
+        matches = self.base.stored_names(forms)
+        states = self.form_states
+        if changed := [form for form in forms if form in states]:
+            own = self.segment.stored_names(changed)
+            for form in changed:
+                if merged := self.merge_matches(matches.pop(form, []), own.get(form, [])):
+                    matches[form] = merged
+        return matches
+
+    def merge_matches(self, base: Sequence[NameMatch], own: Sequence[NameMatch]) -> list[NameMatch]:
+        """Merge the matches of a form: without the changed entities in the base, with those of the segment."""
+        merged: dict[tuple[Form, bool, str], NameMatch] = {}
+        for match in base:
+            kept = match.entities[self.changes[match.entities] & NAMES == 0]
+            if len(kept):
+                merged[match.form, match.is_alias, match.name] = match._replace(entities=kept)
+        for match in own:
+            entities, key = self.place_rows[match.entities], (match.form, match.is_alias, match.name)
+            if key in merged:
+                entities = np.sort(np.concatenate([merged[key].entities, entities]))
+            merged[key] = match._replace(entities=entities)
+        return [merged[key] for key in sorted(merged)]
+
+    @cached_property
+    def not_normal(self) -> frozenset[str]:
+        """The changed forms that are no name's normal form any more."""
+        return frozenset(form for form, state in self.form_states.items() if state != NORMAL)
+
+    @explained
+    def recall(self, probes: Probes) -> list[list[str]]:
+        both = zip(self.base.recall(probes), self.segment.recall(probes), strict=True)
+        return [list({*base, *own} - self.not_normal) for base, own in both]
+
+    @explained
+    def trigram_names(self, form: str) -> set[str]:
+        return (self.base.trigram_names(form) | self.segment.trigram_names(form)) - self.not_normal
+
+    @explained
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
+        states = self.form_states
+        base = (stored for stored in self.base.forms.stored_with_prefix(prefix) if stored[0] not in states)
+        both = heapq.merge(base, self.changed_with_prefix(prefix))
+        return [form for form, is_normal in islice(both, limit) if is_normal]
+
+    def changed_with_prefix(self, prefix: str) -> Iterator[tuple[str, bool]]:
+        """Yield the changed forms that are stored and begin with a prefix, in order, each with whether it is normal."""
+        forms = self.sorted_forms
+        for form in islice(forms, bisect_left(forms, prefix), None):
+            if not form.startswith(prefix):
+                return
+            if self.form_states[form] != VANISHED:
+                yield form, self.form_states[form] == NORMAL and len(form.encode()) <= LONGEST_KEY
+
+    @cached_property
+    def sorted_forms(self) -> list[str]:
+        return list(self.form_states)
+
+    @explained
+    def name_frequency(self, words: Sequence[str]) -> list[int]:
+        own = self.segment.forms.frequencies(words)
+        return [base if new is None else new for base, new in zip(self.base.name_frequency(words), own, strict=True)]
+
+    # Counts of names, and vectors
+
+    def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
+        if not len(self.base.columns["count.key"]):
+            return None
+        base, own = self.base.name_counts(form, entities), self.segment.name_counts(form, self.places(entities))
+        if own is None and (base is None or self.all_changed(form)):
+            return None
+        changed = (self.changes[entities] & COUNTS).astype(bool)
+        zeros = np.zeros(len(entities), dtype=np.int64)
+        return np.where(changed, zeros if own is None else own, zeros if base is None else base)
+
+    @explained
+    def all_changed(self, form: str) -> bool:
+        """Check whether the counts of every entity that the base counts under a form are changed."""
+        counted = self.base.columns["count.entity"][form_range(self.base.columns, form)]
+        return len(counted) <= len(self.place_rows) and bool((self.changes[counted] & COUNTS).all())
+
+    @explained
+    def counts_about(self, entities: EntityRows) -> tuple[NDArray[np.uint64], EntityRows, NDArray[np.uint64]]:
+        """Return the counts of names that mean some entities: keys of the names, entities and counts."""
+        is_own = (self.changes[entities] & COUNTS).astype(bool)
+        keys, rows, counts = self.base.counts_about(entities[~is_own])
+        own_keys, places, own_counts = self.segment.counts_about(self.places(entities[is_own]))
+        return (
+            np.concatenate([keys, own_keys]),
+            np.concatenate([rows, self.place_rows[places]]),
+            np.concatenate([counts, own_counts]),
+        )
+
+    def open_vectors(self) -> VectorIndex:
+        gone = np.flatnonzero(self.changes & GONE).astype(np.uint32)
+        return LiveVectors(FaissVectors(self.path, self.manifest), gone)
+
+
+def as_keys(facts: IncomingFacts) -> NDArray[np.uint64]:
+    """Put relation and subject of each fact into one number, which sorts as they do."""
+    return facts.relations.astype(np.uint64) << np.uint64(32) | facts.subjects
