@@ -21,7 +21,7 @@ import uuid
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +32,11 @@ from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.bulk import Sender
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import Document
-from kbtools.indexers.elastic.entity_documents import EntityReader
+from kbtools.indexers.elastic.documents import Document, documents, form_documents
+from kbtools.indexers.elastic.folder_contents import FolderEntities, normal_forms
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load_job import LoadOptions
-from kbtools.indexers.elastic.loading import load
+from kbtools.indexers.elastic.loading import LoadOptions, load
 from kbtools.indexers.elastic.mapping import ENTITIES, ROLES, IndexSettings, index_body, index_name
-from kbtools.indexers.elastic.name_documents import name_documents
 from kbtools.indexers.elastic.searches import Cache
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.folder.column_files import release_pages
@@ -71,7 +69,7 @@ def spread(seconds: list[float]) -> str:
 def fresh_index(cluster: Cluster, role: str, version: int) -> str:
     """Make an index as a load does."""
     index = index_name(NAME, version, role)
-    body = index_body(role, kb=NAME, version=version, token="", settings=IndexSettings(replicas=0))
+    body = index_body(role, kb=NAME, version=version, settings=IndexSettings(replicas=0))
     cluster.ask("PUT", f"/{index}", body, to="create an index")
     return index
 
@@ -85,8 +83,13 @@ def size_of(cluster: Cluster, index: str) -> int:
 
 def read_documents(kb: EmbeddedKB, role: str, count: int) -> Iterator[Document]:
     if role == ENTITIES:
-        return EntityReader(kb).documents(0, min(count, kb.manifest.counts["entities"].unique))
-    return name_documents(kb, 0, min(count, kb.manifest.statistics["forms"]))
+        return entity_documents(kb, min(count, kb.manifest.counts["entities"].unique))
+    return islice(form_documents(normal_forms(kb)), count)
+
+
+def entity_documents(kb: EmbeddedKB, count: int) -> Iterator[Document]:
+    reader = FolderEntities(kb)
+    return documents(reader.contents(range(count)), reader.language)
 
 
 def load_figures(kb: EmbeddedKB, cluster: Cluster, count: int) -> None:
@@ -173,7 +176,7 @@ def child(path: Path, facts: int, slowed: float, limit: float) -> None:
 
     cluster.ask = slow  # type: ignore[method-assign,assignment]
     with suppress(Enough):
-        Sender(cluster, patience=Patience()).send_all(index, EntityReader(kb).documents(0, last), confirm)
+        Sender(cluster, patience=Patience()).send_all(index, entity_documents(kb, last), confirm)
     cluster.ask = ask  # type: ignore[method-assign]
     cluster.ask("DELETE", f"/{index}", to="remove")
     print(json.dumps(told | {"seconds": time.perf_counter() - begun}))

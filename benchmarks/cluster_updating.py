@@ -20,11 +20,9 @@ import kbtools
 from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.deleted_documents import drop_deleted
-from kbtools.indexers.elastic.inventory import cluster_status
+from kbtools.indexers.elastic.inventory import cluster_status, drop_deleted
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load_job import LoadOptions
-from kbtools.indexers.elastic.loading import load
+from kbtools.indexers.elastic.loading import LoadOptions, load
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.folder.embedded import EmbeddedKB

@@ -41,7 +41,7 @@ def command(path: Path, quiet: bool, elasticsearch: Elasticsearch | None) -> Non
 
 def compact_version(name: str, elasticsearch: Elasticsearch) -> str:
     """Drop what updates of a knowledge base on a cluster left behind; return the outcome in a sentence."""
-    from kbtools.indexers.elastic.deleted_documents import drop_deleted
+    from kbtools.indexers.elastic.inventory import drop_deleted
 
     with elasticsearch.connect() as cluster:
         dropped = drop_deleted(cluster, name)

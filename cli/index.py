@@ -164,7 +164,7 @@ def build_at(target: Target, sources: Sequence[Source], options: ReadOptions) ->
         if out:
             echo(f"{out}: {sum(built.manifest.files.values()):,} bytes, content {built.manifest.digest[:16]}")
         if elasticsearch and name:
-            from kbtools.indexers.elastic.load_job import LoadOptions
+            from kbtools.indexers.elastic.loading import LoadOptions
 
             echo(load_folder(folder, name, elasticsearch, LoadOptions(force=target.force), watch))
 

@@ -142,10 +142,7 @@ def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) 
             size = f"{size_text(index.bytes)}, {size_text(index.primary_bytes)} without copies"
             echo(f"  {index.index}: {index.health}, {index.documents:,} documents, {shape}, {size}")
     for build in status.builds:
-        if build.fault:
-            echo(f"  build of {build.kb}: {build.fault}")
-        for number, part in enumerate(build.parts, 1):
-            echo(f"  build of {build.kb} version {build.version}, part {number} of {len(build.parts)}: {part}")
+        echo(f"  build of {build.kb} version {build.version}: {build.progress}")
     if not status.versions:
         echo("no knowledge base here")
     if status.manifest:

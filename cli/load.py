@@ -1,6 +1,5 @@
 """kbtools load: from the folder of a knowledge base to a cluster."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +14,9 @@ from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.kb_folder import read_manifest
 
 if TYPE_CHECKING:
-    from kbtools.indexers.elastic.load_job import LoadOptions
+    from kbtools.indexers.elastic.loading import LoadOptions
 
 COUNTS_STAY = "counts stay in the folder: on a cluster the numbers of facts decide how likely a name means an entity"
-
-
-def read_shard(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, int]:
-    """Read `--shard k/n`."""
-    match = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
-    if not match or int(match[1]) > int(match[2]):
-        raise click.BadParameter(f"found {text!r}, expected k/n such as 1/2, k at most n")
-    return int(match[1]), int(match[2])
 
 
 @click.command(
@@ -38,7 +29,6 @@ def read_shard(context: click.Context, parameter: click.Parameter, text: str) ->
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--kb", "name", required=True, help="The name that the knowledge base gets on the cluster.")
-@click.option("--shard", default="1/1", callback=read_shard, help="Load only part k of n.")
 @click.option("--keep", default=1, type=click.IntRange(0), help="Older versions that stay.")
 @click.option("--shards", default=1, type=click.IntRange(1), help="Shards of each index.")
 @click.option("--replicas", type=click.IntRange(0, 32), help="Copies of each shard; one if a node can take it.")
@@ -62,12 +52,12 @@ def read_shard(context: click.Context, parameter: click.Parameter, text: str) ->
     "--rejected", type=click.Path(path_type=Path), help="File for rejected documents, NAME.rejected.jsonl if not given."
 )
 @click.option("--force", is_flag=True, help="Load again even if the cluster has this content.")
+@click.option("--take-over", is_flag=True, help="Take the lock of a load or update that was killed, without waiting.")
 @click.option("--quiet", is_flag=True, help="Print the outcome alone.")
 @cluster_options
 def command(
     folder: Path,
     name: str,
-    shard: tuple[int, int],
     keep: int,
     shards: int,
     replicas: int | None,
@@ -79,24 +69,25 @@ def command(
     patience: float,
     rejected: Path | None,
     force: bool,
+    take_over: bool,
     quiet: bool,
     elasticsearch: Elasticsearch,
 ) -> None:
     """Load the knowledge base in FOLDER into a cluster, which kbtools index made.
 
     Readers of its name see it when it is complete. A killed load goes on where it stopped when the same command is run
-    again; a second run with the same content does nothing.
+    again; a second run with the same content does nothing. One process at a time loads or updates a name: the lock of a
+    killed one is free after two minutes, or at once with --take-over.
     """
     from kbtools.indexers.elastic.cluster import Patience
-    from kbtools.indexers.elastic.load_job import LoadOptions
+    from kbtools.indexers.elastic.loading import LoadOptions
     from kbtools.indexers.elastic.mapping import IndexSettings
 
     options = LoadOptions(
-        part=shard[0],
-        parts=shard[1],
         settings=IndexSettings(shards, replicas, refresh, codec),
         keep=keep,
         force=force,
+        take_over=take_over,
         in_flight=in_flight,
         batch=batch,
         segments=segments,
@@ -129,9 +120,6 @@ def load_folder(
     where = f"{name} on {cluster.connection.where}"
     if not loaded.fresh:
         return f"{where} already holds this content as version {loaded.version}, nothing to do (--force loads it again)"
-    if not loaded.current:
-        part = f"part {options.part} of {options.parts} of version {loaded.version}"
-        return f"{where}: {part} is loaded; readers see it when all are"
     # Readers have it already; copies only guard against the loss of a node.
     copies = f"; {loaded.copies_missing} copies of shards are still to be made" if loaded.copies_missing else ""
     content = f"{loaded.documents:,} documents, content {loaded.manifest.digest[:16]}"

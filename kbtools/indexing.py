@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kbtools.errors import BadArgument, KBToolsError
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
 Rows = str | Path | Iterable[Any]
 """A path, several, a data frame (pandas, polars, Arrow), or rows as tuples or dictionaries."""
+
+UPDATES = {
+    "embedded": "kbtools.indexers.updates.given_changes",
+    "elasticsearch": "kbtools.indexers.elastic.cluster_updates",
+}
+"""The backends whose knowledge bases are changed, and the module that changes them."""
 
 ARGUMENTS = {
     "--max-bad": "max_bad",
@@ -83,6 +90,16 @@ def in_python(error: KBToolsError) -> KBToolsError:
     return type(error)(OPTION.sub(lambda option: ARGUMENTS[option[1]], message), **error.facts)
 
 
+def updates_of(backend: str) -> ModuleType:
+    """Import the module that changes the knowledge bases of a backend; raise BadArgument if there is none."""
+    if backend not in UPDATES:
+        known = " and ".join(UPDATES)
+        raise BadArgument(
+            f"backend {backend!r}: its knowledge bases are not updated; those of {known} are", name="backend"
+        )
+    return import_module(UPDATES[backend])
+
+
 def update(
     kb: str | Path,
     *,
@@ -127,10 +144,11 @@ def update(
         "any": rdf,
         "relations": relations,
     }
-    update_given = import_module("kbtools.indexers.updates.given_changes").update_given
+    update_given, given_sources = updates_of(backend).update_given, updates_of("embedded").given_sources
     options = {"language": language, "columns": columns or {}, "list_separator": list_separator, "max_bad": max_bad}
     try:
-        result: UpdateResult = update_given(given, kb, backend=backend, **options)
+        with given_sources(given, **options) as (sources, reading):
+            result: UpdateResult = update_given(kb, sources, options=reading)
     except KBToolsError as error:
         raise in_python(error) from error.__cause__
     return result
@@ -141,4 +159,4 @@ def compact(kb: str | Path, *, memory: str = "1GB", backend: str = "embedded") -
 
     With the backend `elasticsearch`, what updates deleted on the cluster is dropped from its disks.
     """
-    import_module("kbtools.indexers.updates.given_changes").compact_given(kb, memory=memory, backend=backend)
+    updates_of(backend).compact_given(kb, memory=memory)

@@ -1,4 +1,4 @@
-"""Bulk requests: a few in flight, memory bounded, confirmed in order, made again where a refusal may pass."""
+"""Bulk requests: a few in flight, memory bounded, confirmed in order, repeated if a refusal may pass."""
 
 import threading
 from collections import deque
@@ -13,21 +13,21 @@ from kbtools.indexers.elastic.faults import PASSING, is_too_large, kind_of, root
 from kbtools.indexers.elastic.mapping import loading_alias
 
 IN_FLIGHT = 4
-"""Requests at once: keeps the two cores of the machine that docs/elasticsearch.md was measured on busy."""
+"""Requests at once: they keep both cores of the machine that docs/elasticsearch.md was measured on busy."""
 
 MOST_DOCUMENTS = 1_000
 MOST_BYTES = 4_000_000
 """Documents and bytes of a request: Elasticsearch advises a few megabytes, more gains nothing."""
 
 ACTION = 40
-"""Bytes of a document's line of its own in a bulk request: its id, and the name of the action."""
+"""Bytes of the line before a document in a bulk request: its id, and the name of the action."""
 
 LARGEST = 100 * 1024 * 1024 - 1_000
 """Bytes of a document that a cluster takes if nothing else is set."""
 
 LIMIT = "nodes.*.http.max_content_length_in_bytes"
 SHARD_TIMEOUT = "20s"
-"""The time that the cluster itself waits for a lost shard before it says so."""
+"""The time that the cluster itself waits for a lost shard before it reports it."""
 
 ANSWERED = "errors,items.*.status,items.*.error"
 """The fields of an answer that are read; the others would be as long as the request."""
@@ -35,7 +35,7 @@ ANSWERED = "errors,items.*.status,items.*.error"
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A document that the cluster refused for good, with the reason; `kind` is the same for equal reasons."""
+    """A document that the cluster refused for good, with the reason; equal reasons have the same `kind`."""
 
     key: str
     kind: str
@@ -45,7 +45,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An outcome of a batch: but for rejected documents, everything before row `done` is stored."""
+    """The outcome of a batch: everything before row `done` is stored, except rejected documents."""
 
     done: int
     documents: int
@@ -117,7 +117,7 @@ class Sender:
                 raise
 
     def send(self, index: str, batch: list[Document]) -> Sent:
-        """Store a batch: send again what was refused for now, keep what was rejected."""
+        """Store a batch: send again what was refused for the moment, and return what was rejected."""
         left, rejected = batch, []
         waits = self.patience.waits()
         while left:
@@ -136,7 +136,7 @@ class Sender:
         return Sent(batch[-1].done, len(batch) - len(rejected), tuple(rejected))
 
     def send_once(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
-        """Make one request; give the documents to send again, those rejected, and the last reason to send again."""
+        """Make one request; return the documents to send again, those rejected, and the last reason to send again."""
         if len(documents) == 1 and len(documents[0].source) > self.largest:
             return [], [too_large(documents[0])], ""
         try:
@@ -153,8 +153,8 @@ class Sender:
             return [], [], ""
         if len(answer["items"]) != len(documents):
             raise ServerError(
-                f"{self.cluster.connection.where}: told of {len(answer['items'])} documents when {len(documents)} were "
-                "sent; something between kbtools and the cluster changes answers"
+                f"{self.cluster.connection.where}: answered for {len(answer['items'])} documents when {len(documents)} "
+                "were sent; something between kbtools and the cluster changes answers"
             )
         again, rejected, last = [], [], ""
         for document, outcome in zip(documents, answer["items"], strict=True):
@@ -166,7 +166,7 @@ class Sender:
             if status in PASSING:
                 again.append(document)
                 last = f"{status} {reason}"
-            # An index that is gone or blocked refuses every document: that is no fault of this one.
+            # An index that is deleted or blocked refuses every document: that is no fault of this one.
             elif status in (403, 404) or fault.get("type") == "cluster_block_exception":
                 raise ServerError(
                     f"{self.cluster.connection.where}: {index} takes no documents ({status} {reason}); mend that, then "
@@ -179,7 +179,7 @@ class Sender:
         return again, rejected, last
 
     def send_halves(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
-        """Send in halves what is too large for one request, down to the document that is too large by itself."""
+        """Send documents that are too large for one request in halves, down to one that is too large by itself."""
         if len(documents) == 1:
             return [], [too_large(documents[0])], ""
         middle = len(documents) // 2
@@ -195,7 +195,7 @@ def too_large(document: Document) -> Rejected:
 
 
 def read_largest(cluster: Cluster) -> int:
-    """Ask how many bytes a request may have; where that may not be asked, give Elasticsearch's default."""
+    """Return the most bytes that a request may have, Elasticsearch's default if the credentials may not ask for it."""
     try:
         answer = cluster.ask("GET", "/_nodes/http", to="ask for the size of requests", params={"filter_path": LIMIT})
     except NotAllowed:

@@ -12,7 +12,6 @@ from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import Document, encode
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.kb.contract import ABSENT
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import Manifest
 
@@ -64,8 +63,8 @@ LABELS = ("relations", "types")
 class Catalog:
     """The catalog of a version, read from the index of entities.
 
-    Documents of names tell relations and types by the places that those have in the stored lists, to which updates
-    only append. After an update the rows are those of the labels in use, as a build would number them.
+    Updates append to the stored lists of relations and types. Their rows are those of the labels in use, as a build
+    would number them.
     """
 
     def __init__(self, cluster: Cluster, kb: str, index: str) -> None:
@@ -87,20 +86,17 @@ class Catalog:
 
     @cached_property
     def manifest(self) -> Manifest:
-        manifest = Manifest.from_record(self.head["manifest"])
-        # The source may say languages of names that the documents of an earlier kbtools do not.
-        return manifest if self.language else replace(manifest, languages={})
+        return Manifest.from_record(self.head["manifest"])
 
     @property
-    def language(self) -> str | None:
-        """Give the language of the names whose documents say none, the commonest; nothing where documents never do."""
-        language: str | None = self.head.get("language")
-        return language
+    def language(self) -> str:
+        """Return the language of the names whose documents hold none, the commonest."""
+        return str(self.head["language"])
 
     @property
     def has_merged_ids(self) -> bool:
-        """Tell whether ids were merged into others; a version that was loaded before it was counted has none."""
-        return bool(self.head.get("merged"))
+        """Return whether ids were merged into others."""
+        return bool(self.head["merged"])
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Read a list whole, by row."""
@@ -112,7 +108,7 @@ class Catalog:
 
     @cached_property
     def stored(self) -> dict[str, tuple[str, ...]]:
-        """Give the ids of relations and types as they are stored."""
+        """Return the ids of relations and types as they are stored."""
         return {kind: self.texts(kind) for kind in LABELS}
 
     def in_use(self, kind: str) -> tuple[str, ...]:
@@ -142,26 +138,13 @@ class Catalog:
 
     @property
     def rows(self) -> int:
-        """Give the number of rows that entities have had, of which those of deleted ones stay unused."""
+        """Return the number of rows that entities have had; those of deleted ones stay unused."""
         return int(self.head.get("rows", self.manifest.counts["entities"].unique))
 
     @cached_property
     def gone(self) -> frozenset[int]:
-        """Give the rows of deleted entities."""
+        """Return the rows of deleted entities."""
         return frozenset(map(int, self.texts("gone"))) if self.is_updated else frozenset()
-
-    @cached_property
-    def recounted(self) -> frozenset[str]:
-        """Give the words of which another number of names is told in documents of names than there is now."""
-        return frozenset(self.texts("recounted")) if self.is_updated else frozenset()
-
-    @cached_property
-    def rows_by_place(self) -> dict[str, list[int]] | None:
-        """Give the rows of relations and types by their places in the stored lists; nothing where they are the same."""
-        if not self.is_updated:
-            return None
-        rows = {"relations": self.relation_rows, "types": self.type_rows}
-        return {kind: [rows[kind].get(label, ABSENT) for label in self.stored[kind]] for kind in LABELS}
 
     @cached_property
     def relation_rows(self) -> dict[str, int]:

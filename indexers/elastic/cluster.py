@@ -1,4 +1,4 @@
-"""Requests to a cluster: one door for all of them, where those that may succeed later are made again."""
+"""Requests to a cluster: all of them go through `Cluster.ask`, which repeats those that may succeed later."""
 
 import base64
 import logging
@@ -48,7 +48,7 @@ class Patience:
 
 
 ONCE = Patience(total=0.0)
-"""One try: to see whether a cluster is there, and where the end of a program must not wait."""
+"""One try: to see whether a cluster answers, and at the end of a program, which must not wait."""
 
 
 class Cluster:
@@ -80,7 +80,7 @@ class Cluster:
         params: Mapping[str, Any] | None = None,
         patience: Patience | None = None,
     ) -> Any:
-        """Make a request and give its JSON; nothing for a 404 that may be. `to` says what for, in messages.
+        """Make a request and return its JSON, None for a 404 with `missing_ok`. Messages use `to`, what it is for.
 
         Refused and cut connections, time-outs and passing answers are tried again for as long as patience lasts.
         """
@@ -105,7 +105,7 @@ class Cluster:
             (patience or self.patience).sleep(wait)
 
     def cause(self, error: Exception) -> Exception | None:
-        """Give the error that a traceback may show; nothing where it holds a secret, or an unread answer that may."""
+        """Return the error if a traceback may show it: it holds no secret, and no unread answer that may hold one."""
         message = f"{error!s} {error!r}"
         unread = isinstance(error, elastic_transport.SerializationError)
         return None if unread or self.connection.hide(message) != message else error
@@ -113,10 +113,10 @@ class Cluster:
     def health(
         self, indexes: str, *, until: Callable[[dict[str, Any]], bool], patience: Patience
     ) -> dict[str, Any] | None:
-        """Ask for the health of indexes until it is as wanted or patience ends; give the last answer.
+        """Ask for the health of indexes until it is as wanted or patience ends; return the last answer.
 
-        It stands for a request that waits, to which a cluster answers 408 when the time is over. Nothing for indexes
-        that are not there.
+        It stands for a request that waits, to which a cluster answers 408 when the time is over. None for indexes that
+        do not exist.
         """
         waits = patience.waits()
         while True:
@@ -129,7 +129,7 @@ class Cluster:
             patience.sleep(wait)
 
     def greet(self) -> dict[str, Any]:
-        """Check that an Elasticsearch of our major version answers; give what it says of itself."""
+        """Check that an Elasticsearch of our major version answers, and return its answer."""
         answer = self.ask("GET", "/", to="say hello", patience=ONCE)
         where, ours = self.connection.where, version("elasticsearch")
         number = str(answer.get("version", {}).get("number", "")) if isinstance(answer, dict) else ""
@@ -147,7 +147,7 @@ class Cluster:
 
 
 def make_client(connection: Connection) -> Elasticsearch:
-    """Make the client of a connection; nothing is sent yet. Raises Unreachable for certificates that do not load."""
+    """Make the client of a connection, which sends nothing yet; raise Unreachable for certificates that do not load."""
     access: dict[str, Any] = {}
     if connection.api_key:
         access = {"api_key": connection.api_key}
@@ -163,7 +163,7 @@ def make_client(connection: Connection) -> Elasticsearch:
 
 
 def tls_context(connection: Connection) -> ssl.SSLContext:
-    """Trust the authority that was named, else those of the system, and show our certificate."""
+    """Trust the configured authority, else those of the system, and present our certificate."""
     try:
         context = ssl.create_default_context(cafile=connection.ca_file)
         if connection.client_cert:
@@ -176,5 +176,5 @@ def tls_context(connection: Connection) -> ssl.SSLContext:
 
 
 def refuse_passphrase() -> str:
-    """Say what would otherwise be asked for on the terminal."""
+    """Raise an error instead of the question on the terminal."""
     raise ValueError("the key is encrypted; give one without a passphrase")

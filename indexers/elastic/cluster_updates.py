@@ -1,42 +1,42 @@
-"""Updates of a knowledge base on a cluster: made in a copy of the current version, checked, then switched to."""
+"""Updates of a knowledge base on a cluster: made in a copy of the current version, checked, then switched to.
+
+The copy gets the documents of the entities that change and of the forms of their names, and loses those that go.
+"""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 from kbtools.answering.records import UpdateResult
 from kbtools.errors import BulkFailed, ServerError
-from kbtools.indexers.elastic.build_notes import ensure_control
+from kbtools.indexers.elastic.build_lock import BuildLock, update_lock
 from kbtools.indexers.elastic.bulk import Sender, Sent, read_largest
 from kbtools.indexers.elastic.catalog import LABELS, write_catalog
-from kbtools.indexers.elastic.claims import Claim
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import LONGEST_ID, Document
+from kbtools.indexers.elastic.documents import LONGEST_ID, Document, form_documents, key_of_form
 from kbtools.indexers.elastic.entity_changes import EntityChanges, change_entities
-from kbtools.indexers.elastic.form_changes import FormChanges, change_forms
+from kbtools.indexers.elastic.inventory import drop_deleted
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load_job import PATIENCE
+from kbtools.indexers.elastic.loading import PATIENCE
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, VECTORS
+from kbtools.indexers.elastic.searches import cut
 from kbtools.indexers.elastic.stored_entities import StoredEntities
-from kbtools.indexers.elastic.update_account import (
-    change_entry,
-    count_changed,
-    count_documents,
-    expected_counts,
-    statistics_differences,
-    update_manifest,
-)
-from kbtools.indexers.elastic.update_claims import claim_update
-from kbtools.indexers.elastic.version_copies import copy_version, mark_copy
 from kbtools.indexers.elastic.versions import (
     Version,
     check_alias,
     check_name,
+    copy_version,
+    count_documents,
+    count_held,
     current_version,
     delete_versions,
     list_versions,
+    mark_complete,
     switch,
 )
 from kbtools.indexers.readers.reading import ReadOptions
@@ -44,10 +44,25 @@ from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
 from kbtools.indexers.updates.updating import result_of
-from kbtools.kb.manifest import Manifest
+from kbtools.kb.language_tags import UND
+from kbtools.kb.manifest import UPDATE, Change, Count, Manifest
+from kbtools.text.name_forms import name_forms
+from kbtools.text.rungs import Form
 
 MODULUS = 1 << 256
 """Sums of checksums are taken modulo this, the number of checksums that there are."""
+
+ROWS_AT_ONCE = 10_000
+"""Changed entities whose documents are counted in one request; the cluster's own limit is 65,536 terms."""
+
+STATISTICS = (
+    "subjects",
+    "objects",
+    "subjects_of_no_fact",
+    "entities_without_facts",
+    "entities_without_names",
+    "entities_without_types",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +71,8 @@ class UpdateOptions:
 
     reading: ReadOptions
     keep: int = 1
-    patience: Patience = field(default_factory=lambda: Patience(total=PATIENCE))
+    take_over: bool = False
+    patience: Patience = PATIENCE
 
 
 def update_on_cluster(
@@ -73,68 +89,73 @@ def update_on_cluster(
         check_source(part.source.path)
     cluster = cluster.as_patient_as(options.patience)
     current_version(cluster, name)
-    ensure_control(cluster)
-    with claim_update(cluster, name) as (own_claim, number):
+    with update_lock(cluster, name, take_over=options.take_over) as lock:
         kb = ElasticKB(name, cluster)
         stored = StoredEntities(kb)
         draft = Draft(stored)
         skips = tuple(read_into(draft, part, options.reading) for part in sources)
         draft.settle()
-        job = UpdateJob(kb, stored, draft, cluster=cluster, claim=own_claim)
-        manifest = job.run(number, [part.source.name for part in sources], keep=options.keep)
+        job = UpdateJob(kb, stored, draft, lock=lock)
+        manifest = job.run([part.source.name for part in sources], keep=options.keep)
     if manifest is None:
         return result_of(name, draft, skips, {}, kb.manifest.digest)
     return result_of(name, draft, skips, manifest.history[-1].counts, manifest.digest)
 
 
-def update_by_name(name: str, sources: Sequence[UpdateSource], *, options: ReadOptions) -> UpdateResult:
-    """Change a knowledge base on the cluster that the environment names."""
+@contextmanager
+def connected() -> Iterator[Cluster]:
+    """Yield the cluster that the environment names."""
     cluster = Cluster(read_connection())
     try:
         cluster.greet()
-        return update_on_cluster(cluster, str(name), sources, options=UpdateOptions(options))
+        yield cluster
     finally:
         cluster.close()
+
+
+def update_given(kb: str | Path, sources: Sequence[UpdateSource], *, options: ReadOptions) -> UpdateResult:
+    """Change a knowledge base on the cluster that the environment names."""
+    with connected() as cluster:
+        return update_on_cluster(cluster, str(kb), sources, options=UpdateOptions(options))
+
+
+def compact_given(kb: str | Path, *, memory: str) -> None:
+    """Drop what updates of a knowledge base deleted from the disks of that cluster, which uses memory of its own."""
+    del memory
+    with connected() as cluster:
+        drop_deleted(cluster, str(kb))
 
 
 class UpdateJob:
     """The job of one update: what a draft leaves behind goes into a copy of the version that it began with."""
 
-    def __init__(self, kb: ElasticKB, stored: StoredEntities, draft: Draft, *, cluster: Cluster, claim: Claim) -> None:
+    def __init__(self, kb: ElasticKB, stored: StoredEntities, draft: Draft, *, lock: BuildLock) -> None:
         self.kb, self.stored, self.draft = kb, stored, draft
-        self.cluster, self.claim = cluster, claim
-        self.sender = Sender(cluster, patience=cluster.patience, largest=read_largest(cluster))
+        self.lock, self.cluster = lock, lock.cluster
+        self.sender = Sender(lock.cluster, patience=lock.cluster.patience, largest=read_largest(lock.cluster))
         self.bytes = 0
 
-    def run(self, number: int, sources: Sequence[str], *, keep: int) -> Manifest | None:
-        """Write the new version and switch to it; nothing where all is as before."""
-        draft, kb = self.draft, self.kb
+    def run(self, sources: Sequence[str], *, keep: int) -> Manifest | None:
+        """Write the new version and switch to it; None if everything is as before."""
+        draft, kb, head = self.draft, self.kb, self.kb.catalog.head
         if not draft.made():
             return None
         changes = change_entities(draft, self.stored)
-        head = kb.catalog.head
         fingerprint = (int(head.get("fingerprint", "0"), 16) + changes.fingerprint + self.renamed()) % MODULUS
         base_digest = head.get("base", kb.manifest.digest)
         digest = hashlib.sha256(f"{base_digest} {fingerprint:x}".encode()).hexdigest() if fingerprint else base_digest
         if digest == kb.manifest.digest:
             return None
-        before = count_documents(self.cluster, kb.version.indexes)
-        version = copy_version(self.cluster, kb.version, number)
-        stored_lists = self.write_entities(version, changes)
+        before = count_documents(self.cluster, kb.version)
+        version = copy_version(self.cluster, kb.version, self.lock.note.version)
+        labels = self.write_entities(version, changes)
         new_kb = ElasticKB(kb.name, self.cluster, version=version)
         forms = change_forms(kb, new_kb, changes.texts)
         self.send(version, NAMES, forms.documents)
         unused = self.unused(new_kb, changes)
-        entry = change_entry(kb.manifest, digest, sources=sources, counts=draft.made(), size=self.bytes)
-        manifest = update_manifest(
-            kb.manifest,
-            entry,
-            changes,
-            forms,
-            labels={kind: len(stored_lists[kind]) - len(unused[kind]) for kind in LABELS},
-            statistics=statistics_differences(draft, self.stored),
-        )
-        gone = sorted(kb.catalog.gone.union(changes.deleted))
+        manifest = self.account(digest, changes, forms, sources)
+        in_use = {kind: len(labels[kind]) - len(unused[kind]) for kind in LABELS}
+        manifest = replace(manifest, statistics=manifest.statistics | in_use)
         new_head = {
             **head,
             "manifest": manifest.to_record(),
@@ -145,14 +166,14 @@ class UpdateJob:
             "unused": unused,
         }
         never = [row for row in draft.new_rows() if row in draft.deleted]
-        lists = {"gone": map(str, sorted({*gone, *never})), "recounted": sorted(kb.catalog.recounted | forms.recounted)}
-        self.send(version, ENTITIES, write_catalog(new_head, lists))
+        gone = sorted({*kb.catalog.gone, *changes.deleted, *never})
+        self.send(version, ENTITIES, write_catalog(new_head, {"gone": map(str, gone)}))
         self.check(before, changes, forms, version)
         self.finish(version, keep=keep)
         return manifest
 
     def renamed(self) -> int:
-        """Give what new names of relations add to the fingerprint, less that of the former."""
+        """Return what new names of relations add to the fingerprint, less that of the former."""
         draft, total = self.draft, 0
         former = dict(zip(self.kb.relations, self.kb.relation_names, strict=True))
         for relation, name in zip(draft.relations, draft.relation_names, strict=True):
@@ -162,7 +183,7 @@ class UpdateJob:
         return total
 
     def write_entities(self, version: Version, changes: EntityChanges) -> dict[str, list[str]]:
-        """Write the documents of entities and the ids that they speak of; give the stored lists of those."""
+        """Write the documents of entities, and the lists of relations and types, which they return as stored."""
         draft, catalog = self.draft, self.kb.catalog
         lists: dict[str, list[str]] = {}
         for kind, labels in (("relations", draft.relations), ("types", draft.types)):
@@ -170,10 +191,9 @@ class UpdateJob:
             new = [label for label in labels if label not in known and label in changes.labels[kind]]
             lists[kind] = [*catalog.stored[kind], *new]
         names = dict(zip(draft.relations, draft.relation_names, strict=True))
-        former = dict(zip(self.kb.relations, self.kb.relation_names, strict=True))
         texts = [names.get(relation) or "" for relation in lists["relations"]]
         written: dict[str, Sequence[str]] = dict(lists)
-        if any(texts) or any(former.values()):
+        if any(texts) or any(self.kb.relation_names):
             written["relation-names"] = texts
         # The version is not updated yet to itself: rows are those of the stored lists until its head is written.
         head = {name: value for name, value in catalog.head.items() if name != "rows"}
@@ -187,15 +207,37 @@ class UpdateJob:
         former = self.kb.catalog.head.get("unused", {"relations": [], "types": []})
         unused = {}
         for kind, labels in changes.labels.items():
-            asked = sorted(label for label in labels - changes.kept_labels[kind] if len(label) <= LONGEST_ID)
-            searches = [{"size": 0, "terminate_after": 1, "query": {"term": {kind: label}}} for label in asked]
+            lost = sorted(label for label in labels - changes.kept_labels[kind] if len(label) <= LONGEST_ID)
+            searches = [{"size": 0, "terminate_after": 1, "query": {"term": {kind: label}}} for label in lost]
             answers = new_kb.searches.run([(new_kb.entities.index, search) for search in searches])
-            empty = {label for label, hit in zip(asked, answers, strict=True) if not hit["hits"]["total"]["value"]}
+            empty = {label for label, hit in zip(lost, answers, strict=True) if not hit["hits"]["total"]["value"]}
             unused[kind] = sorted(set(former[kind]).difference(labels) | empty)
         return unused
 
-    def send(self, version: Version, role: str, documents: Any) -> None:
-        """Write documents into an index of the new version and refresh it; raise BulkFailed where one is rejected."""
+    def account(self, digest: str, changes: EntityChanges, forms: "FormChanges", sources: Sequence[str]) -> Manifest:
+        """Write the manifest of the new version."""
+        old, sums = self.kb.manifest, changes.sums
+        when, made = datetime.now(UTC).isoformat(timespec="seconds"), self.draft.made()
+        change = Change(UPDATE, when, old.digest, digest, tuple(sources), made, self.bytes)
+        languages = Counter(old.languages or {UND: old.counts["names"].unique})
+        languages.update(changes.languages)
+        present = +languages
+        further = {"pairs": sums["pairs"], "forms": forms.stored, "descriptions": sums["descriptions"]}
+        further |= statistics_differences(self.draft, self.stored)
+        return replace(
+            old,
+            digest=digest,
+            counts={
+                kind: Count(count.raw + sums[kind], count.unique + sums[kind]) for kind, count in old.counts.items()
+            },
+            lengths=tuple(sorted({*old.lengths, *forms.lengths})),
+            statistics=old.statistics | {name: old.statistics.get(name, 0) + more for name, more in further.items()},
+            history=(*old.history, change),
+            languages={} if present.keys() <= {UND} else dict(present.most_common()),
+        )
+
+    def send(self, version: Version, role: str, documents: Iterable[Document]) -> None:
+        """Write documents into an index of the new version and refresh it; raise BulkFailed if one is rejected."""
         index, kinds = version.indexes[role], dict[str, str]()
 
         def confirm(sent: Sent) -> None:
@@ -213,11 +255,24 @@ class UpdateJob:
             raise BulkFailed(f"{self.cluster.connection.where}: documents were rejected, {reasons}", kinds=kinds)
         self.cluster.ask("POST", f"/{index}/_refresh", to=f"refresh {index}")
 
-    def check(self, before: dict[str, int], changes: EntityChanges, forms: FormChanges, version: Version) -> None:
-        """Compare what the new version holds with what it should hold."""
-        expected = expected_counts(before, changes, forms)
-        stored = count_documents(self.cluster, version.indexes)
-        stored |= count_changed(self.cluster, version.indexes, changes.rows)
+    def check(self, before: Mapping[str, int], changes: EntityChanges, forms: "FormChanges", version: Version) -> None:
+        """Compare what the new version holds with what it should hold.
+
+        All that did not change lies in files that the copy shares with the version before, so that its documents are
+        counted and no more: sums over all of them take longer the larger a knowledge base is.
+        """
+        held = changes.held
+        facts = dict.fromkeys(("facts", "facts of subjects"), "facts")
+        facts |= dict.fromkeys(("incoming facts", "facts of objects"), "facts_in")
+        kinds = {kind: kind for kind in ("documents", "entities", "names", "types")} | facts
+        expected = {f"{kind} of changed entities": held[name] for kind, name in kinds.items()}
+        expected["documents of entities"] = before[ENTITIES] + changes.sums["documents"]
+        expected["forms"] = before[NAMES] + forms.normal
+        after = count_documents(self.cluster, version)
+        stored = Counter({"documents of entities": after[ENTITIES], "forms": after[NAMES]})
+        for chunk in cut(changes.rows, ROWS_AT_ONCE):
+            counts = count_held(self.cluster, version, {"terms": {"row": list(chunk)}})
+            stored.update({f"{kind} of changed entities": count for kind, count in counts.items()})
         if differ := {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}:
             shares = ", ".join(f"{there:,} of {here:,} {kind}" for kind, (there, here) in differ.items())
             raise BulkFailed(
@@ -229,16 +284,74 @@ class UpdateJob:
     def finish(self, version: Version, *, keep: int) -> None:
         """Switch to a version that is whole, and delete the older ones beyond `keep`."""
         cluster, base = self.cluster, self.kb.version
-        mark_copy(cluster, base, version)
+        mark_complete(cluster, version)
         versions = list_versions(cluster, version.kb)
         current = next((other for other in versions if other.current), None)
         if current is None or current.number != base.number:
             raise ServerError(f"{version.kb}: another version became current meanwhile; run the same command again")
         check_alias(cluster, version.kb)
-        # The last moment at which another process could have taken over; it raises where one has.
-        self.claim.write()
+        # The last moment at which another process could have taken over; it raises if one has.
+        self.lock.write()
         switch(cluster, version.kb, version, versions)
         # What came after the version that this one was made of was rolled back: nobody goes back to it.
         undone = [other for other in versions if other.complete and base.number < other.number < version.number]
         older = [other for other in versions if other.complete and other.number <= base.number]
         delete_versions(cluster, undone + older[: max(0, len(older) - keep)])
+
+
+@dataclass(slots=True)
+class FormChanges:
+    """The documents of forms that an update writes and deletes, and the differences that they make.
+
+    `normal` counts the normal forms that came, less those that went, and `stored` the forms of every kind; `lengths`
+    are the numbers of words of those that there are now.
+    """
+
+    documents: list[Document] = field(default_factory=list)
+    lengths: set[int] = field(default_factory=set)
+    normal: int = 0
+    stored: int = 0
+
+
+def change_forms(before: ElasticKB, after: ElasticKB, texts: Iterable[str]) -> FormChanges:
+    """Compare the forms of names in two versions, the second of which has new documents of entities alone."""
+    forms = sorted({form for text in texts for form in name_forms(text)})
+    old, new = (kb.lookup(forms) for kb in (before, after))
+    was, is_now = (
+        {form for form, matches in found.items() if any(match.form is Form.NORMAL for match in matches)}
+        for found in (old, new)
+    )
+    bearers = {form: [row for match in new[form] for row in match.entities.tolist()] for form in sorted(is_now)}
+    names = count_names(after, list({row for rows in bearers.values() for row in rows}))
+    written = form_documents((form, max(names[row] for row in rows), 0) for form, rows in bearers.items())
+    deleted = [Document(key_of_form(form), b"", 0) for form in sorted(was - is_now)]
+    lengths = {form.count(" ") + 1 for form in new}
+    return FormChanges([*deleted, *written], lengths, len(is_now) - len(was), len(new) - len(old))
+
+
+def count_names(kb: ElasticKB, rows: Sequence[int]) -> Counter[int]:
+    """Count the names and aliases of entities."""
+    counts = Counter[int]()
+    for row, parts in kb.entities.parts(rows, ["named"]).items():
+        counts[row] = sum(part.get("named", 0) for part in parts)
+    return counts
+
+
+def statistics_differences(draft: Draft, stored: StoredEntities) -> Counter[str]:
+    """Count how many more subjects, objects and so on there are after an update."""
+    totals = Counter[str]()
+    for row in draft.touched():
+        if draft.is_known(row):
+            content = stored.content(row)
+            named = "names" in content or "aliases" in content
+            totals.subtract(kinds_of(content["facts"] > 0, content["facts_in"] > 0, named, "types" in content))
+        if row not in draft.deleted:
+            is_subject, is_object = bool(draft.facts_from(row)), draft.is_object(row)
+            totals.update(kinds_of(is_subject, is_object, bool(draft.texts_of(row)), bool(draft.kinds_of(row))))
+    return totals
+
+
+def kinds_of(is_subject: bool, is_object: bool, is_named: bool, has_types: bool) -> list[str]:
+    """List the statistics that count an entity."""
+    counted = (is_subject, is_object, not is_subject, not is_subject and not is_object, not is_named, not has_types)
+    return [name for name, counts in zip(STATISTICS, counted, strict=True) if counts]

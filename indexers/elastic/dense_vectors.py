@@ -1,4 +1,4 @@
-"""Entity vectors on a cluster: an index of their own beside a version, searched by approximate nearest neighbours."""
+"""Entity vectors on a cluster: an index of their own beside a version, searched for approximate nearest neighbours."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from kbtools.errors import BulkFailed, VectorsMissing, WrongFormat
 from kbtools.indexers.elastic.bulk import Sender, Sent
-from kbtools.indexers.elastic.cluster import Cluster, Patience
+from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import Document, encode
+from kbtools.indexers.elastic.loading import PATIENCE
 from kbtools.indexers.elastic.mapping import (
     VECTORS,
     IndexSettings,
@@ -29,11 +30,8 @@ CANDIDATES = 10
 LEAST_CANDIDATES, MOST_CANDIDATES = 200, 10_000
 """Bounds of that number: 10,000 is the cluster's own; with 200 the benchmark's recall@10 of 50,000 vectors is 1.00."""
 
-AT_ONCE = 50
+SEARCHES = 50
 """Searches in one request: each is a text of some kilobytes, and costs more than a look-up of names."""
-
-PATIENCE = Patience(total=300.0)
-"""As long as a load of names and entities: a node starts again in less."""
 
 MOST_DIMENSIONS = 4_096
 """The cluster's own limit for `dense_vector`."""
@@ -46,7 +44,7 @@ class ElasticVectors:
     """
 
     def __init__(self, name: str, version: Version, searches: Searches) -> None:
-        """Find the vectors of a version; raise VectorsMissing where it has none."""
+        """Find the vectors of a version; raise VectorsMissing if it has none."""
         index = version.indexes.get(VECTORS)
         if index is None:
             raise VectorsMissing(
@@ -78,8 +76,8 @@ class ElasticVectors:
             return Neighbours(rows, cosines)
         wide = min(max(CANDIDATES * limit, LEAST_CANDIDATES), MOST_CANDIDATES)
         bodies = [nearest_search(vector.tolist(), limit, wide) for vector in vectors]
-        for first in range(0, len(bodies), AT_ONCE):
-            answers = self.searches.run([(self.index, body) for body in bodies[first : first + AT_ONCE]])
+        for first in range(0, len(bodies), SEARCHES):
+            answers = self.searches.run([(self.index, body) for body in bodies[first : first + SEARCHES]])
             for place, answer in enumerate(answers, first):
                 # By score, the highest first, then by row; the score is (1 + cosine) / 2.
                 hits = sorted((-hit["_score"], hit["fields"]["row"][0]) for hit in answer["hits"]["hits"])
@@ -90,8 +88,8 @@ class ElasticVectors:
     def use(self, device: str) -> None:
         """Do nothing: the cluster computes where it is."""
 
-    def vector(self, entity: int) -> NDArray[np.float32] | None:
-        body = {"size": 1, "query": {"term": {"row": entity}}, "_source": {"exclude_vectors": False}}
+    def vector(self, entity_row: int) -> NDArray[np.float32] | None:
+        body = {"size": 1, "query": {"term": {"row": entity_row}}, "_source": {"exclude_vectors": False}}
         (answer,) = self.searches.run([(self.index, body)])
         stored = [hit["_source"]["vector"] for hit in answer["hits"]["hits"]]
         return normalised(np.array(stored, dtype=np.float32))[0] if stored else None
@@ -113,14 +111,14 @@ def load_vectors(
 ) -> None:
     """Put vectors beside a version of a knowledge base of so many entities, in place of those it has.
 
-    Raises WrongFormat for what is no vector of an entity, BadVectors for a value that is no number, VectorsMissing
-    where no entity has one, BulkFailed where the cluster rejects one.
+    Raises WrongFormat for what is no vector of an entity, BadVectors for a value that is no number, VectorsMissing if
+    no entity has one, BulkFailed if the cluster rejects one.
     """
     check_vectors(vectors, entities)
     kb, number = version.kb, version.number
     index = index_name(kb, number, VECTORS)
     cluster.ask("DELETE", f"/{index}", to=f"replace {index}", missing_ok=True)
-    body = index_body(VECTORS, kb=kb, version=number, token="", settings=settings)
+    body = index_body(VECTORS, kb=kb, version=number, settings=settings)
     body["mappings"]["properties"]["vector"]["dims"] = vectors.dim
     cluster.ask("PUT", f"/{index}", body, to=f"create the index {index}")
     try:
@@ -166,7 +164,7 @@ def send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
 
 
 def check_vectors(vectors: EntityVectors, entities: int) -> None:
-    """Refuse what the cluster would reject, or what belongs to no entity."""
+    """Refuse vectors that the cluster would reject, or that belong to no entity."""
     rows = vectors.rows
     if not 0 < vectors.dim <= MOST_DIMENSIONS:
         raise WrongFormat(f"vectors of {vectors.dim:,} dimensions: Elasticsearch takes 1 to {MOST_DIMENSIONS:,}")

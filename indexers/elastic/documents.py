@@ -1,10 +1,24 @@
-"""Documents of an index, and the terms that they are found by."""
+"""Documents of a cluster: of entities, of the forms of names, and the terms that both are found by.
+
+A load and an update write the same documents: `documents` and `form_documents` take what the one reads from a folder
+and the other works out from its changes. `read_content` is the way back.
+
+An entity that is too large for one document goes on in further parts: part 0 is the entity, and holds how many follow;
+part k is found under the same row. Every value stands in exactly one part.
+"""
 
 import hashlib
 import json
-from dataclasses import dataclass
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from json.encoder import encode_basestring
+from typing import Any
 
+from kbtools.indexers.folder.language_sets import set_text, spoken
+from kbtools.kb.spoken_names import SpokenName
 from kbtools.linking.similarity import LONGEST_NAME
+from kbtools.text.name_forms import name_forms
 
 LONGEST_TERM = 480
 """Bytes of a form that is a term as it is; of a longer one the term is a hash.
@@ -15,12 +29,32 @@ The cluster's own limit is 32,766. 480 is about the key length of LMDB, 511, bey
 LONGEST_ID = 8000
 """Characters of an id that is a term as it is: four bytes each at most, so that 32,766 bytes hold them."""
 
+MOST_VALUES = 20_000
+MOST_BYTES = 4_000_000
+"""The content of one document of an entity: names, types, relations, objects and subjects, and their bytes.
+
+As many bytes as a bulk request has; a cluster takes 100 MB if nothing else is set.
+"""
+
+RELATED = (("objects", "relations", "held"), ("subjects", "relations_in", "held_in"))
+"""The fields of the facts that an entity is the subject and the object of: their other ends by relation, their
+relations, and how many a part holds."""
+
+HEAD = ("row", "id", "facts", "facts_in", "description", "ranks")
+"""The fields of the first part alone."""
+
+Content = dict[str, Any]
+"""What an entity holds, by field, empty fields left out: its row and id, how many facts it is the subject and the
+object of, `names` and `aliases`, `languages` (a set for each of them, if they are not those that a document without
+sets stands for), the `ranks` of names, `description`, `types`, `objects` (ids) and `subjects` (rows) as pairs of a
+relation and a list, and `merged`, the hashes of ids that were merged into it."""
+
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document by its id, as JSON, empty where it is to go; once it is stored, everything before row `done` is."""
+    """A document by its id, as JSON, empty if it is to be deleted; once it is stored, everything before `done` is."""
 
     key: str
     source: bytes
@@ -33,8 +67,181 @@ class Document:
         return b'{"index":{"_id":"%s"}}\n%s\n' % (self.key.encode(), self.source)
 
 
+def documents(contents: Iterable[Content], language: str) -> Iterator[Document]:
+    """Yield the documents of entities; `language` is that of names whose documents hold no languages."""
+    for content in contents:
+        if size_of(content) <= MOST_VALUES:
+            source = encode(completed({"part": 0} | content, language)).encode()
+            if len(source) <= MOST_BYTES:
+                yield Document(str(content["row"]), source, content["row"] + 1)
+                continue
+        yield from parts(content, language)
+
+
+def size_of(content: Content) -> int:
+    """Count the values of an entity, the languages of a name as one."""
+    named = len(content.get("names", ())) + len(content.get("aliases", ())) + len(content.get("languages", ()))
+    related = [len(values) + 1 for field, *_ in RELATED for _, values in content.get(field, ())]
+    return named + len(content.get("types", ())) + sum(related)
+
+
+def parts(content: Content, language: str) -> Iterator[Document]:
+    """Yield an entity in parts, the first one last: until it is stored, the entity does not exist for readers."""
+    row, pieces = content["row"], fill_pieces(content)
+    main = next(pieces)
+    count = 0
+    for count, piece in enumerate(pieces, 1):
+        source = encode(completed({"row": row, "part": count} | piece.content, language)).encode()
+        yield Document(f"{row}-{count}", source, row)
+    head = {name: content[name] for name in (*HEAD, "merged") if name in content}
+    head |= {"part": 0, **({"parts": count} if count else {})}
+    yield Document(str(row), encode(completed(head | main.content, language)).encode(), row + 1)
+
+
+def fill_pieces(content: Content) -> Iterator["Piece"]:
+    """Fill pieces with the values of an entity, one at least."""
+    piece, sets = Piece(), iter(content.get("languages", ()))
+    for name in ("names", "aliases", "types", "objects", "subjects"):
+        for value in content.get(name, ()):
+            if name in ("objects", "subjects"):
+                relation, others = value
+                for other in others:
+                    if piece.full():
+                        yield piece
+                        piece = Piece()
+                    piece.add_related(name, relation, other)
+                continue
+            if piece.full():
+                yield piece
+                piece = Piece()
+            piece.add(name, value)
+            if name != "types" and "languages" in content:
+                piece.add("languages", next(sets))
+    yield piece
+
+
+@dataclass(slots=True)
+class Piece:
+    """A part of a large entity while it grows."""
+
+    content: Content = field(default_factory=dict)
+    values: int = 0
+    bytes: int = 0
+
+    def add(self, name: str, value: str | int) -> None:
+        self.content.setdefault(name, []).append(value)
+        self.grow(value)
+
+    def add_related(self, name: str, relation: str, value: str | int) -> None:
+        pairs = self.content.setdefault(name, [])
+        if not pairs or pairs[-1][0] != relation:
+            pairs.append([relation, []])
+            self.grow(relation)
+        pairs[-1][1].append(value)
+        self.grow(value)
+
+    def grow(self, value: str | int) -> None:
+        """Count a value and its bytes, at most; quotes and a comma come with each."""
+        text = str(value)
+        self.values += 1
+        self.bytes += len(text) + 4 if text.isascii() else 4 * len(text)
+
+    def full(self) -> bool:
+        return self.values >= MOST_VALUES or self.bytes >= MOST_BYTES
+
+
+def completed(part: Content, language: str) -> Content:
+    """Turn the content of a part into a document: terms of its names and relations, counts, and hashes of ids."""
+    texts = part.get("names", []) + part.get("aliases", [])
+    if texts:
+        drop_usual(part, language)
+        part["named"] = len(texts)
+        part["forms"] = list(dict.fromkeys(term_of(form) for text in texts for form in name_forms(text)))
+    for related, relations, held in RELATED:
+        if related in part:
+            part[relations] = [relation for relation, _ in part[related]]
+            part[held] = sum([len(values) for _, values in part[related]])
+    hashed = part.pop("merged", [])
+    if len(part.get("id", "")) > LONGEST_ID:
+        hashed = [*hashed, id_hash(part["id"])]
+    if hashed:
+        part["hashed_id"] = hashed
+    return part
+
+
+def read_content(stored: Sequence[Mapping[str, Any]], language: str) -> Content:
+    """Read the content of an entity from its documents, part 0 first."""
+    main = stored[0]
+    content: Content = {name: main[name] for name in HEAD if name in main}
+    for name in ("names", "aliases", "types"):
+        if values := [value for part in stored for value in part.get(name, ())]:
+            content[name] = values
+    content["languages"] = [languages for _, languages in names_with_sets(stored, language)]
+    for name, *_ in RELATED:
+        groups: dict[str, list[Any]] = {}
+        for part in stored:
+            for relation, values in part.get(name, ()):
+                groups.setdefault(relation, []).extend(values)
+        if groups:
+            content[name] = [list(group) for group in groups.items()]
+    if merged := [term for term in main.get("hashed_id", ()) if term != id_hash(main["id"])]:
+        content["merged"] = merged
+    return drop_usual(content, language)
+
+
+def drop_usual(content: Content, language: str) -> Content:
+    """Leave the languages of names out if they are those that a document without them stands for."""
+    if "languages" in content and content["languages"] == usual_sets(content, language):
+        del content["languages"]
+    return content
+
+
+def usual_sets(document: Mapping[str, Any], language: str) -> list[str]:
+    """Return the set of each name and alias of a document without languages."""
+    names, aliases = len(document.get("names", ())), len(document.get("aliases", ()))
+    return [set_text({language: False})] * names + [set_text({language: True})] * aliases
+
+
+def names_with_sets(stored: Sequence[Mapping[str, Any]], language: str) -> list[tuple[str, str]]:
+    """List the names of an entity with the set of the languages of each, aliases last."""
+    names: list[tuple[str, str]] = []
+    aliases: list[tuple[str, str]] = []
+    for document in stored:
+        sets = document.get("languages") or usual_sets(document, language)
+        own = document.get("names", ())
+        names += zip(own, sets, strict=False)
+        aliases += zip(document.get("aliases", ()), sets[len(own) :], strict=True)
+    return names + aliases
+
+
+def names_in(stored: Sequence[Mapping[str, Any]], language: str) -> list[SpokenName]:
+    """List the names of an entity with their languages, aliases last."""
+    return [spoken(text, languages) for text, languages in names_with_sets(stored, language)]
+
+
+def form_documents(forms: Iterable[tuple[str, int, int]]) -> Iterator[Document]:
+    """Yield the document of each normal form, given with its popularity and the row after it.
+
+    The popularity is the number of names of that bearer of the form that has most. The text stands for an encoder of
+    JSON, which would take as long as all the rest.
+    """
+    for form, popularity, done in forms:
+        if len(form) > LONGEST_NAME:
+            # It is not found fuzzily, and only its words are counted.
+            words = " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= LONGEST_TERM)
+            source = f'{{"words":{encode_basestring(words)}}}'
+        else:
+            source = f'{{"form":{encode_basestring(form)},"popularity":{popularity}}}'
+        yield Document(key_of_form(form), source.encode(), done)
+
+
+def key_of_form(form: str) -> str:
+    """Return the id of the document of a form: a hash, in 12 bytes as the cluster stores them."""
+    return urlsafe_b64encode(hashlib.blake2b(form.encode(), digest_size=12).digest()).decode()
+
+
 def term_of(form: str) -> str:
-    """Give the term that a form is looked up by."""
+    """Return the term that a form is looked up by."""
     if len(form) * 4 > LONGEST_TERM:  # a character takes four bytes at most: short forms need no encoding
         form_bytes = form.encode()
         if len(form_bytes) > LONGEST_TERM:
@@ -43,22 +250,22 @@ def term_of(form: str) -> str:
 
 
 def id_field(entity_id: str) -> tuple[str, str]:
-    """Give the field and the term that an id is looked up by."""
+    """Return the field and the term that an id is looked up by."""
     if len(entity_id) <= LONGEST_ID:
         return "id", entity_id
     return "hashed_id", id_hash(entity_id)
 
 
 def id_hash(entity_id: str) -> str:
-    """Give the term of an id that is too long, or that was merged into another."""
+    """Return the term of an id that is too long, or that was merged into another."""
     return hashlib.sha256(entity_id.encode()).hexdigest()
 
 
 def word_term(word: str) -> str:
-    """Give the term that a word is counted by; the whitespace tokenizer cuts what is longer than 255 characters."""
+    """Return the term that a word is counted by; the whitespace tokenizer cuts after 255 characters."""
     return word if len(word) <= LONGEST_NAME else hashlib.sha256(word.encode()).hexdigest()
 
 
 def is_counted(word: str) -> bool:
-    """Tell whether names are counted by a word."""
+    """Return whether names are counted by a word."""
     return bool(word) and len(word.encode()) <= LONGEST_TERM

@@ -1,17 +1,22 @@
-"""From the draft of an update to documents: of every entity whose own have changed, and what the counts become."""
+"""From the draft of an update to the contents of entities: what every changed one held before and holds after it."""
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from kbtools.indexers.elastic.documents import Document, id_hash
-from kbtools.indexers.elastic.entity_documents import EntityValue, entity_parts
-from kbtools.indexers.elastic.name_languages import language_sets
+from kbtools.indexers.elastic.documents import (
+    Content,
+    Document,
+    documents,
+    drop_usual,
+    id_hash,
+    names_with_sets,
+)
 from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.folder.language_sets import set_text, spoken
 from kbtools.indexers.folder.name_ranks import rank_spoken
@@ -21,8 +26,8 @@ from kbtools.kb.language_tags import UND
 
 Pair = tuple[int, int]
 
-COUNTED = ("facts", "facts_in", "held", "held_in", "named")
-"""Fields whose sums over all documents are compared with what they should be."""
+Group = list[Any]
+"""A relation and the other ends of its facts: ids of objects, or rows of subjects."""
 
 
 @dataclass(slots=True)
@@ -45,70 +50,61 @@ class EntityChanges:
     held: Counter[str] = field(default_factory=Counter)
     fingerprint: int = 0
 
+    def add(self, content: Content, keys: Sequence[str], *, sign: int, language: str) -> None:
+        """Count what an entity holds now, or with the sign -1 what it held before."""
+        relations = {relation for relation, _ in content.get("objects", ())}
+        types = content.get("types", [])
+        held = Counter(
+            documents=len(keys), entities=1, descriptions="description" in content, types=len(types),
+            pairs=len(relations), facts=content["facts"], facts_in=content["facts_in"],
+        )  # fmt: skip
+        for text, languages in names_with_sets([content], language):
+            held["names"] += 1
+            self.texts.add(text)
+            self.languages.update(dict.fromkeys(spoken(text, languages).languages, sign))
+        for kind, labels in (("relations", relations), ("types", types)):
+            self.labels[kind].update(labels)
+            if sign > 0:
+                self.kept_labels[kind].update(labels)
+        if sign > 0:
+            self.held.update(held)
+            self.rows.append(content["row"])
+        for name, count in held.items():
+            self.sums[name] += sign * count
+        self.fingerprint += sign * int.from_bytes(sha256(json.dumps(content, sort_keys=True).encode()).digest())
+
 
 def change_entities(draft: Draft, stored: StoredEntities) -> EntityChanges:
-    """Compare the documents of all entities that a draft speaks of with what they should be."""
-    changes = EntityChanges()
-    writer = EntityWriter(draft, stored)
-    gone = draft.deleted
-    stored.fetch([row for row in writer.rows() if draft.is_known(row)])
-    for row in sorted(writer.rows()):
-        before = {key_of(part): part for part in stored.parts(row)} if draft.is_known(row) else {}
-        documents = [] if row in gone else list(writer.documents(row))
-        after = {document.key: json.loads(document.source) for document in documents}
+    """Compare what all entities that a draft speaks of held with what they hold after it."""
+    changes, changed = EntityChanges(), ChangedEntities(draft, stored)
+    rows = sorted(changed.rows())
+    stored.fetch([row for row in rows if draft.is_known(row)])
+    for row in rows:
+        before = stored.content(row) if draft.is_known(row) else None
+        after = None if row in draft.deleted else changed.content(row)
         if before == after:
             continue
-        if row in gone:
+        keys = stored.keys(row) if before else []
+        written = list(documents([after], changed.language)) if after else []
+        kept = {document.key for document in written}
+        changes.documents += [*written, *(Document(key, b"", row + 1) for key in keys if key not in kept)]
+        if before:
+            changes.add(before, keys, sign=-1, language=changed.language)
+        if after:
+            changes.add(after, sorted(kept), sign=1, language=changed.language)
+        else:
             changes.deleted.append(row)
-        changes.documents += documents
-        changes.documents += [Document(key, b"", row + 1) for key in before.keys() - after.keys()]
-        changes.rows += [] if row in gone else [row]
-        note(changes, before, -1, language=writer.language)
-        changes.held.update(note(changes, after, 1, language=writer.language))
-        for kind, labels in changes.kept_labels.items():
-            labels.update(label for part in after.values() for label in part.get(kind, ()))
     return changes
 
 
-def key_of(part: dict[str, Any]) -> str:
-    return f"{part['row']}-{part['part']}" if part["part"] else str(part["row"])
-
-
-def note(changes: EntityChanges, parts: dict[str, dict[str, Any]], sign: int, *, language: str) -> Counter[str]:
-    """Count what documents hold, once more or once less; give what they hold."""
-    pairs: set[str] = set()
-    held: Counter[str] = Counter(documents=len(parts))
-    for part in parts.values():
-        changes.texts.update(part.get("names", ()), part.get("aliases", ()))
-        pairs.update(part.get("relations", ()))
-        changes.labels["relations"].update(part.get("relations", ()))
-        changes.labels["types"].update(part.get("types", ()))
-        for languages in language_sets(part, language):
-            tags = spoken("", languages).languages
-            changes.languages.update(dict.fromkeys(tags, sign))
-        held["descriptions"] += "description" in part
-        held["types"] += len(part.get("types", ()))
-        held["entities"] += part["part"] == 0
-        for name in COUNTED:
-            held[name] += part.get(name, 0)
-        text = json.dumps(part, sort_keys=True).encode()
-        changes.fingerprint += sign * int.from_bytes(sha256(text).digest())
-    held["pairs"] = len(pairs)
-    for name, count in held.items():
-        changes.sums[name] += sign * count
-    return held
-
-
-class EntityWriter:
-    """A writer of entities as a draft leaves them."""
+class ChangedEntities:
+    """The entities of a draft, as documents are made of them."""
 
     def __init__(self, draft: Draft, stored: StoredEntities) -> None:
         self.draft, self.stored = draft, stored
-        self.language = stored.catalog.language or UND
-        # As in a folder: where no name has a language, or documents are not made for them, none is written.
-        self.writes_languages = stored.catalog.language is not None and bool(
-            stored.kb.manifest.languages or draft.languages() - {UND}
-        )
+        self.language = stored.catalog.language
+        # As in a folder: if no name has a language, none is written.
+        self.writes_languages = bool(stored.kb.manifest.languages or draft.languages() - {UND})
         self.gained: dict[int, set[Pair]] = defaultdict(set)
         self.lost: dict[int, set[Pair]] = defaultdict(set)
         known = np.array([row for row in draft.facts if draft.is_known(row)], dtype=np.uint32)
@@ -125,7 +121,7 @@ class EntityWriter:
             self.merged[self.survivor(row)].add(id_hash(old))
         for row in draft.survivors:
             if draft.is_known(row):
-                self.merged[self.survivor(row)].update(stored.texts(row, "hashed_id"))
+                self.merged[self.survivor(row)].update(stored.content(row).get("merged", ()))
 
     def survivor(self, row: int) -> int:
         while row in self.draft.survivors:
@@ -142,64 +138,70 @@ class EntityWriter:
         }
         return {row for row in changed if draft.is_known(row) or row not in draft.deleted}
 
-    def documents(self, row: int) -> Iterator[Document]:
-        """Yield the documents of an entity."""
-        draft = self.draft
-        entity_id, objects, subjects = draft.id_of(row), self.objects(row), self.subjects(row)
-        head = {"row": row, "part": 0, "id": entity_id}
-        head |= {"facts": len(objects), "facts_in": len(subjects)}
-        if description := draft.description_of(row):
-            head["description"] = description
-        run = sorted((rank, text) for text, rank in self.names(row))
+    def content(self, row: int) -> Content:
+        """Return what an entity holds after the update."""
+        former = self.stored.content(row) if self.draft.is_known(row) else {}
+        entity_id, objects, subjects = self.draft.id_of(row), self.objects(row, former), self.subjects(row, former)
+        content: Content = {
+            "row": row,
+            "id": entity_id,
+            "facts": sum(len(targets) for _, targets in objects),
+            "facts_in": sum(len(sources) for _, sources in subjects),
+            **self.named(row),
+            "description": self.draft.description_of(row),
+            "types": self.types(row, former),
+            "objects": objects,
+            "subjects": subjects,
+            "merged": sorted({*former.get("merged", ()), *self.merged[row]} - {id_hash(entity_id)}),
+        }
+        return {name: value for name, value in content.items() if value or isinstance(value, int)}
+
+    def named(self, row: int) -> Content:
+        """Return the names, aliases, languages and ranks of an entity."""
+        draft, texts = self.draft, self.draft.texts.get(row)
+        if texts is None:
+            texts = dict(self.stored.ranked_names(row)) if draft.is_known(row) else {}
+        run = sorted((rank, text) for text, rank in texts.items())
         flags = [rank == ALIAS or rank > run[0][0] for rank, _ in run]
-        ranks = [rank for rank, _ in run]
-        sets = self.language_sets(row, [text for _, text in run], flags)
-        names = [spoken(text, languages) for (_, text), languages in zip(run, sets, strict=True)]
-        if [rank for _, rank in rank_spoken(names, flags)] != ranks:
-            head["ranks"] = ranks
-        values: list[EntityValue] = [
-            ("aliases" if is_alias else "names", languages, name.text)
-            for name, is_alias, languages in zip(names, flags, sets, strict=True)
-        ]
-        values += [("types", None, kind) for kind in self.types(row)]
-        values += [("objects", relation, target) for relation, target in objects]
-        values += [("subjects", relation, subject) for relation, subject in subjects]
-        merged = set(self.stored.texts(row, "hashed_id")) if draft.is_known(row) else set()
-        merged_ids = sorted((merged | self.merged[row]) - {id_hash(entity_id)})
-        return entity_parts(head, values, merged=merged_ids, language=self.language)
+        if self.writes_languages:
+            spoken_in = draft.parts_of(row)
+            sets = [set_text(spoken_in[text]) for _, text in run]
+        else:
+            sets = [set_text({self.language: is_alias}) for is_alias in flags]
+        content: Content = {
+            "names": [text for (_, text), is_alias in zip(run, flags, strict=True) if not is_alias],
+            "aliases": [text for (_, text), is_alias in zip(run, flags, strict=True) if is_alias],
+            "languages": sets,
+        }
+        usual = rank_spoken([spoken(text, languages) for (_, text), languages in zip(run, sets, strict=True)], flags)
+        if [rank for _, rank in usual] != (ranks := [rank for rank, _ in run]):
+            content["ranks"] = ranks
+        return drop_usual(content, self.language)
 
-    def names(self, row: int) -> list[tuple[str, int]]:
-        draft = self.draft
-        if row in draft.texts:
-            return list(draft.texts[row].items())
-        return self.stored.ranked_names(row) if draft.is_known(row) else []
+    def types(self, row: int, former: Content) -> list[str]:
+        if row in self.draft.kinds:
+            return sorted(self.draft.types[kind] for kind in self.draft.kinds[row])
+        return list(former.get("types", ()))
 
-    def language_sets(self, row: int, texts: Sequence[str], flags: Sequence[bool]) -> list[str]:
-        """Give the languages of the names of an entity, which are some aliases and some not."""
-        if not self.writes_languages:
-            return [set_text({self.language: is_alias}) for is_alias in flags]
-        parts = self.draft.parts_of(row)
-        return [set_text(parts[text]) for text in texts]
-
-    def types(self, row: int) -> list[str]:
-        draft = self.draft
-        if row in draft.kinds:
-            return sorted(draft.types[kind] for kind in draft.kinds[row])
-        return self.stored.texts(row, "types") if draft.is_known(row) else []
-
-    def objects(self, row: int) -> list[tuple[str, str]]:
-        """List relations and ids of objects, in the order of relations and of the rows of objects."""
+    def objects(self, row: int, former: Content) -> list[Group]:
+        """List the ids of objects by relation, in the order of relations and of the rows of objects."""
         draft = self.draft
         if row not in draft.facts:
-            pairs = self.stored.related(row, "objects") if draft.is_known(row) else []
-            return [(relation, target) for relation, targets in pairs for target in targets]
+            return list(former.get("objects", ()))
         facts = sorted((draft.relations[relation], target) for relation, target in draft.facts[row])
-        return [(relation, draft.id_of(target)) for relation, target in facts]
+        return grouped((relation, draft.id_of(target)) for relation, target in facts)
 
-    def subjects(self, row: int) -> list[tuple[str, int]]:
-        """List relations and rows of subjects, in order."""
-        draft, names = self.draft, self.draft.relations
-        related = self.stored.related(row, "subjects") if draft.is_known(row) else []
-        facts = {(relation, subject) for relation, subjects in related for subject in subjects}
+    def subjects(self, row: int, former: Content) -> list[Group]:
+        """List the rows of subjects by relation, in order."""
+        names = self.draft.relations
+        facts = {(relation, subject) for relation, subjects in former.get("subjects", ()) for subject in subjects}
         facts -= {(names[relation], subject) for relation, subject in self.lost[row]}
-        return sorted(facts | {(names[relation], subject) for relation, subject in self.gained[row]})
+        return grouped(sorted(facts | {(names[relation], subject) for relation, subject in self.gained[row]}))
+
+
+def grouped(facts: Iterable[tuple[str, str | int]]) -> list[Group]:
+    """Group the other ends of facts by relation."""
+    groups: dict[str, list[str | int]] = {}
+    for relation, end in facts:
+        groups.setdefault(relation, []).append(end)
+    return [list(group) for group in groups.items()]

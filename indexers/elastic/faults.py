@@ -1,4 +1,4 @@
-"""Faults of a cluster: those that pass, and a sentence for each, with its reason and the next step."""
+"""Faults of a cluster: which of them pass, and a sentence for each, with its reason and the next step."""
 
 import re
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def is_too_large(error: BaseException | None) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """Find the innermost reason in an error of the client or the server."""
+    """Return the innermost reason of an error of the client or the server."""
     if isinstance(error, elasticsearch.ApiError):
         body = error.body if isinstance(error.body, dict) else {}
         failures = (body.get("_shards") or {}).get("failures") or [{}]
@@ -54,7 +54,7 @@ def reason_of(error: Exception) -> str:
 
 
 def root_cause(error: Any) -> str:
-    """Write out the error of a response: its type and reason, those of the cause if it names one."""
+    """Return the type and reason of the error in a response, those of its cause if it names one."""
     if not isinstance(error, dict):
         return str(error)[:300] if error else ""
     causes = error.get("root_cause") or []
@@ -65,7 +65,7 @@ def root_cause(error: Any) -> str:
 
 
 def kind_of(error: dict[str, Any]) -> str:
-    """Name the kind of a rejection: the types of the error and of its causes."""
+    """Return the kind of a rejection: the types of the error and of its causes."""
     kinds = [error.get("type", "unknown")]
     while isinstance(error.get("caused_by"), dict):
         error = error["caused_by"]
@@ -74,7 +74,7 @@ def kind_of(error: dict[str, Any]) -> str:
 
 
 def explain(error: Exception, to: str, connection: Connection) -> ServerError:
-    """Write the one sentence about an error of the client."""
+    """Return the error of kbtools for an error of the client, with one sentence."""
     where, reason = connection.where, connection.hide(reason_of(error))
     if isinstance(error, elasticsearch.UnsupportedProductError):
         return WrongServer(f"{where}: expected Elasticsearch, found another product; check the URL")
@@ -121,7 +121,7 @@ def explain(error: Exception, to: str, connection: Connection) -> ServerError:
 
 
 def credentials(connection: Connection) -> str:
-    """Say who we are, without the secret."""
+    """Describe our credentials, without the secret."""
     if connection.api_key:
         return "the API key"
     if connection.user or connection.password:
@@ -130,7 +130,7 @@ def credentials(connection: Connection) -> str:
 
 
 def check_shards(answer: Mapping[str, Any], where: str) -> None:
-    """Refuse an answer that some shards are missing from: it would look like fewer names and facts."""
+    """Refuse an answer that lacks some shards: it would look like fewer names and facts."""
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
         failed = answer.get("_shards", {}).get("failures") or ()
         reason = root_cause(failed[0].get("reason")) if failed else "timed out"

@@ -1,13 +1,12 @@
-"""Inventory of a cluster: versions of knowledge bases with sizes, shards and health, builds under way; and removal."""
+"""Inventory of a cluster: versions of knowledge bases with sizes and health, builds under way; what is deleted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kbtools.errors import KBMissing, KBUnusable, ServerError
-from kbtools.indexers.elastic.build_notes import PartProgress, drop_notes, has_control, read_build, read_parts
+from kbtools.indexers.elastic.build_lock import drop_note, free_note, read_note
 from kbtools.indexers.elastic.catalog import Catalog
-from kbtools.indexers.elastic.claims import is_alive, locked
-from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.mapping import ENTITIES
 from kbtools.indexers.elastic.versions import (
     Version,
@@ -18,6 +17,12 @@ from kbtools.indexers.elastic.versions import (
     list_versions,
 )
 from kbtools.kb.manifest import Manifest
+
+MERGING = Patience(total=6 * 3600.0, first=0.2, longest=10.0)
+"""A merge rewrites the index: minutes for each gigabyte on a busy machine."""
+
+RELEASED = 60.0
+"""Seconds in which that happens: Elasticsearch tells its nodes every 30 what they no longer need to keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +56,11 @@ class VersionStatus:
 
 @dataclass(frozen=True, slots=True)
 class BuildStatus:
-    """A build under way or left behind: who loads each part and how far it is, or why that cannot be told."""
+    """A version that is being made or was left behind: by whom and how far it is, or why its note cannot be read."""
 
     kb: str
     version: int
-    parts: tuple[str, ...]
-    fault: str = ""
+    progress: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,28 +133,16 @@ def index_sizes(cluster: Cluster, health: dict[str, Any]) -> dict[str, IndexStat
 
 
 def build_status(cluster: Cluster, kb: str) -> BuildStatus | None:
-    """Describe the build of a knowledge base that is under way or was left behind."""
+    """Describe the version of a knowledge base that is being made or was left behind, if there is one."""
     try:
-        note = read_build(cluster, kb) if has_control(cluster) else None
-        if note is None:
-            return None
-        parts = read_parts(cluster, kb, note[0].parts)
+        stored = read_note(cluster, kb)
     except KBUnusable as error:
-        return BuildStatus(kb, 0, (), str(error))
-    return BuildStatus(kb, note[0].version, tuple(map(describe_part, parts)))
-
-
-def describe_part(part: PartProgress | None) -> str:
-    """Say how far a part is and who loads it."""
-    if part is None:
-        return "not begun"
-    if part.done:
-        return f"done, {part.documents:,} documents"
-    gone = part.owner.is_gone()
-    state = "left behind by" if gone or not part.loading else "loaded by" if gone is False else "last loaded by"
-    who = f"process {part.owner.pid} on {part.owner.host}"
-    rejected = f", {part.rejected:,} rejected" if part.rejected else ""
-    return f"{state} {who}, {part.documents:,} documents{rejected}; the same command goes on, or remove --unfinished"
+        return BuildStatus(kb, 0, str(error))
+    if stored is None:
+        return None
+    note = stored[0]
+    cure = "; the same command goes on, or kbtools remove --unfinished drops it" if note.is_free else ""
+    return BuildStatus(kb, note.version, note.progress + cure)
 
 
 def choose_versions(cluster: Cluster, kb: str, *, number: int | None, unfinished: bool) -> list[Version]:
@@ -174,11 +166,68 @@ def choose_versions(cluster: Cluster, kb: str, *, number: int | None, unfinished
 
 
 def remove_versions(cluster: Cluster, kb: str, chosen: list[Version]) -> list[str]:
-    """Delete versions and the notes of their build; raise BuildLocked while it is under way."""
-    note = read_build(cluster, kb) if has_control(cluster) else None
-    if note and any(version.number == note[0].version for version in chosen):
-        for progress in read_parts(cluster, kb, note[0].parts):
-            if progress and is_alive(cluster, kb, progress, cluster.patience.sleep):
-                raise locked(cluster, kb, progress)
-        drop_notes(cluster, kb, note[0].parts)
-    return delete_versions(cluster, chosen)
+    """Delete versions, and the note of the one that was left unfinished; raise BuildLocked while it is being made."""
+    note, stamp = read_note(cluster, kb) or (None, None)
+    numbers = {version.number for version in chosen}
+    if note and note.version in numbers:
+        note, stamp = free_note(cluster, kb)
+    deleted = delete_versions(cluster, chosen)
+    # A note goes with its version, and where a process was killed before it created one.
+    if note and note.is_free and note.version not in {version.number for version in list_versions(cluster, kb)}:
+        drop_note(cluster, kb, stamp)
+    return deleted
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedDocuments:
+    """The documents that were dropped, and the bytes of the indexes before and after, without copies."""
+
+    count: int
+    before: int
+    after: int
+
+
+def drop_deleted(cluster: Cluster, kb: str, *, patience: Patience = MERGING) -> DroppedDocuments | None:
+    """Merge the segments of the current version, one for each shard; None if it has no deleted documents.
+
+    Who reads it is answered as before, and rows keep their meaning.
+    """
+    indexes = ",".join(current_version(cluster, kb).indexes.values())
+    deleted, before = measure(cluster, indexes)
+    if not deleted:
+        return None
+    wait_for_release(cluster, indexes, replace(patience, total=min(RELEASED, patience.total)))
+    task = cluster.ask(
+        "POST", f"/{indexes}/_forcemerge", to=f"merge the segments of {kb}",
+        params={"max_num_segments": "1", "wait_for_completion": "false"},
+    )["task"]  # fmt: skip
+    for wait in patience.waits():
+        state = cluster.ask("GET", f"/_tasks/{task}", to=f"see how far the merge of {kb} is", missing_ok=True)
+        if state is None or state.get("completed"):
+            break
+        patience.sleep(wait)
+    cluster.ask("POST", f"/{indexes}/_refresh", to="refresh the indexes")
+    _, after = measure(cluster, indexes)
+    return DroppedDocuments(deleted, before, after)
+
+
+def wait_for_release(cluster: Cluster, indexes: str, patience: Patience) -> None:
+    """Wait until a cluster keeps no deleted documents for copies of shards that may have to catch up."""
+    for wait in patience.waits():
+        stats = cluster.ask(
+            "GET", f"/{indexes}/_stats", to="see what deleted documents are kept for", params={"level": "shards"}
+        )
+        shards = [shard for index in stats["indices"].values() for group in index["shards"].values() for shard in group]
+        if all(
+            lease["retaining_seq_no"] > shard["seq_no"]["global_checkpoint"]
+            for shard in shards
+            for lease in shard["retention_leases"]["leases"]
+        ):
+            return
+        patience.sleep(wait)
+
+
+def measure(cluster: Cluster, indexes: str) -> tuple[int, int]:
+    """Count the deleted documents of indexes, and their bytes without copies."""
+    stats = cluster.ask("GET", f"/{indexes}/_stats/docs,store", to="read the sizes of indexes")["_all"]["primaries"]
+    return int(stats["docs"]["deleted"]), int(stats["store"]["size_in_bytes"])

@@ -15,22 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable, NotAllowed, ServerError, Unreachable
-from kbtools.indexers.elastic.build_notes import ensure_control
+from kbtools.indexers.elastic.build_lock import update_lock
 from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.dense_vectors import ElasticVectors, load_vectors
-from kbtools.indexers.elastic.entity_cache import Entities, Entity
-from kbtools.indexers.elastic.entity_facts import Objects, Subjects
+from kbtools.indexers.elastic.entities import Entities
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, IndexSettings, check_mapping_version
-from kbtools.indexers.elastic.name_languages import spoken_names_in
 from kbtools.indexers.elastic.names import Names
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.similar_names import SimilarNames
-from kbtools.indexers.elastic.update_claims import claim_update
 from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
-from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import EntityVectors
@@ -51,7 +47,6 @@ class ElasticKB(BackendDefaults):
         self.manifest = self.catalog.manifest
         self.searches = Searches(self.cluster, self.name)
         self.entities = Entities(self.searches, self.catalog)
-        self.objects, self.subjects = Objects(self.entities), Subjects(self.entities)
         self.named = Names(self.entities, self.version.indexes[NAMES])
         self.near = SimilarNames(self.named, count=self.manifest.statistics.get("forms", 0))
         self.vector_index: ElasticVectors | None = None
@@ -71,55 +66,60 @@ class ElasticKB(BackendDefaults):
     def types(self) -> Sequence[str]:
         return self.catalog.types
 
+    @cached_property
+    def present_rows(self) -> EntityRows:
+        gone = np.array(sorted(self.catalog.gone), dtype=np.uint32)
+        return np.setdiff1d(np.arange(self.catalog.rows, dtype=np.uint32), gone, assume_unique=True)
+
+    def entity_rows(self) -> EntityRows:
+        return self.present_rows
+
+    def rows(self, ids: Sequence[str]) -> list[int | None]:
+        return self.entities.rows(ids)
+
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
-        return {form: matches for form, matches in self.named.fetch(forms).items() if matches}
+        return self.named.lookup(forms)
 
     def similar(
         self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0, edits_only: bool = False
     ) -> list[list[SimilarName]]:
-        find = self.near.within_edits if edits_only else self.near.to
-        return find(forms, limit=limit, cutoff=cutoff)
+        return self.near.to(forms, limit=limit, cutoff=cutoff, edits_only=edits_only)
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         return self.named.frequency(words)
 
-    def relations_of(self, entities: EntityRows) -> Grouped:
-        return Grouped.of([entity.relations for entity in self.read(entities)])
-
-    def types_of(self, entities: EntityRows) -> Grouped:
-        return Grouped.of([entity.types for entity in self.read(entities)])
-
-    def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        return np.array([entity.facts for entity in self.read(entities)], dtype=np.int64)
-
-    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        return np.array([entity.facts_in for entity in self.read(entities)], dtype=np.int64)
-
-    def incoming_relations_of(self, entities: EntityRows) -> Grouped:
-        return Grouped.of(self.subjects.relations(entities.tolist()))
-
-    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        return self.subjects.of(entities.tolist())
-
     def ids(self, entities: EntityRows) -> list[str]:
-        return [entity.id for entity in self.read(entities)]
+        return [entity.id for entity in self.entities.at(entities.tolist())]
 
     def names(self, entities: EntityRows) -> list[str | None]:
-        return [entity.name for entity in self.read(entities)]
-
-    def descriptions(self, entities: EntityRows) -> list[str | None]:
-        return [entity.description for entity in self.read(entities)]
-
-    def read(self, entities: EntityRows) -> list[Entity]:
-        """Give what is known of entities, fetching what is not remembered."""
-        return self.entities.at(entities.tolist())
-
-    def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
-        return self.objects.of(pairs)
+        return [entity.name for entity in self.entities.at(entities.tolist())]
 
     def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
-        language = self.catalog.language or UND
-        return [spoken_names_in(documents, language) for documents in self.entities.named(entities.tolist())]
+        return self.entities.names_of(entities.tolist())
+
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        return [entity.description for entity in self.entities.at(entities.tolist())]
+
+    def relations_of(self, entities: EntityRows) -> Grouped:
+        return Grouped.of([entity.relations for entity in self.entities.at(entities.tolist())])
+
+    def types_of(self, entities: EntityRows) -> Grouped:
+        return Grouped.of([entity.types for entity in self.entities.at(entities.tolist())])
+
+    def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        return np.array([entity.facts for entity in self.entities.at(entities.tolist())], dtype=np.int64)
+
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        return np.array([entity.facts_in for entity in self.entities.at(entities.tolist())], dtype=np.int64)
+
+    def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
+        return self.entities.objects_of(pairs)
+
+    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
+        return self.entities.subjects_of(entities.tolist())
+
+    def incoming_relations_of(self, entities: EntityRows) -> Grouped:
+        return Grouped.of(self.entities.incoming_relations_of(entities.tolist()))
 
     def vectors(self) -> ElasticVectors:
         if self.vector_index is None:
@@ -129,10 +129,9 @@ class ElasticKB(BackendDefaults):
     def load_vectors(self, vectors: EntityVectors, *, settings: IndexSettings | None = None) -> ElasticVectors:
         """Put vectors of entities on the cluster, in place of those that the knowledge base has.
 
-        Raises BuildLocked while it is loaded or updated, ServerError where it has another version meanwhile.
+        Raises BuildLocked while it is loaded or updated, ServerError if it has another version meanwhile.
         """
-        ensure_control(self.cluster)
-        with claim_update(self.cluster, self.name):
+        with update_lock(self.cluster, self.name):
             if current_version(self.cluster, self.name).number != self.version.number:
                 raise ServerError(f"{self.name}: another version became current meanwhile; run the same command again")
             load_vectors(
@@ -145,21 +144,9 @@ class ElasticKB(BackendDefaults):
         self.vector_index = None
         return self.vectors()
 
-    def entity_rows(self) -> EntityRows:
-        return self.alive
-
-    @cached_property
-    def alive(self) -> EntityRows:
-        """Give the rows of the entities that are there."""
-        gone = np.array(sorted(self.catalog.gone), dtype=np.uint32)
-        return np.setdiff1d(np.arange(self.catalog.rows, dtype=np.uint32), gone, assume_unique=True)
-
-    def rows(self, ids: Sequence[str]) -> list[int | None]:
-        return self.entities.rows(ids)
-
 
 def open_version(cluster: Cluster, kb: str) -> Version:
-    """Find the current version and see that it can be read: our mapping, every index, every shard."""
+    """Return the current version; raise an error if its mapping is not ours, or an index or a shard is missing."""
     cluster.greet()
     version = current_version(cluster, kb)
     for index in version.indexes.values():
@@ -174,7 +161,7 @@ def open_version(cluster: Cluster, kb: str) -> Version:
 
 
 def check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
-    """Refuse a knowledge base that lacks a shard; give a node that was just lost a moment to be replaced."""
+    """Refuse a knowledge base that lacks a shard, after a moment in which a node that was just lost is replaced."""
     moment = replace(cluster.patience, total=REPLACED)
     with suppress(NotAllowed):  # reading asks for less than knowing the cluster's health
         health = cluster.health(",".join(indexes), until=lambda health: health["status"] != "red", patience=moment)

@@ -1,48 +1,76 @@
-"""Loading an embedded knowledge base into a cluster: a new version, checked, then switched to in one call."""
+"""Load an embedded knowledge base into a cluster: a new version is filled, checked, then switched to in one call."""
 
+import json
 import logging
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from kbtools.errors import BulkFailed, Unreachable, WrongFormat
+from kbtools.errors import BulkFailed, Unreachable
 from kbtools.indexers.building.build import BuildProgress
-from kbtools.indexers.elastic.build_notes import Build, drop_notes, ensure_control, read_note, read_parts
-from kbtools.indexers.elastic.claims import begin, claim
-from kbtools.indexers.elastic.cluster import Cluster
-from kbtools.indexers.elastic.load_job import LoadJob, LoadOptions
-from kbtools.indexers.elastic.mapping import (
-    ENTITIES,
-    MAPPING_VERSION,
-    NAMES,
-    ROLES,
-    Mark,
-    final_settings,
-    index_name,
-)
-from kbtools.indexers.elastic.name_documents import count_normal_forms
+from kbtools.indexers.elastic.build_lock import BuildLock, BuildNote, ensure_control, free_note
+from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Rejected, Sender, Sent, read_largest
+from kbtools.indexers.elastic.catalog import catalog_documents
+from kbtools.indexers.elastic.cluster import Cluster, Patience
+from kbtools.indexers.elastic.documents import Document, documents, form_documents
+from kbtools.indexers.elastic.folder_contents import FolderEntities, count_normal_forms, normal_forms
+from kbtools.indexers.elastic.mapping import ENTITIES, MAPPING_VERSION, NAMES, ROLES, IndexSettings, final_settings
 from kbtools.indexers.elastic.versions import (
     Version,
     check_alias,
     check_name,
+    count_documents,
+    count_held,
+    create_version,
     delete_versions,
     list_versions,
+    mark_complete,
     switch,
 )
+from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.kb_folder import require_intact
 from kbtools.kb.manifest import Manifest
 
 logger = logging.getLogger(__name__)
 
+PATIENCE = Patience(total=300.0)
+"""Seconds for which a load tries again while a cluster refuses or is away: a node starts again in less."""
+
+NOTED = 1.0
+"""Seconds between two notes of progress, which is what a killed load sends again."""
+
+RELEASED = 20_000
+"""Documents after which the pages of the source are given back, so that memory does not grow."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """Options of a load; `keep` is the number of older versions that stay.
+
+    With `take_over` the lock of a killed load or update is taken without waiting.
+    """
+
+    settings: IndexSettings = field(default_factory=IndexSettings)
+    keep: int = 1
+    force: bool = False
+    take_over: bool = False
+    in_flight: int = IN_FLIGHT
+    batch: int = MOST_DOCUMENTS
+    segments: int | None = None
+    rejected: Path | None = None
+    patience: Patience = PATIENCE
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The outcome of a load: the version, whether it was made now, whether readers see it, copies still to be made."""
+    """The outcome of a load: the version, whether it was made now, the copies of shards that are still to be made."""
 
     manifest: Manifest
     version: int
     fresh: bool
-    current: bool
     documents: int = 0
     copies_missing: int = 0
 
@@ -51,141 +79,210 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
     """Load a knowledge base under a name; go on where a killed load of the same content stopped.
 
     Readers of the name see the version before until this one is complete and its counts match. Raises BuildLocked
-    while another process loads the name, BulkFailed for rejected documents and for counts that do not match.
+    while another process loads or updates the name, BulkFailed for rejected documents and for counts that do not match.
     """
     check_name(name)
     cluster = cluster.as_patient_as(options.patience)
-    if not 1 <= options.part <= options.parts:
-        raise WrongFormat(f"part {options.part}/{options.parts}: expected k/n with 1 <= k <= n")
     check_alias(cluster, name)
-    digest = kb.manifest.digest
     current = next((version for version in list_versions(cluster, name) if version.current), None)
     if current and not options.force and holds(cluster, current, kb.manifest):
-        return Loaded(kb.manifest, current.number, fresh=False, current=True)
+        return Loaded(kb.manifest, current.number, fresh=False)
     # Every byte is read once here: a damaged folder would be loaded for hours before its counts do not match.
     require_intact(kb.path, kb.manifest)
     ensure_control(cluster)
-    wait = options.patience.sleep
-    build = begin(cluster, name, digest, parts=options.parts, settings=options.settings, wait=wait)
-    own_claim = claim(cluster, name, options.part, wait=wait)
-    job = LoadJob(kb, cluster, build, claim=own_claim, options=options, watch=watch)
+    lock = begin(cluster, name, kb.manifest.digest, options)
     try:
-        job.load()
-        own_claim.write(done=True)
-    finally:
-        own_claim.release(**job.note_fields())
-    parts = enumerate(read_parts(cluster, name, build.parts), 1)
-    waiting = [number for number, part in parts if not (part and part.done)]
-    documents = own_claim.progress.documents
-    if waiting and read_note(cluster, name):
-        logger.info("parts %s are not loaded yet", waiting)
-        return Loaded(kb.manifest, build.version, fresh=True, current=False, documents=documents)
-    missing = finish(kb, cluster, build, options, watch)
-    return Loaded(kb.manifest, build.version, fresh=True, current=True, documents=documents, copies_missing=missing)
+        version = require_version(cluster, lock, options.settings)
+        LoadJob(kb, version, lock=lock, options=options, watch=watch).load()
+        check_counts(kb, version, lock)
+        missing = finish(version, lock, options, watch)
+    except BaseException:
+        lock.give_back()
+        raise
+    lock.drop()
+    return Loaded(kb.manifest, version.number, True, lock.note.documents, missing)
 
 
 def holds(cluster: Cluster, version: Version, manifest: Manifest) -> bool:
-    """Tell whether a load of this content would make the same version again."""
+    """Return whether a load of this content would make the same version again."""
     if version.mapping != MAPPING_VERSION or not set(ROLES) <= version.indexes.keys():
         return False
-    answer = cluster.ask(
-        "GET", f"/{version.indexes[ENTITIES]}/_doc/manifest", to="read the manifest", missing_ok=True,
-    )  # fmt: skip
+    path = f"/{version.indexes[ENTITIES]}/_doc/manifest"
+    answer = cluster.ask("GET", path, to="read the manifest", missing_ok=True)
     record = ((answer or {}).get("_source") or {}).get("catalog", {}).get("manifest", {})
     return bool(record.get("digest") == manifest.digest and record.get("languages", {}) == manifest.languages)
 
 
-def finish(kb: EmbeddedKB, cluster: Cluster, build: Build, options: LoadOptions, watch: BuildProgress) -> int:
-    """Check a loaded version, restore its settings, switch to it, remove older ones beyond `keep`.
+def begin(cluster: Cluster, kb: str, digest: str, options: LoadOptions) -> BuildLock:
+    """Take the lock to go on with the load of this content that was left behind, or to make a new version."""
+    left, stamp = free_note(cluster, kb, take_over=options.take_over)
+    versions = list_versions(cluster, kb)
+    same = [version for version in versions if left and version.number == left.version and not version.current]
+    if left and (left.digest, left.mapping) == (digest, MAPPING_VERSION) and any(map(is_whole, same)):
+        # Rejected documents stand before what is confirmed: all of them are sent again.
+        note = replace(left, entities=0, forms=0, documents=0, rejected=0, kinds={}) if left.rejected else left
+    else:
+        note = BuildNote(1 + max((version.number for version in versions), default=0), digest)
+    return BuildLock.take(cluster, kb, note, stamp)
 
-    Gives the number of copies that are still to be made.
+
+def is_whole(version: Version) -> bool:
+    return set(ROLES) <= version.indexes.keys()
+
+
+def require_version(cluster: Cluster, lock: BuildLock, settings: IndexSettings) -> Version:
+    """Find the version that a note is about, or create it, under a later number if something else has its place."""
+    known = [version for version in list_versions(cluster, lock.kb) if version.number == lock.note.version]
+    if known and is_whole(known[0]):
+        return known[0]
+    number = lock.note.version
+    while (version := create_version(cluster, lock.kb, number, settings)) is None:
+        number += 1
+        lock.note = replace(lock.note, version=number)
+        lock.write()
+    return version
+
+
+class LoadJob:
+    """The job of a load: the documents that are not confirmed yet are sent, and progress is noted on the cluster."""
+
+    def __init__(
+        self, kb: EmbeddedKB, version: Version, *, lock: BuildLock, options: LoadOptions, watch: BuildProgress
+    ) -> None:
+        self.kb, self.version, self.lock, self.watch = kb, version, lock, watch
+        self.sender = Sender(
+            lock.cluster,
+            patience=options.patience,
+            in_flight=options.in_flight,
+            most=options.batch,
+            largest=read_largest(lock.cluster),
+        )
+        self.noted = time.monotonic()
+        self.read = 0
+        self.rejected_file = options.rejected or Path(f"{lock.kb}.rejected.jsonl")
+
+    def load(self) -> None:
+        """Send the documents that are not confirmed yet; raise BulkFailed at the end if some were rejected."""
+        manifest, left = self.kb.manifest, self.lock.note
+        entities, forms = manifest.counts["entities"].unique, manifest.statistics["forms"]
+        self.send(ENTITIES, catalog_documents(self.kb), lambda sent: {})
+        reader = FolderEntities(self.kb)
+        contents = reader.contents(range(left.entities, entities))
+        self.send(ENTITIES, documents(contents, reader.language), lambda sent: {"entities": sent.done})
+        self.watch.done("load entities", f"{entities - left.entities:,} of {entities:,} entities")
+        self.send(NAMES, form_documents(normal_forms(self.kb, left.forms)), lambda sent: {"forms": sent.done})
+        self.watch.done("load names", f"{forms - left.forms:,} of {forms:,} forms of names")
+        note = self.lock.note
+        if note.rejected:
+            kinds = "; ".join(f"{kind}: {reason}" for kind, reason in note.kinds.items())
+            raise BulkFailed(
+                f"{self.lock.cluster.connection.where}: {note.rejected:,} documents were rejected, the first of each "
+                f"kind: {kinds}; all of them are in {self.rejected_file}, the knowledge base before stays",
+                rejected=note.rejected,
+                kinds=note.kinds,
+            )
+
+    def send(self, role: str, stream: Iterable[Document], place: Callable[[Sent], dict[str, int]]) -> None:
+        """Send documents into the index of a role, and note how far they are confirmed; `place` returns the rows."""
+
+        def confirm(sent: Sent) -> None:
+            self.keep(sent.rejected)
+            note = self.lock.note
+            kinds = dict(note.kinds)
+            for rejected in sent.rejected:
+                kinds.setdefault(rejected.kind, f"document {rejected.key}: {rejected.reason}")
+            self.lock.note = replace(
+                note,
+                **place(sent),  # type: ignore[arg-type]  # mypy does not see the names of the fields
+                documents=note.documents + sent.documents,
+                rejected=note.rejected + len(sent.rejected),
+                kinds=kinds,
+            )
+            self.read += sent.documents
+            if self.read > RELEASED:
+                self.read = 0
+                release_pages(self.kb.path)
+            if sent.rejected or time.monotonic() - self.noted > NOTED:
+                self.note()
+            self.watch.progress(role, sent.done)
+
+        self.sender.send_all(self.version.indexes[role], stream, confirm)
+        self.note()
+
+    def note(self) -> None:
+        """Note on the cluster how far everything is confirmed."""
+        self.lock.write()
+        self.noted = time.monotonic()
+
+    def keep(self, rejected: Iterable[Rejected]) -> None:
+        """Append rejected documents to their file."""
+        lines = [
+            json.dumps(
+                {"_id": document.key, "reason": document.reason, "document": document.source.decode()},
+                ensure_ascii=False,
+            )
+            for document in rejected
+        ]
+        if lines:
+            with self.rejected_file.open("a", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+
+
+def finish(version: Version, lock: BuildLock, options: LoadOptions, watch: BuildProgress) -> int:
+    """Restore the settings of a loaded version, switch to it, and delete older ones beyond `keep`.
+
+    Returns the number of copies of shards that are still to be made.
     """
-    indexes = {role: index_name(build.kb, build.version, role) for role in ROLES}
-    both = ",".join(indexes.values())
-    patience = options.patience
-    cluster.ask("POST", f"/{both}/_refresh", to="refresh the indexes", patience=patience)
-    check_counts(kb, cluster, build, indexes)
+    cluster, both = lock.cluster, ",".join(version.indexes.values())
     watch.done("check", "every count as in the source")
-    cluster.ask(
-        "PUT", f"/{both}/_settings", final_settings(options.settings), to="restore the settings", patience=patience
-    )
+    cluster.ask("PUT", f"/{both}/_settings", final_settings(options.settings), to="restore the settings")
     if options.segments:
         cluster.ask(
-            "POST", f"/{both}/_forcemerge", to="merge segments", patience=patience,
+            "POST", f"/{both}/_forcemerge", to="merge segments",
             params={"max_num_segments": options.segments, "wait_for_completion": "false"},
         )  # fmt: skip
-    missing = wait_for_copies(cluster, build.kb, both, options)
-    mark = Mark(build.kb, build.version, MAPPING_VERSION, complete=True)
-    cluster.ask(
-        "PUT", f"/{both}/_mapping", {"_meta": mark.to_meta()}, to="mark the version as complete", patience=patience
-    )
+    missing = wait_for_copies(cluster, version.kb, both, options)
+    mark_complete(cluster, version)
     # Looked at again just before the switch: the name may have been taken while the load ran.
-    versions = list_versions(cluster, build.kb)
-    check_alias(cluster, build.kb)
-    switch(cluster, build.kb, Version(build.kb, build.version, indexes), versions)
-    older = [version for version in versions if version.complete and version.number < build.version]
+    versions = list_versions(cluster, version.kb)
+    check_alias(cluster, version.kb)
+    lock.write()
+    switch(cluster, version.kb, version, versions)
+    older = [other for other in versions if other.complete and other.number < version.number]
     deleted = delete_versions(cluster, older[: max(0, len(older) - options.keep)])
-    drop_notes(cluster, build.kb, build.parts)
     also = f", deleted {', '.join(deleted)}" if deleted else ""
-    watch.done("switch", f"{build.kb} is version {build.version}{also}")
+    watch.done("switch", f"{version.kb} is version {version.number}{also}")
     return missing
 
 
-def check_counts(kb: EmbeddedKB, cluster: Cluster, build: Build, indexes: dict[str, str]) -> None:
+def check_counts(kb: EmbeddedKB, version: Version, lock: BuildLock) -> None:
     """Compare the counts of a version with the source; if they differ, the next run loads everything again."""
     counts, statistics = kb.manifest.counts, kb.manifest.statistics
+    facts = counts["facts"].unique
     expected = {
         "entities": counts["entities"].unique,
-        "facts": counts["facts"].unique,
-        "facts of subjects": counts["facts"].unique,
-        "incoming facts": counts["facts"].unique,
-        "facts of objects": counts["facts"].unique,
+        **dict.fromkeys(("facts", "facts of subjects", "incoming facts", "facts of objects"), facts),
         "names": counts["names"].unique,
         "types": counts["types"].unique - statistics["types_of_unknown_entities"],
         "forms": count_normal_forms(kb),
     }
-    stored = count_stored(cluster, indexes)
-    if stored != expected:
-        differ = {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}
-        drop_notes(cluster, build.kb, build.parts)
+    lock.cluster.ask("POST", f"/{','.join(version.indexes.values())}/_refresh", to="refresh the indexes")
+    stored = count_held(lock.cluster, version) | {"forms": count_documents(lock.cluster, version)[NAMES]}
+    if differ := {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}:
+        lock.drop()
         shares = ", ".join(f"{there:,} of {here:,} {kind}" for kind, (there, here) in differ.items())
         raise BulkFailed(
-            f"{cluster.connection.where}: version {build.version} of {build.kb!r} holds {shares}; a node may have "
-            "lost its data; run the same command to load again, and kbtools remove --unfinished to drop what is left",
+            f"{lock.cluster.connection.where}: version {version.number} of {version.kb!r} holds {shares}; a node may "
+            "have lost its data; run the same command to load again, and kbtools remove --unfinished to drop what is "
+            "left",
             counts=differ,
         )
 
 
-def count_stored(cluster: Cluster, indexes: dict[str, str]) -> dict[str, int]:
-    """Count entities, facts, names, types and forms of a version."""
-    sums = {name: {"sum": {"field": name}} for name in ("facts", "facts_in", "held", "held_in", "named")}
-    body = {
-        "size": 0,
-        "query": {"exists": {"field": "part"}},
-        "aggs": {"whole": {"filter": {"term": {"part": 0}}}, "types": {"value_count": {"field": "types"}}, **sums},
-    }
-    answer = cluster.ask(
-        "POST", f"/{indexes[ENTITIES]}/_search", body, to="count the entities",
-        params={"allow_partial_search_results": "false"},
-    )  # fmt: skip
-    counts = answer["aggregations"]
-    forms = cluster.ask("GET", f"/{indexes[NAMES]}/_count", to="count the names")
-    return {
-        "entities": counts["whole"]["doc_count"],
-        "facts": int(counts["held"]["value"]),
-        "facts of subjects": int(counts["facts"]["value"]),
-        "incoming facts": int(counts["held_in"]["value"]),
-        "facts of objects": int(counts["facts_in"]["value"]),
-        "names": int(counts["named"]["value"]),
-        "types": counts["types"]["value"],
-        "forms": forms["count"],
-    }
-
-
 def wait_for_copies(cluster: Cluster, kb: str, indexes: str, options: LoadOptions) -> int:
-    """Wait until the copies of shards are made; give how many are not when patience ends, or for want of nodes.
+    """Wait until the copies of shards are made; return how many are missing when patience ends or nodes are too few.
 
-    Raises Unreachable where a shard itself is away by then.
+    Raises Unreachable if a shard itself is away by then.
     """
 
     def is_settled(health: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Indexes of a knowledge base: names, settings, and mappings, which are versioned files of this package."""
+"""Indexes of a knowledge base: their names, settings and mappings, which are files of this package."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -7,11 +7,8 @@ from typing import Any
 
 from kbtools.errors import KBUnusable
 
-MAPPING_VERSION = 4
-"""Goes into every index: another version of kbtools refuses what it cannot read."""
-
-READABLE = (3, MAPPING_VERSION)
-"""The versions that are read, and updated as they are: names have no languages in the third."""
+MAPPING_VERSION = 1
+"""Stands in every index: another version of kbtools refuses what it cannot read."""
 
 OWNER = "kbtools"
 """The key of an index's `_meta` that marks it as ours."""
@@ -20,7 +17,7 @@ ENTITIES, NAMES, VECTORS, BUILDS = "entities", "names", "vectors", "builds"
 """The roles of indexes: each has a mapping of its own."""
 
 ROLES = (ENTITIES, NAMES)
-"""The roles that every version of a knowledge base has; vectors may be there."""
+"""The roles that every version of a knowledge base has; vectors are optional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +35,28 @@ def index_name(kb: str, version: int, role: str) -> str:
 
 
 def role_of(index: str) -> str:
-    """Read the role of an index of ours from its name."""
+    """Return the role of an index of ours, from its name."""
     return index.rpartition("-")[2]
 
 
 def number_of(index: str) -> int:
-    """Read the number of a version from the name of an index of ours."""
+    """Return the number of a version, from the name of an index of ours."""
     number = index.split("-")[-2:-1]
     return int(number[0]) if number and number[0].isdecimal() else 0
 
 
 def loading_alias(index: str) -> str:
-    """Name the alias that a loader writes through, so that a deleted index is an error and not made anew."""
+    """Return the alias that a loader writes through, so that a deleted index is an error and not created again."""
     return f"{index}-loading"
 
 
 def read_mapping(role: str) -> dict[str, Any]:
     """Read the settings and mapping of a role, fresh for the caller to fill in."""
-    file = files("kbtools.indexers.elastic") / "mappings" / str(MAPPING_VERSION) / f"{role}.json"
+    file = files("kbtools.indexers.elastic") / "mappings" / f"{role}.json"
     return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
-def index_body(role: str, *, kb: str, version: int, token: str, settings: IndexSettings) -> dict[str, Any]:
+def index_body(role: str, *, kb: str, version: int, settings: IndexSettings) -> dict[str, Any]:
     """Write the request that creates an index for loading: no replica, no refresh."""
     body = read_mapping(role)
     body["settings"]["index"] |= {
@@ -68,7 +65,7 @@ def index_body(role: str, *, kb: str, version: int, token: str, settings: IndexS
         "refresh_interval": "-1",
         "codec": settings.codec,
     }
-    body["mappings"]["_meta"] = Mark(kb, version, MAPPING_VERSION, complete=False, token=token).to_meta()
+    body["mappings"]["_meta"] = Mark(kb, version, MAPPING_VERSION, complete=False).to_meta()
     body["aliases"] = {loading_alias(index_name(kb, version, role)): {}}
     return body
 
@@ -82,23 +79,22 @@ def final_settings(settings: IndexSettings) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The mark in an index's `_meta` that says whose it is; `token` tells the loader that made it from another."""
+    """The mark in an index's `_meta` that says whose it is."""
 
     kb: str
     version: int
     mapping: int
     complete: bool
-    token: str = ""
     origin: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, index: Any) -> "Mark | None":
-        """Find the mark in what the cluster says of an index; nothing where it has none, or one that is not ours."""
+        """Read the mark from the description of an index; None if it has none, or one that is not ours."""
         index = index if isinstance(index, dict) else {}
         record = ((index.get("mappings") or {}).get("_meta") or {}).get(OWNER)
         if not isinstance(record, dict) or not {"kb", "version", "mapping", "complete"} <= record.keys():
             return None
-        kinds = {"kb": str, "version": int, "mapping": int, "complete": bool, "token": str, "origin": dict}
+        kinds = {"kb": str, "version": int, "mapping": int, "complete": bool, "origin": dict}
         known = {name: value for name, value in record.items() if name in kinds}
         return cls(**known) if all(type(value) is kinds[name] for name, value in known.items()) else None
 
@@ -109,7 +105,7 @@ class Mark:
 
 def check_mapping_version(index: str, version: Any) -> None:
     """Refuse an index of another mapping version."""
-    if version not in READABLE:
+    if version != MAPPING_VERSION:
         raise KBUnusable(
             f"{index}: found mapping version {version!r}, this kbtools reads version {MAPPING_VERSION}; load the "
             "knowledge base again with kbtools load, or use the version of kbtools that wrote it",

@@ -10,11 +10,8 @@ from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import encode, word_term
 from kbtools.indexers.elastic.faults import PASSING, check_shards, root_cause
 
-AT_ONCE = 200
+MOST_SEARCHES = 200
 """Searches in one request, which bounds the memory of one answer; more of them go out in further ones."""
-
-TERMS_AT_ONCE = 4_000
-"""Forms in one search; the cluster's own limit is 65,536."""
 
 PAGE = 1_000
 """Entities in one answer; more of them come in further ones, below the cluster's own limit of 10,000."""
@@ -25,8 +22,8 @@ NAMED = ["names", "aliases", "languages"]
 LINKED = ["row", "part", "parts", "id", *NAMED, "description", "types", "relations", "facts", "facts_in"]
 """The fields of an entity that linking and ranking need; its objects are read later."""
 
-# A shard that is silent is an error: else its names and facts would seem not to exist.
 WHOLE = {"allow_partial_search_results": "false"}
+"""A shard that does not answer is an error: else its names and facts would seem not to exist."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -40,13 +37,13 @@ class Searches:
         self.kb = kb
 
     def run(self, searches: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-        """Run searches, each in an index, in as few requests as may be; give their answers in order.
+        """Run searches, each in an index, in as few requests as possible; return their answers in order.
 
-        Raises KBMissing where an index was deleted, Unreachable where a shard does not answer.
+        Raises KBMissing if an index was deleted, Unreachable if a shard does not answer.
         """
         answers: list[dict[str, Any]] = []
-        for start in range(0, len(searches), AT_ONCE):
-            answers += self.run_some(searches[start : start + AT_ONCE])
+        for start in range(0, len(searches), MOST_SEARCHES):
+            answers += self.run_some(searches[start : start + MOST_SEARCHES])
         return answers
 
     def run_some(self, searches: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -93,13 +90,13 @@ class Searches:
             raise
 
     def failed(self, error: Any) -> ServerError | KBMissing:
-        """Name the error of one search among many."""
+        """Return the error of one search among many."""
         if isinstance(error, dict) and error.get("type") == "index_not_found_exception":
             return self.gone({"error": error})
         return ServerError(f"{self.cluster.connection.where}: could not search {self.kb} ({root_cause(error)})")
 
     def gone(self, body: Any) -> KBMissing:
-        """Say that the version being read was deleted."""
+        """Return the error that the version being read was deleted."""
         error = body.get("error") if isinstance(body, dict) else None
         index = error.get("index") if isinstance(error, dict) else None
         return KBMissing(

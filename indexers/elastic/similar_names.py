@@ -2,15 +2,14 @@
 
 Three searches recall forms: whole names within two edits; names that share trigrams; names that share words, or the
 neighbours of words that no name holds. Where edits may suffice the first is made alone, and the others only for forms
-that it does not settle. The cluster's scores decide only what is recalled, never the order. The documents of the names
-that are kept are read at the end, and what a form links to comes with them.
+that it does not settle. The cluster's scores decide only what is recalled, never the order.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kbtools.indexers.elastic.names import Names
-from kbtools.indexers.elastic.searches import PAGE, Cache, cut
+from kbtools.indexers.elastic.searches import Cache
 from kbtools.kb.contract import SimilarName
 from kbtools.linking.similarity import (
     LONGEST_NAME,
@@ -33,10 +32,14 @@ NEIGHBOURS = 1_000
 EXPANSIONS = 200
 """Words that an edit may expand to; the cluster's own 50 loses names."""
 
-REMEMBERED = 1_000
-"""Forms whose similar names are kept, twice as many at most."""
+SHOWN = ["form", "popularity"]
+"""The fields that come with a recalled form, from columns: its source is not read."""
 
-Recalled = Mapping[str, Collection[str]]
+KEPT = 1_000
+"""Forms whose similar names are remembered, twice as many at most."""
+
+Recalled = dict[str, int]
+"""Forms of names, each with its popularity: the number of names of that bearer that has most."""
 
 
 class SimilarNames:
@@ -44,33 +47,33 @@ class SimilarNames:
 
     def __init__(self, names: Names, *, count: int) -> None:
         self.names, self.count = names, count
-        self.known: Cache[tuple[str, int, float], list[SimilarName]] = Cache(REMEMBERED)
+        self.known: Cache[tuple[str, int, float, bool], list[SimilarName]] = Cache(KEPT)
 
-    def to(self, forms: Sequence[str], *, limit: int, cutoff: float) -> list[list[SimilarName]]:
-        """Return the names close to several forms: those remembered, and the others in one request."""
-        known = {form: self.known.get((form, limit, cutoff)) for form in forms}
-        unknown = [form for form, names in known.items() if names is None]
-        similar = self.fetch(unknown, limit, cutoff) if unknown else {}
-        return [list(similar[form] if (names := known[form]) is None else names) for form in forms]
+    def to(self, forms: Sequence[str], *, limit: int, cutoff: float, edits_only: bool) -> list[list[SimilarName]]:
+        """Return the names close to forms: those remembered, and the others recalled together and rescored."""
+        known = {form: self.known.get((form, limit, cutoff, edits_only)) for form in forms}
+        unknown = [form for form, similar in known.items() if similar is None]
+        # Nothing is similar to the empty form, nor to one that is longer than any name that is compared.
+        recallable = [form for form in unknown if form and len(form) <= LONGEST_NAME]
+        recalled = self.within_edits(recallable) if edits_only else self.recall_all(recallable, cutoff=cutoff)
+        for form in unknown:
+            known[form] = similar = self.rescored(form, recalled.get(form, {}), limit=limit, cutoff=cutoff)
+            self.known.put((form, limit, cutoff, edits_only), similar)
+        return [list(known[form] or ()) for form in forms]
 
-    def fetch(self, forms: Sequence[str], limit: int, cutoff: float) -> dict[str, list[SimilarName]]:
-        """Recall and rescore the names close to forms, and remember them."""
-        recalled = self.recall_all(searchable(forms), cutoff=cutoff)
-        similar = self.rescored({form: recalled.get(form, ()) for form in forms}, limit=limit, cutoff=cutoff)
-        for form, names in similar.items():
-            self.known.put((form, limit, cutoff), names)
-        return similar
+    def rescored(self, form: str, names: Recalled, *, limit: int, cutoff: float) -> list[SimilarName]:
+        """Order the names recalled for a form."""
+        listed = shortlist(closest(form, names, cutoff=cutoff, names=self.count), limit=limit)
+        return order(listed, limit=limit, popularity=lambda forms: [names[form] for form in forms])
 
-    def within_edits(self, forms: Sequence[str], *, limit: int, cutoff: float) -> list[list[SimilarName]]:
-        """Find the names within edits of several forms."""
-        recalled = self.recall({form: [whole_search(form)] for form in searchable(forms)})
-        near = {form: within_edits(form, list(recalled.get(form, ()))) for form in forms}
-        similar = self.rescored(near, limit=limit, cutoff=cutoff)
-        return [list(similar[form]) for form in forms]
+    def within_edits(self, forms: Sequence[str]) -> dict[str, Recalled]:
+        """Recall the names within edits."""
+        recalled = self.recall({form: [whole_search(form)] for form in forms})
+        return {form: {name: near[name] for name in within_edits(form, list(near))} for form, near in recalled.items()}
 
-    def recall_all(self, forms: Sequence[str], *, cutoff: float) -> dict[str, set[str]]:
+    def recall_all(self, forms: Sequence[str], *, cutoff: float) -> dict[str, Recalled]:
         """Recall names by every search, or by edits alone where these suffice."""
-        recalled: dict[str, set[str]] = {form: set() for form in forms}
+        recalled: dict[str, Recalled] = {form: {} for form in forms}
         whole = {form: [whole_search(form)] for form in forms}
         if may_settle(cutoff=cutoff, names=self.count):
             recalled = self.recall(whole)
@@ -84,51 +87,14 @@ class SimilarNames:
         further = self.recall({form: [*own, *shared_searches(form, known)] for form, own in whole.items()})
         return recalled | {form: recalled[form] | names for form, names in further.items()}
 
-    def recall(self, searches_of: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, set[str]]:
-        """Make the searches for forms, all in one request; give the forms of names that each recalls."""
+    def recall(self, searches_of: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, Recalled]:
+        """Make the searches for forms, all in one request; return the forms of names that each recalls."""
         bodies = [(self.names.index, body) for bodies in searches_of.values() for body in bodies]
         answers = iter(self.names.searches.run(bodies))
         return {
-            form: {name for _ in bodies for name in recalled_forms(next(answers))}
+            form: {name: popularity for _ in bodies for name, popularity in recalled_forms(next(answers))}
             for form, bodies in searches_of.items()
         }
-
-    def rescored(self, recalled: Recalled, *, limit: int, cutoff: float) -> dict[str, list[SimilarName]]:
-        """Order recalled names, whose documents are read in one request."""
-        listed = {
-            form: shortlist(closest(form, names, cutoff=cutoff, names=self.count), limit=limit)
-            for form, names in recalled.items()
-        }
-        sources = self.read(name.form for names in listed.values() for name in names)
-        popularity = popularity_in(sources)
-        similar = {form: order(names, limit=limit, popularity=popularity) for form, names in listed.items()}
-        for form in dict.fromkeys(name.form for names in similar.values() for name in names):
-            self.names.note_linked(sources[form])
-        return similar
-
-    def read(self, forms: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Read the documents of forms that were recalled."""
-        bodies = [
-            {
-                "size": len(chunk),
-                "track_total_hits": False,
-                "_source": ["form", "popularity", "linked"],
-                "query": {"constant_score": {"filter": {"terms": {"form": list(chunk)}}}},
-            }
-            for chunk in cut(list(dict.fromkeys(forms)), PAGE)
-        ]
-        answers = self.names.searches.run([(self.names.index, body) for body in bodies])
-        return {hit["_source"]["form"]: hit["_source"] for answer in answers for hit in answer["hits"]["hits"]}
-
-
-def searchable(forms: Iterable[str]) -> list[str]:
-    """List the forms that names may be similar to, once each."""
-    return [form for form in dict.fromkeys(forms) if form and len(form) <= LONGEST_NAME]
-
-
-def popularity_in(sources: Mapping[str, Mapping[str, Any]]) -> Callable[[Sequence[str]], list[int]]:
-    """Look up the popularity of forms in their documents."""
-    return lambda forms: [sources[form]["popularity"] for form in forms]
 
 
 def shared_searches(form: str, known: Collection[str]) -> list[dict[str, Any]]:
@@ -144,18 +110,19 @@ def whole_search(form: str) -> dict[str, Any]:
 
 
 def search(query: dict[str, Any], *, size: int = RECALLED) -> dict[str, Any]:
-    return {"size": size, "track_total_hits": False, "_source": False, "docvalue_fields": ["form"], "query": query}
+    return {"size": size, "track_total_hits": False, "_source": False, "docvalue_fields": SHOWN, "query": query}
 
 
 def word_query(word: str, known: bool) -> dict[str, Any]:
-    """Ask for a word as it is, or for its neighbours where no name holds it."""
+    """Ask for a word as it is, or for its neighbours if no name holds it."""
     if known or not has_neighbours(word):
         return {"term": {"words": word}}
     fuzzy = {"value": word, "fuzziness": 1, "prefix_length": 0, "max_expansions": EXPANSIONS, "boost": 8}
     return {"fuzzy": {"words": fuzzy}}
 
 
-def recalled_forms(answer: dict[str, Any]) -> Iterator[str]:
-    """Yield the forms that a search recalled; the longest names have none of their own."""
+def recalled_forms(answer: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the forms that a search recalled with their popularity; the longest names have neither."""
     for hit in answer["hits"]["hits"]:
-        yield from hit.get("fields", {}).get("form", ())
+        if fields := hit.get("fields"):
+            yield fields["form"][0], fields["popularity"][0]

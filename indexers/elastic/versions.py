@@ -4,15 +4,18 @@ A knowledge base is an alias on the indexes of one version. Only indexes that ca
 """
 
 import re
-import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from kbtools.errors import KBMissing, NameTaken, ServerError, WrongFormat
+from kbtools.errors import KBMissing, NameTaken, ServerError, Unreachable, WrongFormat
 from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.faults import check_shards
 from kbtools.indexers.elastic.mapping import (
+    ENTITIES,
     MAPPING_VERSION,
+    NAMES,
     ROLES,
     VECTORS,
     IndexSettings,
@@ -27,8 +30,8 @@ from kbtools.indexers.elastic.mapping import (
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 """Names that an alias can have; 100, so that the names of indexes stay below the cluster's 255 bytes."""
 
-CONTROL = "kbtools-builds"
-"""The index in which builds under way are noted."""
+COPY_TIMEOUT = "20s"
+"""The time that a request for a copy may take; then the health of the copy is asked for."""
 
 UNFINISHED_VECTORS = "unfinished vectors"
 """The role of an index of vectors whose loader was killed: it goes with its version, and nobody reads it."""
@@ -58,7 +61,7 @@ class Version:
 
     @property
     def state(self) -> str:
-        """Say in a word where the version stands."""
+        """Return the state of the version in a word."""
         if self.current:
             return "current"
         return "older" if self.complete else "unfinished"
@@ -91,7 +94,7 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
 
 
 def read_mark(cluster: Cluster, index: str) -> Mark | None:
-    """Read the mark of an index; nothing where it has none of ours or is not there."""
+    """Read the mark of an index; None if it has none of ours or does not exist."""
     answer = cluster.ask(
         "GET", f"/{index}", to=f"look at {index}", missing_ok=True,
         params={"features": "mappings", "filter_path": "*.mappings._meta"},
@@ -100,7 +103,7 @@ def read_mark(cluster: Cluster, index: str) -> Mark | None:
 
 
 def current_version(cluster: Cluster, kb: str) -> Version:
-    """Find the version that the alias points at; raise KBMissing where there is none, NameTaken for a stranger."""
+    """Return the version that the alias points at; raise KBMissing if there is none, NameTaken for a foreign alias."""
     check_name(kb)
     versions = list_versions(cluster, kb)
     current = [version for version in versions if version.current]
@@ -118,7 +121,7 @@ def current_version(cluster: Cluster, kb: str) -> Version:
 
 
 def check_alias(cluster: Cluster, kb: str) -> None:
-    """Refuse a name that is an index, a data stream or an alias of something that kbtools did not make."""
+    """Raise NameTaken for a name that is an index, a data stream or an alias that kbtools did not make."""
     indexes = cluster.ask(
         "GET", f"/{kb}", to=f"look up {kb}", missing_ok=True,
         params={"features": "mappings", "filter_path": "*.mappings._meta"},
@@ -155,7 +158,7 @@ def switch(cluster: Cluster, kb: str, to: Version, versions: Sequence[Version]) 
 
 
 def roll_back(cluster: Cluster, kb: str) -> Version:
-    """Point the alias at the newest complete version before the current one."""
+    """Point the alias at the newest complete version before the current one, and return that version."""
     current = current_version(cluster, kb)
     versions = list_versions(cluster, kb)
     older = [version for version in versions if version.complete and version.number < current.number]
@@ -166,7 +169,7 @@ def roll_back(cluster: Cluster, kb: str) -> Version:
 
 
 def delete_versions(cluster: Cluster, versions: Sequence[Version]) -> list[str]:
-    """Delete the indexes of versions, each looked at again first: only one that carries our mark goes."""
+    """Delete the indexes of versions; each is looked at again first, and one without our mark stays."""
     deleted = []
     for version in versions:
         for index in version.indexes.values():
@@ -178,32 +181,129 @@ def delete_versions(cluster: Cluster, versions: Sequence[Version]) -> list[str]:
 
 
 def create_version(cluster: Cluster, kb: str, number: int, settings: IndexSettings) -> Version | None:
-    """Make the indexes of a version; nothing where another loader was first."""
-    token = secrets.token_hex(8)
+    """Create the indexes of a version; None if something that kbtools did not make has the place of one."""
     indexes = {role: index_name(kb, number, role) for role in ROLES}
 
-    def is_ours(role: str) -> bool:
-        mark = read_mark(cluster, indexes[role])
-        return mark is not None and mark.token == token
-
     def create(role: str) -> bool:
-        body = index_body(role, kb=kb, version=number, token=token, settings=settings)
+        body = index_body(role, kb=kb, version=number, settings=settings)
         try:
             cluster.ask("PUT", f"/{indexes[role]}", body, to=f"create {indexes[role]}", params={"timeout": "60s"})
         except ServerError as error:
             if "resource_already_exists" not in str(error):
                 raise
-            return is_ours(role)  # then only the first answer was lost
+            # The lock is ours: an index of this number is too, and only the answer to an earlier try was lost.
+            return read_mark(cluster, indexes[role]) is not None
         return True
 
     with ThreadPoolExecutor(len(ROLES)) as pool:  # together, the cluster writes its state once
         futures = [pool.submit(create, role) for role in ROLES]
+    version = Version(kb, number, indexes, MAPPING_VERSION)
     try:
-        created = {role: indexes[role] for role, future in zip(ROLES, futures, strict=True) if future.result()}
+        created = [future.result() for future in futures]
     except ServerError:
-        delete_versions(cluster, [Version(kb, number, {role: indexes[role] for role in ROLES if is_ours(role)})])
+        delete_versions(cluster, [version])
         raise
-    if created != indexes:
-        delete_versions(cluster, [Version(kb, number, created)])
+    if not all(created):
+        delete_versions(cluster, [version])
         return None
-    return Version(kb, number, indexes, MAPPING_VERSION)
+    return version
+
+
+def mark_complete(cluster: Cluster, version: Version) -> None:
+    """Mark the indexes of a version as complete; those of a copy have the marks of another version until then."""
+    for index in version.indexes.values():
+        former = read_mark(cluster, index)
+        mark = Mark(version.kb, version.number, version.mapping, complete=True, origin=former.origin if former else {})
+        cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {index}")
+
+
+def copy_version(cluster: Cluster, base: Version, number: int) -> Version:
+    """Create a version that holds what another one holds, vectors too; nobody reads it yet.
+
+    The other one takes no documents any more, which a version that is complete never does.
+    """
+    roles = [role for role in (*ROLES, VECTORS) if role in base.indexes]
+    indexes = {role: index_name(base.kb, number, role) for role in roles}
+    to = f"copy version {base.number} of {base.kb}"
+    cluster.ask("PUT", f"/{','.join(base.indexes[role] for role in roles)}/_block/write", to=to)
+
+    def copy(role: str) -> None:
+        body = {
+            "settings": copies_of(cluster, base.indexes[role]) | {"index.blocks.write": None},
+            "aliases": {loading_alias(indexes[role]): {}},
+        }
+        path = f"/{base.indexes[role]}/_clone/{indexes[role]}"
+        cluster.ask("POST", path, body, to=to, params={"timeout": COPY_TIMEOUT})
+
+    with ThreadPoolExecutor(len(roles)) as pool:  # together, the cluster writes its state once
+        for future in [pool.submit(copy, role) for role in roles]:
+            future.result()
+    version = Version(base.kb, number, indexes, base.mapping)
+    every = ",".join(indexes.values())
+    health = cluster.health(every, until=has_primaries, patience=cluster.patience)
+    if health is None or not has_primaries(health):
+        raise Unreachable(
+            f"{cluster.connection.where}: a copy of {base.kb!r} finds no place on the cluster; look at the disks and "
+            "the health of its nodes, then run the same command again",
+            index=every,
+        )
+    return version
+
+
+def copies_of(cluster: Cluster, index: str) -> dict[str, str]:
+    """Read the numbers of copies of shards among the settings of an index, which a copied index does not get."""
+    wanted = ("index.number_of_replicas", "index.auto_expand_replicas")
+    answer = cluster.ask(
+        "GET", f"/{index}/_settings/{','.join(wanted)}", to=f"read the settings of {index}",
+        params={"flat_settings": "true"},
+    )  # fmt: skip
+    settings: dict[str, str] = answer[index]["settings"]
+    # Where copies follow the number of nodes, their present number is no setting.
+    follows = settings.get("index.auto_expand_replicas", "false") != "false"
+    return {name: value for name, value in settings.items() if follows is (name == wanted[1])}
+
+
+def has_primaries(health: dict[str, Any]) -> bool:
+    """Return whether every shard has a place; a copy that finds none is never red."""
+    return health["status"] != "red" and not health["unassigned_primary_shards"]
+
+
+def count_documents(cluster: Cluster, version: Version) -> dict[str, int]:
+    """Count the documents of entities and of forms."""
+    queries = {ENTITIES: {"exists": {"field": "part"}}, NAMES: {"match_all": {}}}
+    counts = {}
+    for role, query in queries.items():
+        answer = cluster.ask("POST", f"/{version.indexes[role]}/_count", {"query": query}, to=f"count the {role}")
+        check_shards(answer, cluster.connection.where)
+        counts[role] = int(answer["count"])
+    return counts
+
+
+def count_held(cluster: Cluster, version: Version, query: dict[str, Any] | None = None) -> dict[str, int]:
+    """Count what the documents of all entities hold, or of those that a query finds."""
+    fields = {
+        "facts": "held",
+        "facts of subjects": "facts",
+        "incoming facts": "held_in",
+        "facts of objects": "facts_in",
+        "names": "named",
+    }
+    sums = {kind: {"sum": {"field": name}} for kind, name in fields.items()}
+    entities = {"filter": {"term": {"part": 0}}}
+    body = {
+        "size": 0,
+        "track_total_hits": True,
+        "query": query or {"exists": {"field": "part"}},
+        "aggs": {"entities": entities, "types": {"value_count": {"field": "types"}}, **sums},
+    }
+    answer = cluster.ask(
+        "POST", f"/{version.indexes[ENTITIES]}/_search", body, to="count the entities",
+        params={"allow_partial_search_results": "false"},
+    )  # fmt: skip
+    counts = answer["aggregations"]
+    return {
+        "documents": answer["hits"]["total"]["value"],
+        "entities": counts["entities"]["doc_count"],
+        "types": counts["types"]["value"],
+        **{kind: int(counts[kind]["value"]) for kind in fields},
+    }

@@ -1,7 +1,7 @@
 """Changes given in Python: records, ids and rows become files for the time of an update."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,28 +10,23 @@ from kbtools.answering.records import UpdateResult
 from kbtools.errors import BadArgument
 from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.building.given_rows import json_lines, read_options, sources_of, write_lines
-from kbtools.indexers.readers.reading import Source
+from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
 from kbtools.storage import temporary_folder
 
-ON_CLUSTER = "elasticsearch"
-"""The backend whose knowledge bases are on a cluster, by name."""
 
-
-def update_given(
+@contextmanager
+def given_sources(
     changes_by_kind: Mapping[str, Any],
-    kb: str | Path,
     *,
-    backend: str,
     language: str | None,
     columns: Mapping[str, str],
     list_separator: str | None,
     max_bad: float,
-) -> UpdateResult:
-    """Change a knowledge base by what is given for each kind: paths, data frames, rows, records or ids."""
-    check_updatable(backend)
+) -> Iterator[tuple[list[UpdateSource], ReadOptions]]:
+    """Yield the sources of an update for the changes given of each kind: paths, data frames, rows, records or ids."""
     options = read_options(language, columns, list_separator, max_bad)
     with temporary_folder() as folder:
         sources = [
@@ -41,31 +36,17 @@ def update_given(
         ]
         if not sources:
             raise BadArgument("give at least one change, such as add or remove", name="add")
-        if backend == ON_CLUSTER:
-            # By name, so that folders are changed without the client of a cluster.
-            result: UpdateResult = import_module("kbtools.indexers.elastic.cluster_updates").update_by_name(
-                str(kb), sources, options=options
-            )
-            return result
-        return update(Path(kb), sources, options=options)
+        yield sources, options
 
 
-def check_updatable(backend: str) -> None:
-    """Refuse a backend whose knowledge bases cannot be changed."""
-    if backend not in ("embedded", ON_CLUSTER):
-        raise BadArgument(
-            f"backend {backend!r}: its knowledge bases are not updated; those of embedded and {ON_CLUSTER} are",
-            name="backend",
-        )
+def update_given(kb: str | Path, sources: Sequence[UpdateSource], *, options: ReadOptions) -> UpdateResult:
+    """Change the knowledge base in a folder."""
+    return update(Path(kb), sources, options=options)
 
 
-def compact_given(kb: str | Path, *, memory: str, backend: str) -> None:
-    """Merge the updates of a knowledge base."""
-    check_updatable(backend)
-    if backend == ON_CLUSTER:
-        import_module("kbtools.indexers.elastic.deleted_documents").compact_by_name(str(kb))
-    else:
-        compact(Path(kb), watch=BuildProgress(), memory=memory)
+def compact_given(kb: str | Path, *, memory: str) -> None:
+    """Merge the updates of the knowledge base in a folder."""
+    compact(Path(kb), watch=BuildProgress(), memory=memory)
 
 
 def update_sources(kind: str, given: Any, path: Path, columns: Mapping[str, str]) -> Iterator[UpdateSource]:

@@ -4,8 +4,10 @@ import itertools
 import json
 import ssl
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,11 +17,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from kbtools.indexers.building.build import BuildProgress
-from kbtools.indexers.elastic.build_notes import drop_notes
+from kbtools.indexers.elastic.build_lock import STALE, drop_note, read_note, write_note
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.load_job import LoadOptions
-from kbtools.indexers.elastic.loading import Loaded, load
+from kbtools.indexers.elastic.loading import Loaded, LoadOptions, load
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.folder.embedded import EmbeddedKB
@@ -46,8 +47,13 @@ def kb_name(cluster: Cluster) -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:12]}"
     yield name
     delete_versions(cluster, list_versions(cluster, name))
-    if cluster.ask("GET", "/kbtools-builds", to="look for notes", missing_ok=True):
-        drop_notes(cluster, name, 2)
+    drop_note(cluster, name)
+
+
+def age_note(cluster: Cluster, kb: str) -> None:
+    """Make the last sign of life of a load an old one."""
+    note, stamp = read_note(cluster, kb)
+    write_note(cluster, kb, replace(note, beat=time.time() - STALE - 1), stamp)
 
 
 @pytest.fixture(scope="session")

@@ -21,22 +21,20 @@ from kbtools.errors import (
     BulkFailed,
     KBMissing,
     NotAllowed,
-    UnknownLanguage,
     Unreachable,
 )
 from kbtools.indexers.building.build import BuildProgress, build
-from kbtools.indexers.elastic import entity_documents, form_changes, name_documents
-from kbtools.indexers.elastic.build_notes import read_build
+from kbtools.indexers.elastic import documents
+from kbtools.indexers.elastic.build_lock import read_note
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.cluster_updates import UpdateJob, UpdateOptions, update_on_cluster
-from kbtools.indexers.elastic.deleted_documents import drop_deleted
-from kbtools.indexers.elastic.inventory import choose_versions, cluster_status, remove_versions
+from kbtools.indexers.elastic.documents import key_of_form
+from kbtools.indexers.elastic.inventory import choose_versions, drop_deleted, remove_versions
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load_job import LoadOptions
-from kbtools.indexers.elastic.loading import load
-from kbtools.indexers.elastic.mapping import ENTITIES, index_name
+from kbtools.indexers.elastic.loading import LoadOptions, load
+from kbtools.indexers.elastic.mapping import index_name
 from kbtools.indexers.elastic.stored_entities import StoredEntities
-from kbtools.indexers.elastic.versions import Version, current_version, list_versions, read_mark, roll_back
+from kbtools.indexers.elastic.versions import Version, list_versions, roll_back
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.overlay import open_folder
@@ -47,7 +45,7 @@ from kbtools.kb.vector_index import EntityVectors
 from kbtools.serve.live_kb import ASKED_AGAIN, open_live_kb
 from kbtools.serve.settings import ServeSettings
 from tests.conftest import World, write_world
-from tests.indexers.elastic.conftest import SINGLE, SmallServer
+from tests.indexers.elastic.conftest import SINGLE, SmallServer, age_note
 from tests.indexers.updates.test_updated_kb import (
     IDS,
     Plain,
@@ -165,9 +163,7 @@ def states(cluster: Cluster, kb: str) -> list[tuple[int, str]]:
 def test_entities_in_parts_and_names_of_many_are_updated_as_in_a_folder(
     monkeypatch: pytest.MonkeyPatch, cluster: Cluster, loaded: str, folder: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(entity_documents, "MOST_VALUES", 3)
-    for module in (name_documents, form_changes):
-        monkeypatch.setattr(module, "MOST_BEARING", 4)
+    monkeypatch.setattr(documents, "MOST_VALUES", 3)
     records: list[list[Record]] = [
         [{"id": entity, "names": ["Jaws"], "facts": {"a.b": ["m.0a", "Z"], "c.d": ["Q42"]}} for entity in IDS],
         [{"id": entity, "aliases": ["Who", "It", "C++"], "types": ["t.a", "t.b"]} for entity in IDS[::2]],
@@ -202,7 +198,7 @@ def spoken(kb: KnowledgeBase) -> dict[str, Any]:
 def test_updates_keep_languages_as_in_a_folder(
     monkeypatch: pytest.MonkeyPatch, cluster: Cluster, kb_name: str, tmp_path: Path, world: World
 ) -> None:
-    monkeypatch.setattr(entity_documents, "MOST_VALUES", 4)
+    monkeypatch.setattr(documents, "MOST_VALUES", 4)
     build(write_world(world, tmp_path), tmp_path / "x.kb", options=reading(world), watch=BuildProgress())
     load(EmbeddedKB(tmp_path / "x.kb"), cluster, kb_name, options=LoadOptions(settings=SINGLE), watch=BuildProgress())
     assert spoken(ElasticKB(kb_name, cluster)) == spoken(open_folder(tmp_path / "x.kb"))
@@ -221,43 +217,6 @@ def test_updates_keep_languages_as_in_a_folder(
         assert spoken(kb) == spoken(twin)
     drop_deleted(cluster, kb_name)
     assert spoken(ElasticKB(kb_name, cluster)) == spoken(twin)
-
-
-def test_what_an_earlier_kbtools_loaded_opens_and_is_updated_without_languages(
-    cluster: Cluster, kb_name: str, tmp_path: Path
-) -> None:
-    build(write_world(SPEAKING, tmp_path), tmp_path / "x.kb", options=reading(SPEAKING), watch=BuildProgress())
-    kb, options = EmbeddedKB(tmp_path / "x.kb"), LoadOptions(settings=SINGLE)
-    load(kb, cluster, kb_name, options=options, watch=BuildProgress())
-    forget_languages(cluster, kb_name)
-
-    sources = sources_of(tmp_path, [{"id": "Q365", "names": {"it": "Colonia"}}])
-    before = Answerer(ElasticKB(kb_name, cluster))
-    update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(ReadOptions(language="en,de,")))
-    after = Answerer(ElasticKB(kb_name, cluster))
-
-    assert before.entity("Q365").languages == after.entity("Q365").languages == {}
-    assert after.lookup("Colonia").matches[0].id == "Q365"
-    assert cluster_status(cluster, kb_name).versions[-1].mapping == 3
-    for answerer in (before, after):
-        with pytest.raises(UnknownLanguage, match="load again what an earlier kbtools loaded into a cluster"):
-            answerer.lookup("Köln", lang="de")
-    assert load(kb, cluster, kb_name, options=options, watch=BuildProgress()).fresh
-    assert Answerer(ElasticKB(kb_name, cluster)).lookup("Köln", lang="de").matches[0].id == "Q365"
-
-
-def forget_languages(cluster: Cluster, kb_name: str) -> None:
-    """Make of a version what the mapping before this one would have held."""
-    indexes = current_version(cluster, kb_name).indexes
-    path = f"/{indexes[ENTITIES]}/_doc/manifest"
-    catalog = cluster.ask("GET", path, to="read")["_source"]["catalog"]
-    del catalog["language"]
-    cluster.ask("PUT", path, {"catalog": catalog}, to="write", params={"refresh": "true"})
-    for index in indexes.values():
-        mark = read_mark(cluster, index)
-        assert mark
-        meta = replace(mark, mapping=3).to_meta()
-        cluster.ask("PUT", f"/{index}/_mapping", {"_meta": meta}, to="mark")
 
 
 def reading(world: World) -> ReadOptions:
@@ -320,13 +279,13 @@ def test_an_update_that_loses_its_cluster_leaves_one_state_and_the_next_goes_on(
     with pytest.raises(Unreachable):
         change(on=connect(proxy(watch).url), patience=impatient)
     told = name_of(cluster, loaded)
-    again = change()
+    again = change(take_over=True)
 
     assert told == ("Lodger" if (step, how) == ("_aliases", "cut after") else "Heroes")
     assert bool(again.changes) is (told == "Heroes")
     assert name_of(cluster, loaded) == "Lodger"
     assert [state for _, state in states(cluster, loaded)] == ["older", "current"]
-    assert read_build(cluster, loaded) is None
+    assert read_note(cluster, loaded) is None
 
 
 def test_an_update_under_way_refuses_another_a_load_and_a_removal(
@@ -370,6 +329,7 @@ def test_a_load_that_was_left_unfinished_is_named_before_anything_is_changed(
     with pytest.raises(Unreachable):
         load(EmbeddedKB(folder), cut, loaded, options=options, watch=BuildProgress())
 
+    age_note(cluster, loaded)
     with pytest.raises(BuildLocked, match="left unfinished; run it again to go on, or drop it with kbtools remove"):
         change()
     remove_versions(cluster, loaded, choose_versions(cluster, loaded, number=None, unfinished=True))
@@ -420,7 +380,7 @@ def test_a_full_disk_leaves_the_old_state_and_is_named(
     [
         ("entities", "1", "3 of 4 documents of entities"),  # of one that the update does not change
         ("entities", "0", "1 of 2 documents of changed entities"),
-        ("names", "0", "4 of 5 forms"),
+        ("names", key_of_form("heroes"), "4 of 5 forms"),
     ],
 )
 def test_a_version_that_lost_documents_is_refused(

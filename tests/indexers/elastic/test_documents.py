@@ -1,28 +1,40 @@
 """Documents hold all that an entity has, however large it is, and no term that a cluster refuses."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from kbtools.indexers.elastic import entity_documents, mapping
+from kbtools.indexers.elastic import documents as documents_module
+from kbtools.indexers.elastic import mapping
 from kbtools.indexers.elastic.catalog import catalog_documents, chunked
 from kbtools.indexers.elastic.documents import (
     Document,
+    documents,
+    form_documents,
     id_field,
+    read_content,
     term_of,
 )
-from kbtools.indexers.elastic.entity_documents import EntityReader
-from kbtools.indexers.elastic.mapping import MAPPING_VERSION, ROLES, read_mapping
-from kbtools.indexers.elastic.name_documents import count_normal_forms, name_documents
+from kbtools.indexers.elastic.folder_contents import FolderEntities, count_normal_forms, normal_forms
+from kbtools.indexers.elastic.mapping import ROLES, read_mapping
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.text.name_forms import name_forms
 from tests.conftest import World
 
 LONGEST_LUCENE_TERM = 32_766
+
+
+def entity_documents(kb: EmbeddedKB, first: int, last: int) -> Iterator[Document]:
+    reader = FolderEntities(kb)
+    return documents(reader.contents(range(first, last)), reader.language)
+
+
+def name_documents(kb: EmbeddedKB, first: int = 0) -> Iterator[Document]:
+    return form_documents(normal_forms(kb, first))
 
 
 def sources(found: Iterable[Document]) -> list[dict[str, Any]]:
@@ -44,8 +56,8 @@ def test_every_field_of_a_document_is_in_the_mapping(
     sample_kb: EmbeddedKB, tiny_world: World, make_kb: Callable[[str, World], Any]
 ) -> None:
     rows = range(sample_kb.manifest.counts["entities"].unique)
-    entities = sources(EntityReader(sample_kb).documents(0, len(rows))) + sources(catalog_documents(sample_kb))
-    forms = sources(name_documents(sample_kb, 0, 10_000))
+    entities = sources(entity_documents(sample_kb, 0, len(rows))) + sources(catalog_documents(sample_kb))
+    forms = sources(name_documents(sample_kb))
     for role, found in zip(ROLES, (entities, forms), strict=True):
         mapping = read_mapping(role)["mappings"]
         assert mapping["dynamic"] == "strict"
@@ -54,7 +66,7 @@ def test_every_field_of_a_document_is_in_the_mapping(
 
 def test_a_document_holds_what_the_embedded_index_holds(sample_kb: EmbeddedKB) -> None:
     kb = sample_kb
-    found = sources(EntityReader(kb).documents(0, 506))
+    found = sources(entity_documents(kb, 0, 506))
     rows = np.arange(len(found), dtype=np.uint32)
     assert [document["id"] for document in found] == kb.ids(rows)
     assert [document["facts"] for document in found] == kb.fact_counts(rows).tolist()
@@ -76,14 +88,14 @@ def test_a_document_holds_what_the_embedded_index_holds(sample_kb: EmbeddedKB) -
 
 def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
     (row,) = giant.rows(["giant"])
-    found = list(EntityReader(giant).documents(row, row + 1))
+    found = list(entity_documents(giant, row, row + 1))
     parts = sources(found)
     main = parts[-1]
     assert (main["part"], main["parts"], main["id"], main["facts"]) == (0, len(parts) - 1, "giant", 45_000)
     assert [document.done for document in found] == [row] * (len(found) - 1) + [row + 1]
     assert len({document.key for document in found}) == len(found) > 3
-    assert all(len(document.source) < 2 * entity_documents.MOST_BYTES for document in found)
-    assert all(sum(len(run) for _, run in part.get("objects", [])) <= entity_documents.MOST_VALUES for part in parts)
+    assert all(len(document.source) < 2 * documents_module.MOST_BYTES for document in found)
+    assert all(sum(len(run) for _, run in part.get("objects", [])) <= documents_module.MOST_VALUES for part in parts)
     held = [(relation, target) for part in parts for relation, run in part.get("objects", []) for target in run]
     assert len(held) == len(set(held)) == 45_000 == sum(part.get("held", 0) for part in parts)
     assert set(held) == {(f"r.{number % 100:02}", f"object {number:05}") for number in range(45_000)}
@@ -102,6 +114,14 @@ def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
     assert sum(part.get("named", 0) for part in parts) == 21_001
 
 
+def test_a_content_is_read_back_from_its_documents(giant: EmbeddedKB, sample_kb: EmbeddedKB) -> None:
+    for kb in (giant, sample_kb):
+        reader = FolderEntities(kb)
+        contents = list(reader.contents(range(500)))
+        stored = [sources(documents([content], reader.language)) for content in contents]
+        assert [read_content([own[-1], *own[:-1]], reader.language) for own in stored] == contents
+
+
 def test_a_document_too_large_in_bytes_is_parted_too(
     make_kb: Callable[[str, World], Any], new_world: type[World]
 ) -> None:
@@ -109,14 +129,14 @@ def test_a_document_too_large_in_bytes_is_parted_too(
     facts = tuple(("big", "r", f"{number}{long}") for number in range(9))
     kb = make_kb("embedded", new_world(facts, (("big", "Big"),)))
     (row,) = kb.rows(["big"])
-    parts = sources(EntityReader(kb).documents(row, row + 1))
+    parts = sources(entity_documents(kb, row, row + 1))
     assert len(parts) == 2
     assert sum(len(run) for part in parts for _, run in part["objects"]) == 9
 
 
 def test_an_entity_that_fits_is_one_document(giant: EmbeddedKB) -> None:
     (row,) = giant.rows(["object 00007"])
-    (document,) = sources(EntityReader(giant).documents(row, row + 1))
+    (document,) = sources(entity_documents(giant, row, row + 1))
     assert document == {
         "row": row, "part": 0, "id": "object 00007", "facts": 0, "names": ["Seven"], "named": 1, "forms": ["seven"],
         "types": ["t.small"], "facts_in": 1, "held_in": 1, "relations_in": ["r.07"],
@@ -131,8 +151,8 @@ def test_no_term_is_longer_than_lucene_takes(
     make_kb: Callable[[str, World], Any], new_world: type[World], name: str
 ) -> None:
     kb = make_kb("embedded", new_world((("a", "r", "b" * 40_000),), (("a", name),)))
-    found = sources(EntityReader(kb).documents(0, 2))
-    (form,) = sources(name_documents(kb, 0, 9))
+    found = sources(entity_documents(kb, 0, 2))
+    (form,) = sources(name_documents(kb))
     terms = [term for document in found for term in document.get("forms", [])]
     terms += [term for document in found for term in [id_field(document["id"])[1]]]
     words = form.get("form", form.get("words", "")).split(" ")
@@ -154,22 +174,25 @@ def test_names_have_languages_where_these_are_others_than_the_commonest(
         "embedded",
         new_world((("a", "r", "b"),), (), spoken=names, spoken_aliases=(("b", "Bunn", "de"),), language="en,de"),
     )
-    reader = EntityReader(kb)
-    main, other = sources(reader.documents(0, 2))
+    main, other = sources(entity_documents(kb, 0, 2))
     assert (main["names"], main["aliases"], main["languages"]) == (["Cologne"], ["Köln"], ["en", "de"])
     assert "languages" not in other
-    assert [sources(reader.parts(row)) for row in (0, 1)] == [[main], [other]]
+    contents = FolderEntities(kb).contents(range(2))
+    assert [sources(documents_module.parts(content, "de")) for content in contents] == [[main], [other]]
     assert json.loads(next(catalog_documents(kb)).source)["catalog"]["language"] == "de"
 
 
-def test_every_normal_form_is_a_document_and_parts_of_a_load_meet(sample_kb: EmbeddedKB) -> None:
+def test_every_normal_form_is_a_document_and_a_load_goes_on_anywhere(sample_kb: EmbeddedKB) -> None:
     forms = sample_kb.manifest.statistics["forms"]
-    whole = [document.key for document in name_documents(sample_kb, 0, forms)]
-    halves = [
-        document.key for at in (0, 1) for document in name_documents(sample_kb, at * forms // 2, (at + 1) * forms // 2)
-    ]
-    assert halves == whole
-    assert len(whole) == count_normal_forms(sample_kb) < forms
+    whole = list(name_documents(sample_kb))
+    place = whole[len(whole) // 2].done
+    assert list(name_documents(sample_kb, place)) == [document for document in whole if document.done > place]
+    assert len({document.key for document in whole}) == len(whole) == count_normal_forms(sample_kb) < forms
+
+
+def test_a_form_has_the_popularity_of_that_bearer_with_most_names(sample_kb: EmbeddedKB) -> None:
+    popularity = {form: most for form, most, _ in normal_forms(sample_kb)}
+    assert list(popularity.values()) == sample_kb.popularity(list(popularity))
 
 
 def test_long_lists_of_relations_are_cut(sample_kb: EmbeddedKB) -> None:
@@ -180,7 +203,7 @@ def test_long_lists_of_relations_are_cut(sample_kb: EmbeddedKB) -> None:
 
 
 def test_the_mappings_are_part_of_the_package() -> None:
-    folder = Path(mapping.__file__).parent / "mappings" / str(MAPPING_VERSION)
+    folder = Path(mapping.__file__).parent / "mappings"
     assert sorted(file.stem for file in folder.glob("*.json")) == sorted([*ROLES, "vectors", "builds"])
 
 
@@ -191,7 +214,7 @@ def test_an_id_is_looked_up_as_it_is_up_to_the_longest(
     long = "x" * length
     kb = make_kb("embedded", new_world(facts=((long, "r", "z"),), names=((long, "X"),)))
 
-    (document,) = [one for one in sources(EntityReader(kb).documents(0, 2)) if one["id"] == long]
+    (document,) = [one for one in sources(entity_documents(kb, 0, 2)) if one["id"] == long]
 
     assert id_field(long)[0] == field
     assert ("hashed_id" in document) == (field == "hashed_id")

@@ -7,7 +7,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import sysconfig
 import threading
 import time
@@ -31,22 +30,20 @@ from kbtools.errors import (
     Unreachable,
     WrongFormat,
 )
-from kbtools.indexers.elastic.build_notes import Owner, read_note, write_note
+from kbtools.indexers.elastic.build_lock import CONTROL, read_note, write_note
 from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Sender, read_largest
-from kbtools.indexers.elastic.claims import LEASE
 from kbtools.indexers.elastic.cluster import Cluster, Patience
-from kbtools.indexers.elastic.documents import Document
-from kbtools.indexers.elastic.entity_documents import EntityReader
+from kbtools.indexers.elastic.documents import Document, documents, form_documents
+from kbtools.indexers.elastic.folder_contents import FolderEntities, count_normal_forms, normal_forms
 from kbtools.indexers.elastic.inventory import choose_versions, cluster_status, remove_versions
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import Loaded
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, OWNER, IndexSettings, index_body, index_name
-from kbtools.indexers.elastic.name_documents import count_normal_forms, name_documents
 from kbtools.indexers.elastic.versions import current_version, list_versions, roll_back
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
 from tests.conftest import World
-from tests.indexers.elastic.conftest import SmallServer
+from tests.indexers.elastic.conftest import SmallServer, age_note
 
 LARGE = 20_000
 SLOW = 0.2
@@ -82,7 +79,7 @@ def test_a_loaded_kb_answers_as_the_embedded_one(
     load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB
 ) -> None:
     loaded = load_sample()
-    assert (loaded.version, loaded.fresh, loaded.current) == (1, True, True)
+    assert (loaded.version, loaded.fresh) == (1, True)
     assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
 
 
@@ -204,7 +201,7 @@ def test_a_load_waits_for_copies_and_becomes_visible_without_them(
         return (200, making) if len(asked) < made_after else None
 
     loaded = load_sample(on=connect(proxy(watch).url), patience=patience)
-    assert (loaded.current, loaded.copies_missing) == (True, missing)
+    assert (loaded.fresh, loaded.copies_missing) == (True, missing)
     assert states(cluster, kb_name) == [(1, "current")]
     assert sum(slept) > 45 if missing else len(slept) == made_after - 1
 
@@ -215,7 +212,7 @@ def test_a_load_does_not_wait_for_copies_that_no_node_can_take(
     patience, slept = unhurried()
     nodes = cluster.ask("GET", "/_cluster/health", to="count")["number_of_data_nodes"]
     loaded = load_sample(settings=IndexSettings(replicas=nodes), patience=patience)
-    assert (loaded.current, loaded.copies_missing, slept) == (True, 2, [])
+    assert (loaded.fresh, loaded.copies_missing, slept) == (True, 2, [])
     (version,) = cluster_status(cluster, kb_name).versions
     assert [(index.replicas, index.copies_missing) for index in version.indexes] == [(nodes, 1)] * 2
 
@@ -232,7 +229,7 @@ def test_a_version_that_has_lost_a_shard_is_not_switched_to(
     with pytest.raises(Unreachable, match=r"the cluster's health is red; .* run the same command to go on"):
         load_sample(on=connect(server.url), patience=unhurried()[0])
     assert states(cluster, kb_name) == [(1, "unfinished")]
-    assert load_sample().current
+    assert load_sample().fresh
 
 
 # strangers
@@ -259,27 +256,24 @@ def test_a_mark_that_kbtools_did_not_write_makes_a_stranger_of_an_index(
 
 
 @pytest.mark.parametrize("record", [{"kb": "x"}, {"owner": "someone", "part": 1}, {}], ids=str)
-@pytest.mark.parametrize("part", ["", "/1"])
 def test_a_note_that_kbtools_did_not_write_is_named(
     load_sample: Callable[..., Loaded],
     proxy: Callable[..., SmallServer],
     connect: Callable[..., Cluster],
     cluster: Cluster,
     kb_name: str,
-    part: str,
     record: dict[str, Any],
 ) -> None:
     stopped_load(load_sample, proxy, connect, at=16)
-    _, stamp = read_note(cluster, f"{kb_name}{part}") or ({}, None)
-    write_note(cluster, f"{kb_name}{part}", kb_name, record, stamp)
-    with pytest.raises(KBUnusable, match="a note in it is none of this kbtools; go on with the version that wrote it"):
+    cluster.ask("PUT", f"/{CONTROL}/_doc/{kb_name}", {"kb": kb_name, "record": record}, to="write a note")
+    with pytest.raises(KBUnusable, match="another version of kbtools wrote a note in it; go on with that version"):
         load_sample()
     status = cluster_status(cluster, kb_name)
-    assert [(build.kb, build.parts) for build in status.builds] == [(kb_name, ())]
-    assert "or delete the index kbtools-builds if nothing is being loaded" in status.builds[0].fault
+    assert [build.kb for build in status.builds] == [kb_name]
+    assert "or delete the index kbtools-builds if nothing is being loaded" in status.builds[0].progress
     shown = CliRunner().invoke(main, ["info", "--elasticsearch", cluster.connection.where, "--kb", kb_name])
     assert shown.exit_code == 0
-    assert f"build of {kb_name}: kbtools-builds: a note in it is none of this kbtools" in shown.stdout
+    assert f"build of {kb_name} version 0: kbtools-builds: another version of kbtools wrote" in shown.stdout
 
 
 def test_a_name_that_is_an_index_already_is_refused(
@@ -372,12 +366,16 @@ def test_the_current_version_is_removed_only_with_the_whole(
 
 
 def stopped_load(
-    load_sample: Callable[..., Loaded], proxy: Callable[..., SmallServer], connect: Callable[..., Cluster], at: int
+    load_sample: Callable[..., Loaded],
+    proxy: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    at: int,
+    force: bool = False,
 ) -> None:
     """Load through a proxy that refuses everything from one request on."""
-    server = proxy(lambda number, method, path: "cut" if number >= at else None)
+    server, at_once = proxy(lambda number, method, path: "cut" if number >= at else None), Patience(total=0)
     with pytest.raises(Unreachable):
-        load_sample(on=connect(server.url, patience=Patience(total=0)), patience=Patience(total=0), batch=100)
+        load_sample(on=connect(server.url, patience=at_once), patience=at_once, batch=100, force=force)
 
 
 def test_what_a_failed_load_left_is_named_and_can_be_removed(
@@ -388,9 +386,10 @@ def test_what_a_failed_load_left_is_named_and_can_be_removed(
     kb_name: str,
 ) -> None:
     stopped_load(load_sample, proxy, connect, at=16)
+    age_note(cluster, kb_name)
     status = cluster_status(cluster, kb_name)
     assert [version.state for version in status.versions] == ["unfinished"]
-    assert "left behind by process" in status.builds[0].parts[0]
+    assert "left behind by process" in status.builds[0].progress
     with pytest.raises(KBMissing, match="a build of it is unfinished"):
         ElasticKB(kb_name, cluster)
     remove_versions(cluster, kb_name, choose_versions(cluster, kb_name, number=None, unfinished=True))
@@ -435,6 +434,7 @@ def test_a_second_run_goes_on_from_what_is_confirmed(
             on=connect(server.url, patience=Patience(total=0)), patience=Patience(total=0), batch=100, in_flight=1
         )
     before = len(bulks)
+    age_note(cluster, kb_name)
     again = proxy(lambda number, method, path: bulks.append(path) if "_bulk" in path else None)
     load_sample(on=connect(again.url), batch=100)
     whole = 1 + 6 + 8  # the catalog, 506 entities, 738 names by the hundred
@@ -459,7 +459,7 @@ def test_cut_connections_and_passing_answers_lose_and_double_nothing(
     patience = Patience(total=60.0, first=0.01, longest=0.05)
     server = proxy(watch)
     loaded = load_sample(on=connect(server.url, patience=patience), patience=patience, batch=20)
-    assert loaded.current
+    assert loaded.fresh
     assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
 
 
@@ -487,7 +487,7 @@ def test_documents_that_pass_later_are_sent_again_alone(
         load_sample(on=connect(server.url), batch=100, in_flight=1)
     # the server said that 99 documents were stored, which they were not: the check finds it
     assert caught.value.facts["counts"]["entities"] == (506 - 99, 506)
-    assert load_sample(batch=100).current
+    assert load_sample(batch=100).fresh
 
 
 def test_rejected_documents_are_kept_counted_and_fail_the_run(
@@ -520,7 +520,7 @@ def test_rejected_documents_are_kept_counted_and_fail_the_run(
     assert len(caught.value.facts["kinds"]) == 2
     assert {"_id", "reason", "document"} == set(lines[0])
     assert states(cluster, kb_name) == [(1, "unfinished")]
-    assert load_sample().current
+    assert load_sample().fresh
 
 
 def test_documents_beyond_the_field_limit_are_kept_counted_and_fail_the_run(
@@ -533,7 +533,7 @@ def test_documents_beyond_the_field_limit_are_kept_counted_and_fail_the_run(
     tmp_path: Path,
 ) -> None:
     name, replaced = index_name(kb_name, 1, "names"), []
-    body = index_body("names", kb=kb_name, version=1, token="", settings=IndexSettings(replicas=0))
+    body = index_body("names", kb=kb_name, version=1, settings=IndexSettings(replicas=0))
     body["mappings"] = {"_meta": body["mappings"]["_meta"]}  # every field is a new one, and there is room for one
     body["settings"]["index"]["mapping"]["total_fields"]["limit"] = 1
 
@@ -548,7 +548,7 @@ def test_documents_beyond_the_field_limit_are_kept_counted_and_fail_the_run(
     assert caught.value.facts["rejected"] == len(lines) == count_normal_forms(sample_kb)
     assert states(cluster, kb_name) == [(1, "unfinished")]
     remove_versions(cluster, kb_name, choose_versions(cluster, kb_name, number=None, unfinished=True))
-    assert load_sample().current
+    assert load_sample().fresh
 
 
 def test_two_loaders_of_one_name_do_not_meet(
@@ -565,10 +565,10 @@ def test_two_loaders_of_one_name_do_not_meet(
             refused.append("")
             with pytest.raises(BuildLocked, match=f"is being loaded or updated by process {os.getpid()} on") as caught:
                 load_sample()
-            refused.append(caught.value.facts["owner"]["pid"])
+            refused.append(caught.value.facts["owner"].split()[1])
 
     load_sample(on=connect(proxy(watch).url))
-    assert refused == ["", os.getpid()]
+    assert refused == ["", str(os.getpid())]
     assert states(cluster, kb_name) == [(1, "current")]
 
 
@@ -590,56 +590,28 @@ def test_a_name_under_load_cannot_be_removed_nor_loaded_from_elsewhere(
             with pytest.raises(BuildLocked):
                 remove_versions(cluster, kb_name, choose_versions(cluster, kb_name, number=None, unfinished=True))
 
-    assert load_sample(on=connect(proxy(watch).url)).current
+    assert load_sample(on=connect(proxy(watch).url)).fresh
     assert seen
 
 
-def test_a_process_that_is_gone_is_told_from_one_that_runs() -> None:
-    here = Owner.here()
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    parent = replace(here, pid=os.getppid(), started="not when it did")
-    assert replace(here, pid=gone.pid).is_gone() is True
-    assert parent.is_gone() is True
-    assert replace(here, host="elsewhere").is_gone() is None
-
-
-@pytest.fixture
-def left_elsewhere(
+def test_a_killed_loader_keeps_its_lock_until_it_is_stale_or_taken_over(
     load_sample: Callable[..., Loaded],
     proxy: Callable[..., SmallServer],
     connect: Callable[..., Cluster],
     cluster: Cluster,
     kb_name: str,
-) -> Callable[..., None]:
-    """Leave a load behind as if another machine had begun it; give a way to show a sign of life."""
+) -> None:
     stopped_load(load_sample, proxy, connect, at=16)
-    name = f"{kb_name}/1"
-
-    def change(**changes: object) -> None:
-        record, stamp = read_note(cluster, name)
-        write_note(cluster, name, kb_name, record | changes, stamp)
-
-    owner = read_note(cluster, name)[0]["owner"] | {"host": "elsewhere"}
-    change(owner=owner, loading=True)
-    return change
-
-
-def test_a_loader_of_another_machine_without_a_sign_of_life_is_replaced(
-    left_elsewhere: Callable[..., None], load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str
-) -> None:
-    waited = []
-    assert load_sample(patience=Patience(sleep=waited.append)).current
-    assert waited == [LEASE]
-    assert states(cluster, kb_name) == [(1, "current")]
-
-
-def test_a_loader_of_another_machine_that_lives_is_left_alone(
-    left_elsewhere: Callable[..., None], load_sample: Callable[..., Loaded]
-) -> None:
-    beats = itertools.count(100)
-    with pytest.raises(BuildLocked, match="on elsewhere"):
-        load_sample(patience=Patience(sleep=lambda seconds: left_elsewhere(beat=next(beats))))
+    with pytest.raises(BuildLocked, match=f"is being loaded or updated by process {os.getpid()} on .* --take-over"):
+        load_sample()
+    assert cluster_status(cluster, kb_name).builds[0].progress.startswith("held by process")
+    with pytest.raises(BuildLocked):
+        remove_versions(cluster, kb_name, choose_versions(cluster, kb_name, number=None, unfinished=True))
+    age_note(cluster, kb_name)
+    assert load_sample().fresh
+    stopped_load(load_sample, proxy, connect, at=16, force=True)
+    assert load_sample(take_over=True, force=True).fresh
+    assert [state for _, state in states(cluster, kb_name)] == ["older", "current"]
 
 
 def test_a_loader_that_was_replaced_stops(
@@ -651,25 +623,12 @@ def test_a_loader_that_was_replaced_stops(
 ) -> None:
     def watch(number: int, method: str, path: str) -> None:
         if "names-loading/_bulk" in path:
-            record, stamp = read_note(cluster, f"{kb_name}/1")
-            record["owner"] |= {"token": "another"}
-            write_note(cluster, f"{kb_name}/1", kb_name, record, stamp)
+            note, stamp = read_note(cluster, kb_name)
+            write_note(cluster, kb_name, replace(note, token="another"), stamp)
 
     with pytest.raises(BuildLocked, match="is being loaded or updated by process"):
         load_sample(on=connect(proxy(watch).url))
     assert states(cluster, kb_name) == [(1, "unfinished")]
-
-
-def test_two_machines_load_one_kb(
-    load_sample: Callable[..., Loaded], cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB
-) -> None:
-    first = load_sample(part=1, parts=2, batch=50)
-    assert (first.version, first.current) == (1, False)
-    assert states(cluster, kb_name) == [(1, "unfinished")]
-    second = load_sample(part=2, parts=2, batch=50)
-    assert (second.version, second.current) == (1, True)
-    assert first.documents + second.documents == 3 + 506 + 738
-    assert pools(ElasticKB(kb_name, cluster)) == pools(sample_kb)
 
 
 def test_an_index_that_takes_no_writes_says_so_and_the_load_goes_on_later(
@@ -688,7 +647,7 @@ def test_an_index_that_takes_no_writes_says_so_and_the_load_goes_on_later(
         load_sample(on=connect(proxy(watch).url))
     name = index_name(kb_name, 1, "names")
     cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only": None}, to="free it")
-    assert load_sample().current
+    assert load_sample().fresh
 
 
 def test_a_full_disk_is_waited_for_and_then_named(
@@ -708,7 +667,7 @@ def test_a_full_disk_is_waited_for_and_then_named(
         load_sample(on=connect(proxy(watch).url), patience=patience)
     name = index_name(kb_name, 1, "names")
     cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only_allow_delete": None}, to="free it")
-    assert load_sample().current
+    assert load_sample().fresh
 
 
 def test_an_index_deleted_during_the_load_is_an_error_and_not_made_anew(
@@ -753,7 +712,7 @@ def test_a_document_that_is_too_large_is_rejected_and_its_neighbours_stored(
 
 def test_a_document_larger_than_any_request_is_rejected_without_being_sent(cluster: Cluster, kb_name: str) -> None:
     index = f"kbtools-{kb_name}-000001-names"
-    body = index_body("names", kb=kb_name, version=1, token="", settings=IndexSettings(replicas=0))
+    body = index_body("names", kb=kb_name, version=1, settings=IndexSettings(replicas=0))
     cluster.ask("PUT", f"/{index}", body, to="make an index")
     large = b'{"words":"' + b"x " * 53_000_000 + b'"}'
     documents = [Document("0", b'{"form":"a"}', 1), Document("1", large, 2), Document("2", b'{"form":"b"}', 3)]
@@ -817,8 +776,8 @@ def large_kb(make_kb: Callable[[str, World], Any], new_world: type[World]) -> Em
 @pytest.mark.parametrize(
     ("role", "read"),
     [
-        ("entities", lambda kb: EntityReader(kb).documents(0, LARGE)),
-        ("names", lambda kb: name_documents(kb, 0, kb.manifest.statistics["forms"])),
+        ("entities", lambda kb: documents(FolderEntities(kb).contents(range(LARGE)), "und")),
+        ("names", lambda kb: form_documents(normal_forms(kb))),
     ],
     ids=["entities", "names"],
 )
@@ -832,7 +791,7 @@ def test_a_large_kb_is_read_as_slowly_as_a_slow_cluster_stores_it(
     read: Callable[..., Any],
 ) -> None:
     index, drawn, stored, ahead = index_name(kb_name, 1, role), itertools.count(1), [0], []
-    body = index_body(role, kb=kb_name, version=1, token="", settings=IndexSettings(replicas=0))
+    body = index_body(role, kb=kb_name, version=1, settings=IndexSettings(replicas=0))
     cluster.ask("PUT", f"/{index}", body, to="make an index")
 
     def documents() -> Iterator[Document]:
@@ -879,7 +838,7 @@ def test_a_load_killed_at_ten_points_and_run_again_is_as_an_unbroken_one(
     tmp_path: Path,
 ) -> None:
     command = [
-        KBTOOLS, "load", str(sample_path), "--kb", kb_name, "--batch", "40",
+        KBTOOLS, "load", str(sample_path), "--kb", kb_name, "--batch", "40", "--take-over",
         "--in-flight", "2", "--replicas", "0", "--quiet", "--rejected", str(tmp_path / "rejected.jsonl"),
     ]  # fmt: skip
     points = iter(sorted(random.Random(2026).sample(range(4, 60), 10)))

@@ -17,8 +17,7 @@ from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.inventory import cluster_status
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.load_job import LoadOptions
-from kbtools.indexers.elastic.loading import Loaded, load
+from kbtools.indexers.elastic.loading import Loaded, LoadOptions, load
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
@@ -98,7 +97,7 @@ def test_a_node_killed_during_a_load_loses_nothing(
         nodes.run("kill", 2)
         nodes.run("restart", 2)
 
-    assert load_while(sample_kb, patient, "killed", happening, tmp_path).current
+    assert load_while(sample_kb, patient, "killed", happening, tmp_path).fresh
     assert pools(ElasticKB("killed", patient)) == pools(sample_kb)
 
 
@@ -110,7 +109,7 @@ def test_a_cluster_stopped_and_started_during_a_load_loses_nothing(
         for node in (1, 2, 3):
             nodes.run("restart", node)
 
-    assert load_while(sample_kb, patient, "stopped", happening, tmp_path).current
+    assert load_while(sample_kb, patient, "stopped", happening, tmp_path).fresh
     assert pools(ElasticKB("stopped", patient)) == pools(sample_kb)
 
 
@@ -124,7 +123,7 @@ def test_a_load_is_visible_before_its_copies_are_made(
     options = LoadOptions(settings=SPREAD, patience=Patience(total=2.0), rejected=tmp_path / "rejected.jsonl")
     allocate("primaries")
     loaded = load(sample_kb, patient, "early", options=options, watch=BuildProgress())
-    assert (loaded.current, loaded.copies_missing) == (True, 6)
+    assert (loaded.fresh, loaded.copies_missing) == (True, 6)
     assert [index.copies_missing for index in cluster_status(patient, "early").versions[0].indexes] == [3, 3]
     assert pools(ElasticKB("early", patient)) == pools(sample_kb)
     allocate(None)

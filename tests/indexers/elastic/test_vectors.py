@@ -8,12 +8,12 @@ import pytest
 from numpy.typing import NDArray
 
 from kbtools.errors import BadVectors, BuildLocked, ServerError, VectorsMissing, WrongFormat
+from kbtools.indexers.elastic.build_lock import update_lock
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import Loaded
 from kbtools.indexers.elastic.mapping import MAPPING_VERSION, IndexSettings, Mark
-from kbtools.indexers.elastic.update_claims import claim_update
 from kbtools.indexers.elastic.versions import current_version, list_versions
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import UpdateSource
@@ -71,7 +71,7 @@ def test_vectors_are_not_loaded_during_an_update_nor_the_other_way_round(
 ) -> None:
     (tmp_path / "new.jsonl").write_text('{"id": "m.0new", "names": ["New"]}\n')
     sources = [UpdateSource(Source(tmp_path / "new.jsonl", "any"), "changes")]
-    with claim_update(cluster, kb_name), pytest.raises(BuildLocked, match="is being loaded or updated by process"):
+    with update_lock(cluster, kb_name), pytest.raises(BuildLocked, match="is being loaded or updated by process"):
         opened.load_vectors(given([0, 1]))
 
     def read(rows: EntityRows) -> NDArray[np.float32]:

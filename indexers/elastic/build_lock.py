@@ -1,0 +1,251 @@
+"""The lock of a knowledge base on a cluster: one process loads or updates it at a time, and notes how far it is.
+
+The lock is a note, a document under the name of the knowledge base. Its holder shows a sign of life every few seconds.
+A note without one for STALE seconds, or one that its holder gave back, is free. A note is changed only by a writer that
+has seen its last change, so that of two processes one is refused, and a holder whose note was taken over stops.
+"""
+
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import elasticsearch
+
+from kbtools.errors import BuildLocked, KBToolsError, KBUnusable, ServerError
+from kbtools.indexers.elastic.cluster import ONCE, Cluster, Patience
+from kbtools.indexers.elastic.mapping import BUILDS, MAPPING_VERSION, OWNER, read_mapping
+from kbtools.indexers.elastic.versions import delete_versions, list_versions
+
+CONTROL = "kbtools-builds"
+"""The index that holds the notes."""
+
+BEAT = 5.0
+"""Seconds between two signs of life."""
+
+STALE = 120.0
+"""Seconds without a sign of life after which a note is free. Clocks of machines may differ by less than that."""
+
+Stamp = dict[str, int]
+"""What the next change of a note must state: the number of its last change."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildNote:
+    """A version being made: who makes it, and what of it is confirmed.
+
+    `digest` is the content of a load, empty for an update. Everything before the rows `entities` and `forms` is stored,
+    but for rejected documents, of which `kinds` holds the first of each kind. `beat` is the time of the last sign of
+    life, in seconds since 1970.
+    """
+
+    version: int
+    digest: str = ""
+    owner: str = ""
+    token: str = ""
+    beat: float = 0.0
+    held: bool = True
+    entities: int = 0
+    forms: int = 0
+    documents: int = 0
+    rejected: int = 0
+    kinds: dict[str, str] = field(default_factory=dict)
+    mapping: int = MAPPING_VERSION
+
+    @property
+    def is_free(self) -> bool:
+        """Return whether another process may take the note over."""
+        return not self.held or time.time() - self.beat > STALE
+
+    @property
+    def progress(self) -> str:
+        """Describe who holds or left the note and how far it is."""
+        rejected = f", {self.rejected:,} rejected" if self.rejected else ""
+        state = "left behind by" if self.is_free else "held by"
+        return f"{state} {self.owner}, {self.documents:,} documents{rejected}"
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> "BuildNote":
+        try:
+            return cls(**record)
+        except TypeError as error:
+            raise KBUnusable(
+                f"{CONTROL}: another version of kbtools wrote a note in it; go on with that version, or delete the "
+                f"index {CONTROL} if nothing is being loaded or updated",
+                index=CONTROL,
+            ) from error
+
+
+def note_path(kb: str) -> str:
+    return f"/{CONTROL}/_doc/{kb}"
+
+
+def read_note(cluster: Cluster, kb: str) -> tuple[BuildNote, Stamp] | None:
+    """Read the note of a knowledge base; None if nothing is being made of it."""
+    answer = cluster.ask("GET", note_path(kb), to="read the note of a load", missing_ok=True)
+    if not answer or not answer.get("found"):
+        return None
+    return BuildNote.from_record(answer["_source"].get("record") or {}), stamp_of(answer)
+
+
+def stamp_of(answer: dict[str, Any]) -> Stamp:
+    return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
+
+
+def write_note(
+    cluster: Cluster, kb: str, note: BuildNote, stamp: Stamp | None, *, patience: Patience | None = None
+) -> Stamp:
+    """Write a note, a new one if there is no stamp; raise BuildLocked if another process wrote it meanwhile."""
+    while True:
+        try:
+            answer = cluster.ask(
+                "PUT", note_path(kb), {"kb": kb, "record": asdict(note)}, to="note the progress of a load",
+                patience=patience, params={"op_type": "create"} if stamp is None else stamp,
+            )  # fmt: skip
+            return stamp_of(answer)
+        except ServerError as error:
+            if not isinstance(error.__cause__, elasticsearch.ConflictError):
+                raise
+            stored = read_note(cluster, kb)
+            # It is our own if only the answer to an earlier try was lost.
+            if stored is None or stored[0].token != note.token:
+                raise locked(cluster, kb, stored[0] if stored else None) from error
+            stamp = stored[1]
+
+
+def drop_note(cluster: Cluster, kb: str, stamp: Stamp | None = None) -> None:
+    """Remove a note; with a stamp, only if nobody changed it since."""
+    try:
+        cluster.ask("DELETE", note_path(kb), to="remove the note of a load", missing_ok=True, params=stamp)
+    except ServerError as error:
+        if not isinstance(error.__cause__, elasticsearch.ConflictError):
+            raise
+
+
+def ensure_control(cluster: Cluster) -> None:
+    """Create the index of notes unless it exists."""
+    if cluster.ask("GET", f"/{CONTROL}", to="look for the notes of loads", missing_ok=True):
+        return
+    body = read_mapping(BUILDS)
+    body["mappings"]["_meta"] = {OWNER: {"mapping": MAPPING_VERSION}}
+    try:
+        cluster.ask("PUT", f"/{CONTROL}", body, to=f"create the index {CONTROL}")
+    except ServerError as error:
+        if "resource_already_exists" not in str(error):
+            raise
+
+
+def locked(cluster: Cluster, kb: str, note: BuildNote | None) -> BuildLocked:
+    """Make the error that names the process which holds the lock."""
+    since = f" (last sign of life {max(0.0, time.time() - note.beat):.0f} s ago)" if note else ""
+    return BuildLocked(
+        f"{cluster.connection.where}: {kb!r} is being loaded or updated by {note.owner if note else 'another process'}"
+        f"{since}; wait for it, or if it was killed, for {STALE:.0f} s without a sign of life, or use kbtools load "
+        "--take-over",
+        name=kb,
+        owner=note.owner if note else None,
+    )
+
+
+def free_note(cluster: Cluster, kb: str, *, take_over: bool = False) -> tuple[BuildNote | None, Stamp | None]:
+    """Read the note that somebody left, if there is one; raise BuildLocked while its process shows signs of life."""
+    note, stamp = read_note(cluster, kb) or (None, None)
+    if note and not note.is_free and not take_over:
+        raise locked(cluster, kb, note)
+    return note, stamp
+
+
+class BuildLock:
+    """A held lock; a thread shows signs of life until it is given back or dropped.
+
+    Its holder changes `note`; each sign of life and each `write` takes that to the cluster.
+    """
+
+    def __init__(self, cluster: Cluster, kb: str, note: BuildNote, stamp: Stamp) -> None:
+        self.cluster, self.kb, self.note, self.stamp = cluster, kb, note, stamp
+        self.lost: BuildLocked | None = None
+        self.writing = threading.Lock()
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self.show_life, daemon=True)
+        self.thread.start()
+
+    @classmethod
+    def take(cls, cluster: Cluster, kb: str, note: BuildNote, stamp: Stamp | None) -> "BuildLock":
+        """Take the lock with a note in place of the one that `free_note` read; raise BuildLocked if it was changed."""
+        owner = f"process {os.getpid()} on {socket.gethostname()}"
+        note = replace(note, owner=owner, token=secrets.token_hex(8), beat=time.time(), held=True)
+        return cls(cluster, kb, note, write_note(cluster, kb, note, stamp))
+
+    def show_life(self) -> None:
+        while not self.stopped.wait(BEAT):
+            try:
+                self.write()
+            except (ServerError, BuildLocked) as error:
+                logging.getLogger(__name__).warning("no sign of life could be shown: %s", error)
+
+    def write(self, *, patience: Patience | None = None, held: bool = True) -> None:
+        """Write the note as it is by now; raise BuildLocked if another process has taken the lock over."""
+        with self.writing:
+            if self.lost:
+                raise self.lost
+            note = replace(self.note, beat=time.time(), held=held)
+            try:
+                self.stamp = write_note(self.cluster, self.kb, note, self.stamp, patience=patience)
+            except BuildLocked as error:
+                self.lost = error
+                raise
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.thread.join()
+
+    def give_back(self) -> None:
+        """End the signs of life; the note stays, and the next run goes on from it."""
+        self.stop()
+        # A note that still says it is held becomes free without signs of life.
+        with suppress(ServerError, BuildLocked):
+            self.write(patience=ONCE, held=False)
+
+    def drop(self) -> None:
+        """End the signs of life and remove the note."""
+        self.stop()
+        drop_note(self.cluster, self.kb, self.stamp)
+
+
+@contextmanager
+def update_lock(cluster: Cluster, kb: str, *, take_over: bool = False) -> Iterator[BuildLock]:
+    """Hold the lock for an update, whose version has the number in its note; what a failed update made is deleted.
+
+    Raises BuildLocked while another process loads or updates the knowledge base, and if a load was left unfinished.
+    """
+    ensure_control(cluster)
+    left, stamp = free_note(cluster, kb, take_over=take_over)
+    if left and left.digest:
+        raise BuildLocked(
+            f"{cluster.connection.where}: a load of {kb!r} was left unfinished; run it again to go on, or drop it with "
+            f"kbtools remove --elasticsearch --kb {kb} --unfinished, then update",
+            name=kb,
+        )
+    versions = list_versions(cluster, kb)
+    number = 1 + max([*(version.number for version in versions), left.version if left else 0])
+    lock = BuildLock.take(cluster, kb, BuildNote(number), stamp)
+    try:
+        # A killed update left a version that nobody reads.
+        delete_versions(cluster, [v for v in versions if left and v.number == left.version and not v.current])
+        yield lock
+    except BaseException:
+        lock.give_back()
+        # What cannot be deleted now is deleted by the next update, which finds it by the note.
+        with suppress(KBToolsError):
+            at_once = cluster.as_patient_as(ONCE)
+            delete_versions(at_once, [v for v in list_versions(at_once, kb) if v.number == number and not v.current])
+            if not lock.lost:
+                drop_note(at_once, kb, lock.stamp)
+        raise
+    lock.drop()

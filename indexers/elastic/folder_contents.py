@@ -1,0 +1,160 @@
+"""What a load sends of an embedded knowledge base: the contents of its entities, and the normal forms of its names."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from kbtools.indexers.elastic.documents import Content, drop_usual, id_hash
+from kbtools.indexers.folder.column_files import release_pages
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.form_store import ENTITIES, form_key, is_normal
+from kbtools.kb.language_tags import UND
+from kbtools.text.name_forms import name_forms
+
+BLOCK = 2_000
+"""Entities or forms that are read together: enough to make NumPy's cost for each call small."""
+
+RELEASED = 200_000
+"""Forms after which the pages of the exact index are given back."""
+
+RESIDENT = 160_000_000
+"""Bytes of mapped files beyond which pages are given back: libraries take 110 MB, a small knowledge base the rest."""
+
+
+class FolderEntities:
+    """The entities of an embedded knowledge base, as documents are made of them."""
+
+    def __init__(self, kb: EmbeddedKB) -> None:
+        self.kb = kb
+        self.language = next(iter(kb.manifest.languages), UND)
+        self.language_sets = list(kb.languages.sets)
+        merged = kb.columns.get("redirect.row", np.empty(0, dtype=np.uint32))
+        # By row, so that the ids merged into a block of rows lie together.
+        self.merged_order = np.argsort(merged, kind="stable")
+        self.merged_rows = merged[self.merged_order]
+
+    def contents(self, rows: Sequence[int]) -> Iterator[Content]:
+        """Yield the contents of a range of rows."""
+        for start in range(0, len(rows), BLOCK):
+            block = rows[start : start + BLOCK]
+            yield from self.block(block[0], block[-1] + 1)
+
+    def merged_ids(self, first: int, last: int) -> dict[int, list[str]]:
+        """List the hashes of the ids that were merged into entities of rows `first` to `last - 1`."""
+        ids: dict[int, list[str]] = {}
+        if self.kb.redirects is not None:
+            begin, end = np.searchsorted(self.merged_rows, [first, last]).tolist()
+            for place in self.merged_order[begin:end].tolist():
+                row = int(self.kb.columns["redirect.row"][place])
+                ids.setdefault(row, []).append(id_hash(self.kb.redirects[place]))
+        return ids
+
+    def block(self, first: int, last: int) -> Iterator[Content]:
+        """Yield the contents of rows `first` to `last - 1`.
+
+        Columns are read once for the block, as Python lists, and positions in them are counted from the block's first.
+        """
+        columns, kb = self.kb.columns, self.kb
+        relations, types, ids, texts = kb.relations, kb.types, kb.entity_ids, kb.alias_texts
+        pair_of, alias_of, type_of, incoming_of = (
+            columns[f"{kind}.first"][first : last + 1].tolist() for kind in ("fact", "alias", "type", "incoming")
+        )
+        pair_relation = columns["fact.relation"][pair_of[0] : pair_of[-1]].tolist()
+        object_of = columns["fact.first_object"][pair_of[0] : pair_of[-1] + 1].tolist()
+        objects = columns["fact.object"][object_of[0] : object_of[-1]]
+        incoming_relations = columns["incoming.relation"][incoming_of[0] : incoming_of[-1]].tolist()
+        subjects = columns["incoming.subject"][incoming_of[0] : incoming_of[-1]].tolist()
+        type_rows = columns["type.type"][type_of[0] : type_of[-1]].tolist()
+        is_alias = columns["alias.is_alias"][alias_of[0] : alias_of[-1]].tolist()
+        sets = None
+        if kb.languages.numbers is not None:
+            sets = list(map(self.language_sets.__getitem__, kb.languages.numbers[alias_of[0] : alias_of[-1]].tolist()))
+        merged = self.merged_ids(first, last)
+        descriptions = kb.descriptions(np.arange(first, last, dtype=np.uint32))
+        for place, row in enumerate(range(first, last)):
+            pairs = range(pair_of[place] - pair_of[0], pair_of[place + 1] - pair_of[0])
+            begin, end = object_of[pairs.start] - object_of[0], object_of[pairs.stop] - object_of[0]
+            aliases = range(alias_of[place], alias_of[place + 1])
+            incoming = range(incoming_of[place] - incoming_of[0], incoming_of[place + 1] - incoming_of[0])
+            content: Content = {"row": row, "id": ids[row], "facts": end - begin, "facts_in": len(incoming)}
+            for alias in aliases:
+                kind = "aliases" if is_alias[alias - alias_of[0]] else "names"
+                content.setdefault(kind, []).append(texts[alias])
+            if sets and aliases:
+                content["languages"] = sets[aliases.start - alias_of[0] : aliases.stop - alias_of[0]]
+                drop_usual(content, self.language)
+            if description := descriptions[place]:
+                content["description"] = description
+            if own_types := type_rows[type_of[place] - type_of[0] : type_of[place + 1] - type_of[0]]:
+                content["types"] = [types[type_row] for type_row in own_types]
+            if pairs:
+                targets = [ids[target] for target in objects[begin:end].tolist()]
+                starts = [object_of[pair] - object_of[0] - begin for pair in pairs] + [len(targets)]
+                content["objects"] = [
+                    [relations[pair_relation[pair]], targets[starts[k] : starts[k + 1]]] for k, pair in enumerate(pairs)
+                ]
+            if incoming:
+                groups: dict[int, list[int]] = {}
+                for position in incoming:
+                    groups.setdefault(incoming_relations[position], []).append(subjects[position])
+                content["subjects"] = [[relations[relation], group] for relation, group in groups.items()]
+            if row in merged:
+                content["merged"] = merged[row]
+            yield content
+
+
+def normal_forms(kb: EmbeddedKB, first: int = 0) -> Iterator[tuple[str, int, int]]:
+    """Yield each normal form of the names from a stored form on, with its popularity and the place after it.
+
+    The popularity is the number of names of that bearer that has most.
+    """
+    stored = islice(read_forms(kb), first, None)
+    place = first
+    while entries := list(islice(stored, BLOCK)):
+        block = [
+            (form_of(kb, key, value), value, at)
+            for at, (key, value) in enumerate(entries, place + 1)
+            if is_normal(value)
+        ]
+        place += len(entries)
+        bearers = [bearers_in(value) for _, value, _ in block]
+        if block:
+            names = kb.alias_counts(np.array([row for rows in bearers for row in rows], dtype=np.uint32))
+            starts = np.cumsum([0, *map(len, bearers[:-1])])
+            popularity = np.maximum.reduceat(names, starts).tolist()
+            yield from ((form, most, at) for (form, _, at), most in zip(block, popularity, strict=True))
+        release_pages(kb.path, beyond=RESIDENT)
+
+
+def bearers_in(value: bytes) -> list[int]:
+    """List the rows of the entities in a value of the exact index; see `read_groups` for its layout."""
+    numbers = memoryview(value).cast("I").tolist()
+    rows: list[int] = []
+    position = 0
+    while position < len(numbers):
+        end = position + 2 + (numbers[position] & ENTITIES)
+        rows += numbers[position + 2 : end]
+        position = end
+    return rows
+
+
+def count_normal_forms(kb: EmbeddedKB) -> int:
+    """Count the normal forms of the names."""
+    return sum(is_normal(value) for _, value in read_forms(kb))
+
+
+def form_of(kb: EmbeddedKB, key: bytes, value: bytes) -> str:
+    """Return the form of an entry; that of a long one is worked out from the name that it is of."""
+    if b"\0" not in key:
+        return key.decode()
+    name = kb.alias_texts[int.from_bytes(value[4:8], "little")]
+    return next(form for form in name_forms(name) if form_key(form) == key)
+
+
+def read_forms(kb: EmbeddedKB) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the entries of the exact index, giving back the pages that were read."""
+    for place, entry in enumerate(kb.forms.entries()):
+        if place % RELEASED == 0:
+            release_pages(kb.path)
+        yield entry
