@@ -58,8 +58,8 @@ class Entities:
         for chunk in cut(list(dict.fromkeys(rows)), at_once):
             found |= {main["row"]: [main] for main in self.documents(list(map(str, chunk)), [*fields, "parts"])}
         keys = [f"{row}-{part}" for row, (main,) in found.items() for part in range(1, main.get("parts", 0) + 1)]
-        for chunk in cut(keys, PARTS):
-            for source in self.documents(chunk, fields):
+        for further in cut(keys, PARTS):
+            for source in self.documents(further, fields):
                 found[source["row"]].append(source)
         for row, own in found.items():
             if len(own) <= own[0].get("parts", 0):
@@ -129,10 +129,12 @@ class Entities:
     def find(self, ids_by_term: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
         """Find rows by the terms of ids, which are given by field."""
         searches = [
-            terms_search(field, chunk) for field, terms in ids_by_term.items() for chunk in cut(list(terms), PAGE - 1)
+            (self.index, terms_search(field, chunk) | {"_source": [*LINKED, "hashed_id"]})
+            for field, terms in ids_by_term.items()
+            for chunk in cut(list(terms), PAGE - 1)
         ]
         rows: dict[str, int] = {}
-        for answer in self.searches.run([(self.index, search) for search in searches]):
+        for answer in self.searches.run(searches):
             for hit in answer["hits"]["hits"]:
                 source = hit["_source"]
                 self.note(source)
@@ -168,14 +170,14 @@ class Entities:
                     if name == self.catalog.relations[relation]:
                         ids[row, relation] += targets
         targets = list({target for own in ids.values() for target in own})
-        rows = dict(zip(targets, self.rows(targets), strict=True))
+        target_rows = dict(zip(targets, self.rows(targets), strict=True))
         for pair, own in ids.items():
-            found = sorted(row for target in own if (row := rows[target]) is not None)
+            found = sorted(row for target in own if (row := target_rows[target]) is not None)
             if len(found) < len(own):
                 name = self.catalog.kb
                 raise KBUnusable(f"{name}: an object of {known[pair[0]].id} is missing; load it again", name=name)
-            objects[pair] = np.array(found, dtype=np.uint32)
-            self.objects.put(pair, objects[pair])
+            objects[pair] = in_order = np.array(found, dtype=np.uint32)
+            self.objects.put(pair, in_order)
         return [rows for pair in pairs if (rows := objects[pair]) is not None]
 
     def subjects_of(self, rows: Sequence[int]) -> list[IncomingFacts]:
@@ -185,19 +187,20 @@ class Entities:
         order, found = self.catalog.relation_rows, self.parts(unknown, ["subjects"], at_once=WITH_FACTS)
         for row in unknown:
             parts = found.get(row, ())
-            facts[row] = own = incoming_facts(
+            incoming = incoming_facts(
                 [(order[relation], subjects) for part in parts for relation, subjects in part.get("subjects", ())]
             )
-            self.incoming.put(row, own)
+            facts[row] = incoming
+            self.incoming.put(row, incoming)
         return [own for row in rows if (own := facts[row]) is not None]
 
     def incoming_relations_of(self, rows: Sequence[int]) -> list[tuple[int, ...]]:
         """List the relations of the incoming facts of each entity, which are read without the facts."""
         relations = {row: self.relations_in.get(row) for row in rows}
-        unknown = [row for row, own in relations.items() if own is None]
+        unknown = [row for row, known in relations.items() if known is None]
         for row, sources in self.parts(unknown, ["relations_in"]).items():
-            relations[row] = rows_of(self.catalog.relation_rows, sources, "relations_in")
-            self.relations_in.put(row, relations[row])
+            relations[row] = own = rows_of(self.catalog.relation_rows, sources, "relations_in")
+            self.relations_in.put(row, own)
         return [relations[row] or () for row in rows]
 
 
