@@ -1,4 +1,4 @@
-"""What a load sends of an embedded knowledge base: the contents of its entities, and the normal forms of its names."""
+"""The contents of the entities of an embedded knowledge base, and the normal forms of its names, for a load."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
