@@ -43,7 +43,7 @@ from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import SimilarName
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, recall
-from kbtools.linking.similarity import CLOSE
+from kbtools.linking.similarity import CLOSE_SIMILARITY
 from kbtools.pruning import UNGUIDED
 from kbtools.text.ngrams import ngrams
 from kbtools.text.normaliser import normal_form
@@ -230,7 +230,7 @@ def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int)
         among = np.mean([name in {one.form for one in near} for near, (_, name) in zip(found, chosen, strict=True)])
         say(f"fuzzy, {home}", f"recall@20 {among:.4f}, top-1 {first:.4f}", spread(taken), f"{len(chosen)} variants")
     both = list(zip(*answers.values(), strict=True))
-    close = [pair for pair in both if any(near.similarity >= CLOSE for found in pair for near in found)]
+    close = [pair for pair in both if any(near.similarity >= CLOSE_SIMILARITY for found in pair for near in found)]
     names = [[{near.form for near in found} for found in pair] for pair in both]
     shared, either = (sum(len(join(*pair)) for pair in names) for join in (set.intersection, set.union))
     say(

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kbtools.text.shown import UNSHOWN, visible
+from kbtools.text.printable import UNPRINTABLE, visible
 
 
 def echo(*lines: str, err: bool = False) -> None:
@@ -74,5 +74,5 @@ def echo_json(record: object) -> None:
 def echo_document(text: str) -> None:
     """Print JSON text; what a terminal would obey, and lone surrogates, become the escapes that JSON has for them."""
     if not text.isascii() or "\x7f" in text:
-        text = UNSHOWN.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
+        text = UNPRINTABLE.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
     click.echo(text.encode())

@@ -19,7 +19,7 @@ from kbtools.cli.options import BACKEND, DEVICE, EMBEDDED, MEMORY, TRUST, check_
 from kbtools.entry_points import EXTRAS, TRUST_VARIABLE, install_command
 from kbtools.errors import KBToolsError
 from kbtools.storage import is_out_of_memory
-from kbtools.text.shown import visible
+from kbtools.text.printable import visible
 from kbtools.version import __version__
 
 COMMANDS = {

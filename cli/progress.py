@@ -11,7 +11,7 @@ from types import FrameType
 
 from kbtools.cli.display import echo
 from kbtools.indexers.building.build import BuildProgress, Phase
-from kbtools.text.shown import visible
+from kbtools.text.printable import visible
 
 UNWINDING = 0.5
 """Seconds, so that a process that is told to stop has ended within one."""

@@ -31,7 +31,7 @@ from kbtools.cli.options import (
 )
 from kbtools.errors import KBToolsError
 from kbtools.read_ahead import lines_at_hand
-from kbtools.text.shown import visible
+from kbtools.text.printable import visible
 
 
 def standard_input() -> Iterator[str]:

@@ -49,7 +49,7 @@ def command(
         neighbours = nearest(kb, row, models=models, top=top)
     else:
         neighbours = indexed_nearest(kb, row, top=top)
-    rows = np.array([near.entity for near in neighbours], dtype=np.uint32)
+    rows = np.array([near.entity_row for near in neighbours], dtype=np.uint32)
     cosines = [near.cosine for near in neighbours]
     table = [*zip(kb.ids(rows), named.names(rows), cosines, strict=True)]
     header = ("id", "name", "cosine")

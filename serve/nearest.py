@@ -16,7 +16,7 @@ def nearest_entities(kb: KnowledgeBase, spelling: str, *, limit: int) -> dict[st
     """
     entity = find_entity(kb, spelling)
     neighbours = indexed_nearest(kb, entity, top=limit)
-    rows = np.array([entity, *(near.entity for near in neighbours)], dtype=np.uint32)
+    rows = np.array([entity, *(near.entity_row for near in neighbours)], dtype=np.uint32)
     (own_id, *ids), (_, *names) = kb.ids(rows), kb.names(rows)
     return {
         "id": own_id,

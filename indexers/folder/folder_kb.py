@@ -21,7 +21,7 @@ from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import VectorIndex
-from kbtools.linking.similarity import LONGEST_NAME, USUAL, edits_suffice, rescore, within_edits
+from kbtools.linking.similarity import LONGEST_NAME, USUAL_CUTOFF, edits_suffice, rescore, within_edits
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -159,7 +159,7 @@ class FolderKB(BackendDefaults, ABC):
 
     @explained
     def similar(
-        self, forms: Sequence[str], *, limit: int = 20, cutoff: float = USUAL, edits_only: bool = False
+        self, forms: Sequence[str], *, limit: int = 20, cutoff: float = USUAL_CUTOFF, edits_only: bool = False
     ) -> list[list[SimilarName]]:
         near = self.names_near(forms)
         recalled = [

@@ -2,7 +2,7 @@
 
 from kbtools.answering.results import Candidate, Result
 from kbtools.errors import BadArgument
-from kbtools.linking.links import MOST_BEARERS
+from kbtools.linking.links import MOST_LINKED
 from kbtools.text.question import MOST_RUNS
 
 MATCHES = {
@@ -73,7 +73,7 @@ def closing_lines(result: Result) -> list[str]:
     if result.unread:
         lines.append(f"  only the first {MOST_RUNS:,} words and marks are read: {result.unread:,} characters are not")
     if result.bearers_left_out:
-        kept, others = f"{MOST_BEARERS:,}", f"{result.bearers_left_out:,}"
+        kept, others = f"{MOST_LINKED:,}", f"{result.bearers_left_out:,}"
         lines.append(f"  of a name's bearers the {kept} with the most facts are candidates: {others} are left out")
     if not result.candidates:
         lines.append(f"  {why_empty(result)}")

@@ -18,7 +18,7 @@ from kbtools.comparison.grid import Cell
 from kbtools.errors import RunUnusable
 from kbtools.kb.contract import ABSENT, KnowledgeBase
 from kbtools.storage import make_folder
-from kbtools.text.shown import markdown_text
+from kbtools.text.printable import markdown_text
 
 EXAMPLES = "errors"
 """The folder of a run that holds examples."""

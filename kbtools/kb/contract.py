@@ -29,14 +29,14 @@ MATCH_FORMS = tuple(Form)
 
 
 def match_kind(form: Form, *, is_alias: bool) -> int:
-    """Number the kinds of matches in four bits: by form, names before aliases."""
+    """Return the number of a kind of match in four bits: by form, names before aliases."""
     return 2 * form + is_alias
 
 
 class NameMatch(NamedTuple):
-    """A name as it is spelt in the knowledge base, the form that it was found by, and the entities that bear it.
+    """A name as it is spelt in the knowledge base, the form that it was found by, and the entities that have it.
 
-    Those that bear it as an alias, beside a name of their own, have a match of their own.
+    Entities that have it as an alias, beside a name of their own, are in a match of their own.
     """
 
     name: str
@@ -178,7 +178,7 @@ class KnowledgeBase(Protocol):
         ...
 
     def parts_of(self, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
-        """Return, for each entity of each match, whether its name is a NAME, an ALIAS or ABSENT in some languages."""
+        """Return, for each entity of each match, whether its name is a NAME, an ALIAS or NO_NAME in some languages."""
         ...
 
     def vectors(self) -> "VectorIndex":
@@ -191,12 +191,12 @@ class KnowledgeBase(Protocol):
 
 
 def relation_texts(kb: KnowledgeBase) -> list[str]:
-    """Give what there is to read of each relation, by row: its name, else its id."""
+    """Return the text of each relation, by row: its name, else its id."""
     return [name or relation for name, relation in zip(kb.relation_names, kb.relations, strict=True)]
 
 
 def find_rows(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
-    """Find the rows of ids as an array, ABSENT for an unknown one: (ids,)."""
+    """Return the rows of ids as an array, ABSENT for an unknown one: (ids,)."""
     return np.array([ABSENT if row is None else row for row in kb.rows(ids)], dtype=np.int64)
 
 

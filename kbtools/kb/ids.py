@@ -67,7 +67,7 @@ def canonical_property(spelling: str, *, beside: str) -> str:
 
 
 def is_freebase(spelling: str) -> bool:
-    """Tell whether a spelling is of a topic of Freebase, or an address there."""
+    """Return whether a spelling is an id of a Freebase topic, or an address there."""
     return canonical_id(spelling) != spelling or TOPIC.fullmatch(spelling) is not None
 
 
@@ -80,7 +80,7 @@ def other_spellings(spelling: str) -> list[str]:
 
 
 def split_literal(spelling: str) -> tuple[str, str | None] | None:
-    """Take a literal apart into its words, still escaped, and its language; nothing if it is no literal."""
+    """Split a literal into its words, still escaped, and its language; None if it is no literal."""
     end = spelling.rfind('"')
     tail = TAIL.fullmatch(spelling, end + 1)
     if end < 1 or not spelling.startswith('"') or tail is None:
@@ -89,12 +89,12 @@ def split_literal(spelling: str) -> tuple[str, str | None] | None:
 
 
 def is_literal(entity_id: str) -> bool:
-    """Tell whether an object is a literal in N-Triples spelling rather than an entity."""
+    """Return whether an object is a literal in N-Triples spelling rather than an entity."""
     return entity_id.startswith('"') and split_literal(entity_id) is not None
 
 
 def literal_text(literal: str) -> str:
-    """Give the words of a literal without its quotes, escapes, language and datatype."""
+    """Return the words of a literal without its quotes, escapes, language and datatype."""
     parts = split_literal(literal)
     return literal if parts is None else unescape(parts[0])
 

@@ -34,7 +34,7 @@ def listed(tags: Sequence[str], most: int = 20) -> str:
 
 
 def tags_for(wanted: str, known: Iterable[str]) -> list[str]:
-    """Give the tags that speak a language, the nearest first: itself, then what it is a region of, then its regions.
+    """Return the tags that cover a language, the nearest first: itself, what it is a region of, its regions.
 
     The lookup of RFC 4647 takes `de` for `de-AT`, its basic filtering `de-AT` for `de`.
     """
@@ -44,7 +44,7 @@ def tags_for(wanted: str, known: Iterable[str]) -> list[str]:
 
 
 def accepted_tags(languages: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Give the tags of the names that are meant by some languages, the preferred first.
+    """Return the tags of the names that some languages cover, the preferred first.
 
     Names for every language, and those without one, come last.
     """

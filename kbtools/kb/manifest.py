@@ -86,23 +86,23 @@ class Manifest:
 
     @property
     def variants(self) -> Table:
-        """Give the owner's table of other ways to write words, empty where there is none."""
+        """Return the owner's table of other ways to write words, empty without one."""
         return self.options.get("variants") or NO_VARIANTS
 
     @property
     def is_updated(self) -> bool:
-        """Tell whether there are updates beside the build."""
+        """Return whether there are updates beside the build."""
         return any(name.startswith(f"{SEGMENT}/") for name in self.files)
 
     @property
     def pending(self) -> tuple[Change, ...]:
-        """Give the updates that are yet to be merged, the oldest first."""
+        """Return the updates that are not merged yet, the oldest first."""
         merges = [place for place, change in enumerate(self.history, 1) if change.action == MERGE]
         return self.history[merges[-1] if merges else 0 :]
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """Give the digests of all states since entities were last numbered: that of the build first, its own last."""
+        """Return the digests of all states since entities were last numbered: that of the build first, its own last."""
         return (*(change.before for change in self.pending), self.digest)
 
     def to_record(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ TRIPLE = ("subject", "relation", "object")
 
 
 def is_header(cells: Sequence[str], *, least: int = 2) -> bool:
-    """Tell whether the first cells of a line are heads of a triple, so many of three at least."""
+    """Return whether at least so many of the first three cells of a line are heads of a triple."""
     # Two of three, since a word such as `s` may be an id.
     heads = [SUFFIX.sub("", cell.strip().casefold()) for cell in cells[:3]]
     return sum(head in USUAL[column] for head, column in zip(heads, TRIPLE, strict=False)) >= least

@@ -12,7 +12,7 @@ from kbtools.kb.rows import EntityRows
 
 Reader = Callable[[EntityRows], NDArray[np.float32]]
 
-AT_ONCE = 16_384
+VECTORS_AT_ONCE = 16_384
 """Vectors that are read at once: 13 MB of 200 dimensions."""
 
 
@@ -41,8 +41,8 @@ class EntityVectors:
 
         Raises BadVectors for a value that is no number.
         """
-        for first in range(0, len(self.rows), AT_ONCE):
-            rows = self.rows[first : first + AT_ONCE]
+        for first in range(0, len(self.rows), VECTORS_AT_ONCE):
+            rows = self.rows[first : first + VECTORS_AT_ONCE]
             vectors = np.asarray(self.read(rows), dtype=np.float32)
             if not np.isfinite(vectors).all():
                 raise BadVectors("vectors of entities: one holds a value that is no number; make them again")
@@ -66,12 +66,12 @@ class VectorIndex(Protocol):
 
     @property
     def origin(self) -> VectorOrigin:
-        """Say where the vectors come from."""
+        """Return the origin of the vectors."""
         ...
 
     @property
     def dim(self) -> int:
-        """Give the number of components."""
+        """Return the number of components."""
         ...
 
     def __len__(self) -> int:
@@ -86,8 +86,8 @@ class VectorIndex(Protocol):
         """Search on a device (`cuda`, `cuda:1`) from here on; where that cannot be, on the CPU as before."""
         ...
 
-    def vector(self, entity: int) -> NDArray[np.float32] | None:
-        """Give the direction of an entity's vector, (dim,); nothing if it has none."""
+    def vector(self, entity_row: int) -> NDArray[np.float32] | None:
+        """Return the direction of an entity's vector, (dim,); None if it has none."""
         ...
 
 
@@ -117,9 +117,9 @@ class ExactVectors:
     def use(self, device: str) -> None:
         """Do nothing: NumPy computes on the CPU."""
 
-    def vector(self, entity: int) -> NDArray[np.float32] | None:
-        place = int(np.searchsorted(self.rows, entity))
-        return self.vectors[place] if place < len(self.rows) and self.rows[place] == entity else None
+    def vector(self, entity_row: int) -> NDArray[np.float32] | None:
+        place = int(np.searchsorted(self.rows, entity_row))
+        return self.vectors[place] if place < len(self.rows) and self.rows[place] == entity_row else None
 
 
 def check_dim(vectors: NDArray[np.float32], dim: int) -> None:
@@ -137,6 +137,6 @@ def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def recall(approximate: Neighbours, exact: Neighbours) -> float:
-    """Give the share of the exact nearest that were found, 0 to 1."""
+    """Return the share of the exact nearest that were found, 0 to 1."""
     hits = sum(len(np.intersect1d(a, b)) for a, b in zip(approximate.rows, exact.rows, strict=True))
     return hits / max(1, exact.rows.size)

@@ -9,22 +9,22 @@ from kbtools.kb.contract import KnowledgeBase
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearEntity:
     """An entity near another, and the cosine: at most 1, higher is nearer."""
 
-    entity: int
+    entity_row: int
     cosine: float
 
 
-def indexed_nearest(kb: KnowledgeBase, entity: int, *, top: int) -> list[Near]:
+def indexed_nearest(kb: KnowledgeBase, entity_row: int, *, top: int) -> list[NearEntity]:
     """List the entities nearest to one, itself left out, by falling cosine.
 
     Raises VectorsMissing where the knowledge base or the entity has none.
     """
     index = kb.vectors()
-    vector = index.vector(entity)
+    vector = index.vector(entity_row)
     if vector is None:
-        raise VectorsMissing(f"entity {kb.ids(np.array([entity], dtype=np.uint32))[0]!r} has no vector")
+        raise VectorsMissing(f"entity {kb.ids(np.array([entity_row], dtype=np.uint32))[0]!r} has no vector")
     neighbours = index.nearest(vector[None], limit=top + 1)
     pairs = zip(neighbours.rows[0].tolist(), neighbours.cosines[0].tolist(), strict=True)
-    return [Near(row, cosine) for row, cosine in pairs if row != entity][:top]
+    return [NearEntity(row, cosine) for row, cosine in pairs if row != entity_row][:top]

@@ -47,14 +47,14 @@ class View:
         self.kb = kb
 
     def __getattr__(self, name: str) -> Any:
-        # Asked for what unpickling has not set yet, or for what copying looks for, there is nothing behind.
+        # Unpickling asks before `kb` is set, and copying looks for special methods.
         if name == "kb" or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.kb, name)
 
 
 class CalledIn(View):
-    """A view whose entities are called by their names in some languages, else as they are without it.
+    """A view whose entities are called by their names in some languages, if they have any there.
 
     Raises UnknownLanguage for a language that no name is in.
     """
@@ -67,7 +67,7 @@ class CalledIn(View):
         self.called: dict[int, str | None] = {}
 
     def choose(self, names: Sequence[SpokenName]) -> str | None:
-        """Choose the name in the language that comes first, an alias where there is no name in any."""
+        """Return the name in the language that comes first, or an alias if there is no name in any."""
         for spoken in (
             [(tag, name.text) for name in names for tag in name.name_in],
             [(tag, name.text) for name in names for tag in name.alias_in],
@@ -106,7 +106,7 @@ class InLanguages(CalledIn):
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Give the manifest under a digest of its own, so that no result is taken for one of all names."""
+        """The manifest under its own digest, so that its results are not taken for those of all names."""
         digest = hashlib.sha256(f"in {' '.join(self.languages)} {self.kb.manifest.digest}".encode()).hexdigest()
         return replace(self.kb.manifest, digest=digest)
 
@@ -121,7 +121,7 @@ class InLanguages(CalledIn):
         return {form: own for form in forms if (own := remembered.get(form))}
 
     def spoken_matches(self, matches: Iterable[NameMatch], parts: Iterator[NDArray[np.uint8]]) -> list[NameMatch]:
-        """Keep of matches the entities that bear the name in these languages, as a name or as an alias there."""
+        """Keep the entities of matches that have the name in these languages, as a name or as an alias there."""
         spoken = []
         for match in matches:
             own = next(parts)
@@ -151,7 +151,7 @@ class InLanguages(CalledIn):
 class BothWays(View):
     """A view of a knowledge base with the inverse of relation r as relation r + n, where n are stored.
 
-    Raises IncomingMissing where the knowledge base has no index from objects to facts.
+    Raises IncomingMissing if the knowledge base has no index from objects to facts.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -165,7 +165,7 @@ class BothWays(View):
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Give the manifest under a digest of its own, so that no result is taken for one of the stored facts alone."""
+        """The manifest under its own digest, so that its results are not taken for those of the stored facts."""
         digest = hashlib.sha256(f"both ways {self.kb.manifest.digest}".encode()).hexdigest()
         return replace(self.kb.manifest, digest=digest)
 
@@ -178,7 +178,7 @@ class BothWays(View):
         return tuple(self.kb.relation_names) * 2
 
     def relations_of(self, entities: EntityRows) -> Grouped:
-        """List the relations of each entity, then the inverses of those that it is an object of."""
+        """Return the relations of each entity, then the inverses of those that it is an object of."""
         both = (self.kb.relations_of(entities), self.kb.incoming_relations_of(entities))
         groups = []
         for place in range(len(entities)):
@@ -211,12 +211,12 @@ class BothWays(View):
 
 
 def has_incoming(kb: KnowledgeBase) -> bool:
-    """Tell whether a knowledge base has an index from objects to facts."""
+    """Return whether a knowledge base has an index from objects to facts."""
     return kb.incoming_counts(np.empty(0, dtype=np.uint32)) is not None
 
 
 def read_direction(kb: KnowledgeBase, relation: int) -> tuple[int, bool]:
-    """Give the stored relation that a row stands for, and whether it is read backwards."""
+    """Return the stored relation that a row stands for, and whether it is read backwards."""
     if isinstance(kb, BothWays) and relation >= kb.stored:
         return relation - kb.stored, True
     return relation, False

@@ -16,16 +16,16 @@ WEAK = FUNCTION_WORDS | AUXILIARIES | COMMON_WORDS | OUTSIDE
 SHORTEST_WORD = 3
 """Letters of a content word: a name of four letters may have lost one."""
 
-REMEMBERED = 100_000
+WORDS_REMEMBERED = 100_000
 """Words of which it is remembered whether the relations speak of them."""
 
-OPEN = 16
+KBS_REMEMBERED = 16
 """Knowledge bases whose stems are remembered: those that a server holds open."""
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(WORDS_REMEMBERED)
 def is_spelt(word: str) -> bool:
-    """Tell whether a word is all letters, vowel signs and the like among them."""
+    """Return whether a word is all letters, with vowel signs and the like."""
     return word.isalpha() or all(unicodedata.category(letter)[0] in "LM" for letter in word)
 
 
@@ -38,23 +38,23 @@ class ContentWords:
     def __init__(self, kb: KnowledgeBase) -> None:
         self.stems = relation_stems(tuple(relation_texts(kb)))
         # Most of what clean questions pay here.
-        self.is_spoken_of = lru_cache(REMEMBERED)(self.shares_stem)
-        self.has = lru_cache(REMEMBERED)(self.is_content)
+        self.is_spoken_of = lru_cache(WORDS_REMEMBERED)(self.shares_stem)
+        self.has = lru_cache(WORDS_REMEMBERED)(self.is_content)
 
     def is_content(self, word: str) -> bool:
-        """Tell whether a word is a content word: long enough, no number, no word of questions or relations."""
+        """Return whether a word is a content word: long enough, no number, no word of questions or relations."""
         return len(word) >= SHORTEST_WORD and is_spelt(word) and word not in WEAK and not self.is_spoken_of(word)
 
     def may_end_before(self, word: str) -> bool:
-        """Tell whether a word is likely to stand beside a name."""
+        """Return whether a word is likely to stand beside a name."""
         return word in WEAK or self.is_spoken_of(word)
 
     def shares_stem(self, word: str) -> bool:
-        """Tell whether a word is a form of one of the relations' words."""
+        """Return whether a word is a form of one of the relations' words."""
         return not self.stems.isdisjoint(stems_of(word))
 
 
-@lru_cache(OPEN)
+@lru_cache(KBS_REMEMBERED)
 def relation_stems(texts: tuple[str, ...]) -> frozenset[str]:
     """Gather the stems of the words of relations, once for all that ask: thousands take a tenth of a second."""
     return frozenset(stem for word in words_of_all(texts) for stem in stems_of(word))

@@ -10,7 +10,7 @@ import numpy as np
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.content_words import OUTSIDE, WEAK, ContentWords
-from kbtools.linking.links import Link, bound, foremost
+from kbtools.linking.links import Link, keep_most_facts, limit_entities
 from kbtools.linking.resemblance import SHORTEST_SLIP, Resemblance, resemblance
 from kbtools.linking.strict import StrictMatch, link_inverted
 from kbtools.text.function_words import has_content
@@ -22,10 +22,10 @@ from kbtools.text.unspaced import inner_ngrams
 LONGEST_SPAN = 10
 """Words of a mention that may be misspelt; few names have more, and the n-grams to look up grow with it."""
 
-TRIED = 8
+SPANS_TRIED = 8
 """Mentions that are looked up fuzzily before a question is given up."""
 
-LEAST, LOOSEST = 80.0, 70.0
+SLIPS_CUTOFF, SLIP_CUTOFF = 80.0, 70.0
 """Similarity of a name with several slips, 0 to 100, and of one with a single slip or a word more or less."""
 
 MOST_INNER = 480
@@ -36,7 +36,7 @@ ARTICLES = frozenset({"a", "an", "the"})
 
 # The next two, like the number of mentions: accuracy on 2,000 validation questions of FBSQ is the same with half and
 # twice as much, and 800 with a slip in the name (benchmarks/slips.py) have the entity in the pool for 94 %.
-KEPT = 10
+NAMES_KEPT = 10
 """Names that resemble a mention, the nearest first."""
 
 SHARPNESS, FEWER, REWRITTEN = 10.0, 1.0, -1.0
@@ -52,7 +52,7 @@ def link_fuzzily(kb: KnowledgeBase, ngrams: Sequence[Ngram]) -> list[list[Link]]
     forms = [name.form for own in similar for name in own]
     matches = kb.lookup(forms) if forms else {}
     return [
-        bound(kb, [link for name in own for link in links_to(matches, ngram, name.form, name.similarity)])
+        limit_entities(kb, [link for name in own for link in links_to(matches, ngram, name.form, name.similarity)])
         for ngram, own in zip(ngrams, similar, strict=True)
     ]
 
@@ -77,7 +77,7 @@ def links_to(
             )  # fmt: skip
 
 
-class Near(NamedTuple):
+class NearName(NamedTuple):
     """A name that resembles an n-gram, by its form."""
 
     ngram: Ngram
@@ -92,24 +92,24 @@ class Near(NamedTuple):
 
 
 def begins_and_ends_well(ngram: Ngram) -> bool:
-    """Tell whether an n-gram may begin and end a name: with initials, and with no word that says little."""
+    """Return whether a name may begin and end as an n-gram does: with an initial, or no word that says little."""
     words = ngram.form.split(" ")
     return all(len(word) == 1 or word not in WEAK for word in (words[0], words[-1]))
 
 
-def nearest(similar: Sequence[tuple[Ngram, list[SimilarName]]]) -> list[Near]:
-    """Keep of the names similar to n-grams those that these may be misspellings of, the nearest first."""
-    names: list[Near] = []
+def nearest(similar: Sequence[tuple[Ngram, list[SimilarName]]]) -> list[NearName]:
+    """Return the names that n-grams may be misspellings of, among those similar to each, the nearest first."""
+    names: list[NearName] = []
     slip: Ngram | None = None
     for ngram, own in similar:
         if slip and not (ngram.first <= slip.first and slip.last <= ngram.last):
             continue  # one slip explains all of its words, so that only a longer mention could be nearer
         for name in own:
             alike = resemblance(ngram.form, name.form)
-            if alike and (alike.slips <= 1 or name.similarity >= LEAST):
-                names.append(Near(ngram, name.form, name.similarity, alike))
+            if alike and (alike.slips <= 1 or name.similarity >= SLIPS_CUTOFF):
+                names.append(NearName(ngram, name.form, name.similarity, alike))
                 slip = ngram if alike.is_slip else slip
-    return sorted(names, key=lambda name: name.order)[:KEPT]
+    return sorted(names, key=lambda name: name.order)[:NAMES_KEPT]
 
 
 class Misspelling:
@@ -136,7 +136,9 @@ class Misspelling:
         if not spans:
             return links
         linked = {
-            place: np.concatenate([NOBODY, *(foremost(self.kb, rows) for link in own for rows in link.bearers)])
+            place: np.concatenate(
+                [NOBODY, *(keep_most_facts(self.kb, rows) for link in own for rows in link.entity_lists)]
+            )
             for place, own in enumerate(strict)
             if place in spans
         }
@@ -145,25 +147,25 @@ class Misspelling:
             if own:
                 links[place] = [link for link in own if not np.isin(link.entities, linked[place]).all()]
                 del spans[place]
-        spans = {place: own[:TRIED] for place, own in spans.items()}
-        near = self.near_names(spans, cutoff=LEAST, edits_only=True)
+        spans = {place: own[:SPANS_TRIED] for place, own in spans.items()}
+        near = self.near_names(spans, cutoff=SLIPS_CUTOFF, edits_only=True)
         far = {place: own for place, own in spans.items() if not near[place]}
-        near |= self.near_names(far, cutoff=LOOSEST, edits_only=False)
+        near |= self.near_names(far, cutoff=SLIP_CUTOFF, edits_only=False)
         for place in [place for place in far if not near[place]]:
             inner = inner_spans(questions[place], strict[place])
-            near |= self.near_names({place: inner}, cutoff=LOOSEST, edits_only=True, shortest=SHORTEST_SLIP)
+            near |= self.near_names({place: inner}, cutoff=SLIP_CUTOFF, edits_only=True, shortest=SHORTEST_SLIP)
         matches = self.kb.lookup([name.form for names in near.values() for name in names])
         for place, names in near.items():
             for name in names:
                 weight = SHARPNESS * math.log(min(1.0, name.similarity / names[0].similarity))
                 weight += FEWER * (name.resemblance.score - names[0].resemblance.score)
                 to_name = links_to(matches, name.ngram, name.form, name.similarity, weight=weight, but=linked[place])
-                links[place] += bound(self.kb, list(to_name))
+                links[place] += limit_entities(self.kb, list(to_name))
         return links
 
     def near_names(
         self, spans: Mapping[int, Sequence[Ngram]], *, cutoff: float, edits_only: bool, shortest: int = 0
-    ) -> dict[int, list[Near]]:
+    ) -> dict[int, list[NearName]]:
         """Return the names that n-grams of each question may be misspellings of, for all questions in one look-up."""
         forms = [ngram.form for own in spans.values() for ngram in own]
         similar = iter(self.kb.similar(forms, cutoff=cutoff, edits_only=edits_only) if forms else ())

@@ -31,7 +31,7 @@ class Resemblance(NamedTuple):
 
     @property
     def is_slip(self) -> bool:
-        """Tell whether one misspelt word explains all."""
+        """Return whether one misspelt word explains all."""
         return self.slips <= 1 and not self.lost
 
 
@@ -89,7 +89,7 @@ def keep(states: dict[int, tuple[int, int, tuple[str, ...]]], at: int, state: tu
 
 
 def is_light(word: str) -> bool:
-    """Tell whether a word is often left out: an initial or a function word."""
+    """Return whether a word is often left out: an initial or a function word."""
     return len(word) == 1 or word in FUNCTION_WORDS
 
 

@@ -15,14 +15,14 @@ SHORTEST_FUZZED = 3
 LONGEST_NAME = 200
 """Characters of a normal form; longer names are found exactly, never fuzzily."""
 
-USUAL, CLOSE, MANY = 80.0, 90.0, 1_000_000
+USUAL_CUTOFF, CLOSE_SIMILARITY, MANY_NAMES = 80.0, 90.0, 1_000_000
 """At the usual cutoff and among more than a million names, those within two edits are listed alone where one of them is
 so close: what else resembles the form takes a folder 3 ms more to find, and the name that was meant is none of it for
 1,500 variants among 5.9 million names."""
 
 
 def has_neighbours(word: str) -> bool:
-    """Tell whether the neighbours of a word are worth a look: not those of a short one, never those of a number."""
+    """Return whether a word may be misspelt: a short one is looked up as it is, and a number always."""
     return len(word) > SHORTEST_FUZZED and not DIGITS.search(word)
 
 
@@ -45,23 +45,25 @@ def rescore(
 
 
 def closest(form: str, recalled: Iterable[str], *, cutoff: float, names: int) -> list[SimilarName]:
-    """Give the recalled forms that are listed, of so many names: all that are similar, or those within edits alone."""
+    """Return the recalled forms to list, of so many names: all similar ones, or only those within edits."""
     similar = score(form, recalled, cutoff=cutoff)
-    if may_settle(cutoff=cutoff, names=names) and similar and similar[0].similarity >= CLOSE:
+    if may_settle(cutoff=cutoff, names=names) and similar and similar[0].similarity >= CLOSE_SIMILARITY:
         near = keep_within_edits(form, similar)
-        if near and near[0].similarity >= CLOSE:
+        if near and near[0].similarity >= CLOSE_SIMILARITY:
             return near
     return similar
 
 
 def may_settle(*, cutoff: float, names: int) -> bool:
-    """Tell whether forms within edits may be all that is listed of so many names."""
-    return names > MANY and cutoff >= USUAL
+    """Return whether only forms within edits may be listed, among so many names."""
+    return names > MANY_NAMES and cutoff >= USUAL_CUTOFF
 
 
 def edits_suffice(form: str, near: Iterable[str], *, cutoff: float, names: int) -> bool:
-    """Tell whether the forms within edits, which are among these, are all that is listed of so many names."""
-    return may_settle(cutoff=cutoff, names=names) and bool(keep_within_edits(form, score(form, near, cutoff=CLOSE)))
+    """Return whether only the forms within edits, which are among these, are listed, of so many names."""
+    return may_settle(cutoff=cutoff, names=names) and bool(
+        keep_within_edits(form, score(form, near, cutoff=CLOSE_SIMILARITY))
+    )
 
 
 def within_edits(form: str, recalled: Sequence[str]) -> list[str]:
@@ -72,7 +74,7 @@ def within_edits(form: str, recalled: Sequence[str]) -> list[str]:
 
 
 def score(form: str, recalled: Iterable[str], *, cutoff: float) -> list[SimilarName]:
-    """Give the recalled forms that are similar enough, closest first and those alike by form."""
+    """Return the recalled forms that are similar enough, closest first, equal ones by form."""
     if len(form) > LONGEST_NAME:
         return []
     digits = DIGITS.findall(form)

@@ -10,17 +10,17 @@ import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.kb.rows import EntityRows
-from kbtools.linking.links import MOST_BEARERS, MOST_COUNTED, Link, bound
+from kbtools.linking.links import MOST_COUNTED, MOST_LINKED, Link, limit_entities
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
 from kbtools.text.rungs import Form, Rung, compare
 
 SYMBOLS = "+#*$%@^="
-ALIAS = -0.1
+ALIAS_WEIGHT = -0.1
 """Log-probability of an alias where another entity has it as its name: more than popularity may gain."""
 
-REMEMBERED = 10_000
+FORMS_REMEMBERED = 10_000
 """Forms whose names are kept in memory, as many as an embedded knowledge base keeps."""
 
 LONGEST_INVERTED = 4
@@ -43,8 +43,8 @@ class StrictMatch(NamedTuple):
     names: Sequence[Weighed]
 
     @property
-    def bearers(self) -> list[EntityRows]:
-        """List the entities that each of the names leads to."""
+    def entity_lists(self) -> list[EntityRows]:
+        """List the entities of each of its names."""
         return [name.entities for name, _ in self.names]
 
 
@@ -88,7 +88,7 @@ def link_matches(kb: KnowledgeBase, question: Question, matches: Iterable[Strict
     links = [
         strict_link(question, match.ngram, name, weight=weight) for match in matches for name, weight in match.names
     ]
-    return bound(kb, links)
+    return limit_entities(kb, links)
 
 
 def ngrams_of(kb: KnowledgeBase, question: Question) -> list[Ngram]:
@@ -120,7 +120,7 @@ def longest_links(kb: KnowledgeBase, ngrams: Sequence[Ngram], matches: Mapping[s
         if match.form in (Form.NORMAL, Form.OTHERWISE)
     ]
     longest = max((link.end - link.start for link in links), default=0)
-    return bound(kb, [link for link in links if link.end - link.start == longest])
+    return limit_entities(kb, [link for link in links if link.end - link.start == longest])
 
 
 def invert(form: str) -> Iterator[str]:
@@ -176,49 +176,49 @@ class StrictNames:
         }
 
     def remember(self, names: Mapping[str, list[Weighed]], stored: Mapping[str, Sequence[NameMatch]]) -> None:
-        """Keep names in memory, but for those of very many bearers."""
-        if len(self.remembered) + len(names) > REMEMBERED:
+        """Keep names in memory, except those of very many entities."""
+        if len(self.remembered) + len(names) > FORMS_REMEMBERED:
             self.remembered = {}
         for form, own in names.items():
-            if sum([len(name.entities) for name in stored[form]]) <= MOST_BEARERS:
+            if sum([len(name.entities) for name in stored[form]]) <= MOST_LINKED:
                 self.remembered[form] = stored[form], own
 
 
 def weigh_names(names: Sequence[NameMatch]) -> list[Weighed]:
-    """Weigh links to the names under a form: ALIAS for an alias that is the name of another entity, else 0."""
+    """Weigh links to the names under a form: ALIAS_WEIGHT for an alias that is the name of another entity, else 0."""
     # Names in their normal form come first, those of entities before aliases.
     named = [name.entities for name in names if name.form is Form.NORMAL and not name.is_alias]
     if not named or not any(name.is_alias for name in names):
         return [(name, 0.0) for name in names]
     rows = np.concatenate(named)
     # A set of a few rows: np.isin takes ten times as long on them.
-    few = set(rows.tolist()) if len(rows) <= MOST_BEARERS else None
+    few = set(rows.tolist()) if len(rows) <= MOST_LINKED else None
 
     def is_outranked(alias: NameMatch) -> bool:
         return not (np.isin(alias.entities, rows).all() if few is None else few.issuperset(alias.entities.tolist()))
 
-    return [(name, ALIAS if name.is_alias and is_outranked(name) else 0.0) for name in names]
+    return [(name, ALIAS_WEIGHT if name.is_alias and is_outranked(name) else 0.0) for name in names]
 
 
 def with_facts(kb: KnowledgeBase, links: Sequence[L]) -> list[L]:
-    """Keep the links, or matches, that lead to a subject of some fact: the others open up no candidate."""
+    """Return the links, or matches, that lead to the subject of some fact: the others have no candidates."""
     if not links:
         return []
     # Nearly every link is told by its first entity; the others are read of those alone that are not.
     kept = kb.fact_counts(np.array([link.entities[0] for link in links], dtype=np.uint32)).tolist()
     unsure = [at for at, facts in enumerate(kept) if not facts and len(links[at].entities) > 1]
     if unsure:
-        bearers = [links[at].entities[:MOST_COUNTED] for at in unsure]
-        # One call for the bearers of all links, then a sum over the stretch of each: a call a link would do the same.
-        counts = kb.fact_counts(np.concatenate(bearers))
-        starts = list(accumulate([len(rows) for rows in bearers[:-1]], initial=0))
+        entities = [links[at].entities[:MOST_COUNTED] for at in unsure]
+        # One call for the entities of all links, then a sum over each link: it stands for a call per link.
+        counts = kb.fact_counts(np.concatenate(entities))
+        starts = list(accumulate([len(rows) for rows in entities[:-1]], initial=0))
         for at, facts in zip(unsure, np.add.reduceat(counts, starts).tolist(), strict=True):
             kept[at] = facts
     return list(compress(links, kept))
 
 
 def strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: float) -> Link:
-    """Say how an n-gram matched a name, and which of the question's characters it covers."""
+    """Make the link of an n-gram to a name, with the rung and the question's characters that it covers."""
     start, end = ngram.start, ngram.end
     name = match.name
     if match.form is Form.NORMAL:

@@ -31,7 +31,7 @@ class LinkTrust:
         self.content = ContentWords(kb)
 
     def of(self, question: Question, links: Sequence[Link]) -> NDArray[np.float64]:
-        """Say how far each link is to be trusted: (links,)."""
+        """Return the confidence in each link, 0 to 1: (links,)."""
         words = [token for token in question.tokens if token.is_word]
         left = [
             self.content.has(word.text) and not (place and words[place - 1].text in BEFORE_KINDS)

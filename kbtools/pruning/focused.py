@@ -24,19 +24,19 @@ from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
 
-KEPT, MARGIN = 3, 8.0
+MENTIONS_KEPT, MARGIN = 3, 8.0
 """Mentions that `focused-k` keeps, and how far below the best their log-probability may be.
 
 As many mentions as `n-gram-idf` keeps; e^-8 is one in 3,000, where the tagger marks 5 in 100 questions of FBSQ wrongly.
 """
 
-SIMILAR = 5
+NAMES_KEPT = 5
 """Names that `focused-k` keeps of those that a misspelt mention may mean: by judgement, not measured."""
 
-MOST_SIMILAR = 20
+ENTITIES_KEPT = 20
 """Entities that `focused` keeps of those whose names are like its mention (paper, section Focused Pruning)."""
 
-TRIED = 4
+MENTIONS_TRIED = 4
 """Mentions that are looked up fuzzily where none links strictly, each at the price of a fuzzy look-up (6 ms)."""
 
 NOBODY = np.empty(0, dtype=np.uint32)
@@ -49,7 +49,7 @@ Mention = tuple[list[Ngram], float]
 class Focused:
     """The pruner `focused`: the most probable n-gram, strictly, else fuzzily: at most twenty entities.
 
-    Of the bearers of one name those with the most facts are kept.
+    Of the entities of one name those with the most facts are kept.
     """
 
     guide: ClassVar[Guide] = "tagger"
@@ -68,12 +68,12 @@ class Focused:
         return [weigh(own or nearest[at], mention[1]) if (mention := best[at]) else [] for at, own in enumerate(strict)]
 
     def nearest(self, links: list[Link]) -> list[Link]:
-        """Cut links, the most similar first, to the first MOST_SIMILAR entities."""
+        """Cut links, the most similar first, to the first ENTITIES_KEPT entities."""
         kept: list[Link] = []
         seen = NOBODY
         for link in links:
             entities = np.setdiff1d(link.entities, seen)
-            room = MOST_SIMILAR - len(seen)
+            room = ENTITIES_KEPT - len(seen)
             if len(entities) > room:
                 popular = np.argsort(-self.kb.fact_counts(entities).astype(np.int64), kind="stable")
                 entities = np.sort(entities[popular[:room]])
@@ -112,7 +112,7 @@ class FocusedKB(Focused):
         ranked = [list(own) for own in self.mentions(questions)]
         names = find_names(self.kb, [ngram for own in ranked for ngrams, _ in own for ngram in ngrams])
         links = [self.first(*own, names) for own in zip(questions, ranked, strict=True)]
-        for place in range(TRIED):
+        for place in range(MENTIONS_TRIED):
             left = [at for at, own in enumerate(links) if not own and place < len(ranked[at])]
             tried = [ranked[at][place] for at in left]
             for at, own, (_, weight) in zip(left, self.fuzzily(tried), tried, strict=True):
@@ -153,7 +153,7 @@ class FocusedK(Focused):
         ]
         misspelt = self.misspelling.links(questions, strict=strict)
         return [
-            self.keep(question, mentions, names, fuzzy.get(at, [])[:SIMILAR], own[:SIMILAR])
+            self.keep(question, mentions, names, fuzzy.get(at, [])[:NAMES_KEPT], own[:NAMES_KEPT])
             for at, (question, mentions, own) in enumerate(zip(questions, ranked, misspelt, strict=True))
         ]
 
@@ -169,7 +169,7 @@ class FocusedK(Focused):
         links: list[Link] = []
         mentions, best = 0, -np.inf
         for place, (ngrams, weight) in enumerate(ranked):
-            if mentions == KEPT or (mentions and weight < best - MARGIN):
+            if mentions == MENTIONS_KEPT or (mentions and weight < best - MARGIN):
                 break
             own = link_matches(self.kb, question, match_names(ngrams, names)) or (fuzzy if place == 0 else [])
             if own:
@@ -188,5 +188,5 @@ def has_names(mention: Mention, names: Mapping[str, Sequence[Weighed]]) -> bool:
 
 
 def weigh(links: list[Link], weight: float) -> list[Link]:
-    """Give links the log-probability of their mention."""
+    """Set the weight of links to the log-probability of their mention."""
     return [link._replace(weight=weight) for link in links]

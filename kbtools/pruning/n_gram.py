@@ -10,7 +10,7 @@ from kbtools.linking.strict import link_all_strictly, with_facts
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
 
-PART = -2.0
+PART_WEIGHT = -2.0
 """Log-probability of a mention that is part of a longer one, written otherwise or misspelt: less than such rungs cost.
 
 `iron kite 2` is the second film, not the first, though the rung of `Iron Kite` is stricter.
@@ -38,11 +38,11 @@ class NGram:
 def weigh_parts(links: list[Link]) -> list[Link]:
     """Weigh the mentions that are part of a longer one less."""
     whole = {(link.start, link.end) for link in links if link.rung in (Rung.VARIANT, Rung.FUZZY)}
-    return [link._replace(weight=link.weight + PART) if is_part(link, whole) else link for link in links]
+    return [link._replace(weight=link.weight + PART_WEIGHT) if is_part(link, whole) else link for link in links]
 
 
 def is_part(link: Link, spans: set[tuple[int, int]]) -> bool:
-    """Tell whether a mention is part of a longer one."""
+    """Return whether a mention is part of a longer one."""
     return any(
         start <= link.start and link.end <= end and (start, end) != (link.start, link.end) for start, end in spans
     )

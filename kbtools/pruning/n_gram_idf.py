@@ -17,7 +17,7 @@ from kbtools.text.relation_words import words_of_all
 from kbtools.text.rungs import Form, Rung
 
 # The next four: 2,000 validation questions of FBSQ, whose gold pair is kept for 97.6 % of those with a named subject.
-KEPT = 3
+MENTIONS_KEPT = 3
 """Mentions kept, the weightiest first: two keep 0.6 points fewer pairs, four 0.2 more in a pool a quarter larger."""
 
 RELATION_WORD, STOP_WORD = 0.5, 0.1
@@ -29,7 +29,7 @@ Accuracy is 0.5 points lower at 0.25 and 0.1 lower at 1; any weight of a stop wo
 TEMPERATURE = 1.0
 """Log-probability that a unit of weight is worth: accuracy is 0.8 points lower at 0.5, the same at 2."""
 
-REMEMBERED = 100_000
+WORDS_REMEMBERED = 100_000
 """Words whose rarity is kept in memory, some 10 MB."""
 
 
@@ -67,7 +67,7 @@ class NGramIdf:
         """Keep the links of the weightiest mentions, whose words as names spell them are in `forms`."""
         weight_of = {form: self.weigh(form) for form in dict.fromkeys(forms)}
         weights = [weight_of[form] for form in forms]
-        best = sorted(set(weights), reverse=True)[:KEPT]
+        best = sorted(set(weights), reverse=True)[:MENTIONS_KEPT]
         kept = [(match, weight) for match, weight in zip(strict, weights, strict=False) if weight >= best[-1]]
         misspelt = [link for link in fuzzy if weights[-1] >= best[-1] or link.rung is Rung.FUZZY]
         links = link_matches(self.kb, question, [match for match, _ in kept]) + misspelt
@@ -85,7 +85,7 @@ class NGramIdf:
 
     def learn(self, words: set[str]) -> None:
         """Find the inverse document frequencies of words among the names of the knowledge base."""
-        if len(self.rarities) > REMEMBERED:
+        if len(self.rarities) > WORDS_REMEMBERED:
             self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
         # No difference of sets: that with the keys of a dictionary takes time for all that is remembered.
         new = sorted(word for word in words if word not in self.rarities)
@@ -96,14 +96,14 @@ class NGramIdf:
 
 
 def words_in(question: Question, ngram: Ngram) -> str:
-    """Give the words of a mention as the question has them, also where its form is written otherwise."""
+    """Return the words of a mention as the question has them, even if its form is written otherwise."""
     if ngram.reading in (Form.OTHERWISE, Form.SHORTENED):
         return " ".join(token.text for token in question.tokens[ngram.first : ngram.last + 1] if token.is_word)
     return ngram.form
 
 
 def spelt(link: Link) -> str:
-    """Give the words of a mention as the name that it resembles spells them."""
+    """Return the words of a mention as the name that it resembles spells them."""
     name = normal_form(link.name)
     alike = resemblance(link.ngram.form, name)
     return " ".join(alike.words) if alike else name

@@ -50,7 +50,7 @@ def prune(pruner: Pruner, questions: Sequence[Question]) -> list[list[Link]]:
 
 
 def guide_of(pruner: object) -> Guide | None:
-    """Tell what guides a pruner, or its class; raise BrokenPlugin where it declares what no pruner can get."""
+    """Return the guide of a pruner, or of its class; raise BrokenPlugin for an unknown one."""
     guide: Guide | None = getattr(pruner, "guide", None)
     if guide not in ("tagger", "vectors", None):
         raise BrokenPlugin(f"pruner {pruner!r} declares the guide {guide!r}, expected 'tagger', 'vectors' or None")

@@ -21,12 +21,12 @@ class Tagger(Protocol):
     """A model of how probable each n-gram of a question is as the mention of the subject."""
 
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
-        """Give log p(w|q) of each question: (words, words), [i, j] for words i to j, minus infinity where j < i."""
+        """Return log p(w|q) of each question: (words, words), [i, j] for words i to j, minus infinity where j < i."""
         ...
 
 
 def tag(tagger: Tagger, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
-    """Give log p(w|q) of each question; raise BrokenPlugin where a tagger fails, or gives tables of other shapes."""
+    """Return log p(w|q) of each question; raise BrokenPlugin if a tagger fails or returns tables of other shapes."""
     tables = ask_plugin("tagger", tagger, lambda: list(tagger.spans(questions)))
     shapes = [(len(words_of(question)),) * 2 for question in questions]
     if [np.shape(table) for table in tables] != shapes:
@@ -54,7 +54,7 @@ def words_of(question: Question) -> list[str]:
 
 
 def word_span(question: Question, mention: Ngram) -> tuple[int, int] | None:
-    """Say which words a mention covers, first and last; nothing for one of punctuation alone."""
+    """Return the first and last word that a mention covers; None for one of punctuation alone."""
     covered = [word for word, place in enumerate(word_places(question)) if mention.first <= place <= mention.last]
     return (covered[0], covered[-1]) if covered else None
 

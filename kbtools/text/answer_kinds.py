@@ -48,7 +48,7 @@ def stems(words: Iterable[str]) -> set[str]:
 
 
 def kind_stems(kinds: Iterable[str]) -> set[str]:
-    """Give the stems of kinds of answers, and of the words of types that stand for them."""
+    """Return the stems of kinds of answers, and of the words of types that stand for them."""
     spoken = {form for kind in kinds for form in (kind, kind.removesuffix("s"))}
     return stems(spoken) | stems(meant for kind in spoken for meant in MEANT.get(kind, "").split())
 

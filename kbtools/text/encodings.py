@@ -6,7 +6,7 @@ PAIRS = 64
 
 
 def wide_encoding(start: bytes) -> str:
-    """Name the encoding of a text in two bytes a character, by its mark or by the empty half of each; else nothing."""
+    """Return the two-byte encoding of a text, by its mark or by the empty half of each character; else None."""
     if start.startswith(UTF_16):
         return "UTF-16"
     halves = {"UTF-16LE": start[1:PAIRS:2], "UTF-16BE": start[0:PAIRS:2]}

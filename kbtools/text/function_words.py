@@ -33,18 +33,18 @@ COMMON_WORDS = frozenset(
 
 FUNCTION_WORDS = STOP_WORDS | QUESTION_WORDS
 
-REMEMBERED = 100_000
+FORMS_REMEMBERED = 100_000
 """Forms of which it is remembered whether they carry meaning: the words of most questions are the same."""
 
 
 def is_spoken(form: str) -> bool:
-    """Tell whether a form has a word at all."""
+    """Return whether a form has a word at all."""
     return form[:1].isalnum() or any(map(str.isalnum, form))
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(FORMS_REMEMBERED)
 def has_content(form: str) -> bool:
-    """Tell whether a form carries meaning: not of function words alone; of marks, a title such as `!!!` does."""
+    """Return whether a form has meaning: not function words alone; marks do in a title such as `!!!`."""
     if not is_spoken(form):
         return len(form) > 2 and not form.startswith("..")
     return not FUNCTION_WORDS.issuperset(form.split(" "))

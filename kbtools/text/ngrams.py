@@ -36,7 +36,7 @@ class Ngram(NamedTuple):
 
     @property
     def joined(self) -> bool:
-        """Tell whether an apostrophe of the question was left out."""
+        """Return whether an apostrophe of the question was left out."""
         return self.reading is Form.APOSTROPHE
 
 

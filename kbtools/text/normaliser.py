@@ -90,7 +90,7 @@ def fold_look_alikes(match: re.Match[str]) -> str:
 
 @functools.cache
 def is_word_character(folded: str) -> bool:
-    """Tell whether a folded character belongs to a word: letters, digits and the marks that spell."""
+    """Return whether a folded character belongs to a word: letters, digits and the marks that spell."""
     return any(unicodedata.category(part)[0] in "LNM" for part in folded)
 
 
@@ -117,7 +117,7 @@ def punctuation_form(folded: str) -> str:
 
 
 def normal_form(text: str) -> str:
-    """Give the form under which a name is stored and looked up.
+    """Return the form under which a name is stored and looked up.
 
     Words joined by single spaces; a text without any word (`?`, `!!!`) keeps its punctuation instead, so
     that only a text with nothing to see has an empty normal form.
@@ -127,7 +127,7 @@ def normal_form(text: str) -> str:
 
 
 def normal_forms(texts: Sequence[str]) -> list[str]:
-    """Give the normal forms of texts: in a tenth of the time of one by one, where they are ASCII as most names are."""
+    """Return the normal forms of texts, ten times as fast as one by one if they are ASCII, as most names are."""
     plain = [text if text.isascii() else "" for text in texts]
     forms = ASCII_GAPS.sub(" ", "\n".join(plain).lower().replace("&", " and ")).split("\n")
     if len(forms) != len(texts):  # one has lines of its own

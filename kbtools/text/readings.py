@@ -61,5 +61,5 @@ def variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngra
 
 
 def follows(text: str, pair: list[tuple[int, Token]]) -> bool:
-    """Tell whether the second of two words follows the first without a space."""
+    """Return whether the second of two words follows the first without a space."""
     return len(pair) == 2 and not any(map(str.isspace, text[pair[0][1].end : pair[1][1].start]))

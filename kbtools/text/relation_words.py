@@ -13,7 +13,7 @@ CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
 """The borders of words inside a part, besides punctuation: `birthPlace`, `HTMLPage`, `place_of_birth`."""
 
 
-REMEMBERED = 50_000
+WORDS_REMEMBERED = 50_000
 """Names whose words are remembered: the relations and types of several knowledge bases."""
 
 
@@ -29,7 +29,7 @@ def relation_parts(name: str) -> list[list[str]]:
     return [list(part) for part in parts if part]
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(WORDS_REMEMBERED)
 def split_part(part: str) -> tuple[str, ...]:
     """Split a part of a name into words; thousands of relations share domains and types."""
     return tuple(split_words(fold(CAMEL.sub(" ", part))))
@@ -40,7 +40,7 @@ def relation_words(name: str) -> list[str]:
     return list(split_once(name))
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(WORDS_REMEMBERED)
 def split_once(name: str) -> tuple[str, ...]:
     """Split a name that linking and several scorers read."""
     return tuple(word for part in relation_parts(name) for word in part)

@@ -43,7 +43,7 @@ class Form(IntEnum):
 
     @property
     def rung(self) -> Rung:
-        """Give the strictest rung that a match of this form can stand on."""
+        """Return the strictest rung of a match of this form."""
         return STRICTEST[self]
 
 

@@ -97,7 +97,7 @@ def character_spans(text: str) -> list[tuple[int, int]]:
 
 
 def character_kind(character: str) -> str:
-    """Name the kind of a character: word, punctuation, `&`, space, or a mark that joins what precedes it."""
+    """Return the kind of a character: word, punctuation, `&`, space, or a mark that joins what precedes it."""
     if character.isspace():
         return " "
     folded = fold_character(character)

@@ -44,14 +44,14 @@ YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 
 SPECIAL = frozenset(SHORT) | CONJUNCTIONS | UNITS.keys() | TENS.keys() | ORDINALS.keys() | {"hundred", "v"}
 
-REMEMBERED = 100_000
+WORDS_REMEMBERED = 100_000
 """Words of which it is remembered whether rules rewrite them: numbers and misspelt words come without end."""
 
 PLAIN = frozenset("ast")
 """Letters that most questions have as words, an article and endings behind an apostrophe: alone they are no initial."""
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(WORDS_REMEMBERED)
 def roman_value(word: str) -> int:
     """Read a Roman numeral up to 39; 0 for any other word."""
     match = ROMAN.fullmatch(word)
@@ -61,9 +61,9 @@ def roman_value(word: str) -> int:
     return 10 * len(match.group(1)) + ones
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(WORDS_REMEMBERED)
 def is_special(word: str) -> bool:
-    """Tell whether some rule may rewrite a word."""
+    """Return whether some rule may rewrite a word."""
     if word in PLAIN:
         return False
     return (
@@ -163,7 +163,7 @@ def as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
 
 
 def are_one_code(before: str, word: str, *, join: bool) -> bool:
-    """Tell whether two words that follow each other are parts of one code: initials, numbers, or short and joined.
+    """Return whether two adjacent words are parts of one code: initials, numbers, or short and joined.
 
     So are words of scripts without spaces, whatever divides them: `スター・ウォーズ` is `スターウォーズ`.
     """

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.main import main
-from kbtools.text.shown import visible
+from kbtools.text.printable import visible
 
 KBTOOLS = (sys.executable, "-c", "from kbtools.cli.main import main; main()")
 HOSTILE = "a\x1b[31m\x9b\u202eb\u2066\u200f\n\u2028c"

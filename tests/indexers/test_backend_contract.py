@@ -192,7 +192,7 @@ def test_every_backend_finds_the_same_similar_names(sample: Answerer, sample_mem
 def test_among_many_names_every_backend_lists_those_within_edits_alone_where_one_is_close(
     sample: Answerer, sample_memory: Answerer, monkeypatch: pytest.MonkeyPatch, typo: str
 ) -> None:
-    monkeypatch.setattr(similarity, "MANY", 0)
+    monkeypatch.setattr(similarity, "MANY_NAMES", 0)
     # Another limit than that of the test before, so that no backend remembers its list.
     assert sample.kb.similar([typo], limit=19)[0] == sample_memory.kb.similar([typo], limit=19)[0]
     assert sample.kb.similar(TYPOS, limit=19, edits_only=True) == sample_memory.kb.similar(
@@ -207,7 +207,7 @@ def test_among_many_names_what_only_resembles_a_form_is_left_out_where_one_is_cl
     kb = make_kb(backend, new_world((("m.1", "r", "m.2"),), names))
     few = [near.form for near in kb.similar(["frankenstien"], limit=19)[0]]
 
-    monkeypatch.setattr(similarity, "MANY", 0)
+    monkeypatch.setattr(similarity, "MANY_NAMES", 0)
 
     assert few == ["frankenstein", "frankenstein jr"]
     assert [near.form for near in kb.similar(["frankenstien"])[0]] == ["frankenstein"]

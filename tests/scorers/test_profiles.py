@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kbtools.errors import BadSetting
-from kbtools.pruning.focused import MOST_SIMILAR
+from kbtools.pruning.focused import ENTITIES_KEPT
 from kbtools.ranking.models import ENTITIES, RELATION, SUBJECT, TAGGER
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import EQUATION_4, PRESETS, Weights
@@ -83,7 +83,7 @@ def test_vectors_of_entities_have_one_setting_whatever_the_profile() -> None:
 
 
 def test_the_fuzzy_fallback_keeps_twenty_entities() -> None:
-    assert MOST_SIMILAR == 20
+    assert ENTITIES_KEPT == 20
 
 
 def test_the_models_of_the_paper_are_pinned() -> None:

@@ -31,9 +31,9 @@ def test_neighbours_stand_by_their_cosine(tiny_memory: KnowledgeBase, tmp_path: 
     found = nearest(tiny_memory, int(paris or 0), models=tmp_path, top=100)
 
     assert (taken.vectors, taken.known) == (3, 3)
-    assert found[0].entity == texas
+    assert found[0].entity_row == texas
     assert found[0].cosine == pytest.approx(2**-0.5)
-    assert found[-1].entity == far
+    assert found[-1].entity_row == far
 
 
 @pytest.mark.parametrize(

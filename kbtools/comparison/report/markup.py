@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kbtools.comparison.report.summary import Report, best_text, excluded_text, origin_text
-from kbtools.text.shown import html_text, markdown_text
+from kbtools.text.printable import html_text, markdown_text
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem; color: #222; }

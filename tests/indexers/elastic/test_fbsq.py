@@ -16,7 +16,7 @@ from kbtools.indexers.elastic.loading import LoadOptions, load
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.linking.fuzzy import TRIED, Misspelling
+from kbtools.linking.fuzzy import SPANS_TRIED, Misspelling
 from kbtools.text.question import Question
 
 NAME = "test-fbsq"
@@ -67,7 +67,7 @@ def test_fuzzy_links_are_nearly_the_same(both: tuple[Answerer, Answerer], every_
     embedded, elastic = both
     misspelling = Misspelling(embedded.kb)
     questions = [Question.read(text) for text in every_question]
-    spans = (span for own in misspelling.spans(questions, [()] * len(questions)) for span in own[:TRIED])
+    spans = (span for own in misspelling.spans(questions, [()] * len(questions)) for span in own[:SPANS_TRIED])
     asked = list(islice(dict.fromkeys(span.form for span in spans), FUZZY_FORMS))
     ours, theirs = ([{near.form for near in own} for own in one.kb.similar(asked)] for one in (elastic, embedded))
     shared = sum(len(one & other) for one, other in zip(ours, theirs, strict=True))

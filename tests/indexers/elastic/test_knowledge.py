@@ -138,7 +138,7 @@ def test_fuzzy_linking_takes_two_more_requests(opened: ElasticKB, requests: Smal
 def test_among_many_names_trigrams_are_searched_only_where_edits_do_not_suffice(
     opened: ElasticKB, requests: SmallServer, monkeypatch: pytest.MonkeyPatch, form: str, made: int
 ) -> None:
-    monkeypatch.setattr(similarity, "MANY", 0)
+    monkeypatch.setattr(similarity, "MANY_NAMES", 0)
     assert opened.similar([form])[0]
     # For names within edits; else words are counted and names searched by them too.
     assert len(requests.requests) == made

@@ -16,7 +16,7 @@ PRUNERS = ["n-gram", "n-gram+", "n-gram-idf"]
 @pytest.fixture
 def towns(make_kb: Callable[[str, World], Any], new_world: type[World], monkeypatch: pytest.MonkeyPatch) -> Answerer:
     """Give a knowledge base of five Springfields, the third and fifth of which have two facts, and a bound of three."""
-    monkeypatch.setattr(links, "MOST_BEARERS", 3)
+    monkeypatch.setattr(links, "MOST_LINKED", 3)
     facts = [(entity, "location.location.containedby", "x") for entity in "abcde"]
     facts += [(entity, "location.location.area", "y") for entity in "ce"]
     names = [*((entity, "Springfield") for entity in "abcde"), ("f", "Shelby"), ("g", "Shelby")]

@@ -8,7 +8,7 @@ import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link, keep_type
-from kbtools.linking.strict import ALIAS, link_strictly, with_facts
+from kbtools.linking.strict import ALIAS_WEIGHT, link_strictly, with_facts
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
@@ -61,11 +61,11 @@ def test_an_alias_weighs_less_where_another_entity_has_it_as_its_name(make_kb: M
     assert weights == {
         ("house cat", "Cat"): 0.0,
         ("caterpillar", "CAT"): 0.0,
-        ("big cat", "cat"): ALIAS,
-        ("caterpillar", "cat"): ALIAS,  # of two bearers of one spelling, one has it as no name
+        ("big cat", "cat"): ALIAS_WEIGHT,
+        ("caterpillar", "cat"): ALIAS_WEIGHT,  # of two bearers of one spelling, one has it as no name
         ("lynx", "Bobcat"): 0.0,
     }
-    assert ALIAS == -0.1
+    assert ALIAS_WEIGHT == -0.1
 
 
 def test_an_alias_that_is_the_entitys_own_name_in_another_spelling_weighs_in_full(

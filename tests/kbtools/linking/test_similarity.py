@@ -7,8 +7,8 @@ from rapidfuzz import fuzz
 
 from kbtools.linking.similarity import (
     LONGEST_NAME,
-    MANY,
-    USUAL,
+    MANY_NAMES,
+    USUAL_CUTOFF,
     edits_suffice,
     has_neighbours,
     rescore,
@@ -60,11 +60,16 @@ def test_of_one_similarity_the_more_popular_stands_first() -> None:
 @pytest.mark.parametrize(
     ("names", "cutoff", "form", "others"),
     [
-        (MANY + 1, USUAL, "frankenstien", []),
-        (MANY + 1, USUAL, "frankenstain", []),
-        (MANY, USUAL, "frankenstien", ["frankenstein jr"]),
-        (MANY + 1, USUAL - 1, "frankenstien", ["frankenstein jr"]),
-        (MANY + 1, USUAL, "frankinstein r", ["frankenstein jr"]),  # nearest by two edits, and less than 90 % alike
+        (MANY_NAMES + 1, USUAL_CUTOFF, "frankenstien", []),
+        (MANY_NAMES + 1, USUAL_CUTOFF, "frankenstain", []),
+        (MANY_NAMES, USUAL_CUTOFF, "frankenstien", ["frankenstein jr"]),
+        (MANY_NAMES + 1, USUAL_CUTOFF - 1, "frankenstien", ["frankenstein jr"]),
+        (
+            MANY_NAMES + 1,
+            USUAL_CUTOFF,
+            "frankinstein r",
+            ["frankenstein jr"],
+        ),  # nearest by two edits, and less than 90 % alike
     ],
 )
 def test_among_many_names_close_ones_within_two_edits_are_listed_alone(

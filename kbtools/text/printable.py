@@ -3,7 +3,7 @@
 import re
 from html import escape
 
-UNSHOWN = re.compile(
+UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters, separators of lines
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi controls, which make a terminal show another order
     "\ud800-\udfff]"  # lone surrogates: bytes of a path that are no UTF-8
@@ -15,7 +15,7 @@ MARKS = re.compile(r"[\\`*_\[\]|~#]")
 
 def visible(text: str) -> str:
     r"""Write what a terminal would obey or cannot show as escapes: `\x1b`, `\u202e`, `\udcff`."""
-    return UNSHOWN.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
+    return UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
 def html_text(text: str) -> str:
