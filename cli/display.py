@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kbtools.kb.ids import is_literal, literal_text
 from kbtools.text.printable import UNPRINTABLE, visible
 
 
@@ -19,7 +20,9 @@ def echo(*lines: str, err: bool = False) -> None:
 
 
 def named(entity_id: str, name: str | None) -> str:
-    """Return the name of an entity with its id behind it."""
+    """Return the name of an entity with its id behind it; of a value, its text alone."""
+    if is_literal(entity_id):
+        return literal_text(entity_id)
     return f"{name or '(no name)'} ({entity_id})"
 
 

@@ -51,7 +51,7 @@ FORMATS = {"table": WIDE, "wikidata": WIKIDATA}
 ROUTES = {
     f"--{option}": part
     for part, options in {
-        "table": "table subject name alias description type query",
+        "table": "table subject id name alias description type link-column sheet query encoding",
         "wikidata": "wikidata min-sitelinks keep-type keep-property keep-ids",
     }.items()
     for option in options.split()
@@ -250,7 +250,7 @@ def read_also(
     "table",
     cls=Command,
     short_help="Build from tables of an entity a row.",
-    spellings=also_spellings("table") | {"--id": "--subject {}"},
+    spellings=also_spellings("table"),
     examples=(
         "kbtools index table proteins.parquet --name label --alias synonyms --list-separator '|' --out proteins.kb",
         "kbtools index table proteins.sqlite --query 'SELECT id, label, gene FROM proteins' --out proteins.kb",
@@ -258,15 +258,16 @@ def read_also(
 )
 @FILES
 @ALSO
-@click.option("--subject", "subject_column", default="id", help="Column with the ids of entities.")
+@click.option("--id", "--subject", "subject_column", default="", help="Column with the ids of entities.")
 @click.option(
-    "--name",
-    "name_column",
-    help="Columns with names, commas between; label_de@de is in German.  [default: name, label]",
+    "--name", "name_column", help="Columns with names, commas between; label_de@de is in German. May be that of --id."
 )
-@click.option("--alias", help="Columns with aliases.  [default: alias, aliases]")
-@click.option("--description", help="Columns with descriptions.  [default: description]")
-@click.option("--type", "type_column", help="Columns with types.  [default: type, types]")
+@click.option("--alias", help="Columns with aliases.")
+@click.option("--description", help="Columns with descriptions.")
+@click.option("--type", "type_column", help="Columns with types.")
+@click.option("--link-column", help="Columns whose cells name entities, by id or name; others hold values.")
+@click.option("--sheet", default="", help="Sheet of a spreadsheet; the first if not given.")
+@click.option("--encoding", default="", help="Encoding of text, such as cp1252; found if not given.")
 @click.option("--query", "sql", metavar="SQL", help="What to take from a file that is an SQLite or DuckDB database.")
 @gather_options
 @LANG
@@ -283,14 +284,19 @@ def table(
     alias: str | None,
     description: str | None,
     type_column: str | None,
+    link_column: str | None,
+    sheet: str,
+    encoding: str,
     sql: str | None,
     options: ReadOptions,
     closure: bool,
     target: Target,
 ) -> None:
-    """Build a knowledge base from tables of an entity a row: Parquet, Arrow, CSV, TSV, JSON Lines, SQLite, DuckDB.
+    """Build a knowledge base from tables of an entity a row: spreadsheets, CSV, Parquet, Arrow, JSON Lines, databases.
 
-    Columns that hold neither ids, names, aliases, descriptions nor types are relations, and their cells the objects.
+    Columns that no option names are guessed and printed; those that hold neither ids, names, aliases, descriptions nor
+    types are relations, and their cells values, or entities where a cell is the id of one. Without ids, rows are
+    numbered.
     """
     target.check()
     sources, options = read_also(files, "table", also, options)
@@ -301,9 +307,11 @@ def table(
         alias=columns_in(alias, usual.alias),
         type=columns_in(type_column, usual.type),
         description=columns_in(description, usual.description),
+        link=columns_in(link_column, ()),
+        sheet=sheet,
         query=sql or "",
     )
-    options = replace(options, wide=wide, closure=closure)
+    options = replace(options, wide=wide, encoding=encoding, closure=closure)
     build_at(target, sources, options)
 
 

@@ -28,7 +28,9 @@ ARGUMENTS = {
     "--list-separator": "list_separator",
     "--lang": "language",
     "--column": "columns",
-} | {f"--{name}": name for name in ("facts", "names", "types", "relations", "redirects", "rdf", "out", "memory")}
+} | {
+    f"--{name}": name for name in ("facts", "names", "types", "relations", "redirects", "rdf", "table", "out", "memory")
+}
 """The arguments that options of the command line are here."""
 
 OPTION = re.compile(rf"({'|'.join(ARGUMENTS)})(?![a-z-])")
@@ -47,6 +49,7 @@ def index(
     redirects: Rows = (),
     counts: Rows = (),
     rdf: Rows = (),
+    table: Rows = (),
     language: str | None = None,
     columns: Mapping[str, str] | None = None,
     list_separator: str | None = None,
@@ -57,7 +60,8 @@ def index(
     """Build a knowledge base in the folder `out` and open it, as `kbtools index` does with files; rows are streamed.
 
     Rows are (subject, relation, object), (id, name), (id, alias), (id, type), (id, description), (relation, name),
-    (old, new), and for counts (name, id, count) or (id, count). Nothing is done where the folder holds the same content
+    (old, new), and for counts (name, id, count) or (id, count); `table` has a row per entity, and `columns` names those
+    that are not guessed: `{"id": "company", "name": "title"}`. Nothing is done where the folder holds the same content
     already, unless forced. Raises BadArgument for rows of another shape, InputError and BuildError.
     """
     if not isinstance(out, str | os.PathLike):
@@ -72,6 +76,7 @@ def index(
         "redirects": redirects,
         "counts": counts,
         "any": rdf,
+        "table": table,
     }
     # By name: this package knows of no storage, it is reached as a plugin is.
     index_given = import_module("kbtools.indexers.building.given_rows").index_given

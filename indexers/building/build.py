@@ -21,17 +21,17 @@ from kbtools.indexers.building.count_files import CountsReading
 from kbtools.indexers.building.derived_rows import lend_labels, name_relations, name_units, widen_types
 from kbtools.indexers.building.merged_ids import merge_ids
 from kbtools.indexers.building.staging import BATCH, MEMORY, Staging
+from kbtools.indexers.building.table_cells import link_cells
 from kbtools.indexers.building.writing import write_content
 from kbtools.indexers.folder.checksums import compare_files
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
 from kbtools.indexers.folder.kb_folder import MANIFEST, WORK, is_ours, read_manifest
 from kbtools.indexers.readers.batches import SCHEMAS, Kind, gathered
-from kbtools.indexers.readers.columnar import open_reading
 from kbtools.indexers.readers.reading import WIDE, Keep, Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
-from kbtools.indexers.readers.wide_tables import WideReading
+from kbtools.indexers.readers.table_files import check_columns, open_reading
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
 from kbtools.read_ahead import read_ahead
 from kbtools.record_files import write_record
@@ -102,6 +102,7 @@ def build(
     require_address_space()
     for source in sources:
         check_source(source.path)
+    check_columns(sources, options)
     check_target(out)
     if not force and (old := unchanged(sources, out, options)):
         return Built(old, fresh=False)
@@ -244,11 +245,14 @@ def write_knowledge(
     def fill(tables: Staging) -> None:
         tables.require_memory(sum(source.path.stat().st_size for source in sources))
         read.extend(stage(tables, source, options, watch) for source in sources)
+        if any(source.format == WIDE for source in sources):
+            link_cells(tables)
         for derive in (merge_ids, widen_types, name_units, lend_labels, name_relations):
             derive(tables)
-        wanted = [source for source in sources if source.kind in ("facts", "any")]
+        # A list of ids and names alone is a knowledge base, in which names are found.
+        wanted = [source for source in sources if source.kind in ("facts", "any") and source.format != WIDE]
         require(tables.pieces.facts or not wanted, "no fact was read", sources)
-        if wanted:
+        if tables.pieces.facts:
             require_names(tables, sources, read)
         else:
             logger.warning("no facts were given: names are found, and no question has an answer")
@@ -311,7 +315,7 @@ def require(count: bool | int, problem: str, sources: Sequence[Source], *, becau
 def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
     """Read one source into the work tables."""
     name = source.label or source.path.name
-    make = CountsReading if source.kind == "counts" else WideReading if source.format == WIDE else open_reading
+    make = CountsReading if source.kind == "counts" else open_reading
     reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
     if isinstance(reading, Reading) and source.directed:
         earlier = tables.stream("SELECT old, new FROM redirects")

@@ -1,19 +1,23 @@
-"""Sources given in Python: rows and data frames become files for the time of a build, a row at a time."""
+"""Sources given in Python: rows and data frames become files of Arrow for the time of a build, some at a time."""
 
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import ipc
 
 from kbtools.errors import BadArgument
 from kbtools.indexers.building.build import BuildProgress, Built, build
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
+from kbtools.indexers.readers.table_files import ROWS, value_column
+from kbtools.indexers.readers.table_layouts import StrangeCell
 from kbtools.storage import temporary_folder
 
 HEADS = {
@@ -38,6 +42,7 @@ SOURCE_KINDS: dict[str, SourceKind] = {
     "redirects": "redirects",
     "counts": "counts",
     "any": "any",
+    "table": "any",
 }
 
 NAMED = ("names", "aliases")
@@ -67,7 +72,7 @@ def index_given(
             for source in sources_of(kind, rows, folder / f"{kind}.jsonl", columns)
         ]
         if not any(source.kind in ("facts", "names", "any") for source in sources):
-            raise BadArgument("give at least one of facts, names and rdf", name="facts")
+            raise BadArgument("give at least one of facts, names, table and rdf", name="facts")
         return build(sources, out, options=options, watch=BuildProgress(), force=force, memory=memory)
 
 
@@ -75,21 +80,25 @@ def read_options(
     language: str | None, columns: Mapping[str, str], list_separator: str | None, max_bad: float
 ) -> ReadOptions:
     """Give the options of reading that Python's arguments stand for; no language is the usual ones."""
+    named: dict[str, Any] = {
+        part: (columns[part],) for part in ("name", "alias", "type", "description", "link") if part in columns
+    }
     return ReadOptions(
         language=DEFAULT_LANGUAGES if language is None else language,
         columns=columns,
         list_separator=list_separator,
         max_bad=max_bad,
+        wide=replace(Wide(subject=columns.get("id") or columns.get("entity", "")), **named),
     )
 
 
 def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> Iterator[Source]:
     """Yield the files of a kind, or the one that its rows are written to."""
-    source_kind = SOURCE_KINDS[kind]
+    source_kind, reader = SOURCE_KINDS[kind], WIDE if kind == "table" else None
     if isinstance(rows, str | os.PathLike):
         rows = [rows]
-    records = records_of_frame(rows)
-    if records is None:
+    batches = frame_batches(kind, rows)
+    if batches is None:
         if not isinstance(rows, Iterable):
             raise BadArgument(f"{kind}: expected paths, a data frame or rows, found {rows!r}", name=kind)
         remaining = iter(rows)
@@ -97,41 +106,94 @@ def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> 
         if first is None:
             return
         if isinstance(first, str | os.PathLike):
-            yield from (Source(Path(name), source_kind) for name in chain([first], remaining))
+            yield from (Source(Path(name), source_kind, format=reader) for name in chain([first], remaining))
             return
-        records = records_of_rows(kind, chain([first], remaining), columns)
+        batches = row_batches(kind, chain([first], remaining), columns)
     if kind == "any":
         raise BadArgument("rdf: expected paths of N-Triples, found rows", name="rdf")
-    if write_lines(count_lines(records) if kind == "counts" else json_lines(kind, records), path):
-        yield Source(path, source_kind, label=f"{kind} given in Python")
+    path = path.with_suffix(".txt" if kind == "counts" else ".arrow")
+    if write_counts(batches, path) if kind == "counts" else write_batches(batches, path):
+        yield Source(path, source_kind, label=f"{kind} given in Python", format=reader)
 
 
-def records_of_frame(frame: Any) -> Iterator[dict[str, Any]] | None:
-    """Yield the rows of a data frame of pandas, or of what streams Arrow, as polars and DuckDB do; else nothing."""
+def frame_batches(kind: str, frame: Any) -> Iterator[pa.RecordBatch] | None:
+    """Yield the rows of a data frame of pandas, or of what streams Arrow, as polars and DuckDB do; else return None."""
     # Asked of the class: a relation of DuckDB takes any attribute for a column.
-    kind = type(frame)
-    if hasattr(kind, "itertuples"):
-        return (dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False, name=None))
-    if hasattr(kind, "__arrow_c_stream__"):
-        return (record for batch in pa.RecordBatchReader.from_stream(frame) for record in batch.to_pylist())
-    return None
+    if hasattr(type(frame), "itertuples"):
+        parts = (frame.iloc[start : start + ROWS] for start in range(0, len(frame), ROWS))
+        return (
+            pa.RecordBatch.from_arrays(
+                [series_column(kind, part.iloc[:, place], str(name)) for place, name in enumerate(frame.columns)],
+                names=list(map(str, frame.columns)),
+            )
+            for part in parts
+        )
+    return iter(pa.RecordBatchReader.from_stream(frame)) if hasattr(type(frame), "__arrow_c_stream__") else None
 
 
-def records_of_rows(kind: str, rows: Iterable[Any], columns: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def series_column(kind: str, series: Any, name: str) -> pa.Array:
+    """Return a column of a data frame, value by value where it holds several types."""
+    try:
+        column = pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
+        return given_column(kind, list(series), name, 0)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def row_batches(kind: str, rows: Iterable[Any], columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """Yield rows by column; dictionaries have their own columns."""
     heads = HEADS.get(kind, ())
     named = [columns.get(CALLED.get(head, head), head) for head in heads]
-    for number, row in enumerate(rows, 1):
-        if isinstance(row, dict):
-            yield row
-        elif isinstance(row, Sequence) and not isinstance(row, str | bytes) and len(row) == len(heads):
-            yield dict(zip(named, row, strict=True))
-        elif kind in NAMED and isinstance(row, Sequence) and not isinstance(row, str | bytes) and len(row) == 3:
-            yield dict(zip((*named, columns.get("language", "language")), row, strict=True))
-        elif kind == "counts" and isinstance(row, Sequence) and not isinstance(row, str | bytes) and len(row) == 2:
-            yield dict(zip(named[1:], row, strict=True))
-        else:
-            raise BadArgument(f"{kind}: row {number} is {row!r}, expected {', '.join(heads)}", name=kind)
+    layouts = {len(heads): named}
+    if kind in NAMED:
+        layouts[3] = [*named, columns.get("language", "language")]
+    if kind == "counts":
+        layouts[2] = named[1:]
+    remaining, before = iter(rows), 0
+    while part := list(islice(remaining, ROWS)):
+        records: list[dict[str, Any]] = []
+        for number, row in enumerate(part, before + 1):
+            if isinstance(row, dict):
+                records.append(row)
+            elif isinstance(row, Sequence) and not isinstance(row, str | bytes) and len(row) in layouts:
+                records.append(dict(zip(layouts[len(row)], row, strict=True)))
+            else:
+                raise BadArgument(f"{kind}: row {number} is {row!r}, expected {', '.join(heads)}", name=kind)
+        names = list(dict.fromkeys(name for record in records for name in record))
+        arrays = [given_column(kind, [record.get(name) for record in records], str(name), before) for name in names]
+        yield pa.RecordBatch.from_arrays(arrays, names=list(map(str, names)))
+        before += len(part)
+
+
+def given_column(kind: str, values: list[Any], name: str, before: int) -> pa.Array:
+    """Return values of Python as a column of text, or of lists of it; raise BadArgument for what is neither."""
+    values, strange = list(map(plain, values)), list[StrangeCell]()
+    column = value_column(values, name, strange, strict=False)
+    if strange:
+        cell = strange[0]
+        problem = f"row {before + cell.row + 1} is {values[cell.row]!r} under {name} ({cell.fault})"
+        raise BadArgument(f"{kind}: {problem}", name=kind)
+    return column
+
+
+def write_batches(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
+    """Write tables to a file, a stream for each change of their columns; return whether there was a row."""
+    rows = 0
+    with path.open("wb") as file:
+        for schema, group in groupby(batches, key=lambda batch: batch.schema):
+            with ipc.new_stream(file, schema) as stream:
+                for batch in group:
+                    rows += batch.num_rows
+                    stream.write_batch(batch)
+    return rows > 0
+
+
+def write_counts(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
+    """Write counts as a file of them has them; return whether there was any."""
+    records = (record for batch in batches for record in batch.to_pylist())
+    heads = HEADS["counts"]
+    cells = ([str(record[head]) for head in heads if record.get(head) is not None] for record in records)
+    return write_lines(("\t".join(" ".join(cell.split()) for cell in row) for row in cells), path)
 
 
 def json_lines(kind: str, records: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -143,20 +205,16 @@ def json_lines(kind: str, records: Iterable[dict[str, Any]]) -> Iterator[str]:
             raise BadArgument(f"{kind}: row {number} is {record!r} ({error})", name=kind) from error
 
 
-def count_lines(records: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield counts as a file of them has them."""
-    for record in records:
-        yield "\t".join(" ".join(str(plain(record[head])).split()) for head in HEADS["counts"] if head in record)
-
-
 def write_lines(lines: Iterable[str], path: Path) -> bool:
-    """Write lines to a file; tell whether there was any."""
+    """Write lines to a file; return whether there was any."""
     with path.open("w", encoding="utf-8", errors="surrogatepass") as file:
         file.writelines(f"{line}\n" for line in lines)
         return file.tell() > 0
 
 
 def plain(value: Any) -> Any:
-    """Take a value out of NumPy, and read a missing one of a data frame, which is not equal to itself, as none."""
+    """Return a value out of NumPy, a date as text; None for a missing one, which is not equal to itself."""
     value = value.item() if hasattr(value, "item") else value.tolist() if hasattr(value, "tolist") else value
+    if hasattr(value, "isoformat"):
+        value = value.isoformat().removesuffix("T00:00:00")
     return None if value is None or bool(value != value) else value

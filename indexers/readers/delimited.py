@@ -1,59 +1,37 @@
 """Tables with a header whose columns a separator divides: CSV and TSV, quoted as spreadsheets and pandas write them.
 
-A block is read in columns by Arrow; its odd rows, and a block that is not clean, are read row by row in Python. Both
-give the same rows.
+A block is read in columns by Arrow; a block that is not clean is read row by row in Python. Both give the same rows.
 """
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+from numpy.typing import NDArray
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import RecordBatch, Rows
-from kbtools.indexers.readers.column_batches import parse_cells, read_columns
+from kbtools.indexers.readers.batches import RecordBatch, flaw
 from kbtools.indexers.readers.lines import BOM, Block, lines_of
-from kbtools.indexers.readers.quoted_rows import (
-    LONGEST_CELL,
-    Lines,
-    ReadRow,
-    begins_cell,
-    fault_of,
-    last_row_end,
-    read_row,
-    split_cells,
-    unquote_column,
-)
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.table_columns import TableColumns
+from kbtools.indexers.readers.table_layouts import MOST_COLUMNS, Layout, TableRows, laid_out, layout_of
+from kbtools.text.encodings import is_utf_8
 
 SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 
+OPENING = 30
+"""Lines among which the header is looked for, behind titles and remarks."""
 
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-
-class ReadBlock(Protocol[T_co]):
-    """A reader of the rows of a block, which gives what is left of it, a row without its end."""
-
-    def __call__(self, block: Block, *, last: bool) -> tuple[Iterable[T_co], Block]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedBlock:
-    """A block as columns of text, the lines of rows with another number of columns, and whether cells span lines."""
-
-    columns: pa.Table
-    ragged: list[int]
-    spanning: bool
+SEP_LINE = re.compile(rb'"?sep=(.)"?')
+"""The first line by which Excel is told the separator."""
 
 
 class DelimitedReader:
@@ -63,99 +41,149 @@ class DelimitedReader:
     sample: ClassVar[bytes]
     separator: ClassVar[str]
 
-    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
-        self.table = TableColumns(source, options, skips)
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips, layout: Layout | None = None) -> None:
+        self.layout = layout or layout_of(source, options, skips)
         self.skips = skips
         self.divider = self.separator
         self.header: list[str] = []
-        self.places: dict[str, int] = {}
+        self.short: list[int] = []
+        self.ends: NDArray[np.int64] | None = None
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
-        return carry_rests(blocks, self.read_block)
+        return laid_out(self.layout, self.rows(blocks))
 
-    def read_block(self, block: Block, *, last: bool) -> tuple[list[RecordBatch], Block]:
-        """Read the rows of a block; give what is left of it, a row without its end."""
+    def rows(self, blocks: Iterable[Block]) -> Iterator[TableRows]:
+        """Yield the rows of each block, with the start of a row that a quoted cell continues in the next one."""
+        rest = Block(b"", 1)
+        for block in blocks:
+            joined = Block(rest.text + block.text, rest.first_line if rest.text else block.first_line)
+            rows, rest = self.read_block(joined, last=False)
+            yield from rows
+        if rest.text:
+            yield from self.read_block(rest, last=True)[0]
+        if self.short:
+            lines = ", ".join(map(str, self.short[:10])) + (", ..." if len(self.short) > 10 else "")
+            note = f"rows with fewer cells than the header, the missing ones taken as empty: lines {lines}"
+            self.skips.note(note, line=self.short[0])
+
+    def read_block(self, block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
+        """Read the rows of a block; return what is left of it too, a row without its end."""
         if not self.header:
             block = self.read_header(block)
         if not block.text:
             return [], block
         text = block.text.replace(b"\r\n", b"\n")
         end = self.end_of_rows(text, last=last)
-        parsed = None if end is None else self.in_columns(text[:end])
-        # Where cells span lines, the number of a row is not that of its line: then nobody could say where a row is.
-        if end is None or parsed is None or (parsed.spanning and parsed.ragged):
+        columns, ragged = (None, []) if end is None else self.in_columns(text[:end])
+        count = text.count(b"\n", 0, end)
+        # Where cells span lines, the number of a row is not that of its line.
+        spanning = columns is not None and len(columns) + len(ragged) != count
+        if end is None or columns is None or (spanning and ragged):
             return self.by_rows(block, last=last)
-        columns = {name: parsed.columns.column(place).combine_chunks() for name, place in self.places.items()}
-        batches, odd = read_columns(self.table, columns, block.first_line)
-        if odd and parsed.spanning:
-            return self.by_rows(block, last=last)
-        lines = text[:end].count(b"\n")
-        self.skips.lines += lines - len(odd) - len(parsed.ragged)
-        if odd or parsed.ragged:
-            # `odd` counts the rows that Arrow gave; the lines that it left out stand between them.
-            whole = np.setdiff1d(np.arange(lines), parsed.ragged)[odd].tolist() + parsed.ragged
+        self.skips.lines += count - len(ragged)
+        lines: Sequence[int] = range(block.first_line, block.first_line + count)
+        if spanning and self.ends is not None:
+            lines = (block.first_line + row_lines(text[:end], self.ends)).tolist()
+        elif ragged:
+            lines = np.delete(np.array(lines), ragged).tolist()
+        arrays = [column.combine_chunks() for column in columns.columns]
+        rows = [TableRows(self.batch(arrays), lines, (), text[:end], block.first_line)]
+        if ragged:
             split = text[:end].split(b"\n")
-            batches += self.odd_rows([(block.first_line + line, split[line]) for line in sorted(whole)])
-        return batches, Block(text[end:], block.first_line + lines)
+            rows += self.rows_of([(block.first_line + line, split[line]) for line in ragged], block, last=True)[0]
+        return rows, Block(text[end:], block.first_line + count)
+
+    def batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(columns, names=self.header)
 
     def read_header(self, block: Block) -> Block:
-        """Take the first line that is not blank for the header, and give the rest of the block."""
-        for number, raw in lines_of(block):
-            self.skips.lines += 1
+        """Find the header among the first lines, and return the rest of the block."""
+        opening: list[tuple[int, str]] = []
+        top = Block(first_lines(block.text, OPENING), block.first_line)
+        for number, raw in lines_of(top):
             if not raw.strip():
-                self.skips.add("blank line", line=number, text="", bad=False)
                 continue
+            if not opening and (separator := SEP_LINE.fullmatch(raw)):
+                self.divider = separator[1].decode(errors="replace")
+                self.skips.lines += 1
+                continue
+            if raw.count(self.divider.encode()) >= MOST_COLUMNS:
+                raise WrongFormat(
+                    f"{self.skips.path}:{number}: a header of over {MOST_COLUMNS:,} columns; write a fact per row",
+                    path=self.skips.path,
+                    line=number,
+                )
             try:
-                line = raw.decode()
+                opening.append((number, raw.decode()))
             except UnicodeDecodeError as error:
+                if opening:
+                    break
                 raise WrongFormat(
                     f"{self.skips.path}:{number}: found invalid UTF-8 in the header; save the file as UTF-8",
                     path=self.skips.path,
                     line=number,
                 ) from error
-            self.choose_header(line, number)
-            after = number + 1 - block.first_line
-            return Block(block.text.split(b"\n", after)[after], number + 1)
-        return Block(b"", block.first_line)
+        if not opening:
+            for number, _ in lines_of(block):
+                self.skips.lines += 1
+                self.skips.add("blank line", line=number, text="", bad=False)
+            return Block(b"", block.first_line)
+        place = self.choose_header(opening)
+        number, _ = opening[place]
+        for above, raw in islice(lines_of(top), number - block.first_line):
+            if not SEP_LINE.fullmatch(raw):
+                self.skips.lines += 1
+                kind = "line above the header" if raw.strip() else "blank line"
+                self.skips.add(kind, line=above, text=raw.decode(), bad=False)
+        self.skips.lines += 1
+        end = len(first_lines(block.text, number + 1 - block.first_line))
+        return Block(block.text[end:], number + 1)
 
-    def choose_header(self, line: str, number: int) -> None:
-        """Divide the header by the usual separator, or by another if only that one gives the columns needed."""
-        for separator in (self.separator, *SEPARATORS):
-            header = [head.strip() for head in split_cells(line, separator)]
-            if not self.table.missing(self.table.heads(header)):
-                break
+    def choose_header(self, opening: Sequence[tuple[int, str]]) -> int:
+        """Choose the header and its separator, another than the usual one only where that one does not fit."""
+        marks = list(dict.fromkeys([self.divider, *SEPARATORS]))
+        tables = {mark: [[cell.strip() for cell in split_cells(line, mark)] for _, line in opening] for mark in marks}
+        places = ((place, mark) for place in range(len(opening)) for mark in marks)
+        fitting = next(((place, mark) for place, mark in places if self.layout.fits(tables[mark][place])), None)
+        if fitting:
+            place, separator = fitting
+        elif self.layout.strict:
+            place, separator = 0, self.divider
         else:
-            separator, header = self.separator, [head.strip() for head in split_cells(line, self.separator)]
-        advice = (
-            "; its columns seem to be divided by several spaces, write tabs" if re.search(r"\S {2,}\S", line) else ""
-        )
-        if self.table.kind == "facts" and separator == "\t" and len(self.table.missing(self.table.heads(header))) == 3:
-            advice += "; a file of facts without a header is read when it is named .txt"
-        heads = self.table.check_header(header, number, advice=advice)
-        self.places = {name: header.index(head) for name, head in heads.items()}
+            separator = max(marks, key=lambda mark: regularity(tables[mark]))
+            place = header_place(tables[separator], self.layout)
+        number, line = opening[place]
+        header = tables[separator][place]
+        spaced = re.search(r"\S {2,}\S", line)
+        advice = "; its columns seem to be divided by several spaces, write tabs" if spaced else ""
         if separator != self.separator:
-            self.skips.note(f"columns divided by {SEPARATORS[separator]}", line=number)
+            self.skips.note(f"columns divided by {SEPARATORS.get(separator, repr(separator))}", line=number)
+        if separator == "\t" and not spaced:
+            advice = "; a file of facts without a header is read when it is named .txt"
+        self.layout.begin(header, number, advice=advice)
         self.divider, self.header = separator, header
+        return place
 
     def end_of_rows(self, text: bytes, *, last: bool) -> int | None:
-        """Find the end of the last whole row; nothing if the block is not clean, or not to be told."""
-        # Arrow would keep, or cut at, what the line reader counts as bad.
+        """Return the end of the last whole row; None if the block is not clean, or that cannot be told."""
+        # Arrow would keep, or cut at, what the line reader counts as bad, or print a traceback for it.
         if b"\0" in text or b"\r" in text or BOM in text or not is_utf_8(text):
             return None
-        if b'"' not in text or last:
+        if b'"' not in text or (last and self.divider == "\t"):
             return len(text)
         if self.divider == "\t":
             # Only the last line may begin a cell that goes on in the next block.
             end = text.rfind(b"\n", 0, -1) + 1
             return None if begins_cell(text[text.rfind(b"\n", 0, end - 1) + 1 : end].decode(errors="replace")) else end
-        return last_row_end(text, self.divider)
+        self.ends = row_ends(text, self.divider)
+        if self.ends is None or (last and not (len(self.ends) and self.ends[-1] == len(text))):
+            return None
+        return int(self.ends[-1]) if len(self.ends) else 0
 
-    def in_columns(self, text: bytes) -> ParsedBlock | None:
-        """Read whole rows at once; nothing if Arrow would read them otherwise than the line reader does."""
+    def in_columns(self, text: bytes) -> tuple[pa.Table | None, list[int]]:
+        """Read whole rows at once, and the lines of another length; None if Arrow would read other rows."""
         tabs = self.divider == "\t"
         quotes = b'"' in text and not tabs
-        if quotes and last_row_end(text, self.divider) != len(text):
-            return None
         ragged: list[int] = []
 
         def leave_out(row: pyarrow.csv.InvalidRow) -> str:
@@ -166,72 +194,57 @@ class DelimitedReader:
         heads = [f"{place} {head}" for place, head in enumerate(self.header)]
         columns = parse_cells(text, heads, delimiter=self.divider, quotes=quotes, on_ragged=leave_out)
         if columns is None:
-            return None
+            return None, []
         # The csv module, which reads odd rows, refuses longer cells: both must refuse the same ones.
         if not tabs and any(
             pc.max(pc.binary_length(column)).as_py() > csv.field_size_limit()
             for column in columns.columns
             if len(column)
         ):
-            return None
+            return None, []
         if tabs and b'"' in text:
             if ragged:
-                return None
+                return None, []
             columns = columns.from_arrays([unquote_column(column) for column in columns.columns], names=heads)
-        return ParsedBlock(columns, ragged, spanning=len(columns) + len(ragged) != text.count(b"\n"))
+        return columns, ragged
 
-    def by_rows(self, block: Block, *, last: bool) -> tuple[list[RecordBatch], Block]:
-        """Read row by row, whatever the block holds; give what is left of it, a row without its end."""
-        rows, lines, place = Rows(), list(lines_of(block)), 0
+    def by_rows(self, block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
+        """Read row by row, whatever the block holds; return what is left of it too, a row without its end."""
+        return self.rows_of(list(lines_of(block)), block, last=last)
+
+    def rows_of(self, lines: "Lines", block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
+        rows: dict[int, list[str]] = {}
+        rest, place = Block(b"", 0), 0
         while place < len(lines):
+            number, raw = lines[place]
             row = read_row(lines, place, separator=self.divider, width=len(self.header))
             if row.open and not last and len(lines) - place < LONGEST_CELL:
-                rest = b"".join(line + b"\n" for _, line in lines[place:])
-                return list(rows.batches()), Block(rest, lines[place][0])
-            self.keep(row, *lines[place], rows)
+                rest = Block(b"".join(line + b"\n" for _, line in lines[place:]), number)
+                break
+            self.skips.lines += row.lines
             place += row.lines
-        return list(rows.batches()), Block(b"", 0)
+            if not self.layout.strict and not row.fault and raw.strip():
+                row = self.padded(row, number)
+            if not raw.strip():
+                self.skips.add("blank line", line=number, text="", bad=False)
+            elif fault := fault_of(row, len(self.header)) or flaw(*row.cells):
+                kind, _, reason = fault.partition(": ")
+                self.skips.add(kind, line=number, text=raw.decode(errors="backslashreplace"), reason=reason)
+            else:
+                rows[number] = row.cells
+        if not rows:
+            return [], rest
+        columns = [pa.array(column, pa.string()) for column in zip(*rows.values(), strict=True)]
+        return [TableRows(self.batch(columns), list(rows), (), block.text, block.first_line)], rest
 
-    def odd_rows(self, lines: Lines) -> Iterator[RecordBatch]:
-        """Read the rows of single lines."""
-        rows = Rows()
-        for number, raw in lines:
-            self.keep(read_row([(number, raw)], 0, separator=self.divider, width=len(self.header)), number, raw, rows)
-        return rows.batches()
-
-    def keep(self, row: ReadRow, number: int, raw: bytes, rows: Rows) -> None:
-        """Turn a row into rows of its kind, or count why not."""
-        self.skips.lines += row.lines
-        line = raw.decode(errors="backslashreplace")
-        if not raw.strip():
-            self.skips.add("blank line", line=number, text="", bad=False)
-        elif fault := fault_of(row, len(self.header)):
-            kind, _, reason = fault.partition(": ")
-            self.skips.add(kind, line=number, text=line, reason=reason)
-        else:
-            record = {name: row.cells[column] for name, column in self.places.items()}
-            self.table.keep(record, number, line, rows)
-            rows.mark(number)
-
-
-def carry_rests(blocks: Iterable[Block], read_block: ReadBlock[T]) -> Iterator[T]:
-    """Read blocks, carrying the start of a row that a quoted cell continues in the next one."""
-    rest = Block(b"", 1)
-    for block in blocks:
-        joined = Block(rest.text + block.text, rest.first_line if rest.text else block.first_line)
-        read, rest = read_block(joined, last=False)
-        yield from read
-    if rest.text:
-        yield from read_block(rest, last=True)[0]
-
-
-def is_utf_8(text: bytes) -> bool:
-    """Tell whether bytes are text; Arrow would print a traceback for a row of another length that is none."""
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    def padded(self, row: "ReadRow", number: int) -> "ReadRow":
+        """Return a row in the width of the header: in a table of entities, empty cells at its end may be missing."""
+        width, cells = len(self.header), list(row.cells)
+        if len(cells) < width:
+            self.short.append(number)
+        while len(cells) > width and not cells[-1].strip():
+            cells.pop()
+        return replace(row, cells=cells + [""] * (width - len(cells)))
 
 
 class CSVReader(DelimitedReader):
@@ -248,3 +261,193 @@ class TSVReader(DelimitedReader):
     suffixes = (".tsv", ".tab")
     separator = "\t"
     sample = b'subject\trelation\tobject\nQ1\tcapital\tQ2\nbroken\nQ2\tname\t"The ""Big"" Apple"\n'
+
+
+def first_lines(text: bytes, count: int) -> bytes:
+    """Return the first lines of a text with their ends."""
+    end = 0
+    for _ in range(count):
+        end = text.find(b"\n", end) + 1 or len(text)
+    return text[:end]
+
+
+def regularity(rows: Sequence[Sequence[str]]) -> float:
+    """Return how well a separator divides lines: the most frequent number of columns, by the share that have it."""
+    width, count = Counter(map(len, rows)).most_common(1)[0]
+    return (width - 1) * count / len(rows)
+
+
+def header_place(rows: Sequence[Sequence[str]], layout: Layout) -> int:
+    """Return the place of the header: the first row that fits, else the first of the usual width that is half full."""
+    for place, row in enumerate(rows[:OPENING]):
+        if layout.fits(row):
+            return place
+    widths = Counter(len(row) for row in rows[:OPENING] if any(row))
+    width = max(widths, key=lambda width: (widths[width], width)) if widths else 0
+    for place, row in enumerate(rows[:OPENING]):
+        if len(row) == width and sum(map(bool, row)) >= (width + 1) // 2:
+            return place
+    return 0
+
+
+def parse_cells(
+    text: bytes,
+    heads: Sequence[str],
+    *,
+    delimiter: str,
+    quotes: bool = False,
+    on_ragged: Callable[[pyarrow.csv.InvalidRow], str] | None = None,
+) -> pa.Table | None:
+    """Divide whole rows into columns of text; return None if Arrow cannot, as for a row of another length."""
+    try:
+        return pyarrow.csv.read_csv(
+            pa.BufferReader(text),
+            # One block, so that the numbers of rows count from its start.
+            read_options=pyarrow.csv.ReadOptions(column_names=heads, use_threads=False, block_size=len(text) + 1),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=delimiter, quote_char='"' if quotes else False, double_quote=quotes, escape_char=False,
+                newlines_in_values=quotes, ignore_empty_lines=False, invalid_row_handler=on_ragged,
+            ),
+            # Text in every column, where Arrow would guess numbers and dates.
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(heads, pa.string()), strings_can_be_null=False
+            ),
+        )  # fmt: skip
+    except pa.ArrowInvalid:
+        return None
+
+
+QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+LONGEST_CELL = 1_000
+"""Lines that a quoted cell may span; an open quote costs no more than these before its line counts as bad."""
+
+Lines = list[tuple[int, bytes]]
+"""Lines of a block with their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRow:
+    """Cells of a row and the lines it spans; or what is wrong with it; `open` if a quote is not closed by the end."""
+
+    cells: list[str]
+    lines: int = 1
+    fault: str = ""
+    open: bool = False
+
+
+def read_row(lines: Lines, place: int, *, separator: str, width: int) -> ReadRow:
+    """Read the row that begins at a line of a table with so many columns."""
+    raw = lines[place][1]
+    if b"\0" in raw:
+        return ReadRow([], fault="NUL byte")
+    try:
+        line = raw.decode()
+    except UnicodeDecodeError:
+        return ReadRow([], fault="invalid UTF-8")
+    if separator == "\t":
+        return read_tab_row(lines, place, line, width=width)
+    if '"' not in line and "\r" not in line and len(line) < csv.field_size_limit():
+        return ReadRow(line.split(separator))
+    return read_quoted_row(lines, place, separator=separator)
+
+
+def fault_of(row: ReadRow, width: int) -> str:
+    """Say what is wrong with a row of a table with so many columns; nothing if it can be read."""
+    if row.fault or len(row.cells) == width:
+        return row.fault
+    return f"{len(row.cells)} columns where {width} were expected"
+
+
+def read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow:
+    """Read a row of TSV: a quote that is closed on a later line counts only where the lines alone are no rows."""
+    literal = ReadRow([unquote(cell) for cell in line.split("\t")])
+    if not begins_cell(line):
+        return literal
+    if place + 1 == len(lines):
+        return replace(literal, open=True)
+    # Two lines that are whole rows by themselves stay two, whatever quotes they begin with.
+    if len(literal.cells) == width and lines[place + 1][1].count(b"\t") + 1 == width:
+        return literal
+    quoted = read_quoted_row(lines, place, separator="\t")
+    return quoted if len(quoted.cells) == width else replace(literal, open=quoted.open)
+
+
+def read_quoted_row(lines: Lines, place: int, *, separator: str) -> ReadRow:
+    """Read a row whose quoted cells may go on for some lines."""
+    # By places, since a slice of an iterator passes over all lines before them, for each row anew.
+    places = range(place, min(place + LONGEST_CELL, len(lines)))
+    ahead = (lines[line][1].decode(errors="surrogateescape") + "\n" for line in places)
+    reader = csv.reader(ahead, delimiter=separator, strict=True)
+    try:
+        return ReadRow(next(reader), lines=reader.line_num)
+    except csv.Error as error:
+        return ReadRow([], fault=f"no CSV row: {error}", open="unexpected end" in str(error))
+
+
+def split_cells(line: str, separator: str) -> list[str]:
+    """Divide a header, whose cells may be quoted."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True))
+    except csv.Error:
+        return line.split(separator)
+
+
+def begins_cell(line: str) -> bool:
+    """Tell whether a line of TSV may begin a quoted cell that goes on in the next."""
+    return any(cell.startswith('"') and not QUOTED.fullmatch(cell) for cell in line.rstrip("\n").split("\t"))
+
+
+def unquote(cell: str) -> str:
+    """Take off the quotes of a cell that is quoted as a whole."""
+    quoted = QUOTED.fullmatch(cell)
+    return quoted[1].replace('""', '"') if quoted else cell
+
+
+def unquote_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Take off the quotes of every cell that is quoted as a whole, as `unquote` does."""
+    quoted = pc.and_(
+        pc.starts_with(column, '"'), pc.and_(pc.ends_with(column, '"'), pc.greater(pc.binary_length(column), 1))
+    )
+    if not pc.any(quoted).as_py():
+        return column
+    inner = pc.utf8_slice_codeunits(column, 1, -1)
+    # What is left of a quote once all doubled ones are gone is single: then the cell is no quoted one.
+    whole = pc.and_(quoted, pc.invert(pc.match_substring(pc.replace_substring(inner, '""', ""), '"')))
+    return pc.if_else(whole, pc.replace_substring(inner, '""', '"'), column)
+
+
+def row_ends(text: bytes, separator: str) -> NDArray[np.int64] | None:
+    """Return the ends of the rows whose quotes are closed; None if a quote stands where it may not.
+
+    Stands for a parser with two states, outside and inside of quotes, over runs of quotes: outside a run must begin
+    its cell, and opens it if it is odd; inside an odd run closes the cell, and must end it.
+    """
+    # With a line end before it, the first cell begins like any other.
+    data = np.frombuffer(b"\n" + text, dtype=np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    newlines = np.flatnonzero(data == ord("\n"))[1:]
+    if not len(quotes):
+        return newlines
+    first = np.flatnonzero(np.diff(quotes, prepend=-2) > 1)
+    starts = quotes[first]
+    lengths = np.diff(first, append=len(quotes))
+    odd = lengths % 2 == 1
+    inside = (np.cumsum(odd) - odd) % 2 == 1
+    before, after = data[starts - 1], data[np.minimum(starts + lengths, len(data) - 1)]
+    opens, ends = ~inside, (inside & odd) | (~inside & ~odd)
+    if not (divides(before[opens], separator).all() and divides(after[ends], separator).all()):
+        return None
+    outside: NDArray[np.int64] = newlines[np.searchsorted(starts[odd], newlines) % 2 == 0]
+    return outside
+
+
+def row_lines(text: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the line that each row begins on, from 0, by the ends of the rows."""
+    newlines = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
+    return np.searchsorted(newlines, np.concatenate([[0], ends[:-1]]), side="right")
+
+
+def divides(characters: NDArray[np.uint8], separator: str) -> NDArray[np.bool_]:
+    """Tell which characters stand between cells."""
+    between: NDArray[np.bool_] = (characters == ord(separator)) | (characters == ord("\n"))
+    return between

@@ -8,13 +8,13 @@ from itertools import islice
 from pathlib import Path
 
 from kbtools.indexers.readers.batches import SourceKind
-from kbtools.indexers.readers.columnar import is_columnar, open_columnar
-from kbtools.indexers.readers.formats import DATABASES, OPENING, find_syntax, suffix_of, unknown_format
+from kbtools.indexers.readers.delimited import split_cells
+from kbtools.indexers.readers.formats import DATABASES, OPENING, SPREADSHEETS, find_syntax, suffix_of, unknown_format
 from kbtools.indexers.readers.lines import lines_of
-from kbtools.indexers.readers.quoted_rows import split_cells
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Source
 from kbtools.indexers.readers.release import NAME_PREDICATES, TYPE_PREDICATE
-from kbtools.indexers.readers.sources import read_blocks
+from kbtools.indexers.readers.sources import check_source, encoding_of, read_blocks
+from kbtools.indexers.readers.table_files import is_columnar, open_columnar
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.table_heads import SUFFIX, USUAL, is_header
 
@@ -54,7 +54,10 @@ def detect(path: Path) -> Detected:
         return table(path, [] if batch is None else batch.schema.names)
     if suffix_of(path) in DATABASES:
         return Detected(Source(path, "any", format=WIDE), "a database, of which --query takes a table")
-    first = next(iter(read_blocks(path)))
+    if suffix_of(path) in SPREADSHEETS:
+        check_source(path)
+        return Detected(Source(path, "any", format=WIDE), "a spreadsheet of entities, one per row")
+    first = next(iter(read_blocks(path, encoding=encoding_of(path))))
     opening = list(islice(((number, line) for number, line in lines_of(first) if line.strip()), OPENING))
     number, statement = next(((number, line) for number, line in opening if not line.startswith(b"#")), (1, b""))
     if any(DUMP.search(line) for _, line in opening) or any(ENTITY.match(line) for _, line in opening[:2]):

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
+SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 OPENING = 100
 """Lines that are looked at to find a format."""
 

@@ -17,7 +17,7 @@ from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.lines import Block
 from kbtools.indexers.readers.redirect_loops import without_loops
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.sources import BLOCK, read_blocks
+from kbtools.indexers.readers.sources import BLOCK, encoding_of, read_blocks
 from kbtools.kb.ids import FREEBASE_NAMESPACE
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -26,6 +26,9 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 
 WIDE = "wide"
 """Tables of an entity a row, which are read by columns rather than by blocks of lines."""
+
+TEXT_TABLES = (WIDE, "csv", "tsv", ".csv", ".tsv", ".tab")
+"""Formats and suffixes of tables, which office programs write in many encodings."""
 
 WIKIDATA = "wikidata"
 """The reader of dumps, which name what was merged, and into what."""
@@ -113,14 +116,19 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """Columns of a table of an entity a row; every one that is not named here is a relation."""
+    """Columns of a table of an entity a row, guessed where none is named; every other one is a relation.
 
-    subject: str = "id"
-    name: tuple[str, ...] = ("name", "label")
-    alias: tuple[str, ...] = ("alias", "aliases")
-    type: tuple[str, ...] = ("type", "types")
-    description: tuple[str, ...] = ("description",)
+    Cells under `link` are names of entities of the knowledge base.
+    """
+
+    subject: str = ""
+    name: tuple[str, ...] = ()
+    alias: tuple[str, ...] = ()
+    type: tuple[str, ...] = ()
+    description: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
     query: str = ""
+    sheet: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +137,7 @@ class ReadOptions:
 
     `format` is the name of a reader or `module:Class`; without one it is found by suffix, else by the opening lines.
     `keep` is for Wikidata, `wide` for tables of an entity a row; `closure` gives an entity the superclasses of its
-    types, too.
+    types, too; `encoding` is found where none is named.
     """
 
     language: str = DEFAULT_LANGUAGES
@@ -141,6 +149,7 @@ class ReadOptions:
     keep: Keep = field(default_factory=Keep)
     wide: Wide = field(default_factory=Wide)
     closure: bool = False
+    encoding: str = ""
     variants: Sequence[tuple[str, str]] = ()
     """Ways to write the same, by which questions are read."""
 
@@ -201,14 +210,13 @@ class Reading:
 
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the rows of the wanted kind; raise TooManyBadLines at the end of a source with too many."""
-        meter = Meter()
-        blocks = read_blocks(self.source.path, digest=meter, block=self.block)
+        meter, blocks = self.open_blocks()
         # The first block tells the format; it is read once, and goes to the reader with the rest.
         first = next(blocks)
         name = self.source.format or self.options.format or find_format(self.source.path, self.source.kind, first)
         make = load_class(READERS, name)
         reader: Reader = construct(name, lambda: make(self.source, self.options, self.skips))
-        yield from self.wanted(ask_reader(reader, self.metered(chain([first], blocks), meter)))
+        yield from self.wanted(ask_reader(reader, self.metered(first, blocks, meter)))
         self.digest = meter.hexdigest()
 
     def wanted(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
@@ -227,9 +235,17 @@ class Reading:
         # Only at the end: the share of bad lines is one of the whole file.
         self.skips.check()
 
-    def metered(self, blocks: Iterable[Block], meter: Meter) -> Iterator[Block]:
-        """Report progress after each block."""
-        for block in blocks:
+    def open_blocks(self) -> tuple[Meter, Iterator[Block]]:
+        """Open the file as blocks of text, and the meter of its bytes."""
+        meter, path, encoding = Meter(), self.source.path, self.options.encoding
+        table = self.source.format in TEXT_TABLES or path.suffix.lower() in TEXT_TABLES
+        if not encoding and table and (encoding := encoding_of(path)):
+            self.skips.note(f"read as {encoding}; --encoding names another", line=1)
+        return meter, read_blocks(path, digest=meter, block=self.block, encoding=encoding)
+
+    def metered(self, first: Block, blocks: Iterator[Block], meter: Meter) -> Iterator[Block]:
+        """Yield the blocks, and report progress after each."""
+        for block in chain([first], blocks):
             yield block
             self.progress(meter.size)
 

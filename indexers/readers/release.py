@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, SourceKind, flaw, repeated
-from kbtools.indexers.readers.column_batches import parse_cells
+from kbtools.indexers.readers.delimited import parse_cells
 from kbtools.indexers.readers.labels import Languages, keep_name
 from kbtools.indexers.readers.lines import BOM, Block, LineReader, count_byte, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source

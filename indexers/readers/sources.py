@@ -1,5 +1,6 @@
 """Source files as blocks of whole lines: decompressed by suffix, hashed, and refused when they are damaged."""
 
+import codecs
 import hashlib
 import io
 import lzma
@@ -7,16 +8,28 @@ import re
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from kbtools.errors import SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.indexers.readers.lines import BOM, Block, count_byte
-from kbtools.indexers.readers.unpacking import MAGIC, PACKED, PIECE, Digest, HashingFile, ParallelStream, decompressed
-from kbtools.text.encodings import wide_encoding
+from kbtools.indexers.readers.unpacking import (
+    MAGIC,
+    PACKED,
+    PIECE,
+    Digest,
+    HashingFile,
+    ParallelStream,
+    Unpacked,
+    decompressed,
+)
+from kbtools.text.encodings import find_encoding, wide_encoding
 
 BLOCK = 8 << 20
 """Bytes of text in a block; a longer line makes a longer block."""
+
+SAMPLE = 1 << 20
+"""Bytes by which an encoding is told."""
 
 HEAD = 512
 """Bytes that are looked at for the mark of a packed file, and read before any text is given."""
@@ -65,10 +78,41 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(raw, "sha256").hexdigest()
 
 
-def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK) -> Iterator[Block]:
+class RecodedText:
+    """The text of a stream in another encoding, as UTF-8."""
+
+    def __init__(self, raw: Unpacked, encoding: str) -> None:
+        self.raw = raw
+        self.decoder = codecs.getincrementaldecoder(encoding)()
+
+    def read1(self, size: int = -1, /) -> bytes:
+        """Return some bytes, none at the end; raise UnicodeDecodeError where they are not in the encoding."""
+        while piece := self.raw.read1(size):
+            if text := self.decoder.decode(piece).encode():
+                return text
+        return self.decoder.decode(b"", final=True).encode()
+
+
+def encoding_of(path: Path) -> str:
+    """Return the encoding of a packed or plain file of text, empty for UTF-8."""
+    check_source(path)
+    with open_source(path) as opened:
+        stream = decompressed(HashingFile(opened, hashlib.sha256()), str(path), path.suffix)
+        sample = b""
+        # What cannot be unpacked is told by who reads the file.
+        with suppress(EOFError, OSError, zlib.error, lzma.LZMAError):
+            while len(sample) < SAMPLE and (piece := stream.read1(PIECE)):
+                sample += piece
+        if isinstance(stream, ParallelStream):
+            stream.close()
+    return find_encoding(sample)
+
+
+def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK, encoding: str = "") -> Iterator[Block]:
     """Yield a file's lines in blocks; memory grows with the longest line, not with the file.
 
-    Raises SourceMissing, SourceEmpty, SourceDamaged, and WrongFormat for a page saved in a file's place.
+    Raises SourceMissing, SourceEmpty, SourceDamaged, and WrongFormat for a page saved in a file's place, or another
+    encoding than was named.
     """
     check_source(path)
     with open_source(path) as opened, ExitStack() as stack:
@@ -77,10 +121,16 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK)
         stream = decompressed(raw, str(path), path.suffix)
         if isinstance(stream, ParallelStream):
             stack.callback(stream.close)
+        if encoding:
+            stream = RecodedText(stream, encoding)
         line, parts, fresh, least, opening = 1, [b""], 0, max(block, HEAD), True
         while True:
             try:
                 piece = stream.read1(min(least, PIECE))
+            except UnicodeDecodeError as error:
+                raise WrongFormat(
+                    f"{path}: is no {encoding} ({error.reason}); name its encoding with --encoding", path=str(path)
+                ) from error
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 line += sum(part.count(b"\n") for part in parts)
                 raise SourceDamaged(

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kbtools.indexers.readers.batches import ALIAS, flaw
-from kbtools.indexers.readers.json_lines import DECODER
 from kbtools.indexers.readers.labels import Languages
+from kbtools.indexers.readers.table_files import DECODER
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.ids import canonical_id, canonical_property
 from kbtools.text.normaliser import normal_form

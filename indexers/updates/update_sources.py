@@ -8,12 +8,12 @@ from typing import Literal
 
 from kbtools.errors import NothingBuilt
 from kbtools.indexers.readers.batches import Kind, RecordBatch, flaw
-from kbtools.indexers.readers.columnar import open_reading
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
+from kbtools.indexers.readers.table_files import open_reading
 from kbtools.indexers.updates.change_records import EntityChange, read_changes
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.ids import canonical_id

@@ -1,7 +1,8 @@
 """A result in words: its candidates and answers a line each, and why every candidate stands where it does."""
 
-from kbtools.answering.results import Candidate, Result
+from kbtools.answering.results import Answer, Candidate, Result
 from kbtools.errors import BadArgument
+from kbtools.kb.ids import is_literal, literal_text
 from kbtools.linking.links import MOST_LINKED
 from kbtools.text.question import MOST_RUNS
 
@@ -78,12 +79,19 @@ def closing_lines(result: Result) -> list[str]:
     if not result.candidates:
         lines.append(f"  {why_empty(result)}")
     elif result.answered is not False:
-        answers = ", ".join(f"{answer.name} ({answer.id})" if answer.name else answer.id for answer in result.answers)
+        answers = ", ".join(map(answer_text, result.answers))
         more = result.answers_total - len(result.answers)
         lines.append(f"  answers: {answers}" + (f" and {more:,} more" if more > 0 else ""))
     if result.candidates and result.confidence is not None:
         lines.append(f"  {verdict(result)}")
     return lines
+
+
+def answer_text(answer: Answer) -> str:
+    """Return an answer as its name and id; a value as its text."""
+    if is_literal(answer.id):
+        return answer.name or literal_text(answer.id)
+    return f"{answer.name} ({answer.id})" if answer.name else answer.id
 
 
 def why_empty(result: Result) -> str:

@@ -22,6 +22,29 @@ SUFFIX = re.compile(r"(?<=.)[_ ]?(id|uri|iri)$")
 
 TRIPLE = ("subject", "relation", "object")
 
+ENTITY_ROLES = {
+    "id": r"id|qid|mid|identifier|entity|subject|key|code|uri|iri",
+    "name": r"name|label",
+    "alias": r"(.* )?(alias(es)?|synonyms?|also known as|aka|short names?|acronym|abbreviation)( .*)?",
+    "type": r"types?|class|instance of",
+    "description": r"descriptions?|summary|abstract",
+}
+"""The heads of the columns of an entity, as `plain_head` writes them."""
+
+NAME_HEADS = (r"title|full name|titel|bezeichnung|nom|nombre", r"(.* )?names?( .*)?")
+"""Heads of names that count where no column is called name or label, the first to be preferred."""
+
+
+def plain_head(head: str) -> str:
+    """Return a head in lower case, its words with one space between."""
+    return " ".join(re.findall(r"\w+", head.casefold().replace("_", " ")))
+
+
+def entity_role(head: str) -> str:
+    """Return the part that a column with such a head usually has in a table of entities, empty for a value."""
+    plain = plain_head(head)
+    return next((role for role, heads in ENTITY_ROLES.items() if re.fullmatch(heads, plain)), "")
+
 
 def is_header(cells: Sequence[str], *, least: int = 2) -> bool:
     """Return whether at least so many of the first three cells of a line are heads of a triple."""

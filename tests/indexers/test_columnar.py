@@ -14,11 +14,10 @@ import pytest
 
 import kbtools
 from kbtools.errors import TooManyBadLines, WrongFormat
-from kbtools.indexers.readers import columnar
+from kbtools.indexers.readers import table_files
 from kbtools.indexers.readers.batches import SourceKind
-from kbtools.indexers.readers.columnar import open_reading
-from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.wide_tables import WideReading
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
+from kbtools.indexers.readers.table_files import TableReading, open_reading
 
 Write = Callable[[pa.Table, Path], None]
 
@@ -100,7 +99,7 @@ def test_a_list_gives_a_row_each(tmp_path: Path) -> None:
 
 
 def test_a_large_row_group_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columnar, "ROWS", 10)
+    monkeypatch.setattr(table_files, "ROWS", 10)
     table = pa.table({"subject": [f"s{number}" for number in range(95)], "relation": ["r"] * 95, "object": ["o"] * 95})
     pyarrow.parquet.write_table(table, tmp_path / "f.parquet")
     sizes = [
@@ -144,7 +143,7 @@ def test_a_file_that_is_cut_is_refused(tmp_path: Path, name: str) -> None:
     (pyarrow.parquet.write_table if name == "f.parquet" else write_file)(pa.Table.from_pylist(FACTS), tmp_path / name)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-20])
     for reading in (open_reading(Source(tmp_path / name, "facts"), ReadOptions()),
-                    WideReading(Source(tmp_path / name, "any"), ReadOptions())):  # fmt: skip
+                    TableReading(Source(tmp_path / name, "any", format=WIDE), ReadOptions())):  # fmt: skip
         with pytest.raises(WrongFormat, match="cannot be read"):
             list(reading.batches())
 

@@ -130,8 +130,8 @@ def test_sources_are_called_what_they_are(index: Index) -> None:
         ({"facts": 7}, "facts: expected paths, a data frame or rows, found 7"),
         ({"facts": None}, "facts: expected paths"),
         ({"rdf": [("a", "b", "c")]}, "rdf: expected paths"),
-        ({"types": TYPES}, "give at least one of facts, names and rdf"),
-        ({}, "give at least one of facts, names and rdf"),
+        ({"types": TYPES}, "give at least one of facts, names, table and rdf"),
+        ({}, "give at least one of facts, names, table and rdf"),
     ],
 )
 def test_what_is_no_source_is_refused_in_one_sentence(index: Index, given: dict[str, Any], problem: str) -> None:

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import ALIAS, Rows
-from kbtools.indexers.readers.delimited import CSVReader, TSVReader
-from kbtools.indexers.readers.json_lines import JSONLinesReader
+from kbtools.indexers.readers.delimited import CSVReader, TSVReader, read_row
 from kbtools.indexers.readers.lines import Block
-from kbtools.indexers.readers.quoted_rows import read_row
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.table_files import JSONLinesReader
 
 READERS: dict[str, Any] = {".csv": CSVReader, ".tsv": TSVReader, ".jsonl": JSONLinesReader}
 
@@ -390,7 +389,7 @@ def test_what_is_no_number_is_no_entity(value: str) -> None:
 
     rows, skips = read(f'{good}\n{{"subject": "a", "relation": "r", "object": {value}}}\n', suffix=".jsonl")
 
-    assert rows.facts == [("a", "r", "1000.0")]
+    assert rows.facts == [("a", "r", "1000")]
     assert skips.bad == 1
 
 

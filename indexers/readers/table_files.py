@@ -1,0 +1,437 @@
+"""Tables as rows in columns: JSON Lines, Parquet, Arrow, SQLite, DuckDB, spreadsheets, and values from Python."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from math import isfinite
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import ipc
+
+from kbtools.entry_points import install_command
+from kbtools.errors import MissingDependency, WrongFormat
+from kbtools.indexers.readers.batches import RecordBatch, Rows, flaw
+from kbtools.indexers.readers.delimited import CSVReader, TSVReader, header_place
+from kbtools.indexers.readers.formats import DATABASES, SPREADSHEETS, suffix_of
+from kbtools.indexers.readers.lines import BOM, Block, read_lines
+from kbtools.indexers.readers.reading import WIDE, Reading, ReadOptions, Source
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.sources import check_source, file_digest, open_source
+from kbtools.indexers.readers.table_layouts import (
+    NO_TEXT,
+    EntityLayout,
+    Layout,
+    StrangeCell,
+    TableRows,
+    find_head,
+    is_list,
+    laid_out,
+    layout_of,
+)
+
+ROWS = 50_000
+"""Rows that are laid out at once: some 10 MB of text."""
+
+PIECE = 1 << 20
+"""Bytes that are read of a column at once, however large its row groups are."""
+
+MAGIC = {".parquet": (b"PAR1",), ".arrow": (b"ARROW1", b"\xff\xff\xff\xff"), ".feather": (b"ARROW1",)}
+BINARY = (*MAGIC, *DATABASES, *SPREADSHEETS)
+
+
+class TableReading(Reading):
+    """One pass over a table that is no text, or that has an entity per row."""
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """Yield the rows of the wanted kind; raise TooManyBadLines at the end of a source with too many."""
+        path, suffix = self.source.path, suffix_of(self.source.path)
+        check_source(path)
+        layout = layout_of(self.source, self.options, self.skips)
+        if (suffix in DATABASES) != bool(self.options.wide.query) and self.source.format == WIDE:
+            needed = "give --query 'SELECT ...' with it"
+            advice = needed if suffix in DATABASES else "--query is for .sqlite and .duckdb"
+            raise WrongFormat(f"{path}: {advice}", path=str(path))
+        try:
+            yield from self.wanted(laid_out(layout, self.rows(layout)))
+        except (pa.ArrowException, OSError, sqlite3.Error) as error:
+            raise WrongFormat(f"{path}: cannot be read ({error})", path=str(path)) from error
+        if not self.digest:
+            self.digest = file_digest(path)
+            self.progress(path.stat().st_size)
+
+    def rows(self, layout: Layout) -> Iterator[TableRows]:
+        """Return the rows of the table, by its suffix or, in text, by how it begins."""
+        path, suffix, query = self.source.path, suffix_of(self.source.path), self.options.wide.query
+        if suffix in SPREADSHEETS:
+            return sheet_rows(path, self.options.wide.sheet, layout, self.skips)
+        if suffix == ".duckdb":
+            return numbered(query_duckdb(path, query), layout, self.skips)
+        if suffix in DATABASES:
+            return numbered(query_sqlite(path, query), layout, self.skips)
+        if suffix in MAGIC:
+            return numbered(open_columnar(path), layout, self.skips)
+        return self.text_rows(layout, suffix)
+
+    def text_rows(self, layout: Layout, suffix: str) -> Iterator[TableRows]:
+        """Yield the rows of a table in text."""
+        meter, blocks = self.open_blocks()
+        first = next(blocks)
+        readers: dict[str, Any] = {"jsonl": JSONLinesReader, "tsv": TSVReader, "csv": CSVReader}
+        named = next((name for name in readers if suffix in readers[name].suffixes), "")
+        name = self.options.format or named or ("jsonl" if first.text.startswith(b"{") else "csv")
+        make = readers.get(name, CSVReader)
+        yield from make(self.source, self.options, self.skips, layout).rows(self.metered(first, blocks, meter))
+        self.digest = meter.hexdigest()
+
+    def header(self) -> list[str]:
+        """Return the columns of a table of entities, as far as its header says."""
+        layout = EntityLayout(self.source, self.options, self.skips)
+        next(self.rows(layout), None)
+        return layout.header
+
+
+def check_columns(sources: Sequence[Source], options: ReadOptions) -> None:
+    """Refuse options that name a column which no table has; fields of JSON Lines, which may come later, are free."""
+    wide = options.wide
+    named = {"id": (wide.subject,), "name": wide.name, "alias": wide.alias, "type": wide.type}
+    named |= {"description": wide.description, "link-column": wide.link}
+    if not any(any(heads) for heads in named.values()):
+        return
+    header: list[str] = []
+    for source in sources:
+        suffix = suffix_of(source.path)
+        if source.format == WIDE and suffix not in DATABASES:
+            if suffix in JSONLinesReader.suffixes:
+                return
+            header += TableReading(source, options).header()
+    # `label@de` is the column `label`, or `label` each of the columns `label@de` and `label@en`.
+    stems = [*header, *(name.rpartition("@")[0] for name in header)]
+    for option, heads in named.items():
+        for head in filter(None, heads):
+            if header and not find_head(head, stems) and not find_head(head.rpartition("@")[0], header):
+                found = f"found the columns {header[:20]!r}, none of them {head!r}"
+                raise WrongFormat(f"{found}; change --{option}", path=str(sources[0].path))
+
+
+def open_reading(source: Source, options: ReadOptions, progress: Callable[[int], None] = lambda size: None) -> Reading:
+    """Begin to read a source: a table that is no text by its suffix, unless a reader is named for it."""
+    binary = suffix_of(source.path) in BINARY and not (source.format or options.format)
+    return (TableReading if binary or source.format == WIDE else Reading)(source, options, progress=progress)
+
+
+def is_columnar(path: Path) -> bool:
+    return path.suffix.lower() in MAGIC
+
+
+def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield the record batches of a file; raise WrongFormat where it is another kind of file than its suffix says."""
+    check_source(path)
+    with open_source(path) as file:
+        start = file.read(8)
+    suffix = path.suffix.lower()
+    if not start.startswith(MAGIC[suffix]):
+        own = next((name for name, marks in MAGIC.items() if start.startswith(marks)), "by what it is, .csv or .jsonl")
+        if start.startswith(b"FEA1"):
+            raise WrongFormat(f"{path}: found Feather's version 1; write it again with version 2", path=str(path))
+        raise WrongFormat(f"{path}: found {start!r}, which is no {suffix} data; name it {own}", path=str(path))
+    try:
+        if suffix == ".parquet":
+            from pyarrow import parquet
+
+            yield from parquet.ParquetFile(path, buffer_size=PIECE).iter_batches(ROWS)
+            return
+        with pa.memory_map(str(path)) as mapped:
+            if start.startswith(b"ARROW1"):
+                opened = ipc.open_file(mapped)
+                yield from (opened.get_batch(place) for place in range(opened.num_record_batches))
+                return
+            # Streams may follow one another, each with its columns.
+            while mapped.tell() < mapped.size():
+                yield from ipc.open_stream(mapped)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(path, error) from error
+
+
+def damaged(path: Path, error: Exception) -> WrongFormat:
+    return WrongFormat(f"{path}: cannot be read ({error}); the file is cut short or damaged", path=str(path))
+
+
+def numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) -> Iterator[TableRows]:
+    """Yield rows that stand in no lines with their numbers; columns of objects are no values."""
+    names: list[str] = []
+    for batch in batches:
+        if batch.schema.names != names:
+            names = batch.schema.names
+            objects = {field.name for field in batch.schema if holds_objects(field.type)}
+            if objects and not layout.strict:
+                skips.note(f"columns of objects, left out: {', '.join(map(repr, sorted(objects)))}", line=1)
+            used = [name for name in names if name not in objects or layout.strict]
+            layout.begin(used, 1)
+        for start in range(0, batch.num_rows, ROWS):
+            part, first = batch.slice(start, ROWS), skips.lines + 1
+            skips.lines += part.num_rows
+            strange: list[StrangeCell] = []
+            columns = [
+                plain_column(column, name, strange)
+                for name, column in zip(names, part.columns, strict=True)
+                if name not in objects or layout.strict
+            ]
+            rows = pa.RecordBatch.from_arrays(columns, names=used)
+            yield TableRows(rows, range(first, first + part.num_rows), strange)
+
+
+def plain_column(column: pa.Array, name: str, strange: list[StrangeCell]) -> pa.Array:
+    """Return a column of values; cells that hold none are null, and strange: objects, and what is no finite number."""
+    if holds_objects(column.type):
+        faulty, column = pc.is_valid(column), pa.nulls(len(column), pa.string())
+    elif pa.types.is_floating(column.type):
+        faulty = pc.invert(pc.fill_null(pc.is_finite(column), True))
+    else:
+        return column
+    strange.extend(StrangeCell(row, name, NO_TEXT) for row in pc.indices_nonzero(faulty).to_pylist())
+    return column
+
+
+def holds_objects(kind: pa.DataType) -> bool:
+    """Return whether the values of a column, or of the lists in it, have parts of their own."""
+    while is_list(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_nested(kind))
+
+
+def query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
+    """Ask a DuckDB file, which is only read."""
+    import duckdb
+
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            statements = connection.extract_statements(query)
+            # COPY writes files though the database is read alone; a PIVOT is several statements in one.
+            reading = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
+            if len(statements) != 1 or statements[0].type not in reading:
+                raise WrongFormat(f"{path}: --query is one SELECT, found {query!r:.60}", path=str(path))
+            relation: Any = connection.sql(query)
+            yield from relation.to_arrow_reader(ROWS)
+    except duckdb.Error as error:
+        raise WrongFormat(f"{path}: {error}", path=str(path)) from error
+
+
+def query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
+    """Ask an SQLite file, which is only read; each value comes as text."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        # VACUUM INTO writes another file, which it attaches.
+        connection.set_authorizer(
+            lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+        )
+        cursor = connection.execute(query)
+        names = [column[0] for column in cursor.description or ()]
+        while rows := cursor.fetchmany(ROWS):
+            texts = [[None if value is None else str(value) for value in column] for column in zip(*rows, strict=True)]
+            yield pa.record_batch([pa.array(column, pa.string()) for column in texts], names=names)
+
+
+def sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator[TableRows]:
+    """Yield the rows of a spreadsheet under its header, the sheet that is named or the first one that holds any."""
+    try:
+        import python_calamine
+    except ImportError as error:
+        raise MissingDependency(
+            f"{path}: spreadsheets need the package python-calamine; install it with: {install_command('spreadsheets')}"
+        ) from error
+    try:
+        book = python_calamine.CalamineWorkbook.from_path(path)
+        if sheet and sheet not in book.sheet_names:
+            raise WrongFormat(
+                f"{path}: no sheet {sheet!r}; the sheets are {', '.join(map(repr, book.sheet_names))}", path=str(path)
+            )
+        names = [sheet] if sheet else book.sheet_names
+        sheets = [(name, list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))) for name in names]
+    except python_calamine.CalamineError as error:
+        raise damaged(path, error) from error
+    filled = [(name, rows) for name, rows in sheets if rows] or sheets[:1]
+    if len(filled) > 1:
+        others = ", ".join(repr(name) for name, _ in filled[1:])
+        skips.note(f"the sheet {filled[0][0]!r} is read; --sheet takes another: {others}", line=1)
+    cells = [[sheet_text(value) for value in row] for row in filled[0][1]]
+    place = header_place(cells, layout)
+    skips.lines += len(cells)
+    header = list(cells[place]) if cells else []
+    # A row is as wide as the widest of the sheet: columns without a head and a cell are none.
+    while header and not any(row[len(header) - 1] for row in cells[place:]):
+        header.pop()
+    layout.begin(header, place + 1)
+    rows = {number: row for number, row in enumerate(cells[place + 1 :], place + 2) if any(row)}
+    if rows:
+        columns = [pa.array([row[at] for row in rows.values()], pa.string()) for at in range(len(header))]
+        yield TableRows(pa.RecordBatch.from_arrays(columns, names=header), list(rows))
+
+
+def sheet_text(value: Any) -> str:
+    """Write a cell of a spreadsheet as text: a date without an hour is a day, a whole number has no fraction."""
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat()).removesuffix("T00:00:00")
+    return plain_text(value, strict=False) or str(value)
+
+
+class JSONLinesReader:
+    """The reader `jsonl`: JSON objects, a line each; a value may be a list.
+
+    A block is parsed at once, as one array of its lines; where that fails, its lines one by one.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
+    sample: ClassVar[bytes] = (
+        b'{"subject": "Q1", "relation": "capital", "object": ["Q2", "Q3"]}\nbroken\n'
+        b'{"subject": "Q2", "relation": "country", "object": "Q1", "source": "x"}\n'
+    )
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips, layout: Layout | None = None) -> None:
+        self.layout = layout or layout_of(source, options, skips)
+        self.skips = skips
+
+    def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+        return laid_out(self.layout, self.rows(blocks))
+
+    def rows(self, blocks: Iterable[Block]) -> Iterator[TableRows]:
+        """Yield the objects of each block in columns."""
+        for block in blocks:
+            if rows := self.rows_of(block):
+                yield rows
+
+    def rows_of(self, block: Block) -> TableRows | None:
+        """Return the objects of a block in columns; None if it holds none."""
+        records = parse_block(block.text)
+        if records is None:
+            numbered_records = parse_lines(block, self.skips)
+            lines: Sequence[int] = list(numbered_records)
+            records = list(numbered_records.values())
+        else:
+            self.skips.lines += len(records)
+            lines = range(block.first_line, block.first_line + len(records))
+        if not records:
+            return None
+        columns, strange = object_columns(records, self.layout)
+        return TableRows(columns, lines, strange, block.text, block.first_line)
+
+
+def parse_block(text: bytes) -> list[dict[str, Any]] | None:
+    """Parse a block at once; return None unless every line of it is one object, as far as can be told."""
+    lines = text.count(b"\n")
+    # Each line begins with a brace, and nothing in it would be text of another kind once it is parsed.
+    if text.count(b"\n{") + text.startswith(b"{") != lines or b"\\u0000" in text or b"\r" in text or BOM in text:
+        return None
+    try:
+        # One array of all lines: one call of the parser, which is what a line each would cost most.
+        records = DECODER.decode("[" + text.decode().rstrip("\n").replace("\n", ",") + "]")
+    except (ValueError, RecursionError):
+        return None
+    return records if len(records) == lines and all(type(record) is dict for record in records) else None
+
+
+def parse_lines(block: Block, skips: Skips) -> dict[int, dict[str, Any]]:
+    """Parse a block line by line: the object of each line that holds one; the others are counted."""
+    records: dict[int, dict[str, Any]] = {}
+
+    def keep(number: int, line: str, rows: Rows, skips: Skips) -> None:
+        try:
+            record = DECODER.decode(line)
+        except (ValueError, RecursionError) as error:
+            skips.add("no JSON", line=number, text=line, reason=error)
+            return
+        if isinstance(record, dict):
+            records[number] = record
+        else:
+            skips.add("no JSON object", line=number, text=line)
+
+    read_lines(block, keep, skips)
+    return records
+
+
+def object_columns(records: list[dict[str, Any]], layout: Layout) -> tuple[pa.RecordBatch, list[StrangeCell]]:
+    """Lay those fields of objects out that a table needs, empty where an object lacks one."""
+    first = records[0].keys()
+    mixed = any(record.keys() != first for record in records)
+    fields = dict.fromkeys(field for record in records for field in record) if mixed else records[0]
+    names = layout.needs(fields)
+    strange: list[StrangeCell] = []
+    arrays = [
+        value_column([record.get(name) for record in records], name, strange, strict=layout.strict) for name in names
+    ]
+    if not names:
+        # Objects without any field that is needed are counted too.
+        return pa.record_batch({"": pa.nulls(len(records), pa.string())}), []
+    return pa.RecordBatch.from_arrays(arrays, names=names), strange
+
+
+def value_column(values: Sequence[object], name: str, strange: list[StrangeCell], *, strict: bool) -> pa.Array:
+    """Lay values of Python out as text, or as lists of it where one is a list; what is neither is a strange cell."""
+    kinds = {type(value) for value in values} - {type(None)}
+    # The usual columns at once; what follows would give the same.
+    if kinds <= {int}:
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    if kinds <= {str}:
+        try:
+            column = pa.array(values, pa.string())
+        except UnicodeEncodeError:
+            pass
+        else:
+            return column
+    lists: list[list[str]] = []
+    for row, value in enumerate(values):
+        lists.append([])
+        for part in innermost(value, strict=strict):
+            text = plain_text(part, strict=strict)
+            fault = NO_TEXT if text is None else flaw(text)
+            if text is None or fault:
+                strange.append(StrangeCell(row, name, fault))
+            else:
+                lists[-1].append(text)
+    if list in kinds:
+        return pa.array(lists, pa.list_(pa.string()))
+    return pa.array([texts[0] if texts else None for texts in lists], pa.string())
+
+
+def innermost(value: object, *, strict: bool) -> Iterator[object]:
+    """Yield a value, or those of a list, unless strictly read of lists inside it too; nothing for null."""
+    if isinstance(value, list):
+        for part in value:
+            yield from innermost(part, strict=strict) if not (strict and isinstance(part, list)) else [part]
+    elif value is not None:
+        yield value
+
+
+def plain_text(value: object, *, strict: bool = True) -> str | None:
+    """Return a value as text; None for an object, what is no number, and, strictly read, a truth value."""
+    if isinstance(value, str):
+        return value
+    # True is an int to Python, and would be read as 1.
+    if isinstance(value, bool):
+        return None if strict else str(value).lower()
+    if isinstance(value, float):
+        return number_text(value) if isfinite(value) else None
+    return str(value) if isinstance(value, int) else None
+
+
+def number_text(number: float) -> str:
+    """Write a number, a whole one without an empty fraction."""
+    return repr(number).removesuffix(".0")
+
+
+def refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its fields; raise ValueError where two have one name."""
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
+        raise ValueError(f"two fields {twice!r}")
+    return record
+
+
+DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unrepeated)

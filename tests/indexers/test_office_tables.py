@@ -1,0 +1,284 @@
+"""Tables as offices export them: any encoding and separator, titles above the header, no ids, values of any kind."""
+
+import zipfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import kbtools
+from kbtools.errors import WrongFormat
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.readers.detection import detect
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
+from kbtools.indexers.readers.table_files import TableReading, open_reading
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def read(path: Path, **options: Any) -> tuple[dict[str, set[tuple[Any, ...]]], list[str]]:
+    reading = TableReading(Source(path, "any", format=WIDE), ReadOptions(**options))
+    rows: dict[str, set[tuple[Any, ...]]] = {}
+    for batch in reading.batches():
+        rows.setdefault(batch.kind, set()).update(tuple(row.values()) for row in batch.table.to_pylist())
+    return rows, [note.partition(": ")[2] for note in reading.skips.notes]
+
+
+def names(rows: dict[str, set[tuple[Any, ...]]]) -> set[tuple[str, str]]:
+    return {(entity, text) for entity, _, text, _ in rows.get("names", set())}
+
+
+def facts(path: Path, kb: Path, **wide: Any) -> set[tuple[str, str, str]]:
+    """Build a knowledge base of a table; return its facts by their ids."""
+    options = ReadOptions(wide=Wide(**wide))
+    build([Source(path, "any", format=WIDE)], kb, options=options, watch=BuildProgress(), force=True)
+    with kbtools.open(kb) as answerer:
+        ids = list(EmbeddedKB(kb).entity_ids)
+        return {
+            (fact.subject.id, fact.relation.id, fact.object.id)
+            for entity_id in ids
+            for fact in answerer.facts(entity_id, limit=100).facts
+            if fact.subject.id == entity_id
+        }
+
+
+@pytest.mark.parametrize(
+    ("encoding", "told"),
+    [
+        ("utf-8", None), ("utf-8-sig", None), ("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("cp1252", "cp1252"),
+        ("latin-1", "cp1252"),
+    ],
+)  # fmt: skip
+def test_an_encoding_is_found_and_told(tmp_path: Path, encoding: str, told: str | None) -> None:
+    lines = "id;name;city\r\n" + "".join(f"{n};Müller & Söhne {n};Köln\r\n" for n in range(9))
+    (tmp_path / "c.csv").write_bytes(lines.encode(encoding))
+
+    rows, notes = read(tmp_path / "c.csv")
+
+    assert ("3", "Müller & Söhne 3") in names(rows)
+    assert [note for note in notes if note.startswith("read as")] == (
+        [f"read as {told}; --encoding names another"] if told else []
+    )
+
+
+def test_an_encoding_that_is_named_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_bytes("id,name\n1,Łódź\n".encode("cp1250"))
+    rows, _ = read(tmp_path / "c.csv", encoding="cp1250")
+    assert names(rows) == {("1", "Łódź")}
+    with pytest.raises(WrongFormat, match=r"is no utf-8 .*; name its encoding with --encoding"):
+        read(tmp_path / "c.csv", encoding="utf-8")
+
+
+def test_a_damaged_letter_in_utf_8_is_a_bad_line_and_no_other_encoding(tmp_path: Path) -> None:
+    lines = "id,name\n" + "".join(f"{n},Köln\n" for n in range(9))
+    (tmp_path / "c.csv").write_bytes(lines.encode() + b"10,Stra\xdfe\n")
+    rows, notes = read(tmp_path / "c.csv", max_bad=0.5)
+    assert ("8", "Köln") in names(rows)
+    assert not [note for note in notes if note.startswith("read as")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sep=;\r\nid;name\r\n1;Alpha\r\n", {("1", "Alpha")}),
+        ("Export of 2026\n\nid,name,city\n1,Alpha,Bonn\n", {("1", "Alpha")}),
+        ("Report,,\nof today,,\nKey No;x,Company Name,City\nA-1,Alpha,Bonn\nA-2,Beta,Bonn\n", {("c/4", "Alpha")}),
+        ("ID,Label,City\n1,Alpha,Bonn\n", {("1", "Alpha")}),
+        ("id,title,city\n1,Alpha,Bonn\n", {("1", "Alpha")}),
+        ("Company ID;Company Name (full);City\nC-1;Alpha, Ltd;Bonn\nC-2;Beta;Bonn\n", {("C-1", "Alpha, Ltd")}),
+        ("name,city\nAlpha,Bonn\nBeta,Bonn\n", {("c/2", "Alpha")}),
+        ("city,country\nBonn,DE\nKiel,DE\n", {("c/2", "Bonn")}),
+        ("id,Name,Name,city\n1,Alpha,Alfa,Bonn\n", {("1", "Alpha")}),
+        ("id|name\n1|Alpha\n", {("1", "Alpha")}),
+    ],
+)  # fmt: skip
+def test_columns_are_found_by_their_heads_and_their_content(
+    tmp_path: Path, text: str, expected: set[tuple[str, str]]
+) -> None:
+    (tmp_path / "c.csv").write_text(text)
+    rows, notes = read(tmp_path / "c.csv")
+    assert names(rows) >= expected
+    assert any(note.startswith("columns: ") for note in notes)
+
+
+def test_what_each_column_was_taken_for_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("Company ID,Name,Short name / alias,Type?,City\nC1,Alpha,A,firm,Bonn\n")
+    rows, notes = read(tmp_path / "c.csv")
+    assert notes == ["columns: id 'Company ID'; name 'Name'; alias 'Short name / alias'; type 'Type?'; values 'City'"]
+    assert rows["types"] == {("C1", "firm")}
+    assert names(rows) == {("C1", "Alpha"), ("C1", "A")}
+
+
+def test_one_column_may_be_both_id_and_name(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("name,city\nAlpha,Bonn\n")
+    rows, _ = read(tmp_path / "c.csv", wide=Wide(subject="name", name=("name",)))
+    assert names(rows) == {("Alpha", "Alpha")}
+
+
+def test_rows_with_fewer_cells_are_padded_and_told_by_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("id,name,city\n1,Alpha,Bonn\n2,Beta\n3,Gamma,Kiel,,\n4,Delta,Bonn,x\n")
+    rows, notes = read(tmp_path / "c.csv", max_bad=0.5)
+    assert names(rows) == {("1", "Alpha"), ("2", "Beta"), ("3", "Gamma")}
+    assert notes[-1] == "rows with fewer cells than the header, the missing ones taken as empty: lines 3"
+
+
+def test_a_column_that_no_table_has_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("id,name,city\n1,Alpha,Bonn\n")
+    for wide, head in (
+        (Wide(subject="key"), "key"),
+        (Wide(name=("titel",)), "titel"),
+        (Wide(link=("stadt",)), "stadt"),
+    ):
+        with pytest.raises(WrongFormat, match=rf"found the columns \['id', 'name', 'city'\], none of them '{head}'"):
+            build(
+                [Source(tmp_path / "c.csv", "any", format=WIDE)], tmp_path / "x.kb", options=ReadOptions(wide=wide),
+                watch=BuildProgress(),
+            )  # fmt: skip
+
+
+def test_cells_are_values_of_their_kind_or_entities(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text(
+        "id,name,boss_id,founded,size,web,remark,country,zip\n"
+        '1,Alpha,2,2001-02-03,1087353,https://a.example/x,"n/a ""q""",Q183,01067\n'
+        "2,Beta,,1998,2.0,,1,Q142,7\n"
+    )
+    assert facts(tmp_path / "c.csv", tmp_path / "x.kb") == {
+        ("1", "boss_id", "2"),
+        ("1", "founded", f'"2001-02-03"^^<{XSD}date>'),
+        ("1", "size", f'"1087353"^^<{XSD}decimal>'),
+        ("1", "web", f'"https://a.example/x"^^<{XSD}anyURI>'),
+        ("1", "remark", '"n/a \\"q\\""'),
+        ("1", "country", "Q183"),
+        ("1", "zip", '"01067"'),
+        ("2", "founded", f'"1998"^^<{XSD}decimal>'),
+        ("2", "size", f'"2"^^<{XSD}decimal>'),
+        ("2", "remark", f'"1"^^<{XSD}decimal>'),
+        ("2", "country", "Q142"),
+        ("2", "zip", f'"7"^^<{XSD}decimal>'),
+    }
+
+
+def test_names_in_cells_are_linked_where_asked_alone(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("id,name,city\nc1,Alpha,Bonn\nc2,Beta,Nowhere\nb1,bonn,c1\n")
+    assert facts(tmp_path / "c.csv", tmp_path / "x.kb") == {
+        ("c1", "city", '"Bonn"'), ("c2", "city", '"Nowhere"'), ("b1", "city", "c1"),
+    }  # fmt: skip
+    assert facts(tmp_path / "c.csv", tmp_path / "y.kb", link=("city",)) == {
+        ("c1", "city", "b1"), ("c2", "city", '"Nowhere"'), ("b1", "city", "c1"),
+    }  # fmt: skip
+
+
+def test_a_list_of_ids_and_names_is_a_knowledge_base(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("id,name\n1,Alpha\n2,Beta\n")
+    build([detect(tmp_path / "c.csv").source], tmp_path / "x.kb", options=ReadOptions(), watch=BuildProgress())
+    assert EmbeddedKB(tmp_path / "x.kb").lookup(["beta"])
+
+
+def test_too_many_columns_are_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("id,name" + ",x" * 1_000_000 + "\n1,a" + ",y" * 1_000_000 + "\n")
+    for source in (Source(tmp_path / "c.csv", "any", format=WIDE), Source(tmp_path / "c.csv", "names")):
+        with pytest.raises(WrongFormat, match=r"c\.csv:1: a header of over 10,000 columns"):
+            list(open_reading(source, ReadOptions()).batches())
+
+
+SHEET = """<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>
+{rows}</sheetData></worksheet>"""
+MAIN = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def write_xlsx(path: Path, sheets: dict[str, list[list[str | float]]]) -> Path:
+    """Write a small workbook of text and numbers."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "[Content_Types].xml",
+            '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+            '<Default Extension="xml" ContentType="application/xml"/></Types>',
+        )
+        archive.writestr(
+            "_rels/.rels",
+            '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship '
+            f'Id="r1" Type="{MAIN}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        )
+        listed = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, 1))
+        archive.writestr(
+            "xl/workbook.xml",
+            '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" '
+            f'xmlns:r="{MAIN}"><sheets>{listed}</sheets></workbook>',
+        )
+        related = "".join(
+            f'<Relationship Id="r{n}" Type="{MAIN}/worksheet" Target="worksheets/sheet{n}.xml"/>'
+            for n in range(1, len(sheets) + 1)
+        )
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{related}'
+            "</Relationships>",
+        )
+        for n, rows in enumerate(sheets.values(), 1):
+            cells = "".join(
+                f'<row r="{r}">'
+                + "".join(
+                    f'<c r="{chr(65 + c)}{r}" t="inlineStr"><is><t>{cell}</t></is></c>'
+                    if isinstance(cell, str)
+                    else f'<c r="{chr(65 + c)}{r}"><v>{cell}</v></c>'
+                    for c, cell in enumerate(row)
+                )
+                + "</row>"
+                for r, row in enumerate(rows, 1)
+            )
+            archive.writestr(f"xl/worksheets/sheet{n}.xml", SHEET.format(rows=cells))
+    return path
+
+
+def test_a_spreadsheet_is_read_under_its_header(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="pip install python-calamine")
+    sheets: dict[str, list[list[str | float]]] = {
+        "Firms": [["Report"], [], ["ID", "Company name", "Size", ""], [1, "Alpha", 12.0, ""], [2, "Beta", 1.5, ""]],
+        "Other": [["id", "name"], ["x", "Gamma"]],
+    }
+    path = write_xlsx(tmp_path / "firms.xlsx", sheets)
+
+    rows, notes = read(path)
+    other, _ = read(path, wide=Wide(sheet="Other"))
+
+    assert names(rows) == {("1", "Alpha"), ("2", "Beta")}
+    assert rows["facts"] == {("1", "Size", '"12"^^<cell:number>'), ("2", "Size", '"1.5"^^<cell:number>')}
+    assert "the sheet 'Firms' is read; --sheet takes another: 'Other'" in notes
+    assert names(other) == {("x", "Gamma")}
+    assert detect(path).source.format == WIDE
+    with pytest.raises(WrongFormat, match="no sheet 'Third'; the sheets are 'Firms', 'Other'"):
+        read(path, wide=Wide(sheet="Third"))
+
+
+def test_a_data_frame_of_entities_is_a_knowledge_base(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pip install pandas")
+    frame = pandas.DataFrame(
+        {
+            "id": [1, 2],
+            "name": ["Alpha", "Beta"],
+            "founded": [pandas.Timestamp("2001-02-03"), pandas.NaT],
+            "boss_id": pandas.array([2, None], dtype="Int64"),
+            "size": [1.0, 2.5],
+            "mixed": ["x", 7],
+        }
+    )
+    with kbtools.index(table=frame, out=tmp_path / "x.kb") as answerer:
+        shown = {fact.relation.id: fact.object.id for fact in answerer.facts("1").facts}
+    assert shown == {
+        "founded": f'"2001-02-03"^^<{XSD}date>', "boss_id": "2", "size": f'"1"^^<{XSD}decimal>', "mixed": '"x"',
+    }  # fmt: skip
+
+
+def test_rows_of_entities_and_parquet_are_tables_too(tmp_path: Path) -> None:
+    rows = [{"company": "a", "title": "Alpha", "since": datetime(2001, 2, 3), "tags": ["x", "y"]}]
+    columns = {"id": "company", "name": "title"}
+    with kbtools.index(table=rows, columns=columns, out=tmp_path / "x.kb") as answerer:
+        assert answerer.entity("a").name == "Alpha"
+        assert {fact.object.name for fact in answerer.facts("a").facts} == {"2001-02-03", "x", "y"}
+    pyarrow.parquet.write_table(pa.table({"company": ["a"], "title": ["Alpha"]}), tmp_path / "t.parquet")
+    with kbtools.index(table=tmp_path / "t.parquet", columns=columns, out=tmp_path / "y.kb") as answerer:
+        assert answerer.entity("a").name == "Alpha"
