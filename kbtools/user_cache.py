@@ -1,12 +1,17 @@
-"""The user's cache, for all that can be computed again: which files were found to be as they were written."""
+"""The user's cache, for all that can be computed again; one that others may write to is not used."""
 
+import functools
 import hashlib
+import logging
 import os
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from kbtools.record_files import file_digest
+
+logger = logging.getLogger(__name__)
 
 VARIABLE = "KBTOOLS_CACHE"
 """The environment variable that names another folder than the system's own for what can be computed again."""
@@ -25,6 +30,42 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "kbtools"
 
 
+def own_cache(name: str) -> Path | None:
+    """Return a folder of the cache, made if it is not there; None where there can be none, or others may write."""
+    return checked_folder(cache_folder() / name)
+
+
+@functools.cache
+def checked_folder(folder: Path) -> Path | None:
+    """Make a folder of the cache, and check who may write to it, once a process.
+
+    What lies there is believed, so that somebody else who writes to it would decide answers.
+    """
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder = folder.resolve()
+        cache = (folder, folder.parent)
+        place = next((place for place in (folder, *folder.parents) if is_shared(place, inside=place in cache)), None)
+    except OSError as error:  # a disk that is full or read-only costs time, and nothing else
+        logger.info("%s: the cache is not used (%s)", folder, error.strerror)
+        return None
+    if place:
+        logger.warning("%s: others may write to it, so that the cache in it is not used; see %s", place, VARIABLE)
+    return None if place else folder
+
+
+def is_shared(folder: Path, *, inside: bool) -> bool:
+    """Return whether somebody else may put files into a folder of the cache, or replace one that is above it."""
+    state = folder.stat()
+    if state.st_uid not in (os.getuid(), 0):
+        return True
+    if inside:
+        return bool(state.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    # In a folder like /tmp all may write, but nobody can rename or remove what belongs to others.
+    return bool(state.st_mode & stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX
+
+
 def identity(state: os.stat_result) -> tuple[int, ...]:
     """Tell one state of a file from another, by a look at it."""
     # The time of the last change of any kind is the system's own, which no program sets.
@@ -37,13 +78,12 @@ def matches_digest(path: Path, digest: str) -> bool:
     if state.st_size <= SMALL:
         return file_digest(path) == digest
     key = hashlib.sha256(repr((str(path.resolve()), digest, identity(state))).encode()).hexdigest()
-    found = cache_folder() / "verified" / key
-    if found.is_file():
+    folder = own_cache("verified")
+    if folder and (folder / key).is_file():
         return True
     if file_digest(path) != digest:
         return False
-    if time.time_ns() - state.st_ctime_ns > SETTLED:
+    if folder and time.time_ns() - state.st_ctime_ns > SETTLED:
         with suppress(OSError):  # a disk that is full or read-only costs a second look
-            found.parent.mkdir(parents=True, exist_ok=True)
-            found.touch()
+            (folder / key).touch()
     return True

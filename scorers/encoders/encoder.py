@@ -153,7 +153,7 @@ def name_vectors(
     texts = [joined(name) for name in parts] + [joined(name[-2:]) for name in parts]
     # A text that several relations share is encoded once.
     distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    packed = keep("vectors", "\n".join([digest, *distinct]), lambda: encode(list(distinct)).astype("<f4").tobytes())
+    packed = keep("vectors", json.dumps([digest, *distinct]), lambda: encode(list(distinct)).astype("<f4").tobytes())
     vectors = np.frombuffer(packed, dtype="<f4").reshape(len(distinct), dim)
     whole, last = vectors[[distinct[text] for text in texts]].reshape(2, len(relations), dim)
     return np.asarray((whole + last) / 2, dtype=np.float32)

@@ -7,7 +7,7 @@ import pytest
 
 from kbtools import user_cache
 from kbtools.record_files import file_digest
-from kbtools.user_cache import matches_digest
+from kbtools.user_cache import checked_folder, matches_digest
 
 
 @pytest.fixture
@@ -73,6 +73,49 @@ def test_a_cache_that_cannot_be_written_costs_another_look_alone(
     monkeypatch.setenv(user_cache.VARIABLE, str(tmp_path / "file"))
 
     assert [matches_digest(weights, file_digest(weights)) for _ in range(2)] == [True] * 2
+
+
+@pytest.mark.parametrize(
+    ("place", "mode"), [("cache", 0o770), ("cache", 0o707), ("cache/verified", 0o777), (".", 0o777)]
+)
+def test_a_cache_that_others_may_write_to_is_not_believed(
+    weights: Path, read: list[Path], tmp_path: Path, place: str, mode: int
+) -> None:
+    digest = file_digest(weights)
+    assert matches_digest(weights, digest)
+    checked_folder.cache_clear()
+    (tmp_path / place).chmod(mode)
+
+    assert [matches_digest(weights, digest) for _ in range(2)] == [True] * 2
+    assert read == [weights] * 3
+
+
+def test_a_cache_in_a_folder_like_that_of_temporary_files_is_believed(
+    weights: Path, read: list[Path], tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o1777)
+
+    assert [matches_digest(weights, file_digest(weights)) for _ in range(2)] == [True] * 2
+    assert read == [weights]
+
+
+def test_a_cache_of_another_user_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tmp_path.stat()
+    monkeypatch.setattr(Path, "stat", lambda path: os.stat_result((*state[:4], state.st_uid + 1234, *state[5:10])))
+
+    assert user_cache.is_shared(tmp_path, inside=False)
+
+
+def test_a_folder_of_the_cache_is_for_its_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(user_cache.VARIABLE, str(tmp_path / "cache"))
+    before = os.umask(0)
+    try:
+        folder = user_cache.own_cache("vectors")
+    finally:
+        os.umask(before)
+
+    assert folder
+    assert [place.stat().st_mode & 0o777 for place in (folder, folder.parent)] == [0o700, 0o700]
 
 
 def test_a_small_file_is_read_each_time(weights: Path, read: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
