@@ -19,7 +19,7 @@ from kbtools.cli.options import BACKEND, DEVICE, EMBEDDED, MEMORY, TRUST, check_
 from kbtools.entry_points import EXTRAS, TRUST_VARIABLE, install_command
 from kbtools.errors import KBToolsError
 from kbtools.storage import is_out_of_memory
-from kbtools.text.printable import visible
+from kbtools.text.printable import shortened, visible
 from kbtools.version import __version__
 
 COMMANDS = {
@@ -106,7 +106,7 @@ class LazyGroup(click.Group):
         except (KBToolsError, OSError) as error:
             if ctx.params["debug"]:
                 raise
-            echo(f"Error: {error}", err=True)
+            echo(f"Error: {shortened(str(error))}", err=True)
             sys.exit(1)
         except (ImportError, MemoryError) as error:
             if ctx.params["debug"]:

@@ -18,10 +18,14 @@ STYLE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def preview_page(answerer: Answerer, entity_id: str) -> str:
     """Write the page of an entity; raise UnknownEntity."""
     entity = answerer.entity(entity_id)
-    title = escape(entity.name or entity.id)
+    return small_page(entity.name or entity.id, summary(answerer, entity_id))
+
+
+def small_page(title: str, body: str) -> str:
+    """Write a page with a title, which is escaped, and a body of HTML."""
     return (
-        f'<!doctype html><html><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head>'
-        f"<body>{summary(answerer, entity_id)}</body></html>"
+        f'<!doctype html><html><head><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style></head>'
+        f"<body>{body}</body></html>"
     )
 
 

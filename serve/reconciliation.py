@@ -6,6 +6,7 @@ https://www.w3.org/community/reports/reconciliation/CG-FINAL-specs-0.2-20230410/
 import json
 import re
 from collections.abc import Callable, Mapping
+from html import escape
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote
 
@@ -13,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kbtools.errors import BadArgument
+from kbtools.errors import BadArgument, UnknownEntity
 from kbtools.serve.extension import extend
 from kbtools.serve.live_kb import Edition, LiveKB
 from kbtools.serve.matching import reconcile
 from kbtools.serve.parameters import parse_json, read_body, shortened
-from kbtools.serve.previews import STYLE_POLICY, preview_page
+from kbtools.serve.previews import STYLE_POLICY, preview_page, small_page
 from kbtools.serve.reconciliation_queries import read_batch, read_extension
 from kbtools.serve.responses import json_response
 from kbtools.serve.service_manifest import service_manifest
@@ -104,9 +105,13 @@ class ReconciliationService:
     async def preview(self, request: Request) -> Response:
         """Show an entity in the window of a client."""
         spelling = required(request, "id")
-        html = await self.run(lambda edition: preview_page(edition.answerer, spelling))
+        status = 200
+        try:
+            html = await self.run(lambda edition: preview_page(edition.answerer, spelling))
+        except UnknownEntity as error:  # a client shows what comes in a window, so that it is a page as well
+            status, html = 404, small_page("not found", f"<p>{escape(str(error))}</p>")
         headers = {"content-security-policy": STYLE_POLICY}
-        return Response(html, media_type="text/html; charset=utf-8", headers=headers)
+        return Response(html, status, media_type="text/html; charset=utf-8", headers=headers)
 
 
 def service_url(request: Request) -> str:

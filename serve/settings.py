@@ -53,7 +53,7 @@ class ServeSettings:
 
 def kb_names(kbs: Sequence[str]) -> list[str]:
     """Name each knowledge base in paths: its folder without `.kb`; raise BadArgument where that names no single one."""
-    names = [Path(kb).resolve().name.removesuffix(".kb") for kb in kbs]
+    names = [Path(os.path.realpath(kb)).name.removesuffix(".kb") for kb in kbs]
     for name, kb in zip(names, kbs, strict=True):
         if not name or name in RESERVED:
             raise BadArgument(f"{kb}: {name!r} is a path of the server's own; rename the folder", name=name)

@@ -9,6 +9,9 @@ UNPRINTABLE = re.compile(
     "\ud800-\udfff]"  # lone surrogates: bytes of a path that are no UTF-8
 )
 
+LONGEST_SHOWN = 2_000
+"""Characters of an error that are shown: a long path and a sentence."""
+
 MARKS = re.compile(r"[\\`*_\[\]|~#]")
 """Characters that mean something to Markdown within a line; those of HTML are escaped before."""
 
@@ -16,6 +19,11 @@ MARKS = re.compile(r"[\\`*_\[\]|~#]")
 def visible(text: str) -> str:
     r"""Write what a terminal would obey or cannot show as escapes: `\x1b`, `\u202e`, `\udcff`."""
     return UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
+
+
+def shortened(text: str, most: int = LONGEST_SHOWN) -> str:
+    """Return a text as it is, or the beginning and the end of a long one: an error may repeat what a file holds."""
+    return text if len(text) <= most else f"{text[: most // 2]} [...] {text[-most // 2 :]}"
 
 
 def html_text(text: str) -> str:

@@ -59,9 +59,9 @@ def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
             raise SourceMissing(f"{path}: no such file", path=str(path))
     try:
         # Mapped, since vectors of millions of entities need not be read to count them.
-        table = np.load(vectors, mmap_mode="r", allow_pickle=False)
+        table = np.lib.format.open_memmap(vectors, mode="r")
     except (ValueError, EOFError) as error:
-        raise BadVectors(f"{vectors}: found no NumPy array ({error}), expected a .npy file") from error
+        raise BadVectors(f"{vectors}: found no NumPy array ({error}), expected a .npy file with one array") from error
     return match_vectors(kb, table, read_ids(ids), vectors=vectors, ids=ids)
 
 

@@ -1,5 +1,7 @@
 """Vectors trained elsewhere are taken over as they are, and neighbours are those of the cosine."""
 
+import io
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +65,75 @@ def test_files_that_are_none_are_named(tiny_memory: KnowledgeBase, tmp_path: Pat
     vectors.write_text("no array")
     with pytest.raises(BadVectors, match="found no NumPy array"):
         read_array(tiny_memory, vectors, ids)
+
+
+class Boom:
+    """An object whose pickle makes a file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str, str]]:
+        return open, (self.path, "w")
+
+
+def several_arrays() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, v=ROWS)
+    return file.getvalue()
+
+
+ROWS = np.array([[1, 0, 0], [9, 1, 0], [0, 0, 1]], dtype=np.float32)
+RIGHT = {
+    "float64": ROWS.astype("f8"),
+    "float16": ROWS.astype("f2"),
+    "columns first": np.asfortranarray(ROWS),
+    "big-endian": ROWS.astype(">f4"),
+    "whole numbers": ROWS.astype("i4"),
+}
+
+
+@pytest.mark.parametrize("kind", RIGHT)
+def test_arrays_of_any_numbers_are_read(tiny_memory: KnowledgeBase, tmp_path: Path, kind: str) -> None:
+    _, ids = write(tmp_path, ROWS)
+    np.save(tmp_path / "vectors.npy", RIGHT[kind])
+
+    given = read_array(tiny_memory, tmp_path / "vectors.npy", ids)
+
+    assert given.entity_vectors().read(given.rows).tolist() == given.table[given.places].tolist()
+    assert sorted(given.table.tolist()) == sorted(ROWS.tolist())
+
+
+WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
+    "complex numbers": (lambda path: np.save(path, ROWS.astype("c8")), "type complex64, expected numbers"),
+    "three dimensions": (lambda path: np.save(path, ROWS[None]), r"found shape \(1, 3, 3\)"),
+    "raw numbers": (lambda path: path.write_bytes(ROWS.tobytes()), r"expected a \.npy file"),
+    "a text": (lambda path: np.savetxt(path, ROWS), r"expected a \.npy file"),
+    "several arrays": (lambda path: path.write_bytes(several_arrays()), r"expected a \.npy file with one array"),
+    "a pickled object": (
+        lambda path: np.save(path, np.array([Boom(f"{path}.boom")], dtype=object), allow_pickle=True),
+        r"expected a \.npy file",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_files_of_vectors_that_are_none_are_refused(tiny_memory: KnowledgeBase, tmp_path: Path, kind: str) -> None:
+    path, ids = write(tmp_path, ROWS)
+    make, message = WRONG[kind]
+    make(path)
+
+    with pytest.raises(BadVectors, match=message):
+        read_array(tiny_memory, path, ids)
+    assert not (tmp_path / "vectors.npy.boom").exists()
+
+
+def test_numbers_before_ids_are_refused(tiny_memory: KnowledgeBase, tmp_path: Path) -> None:
+    path, ids = write(tmp_path, ROWS)
+    ids.write_text("0\tm.01paris\n1\tm.02paris\n2\tm.02texas\n")
+
+    with pytest.raises(BadVectors, match="none of the 3 ids is an entity"):
+        read_array(tiny_memory, path, ids)
 
 
 def test_numbered_ids_of_openke_stand_by_their_numbers(tiny_memory: KnowledgeBase, tmp_path: Path) -> None:

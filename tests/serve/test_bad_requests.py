@@ -64,7 +64,6 @@ def test_a_wrong_body_is_named(client: TestClient, body: bytes, sentence: str) -
         ("/reconcile/suggest/planet?prefix=a", 400, "no suggestions of 'planet'"),
         ("/reconcile/suggest/entity?prefix=a&cursor=-1", 400, "cursor is a whole number"),
         ("/reconcile/preview", 400, "id is missing"),
-        ("/reconcile/preview?id=m.0nobody", 404, "m.0nobody"),
     ],
 )
 def test_a_wrong_address_is_named(client: TestClient, path: str, status: int, sentence: str) -> None:

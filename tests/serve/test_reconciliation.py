@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,19 @@ def test_flyouts_show_what_was_suggested(client: TestClient, kind: str, spelling
 
     assert flyout["id"] == spelling
     assert told in flyout["html"]
+
+
+@pytest.mark.parametrize(
+    "entity_id", ["Q99999", "<script>alert(1)</script>", "http://x.org/item?n=1&lang=en#it", "é" * 500]
+)
+def test_a_preview_of_an_unknown_id_is_a_page_in_words(client: TestClient, entity_id: str) -> None:
+    preview = client.get("/reconcile/preview", params={"id": entity_id})
+
+    assert preview.status_code == 404
+    assert preview.headers["content-type"].startswith("text/html")
+    assert "no entity has the id" in preview.text
+    assert escape(entity_id[:20]) in preview.text
+    assert "<script" not in preview.text
 
 
 def test_previews_and_flyouts_escape_names(scripted_path: Path) -> None:
