@@ -1,5 +1,6 @@
 """The relation scorer `encoder`: questions against the names of relations, by a pretrained encoder of sentences."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
