@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.gold import find_gold
 from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.answering.results import Result
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import link_fuzzily
 from kbtools.linking.strict import link_strictly
+from kbtools.ranking.pools import concatenate_pools
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
@@ -68,21 +70,16 @@ def mention_coverage(kb: KnowledgeBase, questions: Iterable[AnnotatedQuestion]) 
 
 def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], *, pruning: str) -> PruningFigures:
     """Count the gold pairs that a pruner keeps, and how much it keeps with them."""
-    kb = answerer.kb
-    relations = {relation: row for row, relation in enumerate(kb.relations)}
-    sizes, named, recalled = [], 0, 0
-    for gold in questions:
-        pool = answerer.gather([Question.read(gold.text)], pruning=pruning)[0].pool
-        sizes.append(pool.pairs)
-        (row,) = kb.rows([gold.subject])
-        if row is not None and is_named(kb, gold):
-            named += 1
-            relation = relations.get(gold.relation, -1)
-            recalled += bool(np.any((pool.subject_of_pair == row) & (pool.relation_of_pair == relation)))
+    gold = find_gold(answerer.kb, list(questions))
+    opened = answerer.opened(answerer.system(pruning=pruning))
+    pools = concatenate_pools([pool for batch in opened.gather_batches(gold.texts) for pool in batch.pools])
+    recalled = np.bincount(pools.question_of_pair, gold.pairs(pools), minlength=len(gold)) > 0
+    named = np.array([is_named(answerer.kb, question) for question in gold.questions])
+    sizes = pools.counts["pair"]
     return PruningFigures(
-        questions=len(sizes),
-        named=named,
-        recalled=recalled,
+        questions=len(gold),
+        named=int(named.sum()),
+        recalled=int((recalled & named).sum()),
         mean_pool=float(np.mean(sizes)),
         median_pool=float(np.median(sizes)),
         p95_pool=float(np.percentile(sizes, 95)),

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import click
 
-from kbtools.answering.system_parts import TAGGER
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_document, overwrite
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_whole
 from kbtools.cli.options import inverse_option, json_option, kb_argument, lang_option, models_option
 from kbtools.comparison.experiment import Request, compare
-from kbtools.comparison.grid import POPULARITY, Grid, split_names
+from kbtools.comparison.grid import Grid, split_names
 from kbtools.comparison.report.report_files import report_json, write_page, write_page_with_pictures, write_tables
 from kbtools.comparison.report.summary import Report, make_report, terminal_table
 from kbtools.comparison.run_folder import open_run
@@ -19,6 +18,8 @@ from kbtools.comparison.stages import StageProgress
 from kbtools.errors import MissingDependency
 from kbtools.pruning import UNGUIDED
 from kbtools.ranking.models import LEXICAL
+from kbtools.ranking.parts import DEFAULT_TAGGER
+from kbtools.ranking.system import POPULARITY
 
 
 def shown(quiet: bool) -> StageProgress:
@@ -83,7 +84,7 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     callback=lambda context, parameter, value: value and names(context, parameter, value),
     help="Learned rankers, beside the weighted sum; kbtools train ranking fits them.  [default: those that it fitted]",
 )
-@click.option("--tagger", default=TAGGER, help="The tagger of the focused pruners.")
+@click.option("--tagger", default=DEFAULT_TAGGER, help="The tagger of the focused pruners.")
 @inverse_option
 @lang_option
 @models_option

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from kbtools.answering.answer_options import QueryOptions
-from kbtools.answering.answerer import Answerer
+from kbtools.answering.answerer import Answerer, QueryOptions
 from kbtools.answering.explaining import explained_lines, table_lines
 from kbtools.answering.limits import ANSWERS, TOP
 from kbtools.answering.questions import read_questions
@@ -180,23 +179,11 @@ def command(
     answerer = open_home(path, elasticsearch, models=models, tagger=tagger, lang=lang)
     answerer = answerer.both_ways() if inverse else answerer
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
-    fitted = None
     if calibration:
-        from kbtools.comparison.abstention import read_calibration
+        from kbtools.comparison.abstention import calibrate_system
 
-        fitted = read_calibration(calibration, answerer, system)
-    options = QueryOptions(
-        pruning=pruning,
-        scorer=scorer,
-        subject=subject,
-        ranker=ranker,
-        type=of_type,
-        inverse=inverse,
-        top=top,
-        answers=answers,
-        abstain=abstain,
-        calibration=fitted,
-    )
+        system = calibrate_system(calibration, answerer, system)
+    options = QueryOptions(system=system, type=of_type, inverse=inverse, top=top, answers=answers, abstain=abstain)
     # One question needs no thread that reads ahead; of a stream, the lines at hand are answered together.
     several = questions is not None or text == "-"
     batches = lines_at_hand(texts(text, questions)) if several else [[*texts(text, None)]]

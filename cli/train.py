@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from kbtools.answering.system_parts import TAGGER
 from kbtools.cli.commands import Command, CommandWithParts
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_whole
@@ -27,8 +26,8 @@ from kbtools.cli.training_options import (
     settings_options,
     training_options,
 )
-from kbtools.errors import NothingToLearn
 from kbtools.ranking import models as parts
+from kbtools.ranking.parts import DEFAULT_TAGGER
 from kbtools.scorers.fitting.profiles import PLANS, PROFILES, profile_settings
 from kbtools.scorers.networks.training_settings import TransESettings, change_settings
 
@@ -68,7 +67,7 @@ def command(
     the weights of the joint score chosen and its ranker fitted, but for the profile paper, whose score is its Eq. 4. A
     training that was stopped goes on where it was.
     """
-    from kbtools.ranking.system import keep_system
+    from kbtools.ranking.trained import read_systems
     from kbtools.scorers.fitting.splits import Splits
     from kbtools.scorers.fitting.training import train_profile
     from kbtools.scorers.networks.distributed import rank
@@ -82,14 +81,12 @@ def command(
         show_trained(model)
     if rank() == 0:  # the first process of a launcher chooses for all
         system = PLANS[profile].system(typed=bool(kb.types))
-        keep_system(models, system)
-        if system.weights:
-            say(f"weights: {system.weights}, the profile's own")
+        read_systems(models).choose(system)
+        if PLANS[profile].weights:
+            say(f"weights: {PLANS[profile].weights}, the profile's own")
         else:
             answerer = open_whole(path, elasticsearch, models=models)
-            names: dict[str, Any] = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
-            in_doubt = ",".join(PLANS[profile].put_off())
-            train_ranking(answerer, valid, models=models, ranker=ranker, in_doubt=in_doubt, **names)
+            train_ranking(answerer, valid, system, ranker=ranker, in_doubt=PLANS[profile].put_off())
         say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
 
 
@@ -116,7 +113,7 @@ def relation(**arguments: Any) -> None:
     "kbtools train tagger fbsq.kb --train train.txt --valid valid.txt --out models",
     "kbtools train tagger fbsq.kb --tagger bigru-crf+,crf --train train.txt --valid valid.txt --out models",
 )
-@names_option("--tagger", TAGGER, "Taggers")
+@names_option("--tagger", DEFAULT_TAGGER, "Taggers")
 @training_options
 def tagger(**arguments: Any) -> None:
     """Train taggers: p(w|q), where a question names its subject."""
@@ -172,7 +169,7 @@ def train_models(
 @click.option("--valid", required=True, type=FILE, help="Annotated questions to choose on.")
 @click.option("--models", required=True, type=FILE, help="The folder of models, where the weights are kept.")
 @pruning_option
-@click.option("--tagger", default=TAGGER, help="The tagger of a focused pruner.")
+@click.option("--tagger", default=DEFAULT_TAGGER, help="The tagger of a focused pruner.")
 @click.option("--scorer", default="bigru", help="The relation scorer, or several to average.")
 @click.option("--subject", help="The subject scorer.")
 @click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
@@ -203,49 +200,27 @@ def ranking(
 
     The ranker answers for just this pruner and these scorers; with weighted-sum, the weights alone do.
     """
-    from kbtools.ranking.rankers import WEIGHTED_SUM
+    from kbtools.ranking.system import POPULARITY, WEIGHTED_SUM
 
     if in_doubt and ranker == WEIGHTED_SUM:
         raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
     answerer = open_whole(path, elasticsearch, models=models, tagger=tagger)
-    names: dict[str, Any] = {"pruning": pruning, "scorer": scorer, "subject": subject}
-    options: dict[str, Any] = {"ranker": ranker, "in_doubt": in_doubt, "limit": limit}
-    train_ranking(answerer, valid, models=models, seed=changes.get("seed", 1), **options, **names)
+    system = answerer.system(pruning=pruning, scorer=scorer, subject=subject or POPULARITY, ranker=WEIGHTED_SUM)
+    options: dict[str, Any] = {"limit": limit, "ranker": ranker, "seed": changes.get("seed", 1)}
+    train_ranking(answerer, valid, system, in_doubt=in_doubt.split(",") if in_doubt else (), **options)
 
 
-def train_ranking(
-    answerer: Any,
-    valid: Path,
-    *,
-    models: Path,
-    ranker: str | None,
-    in_doubt: str | None = None,
-    limit: int | None = None,
-    seed: int = 1,
-    **names: Any,
-) -> None:
+def train_ranking(answerer: Any, valid: Path, system: Any, *, limit: int | None = None, **options: Any) -> None:
     """Choose weights, and fit a ranker unless the weighted sum is to rank."""
-    from kbtools.ranking.rankers import WEIGHTED_SUM
-    from kbtools.tuning.cascade_training import train_cascade
-    from kbtools.tuning.ranker_training import rank_by_weights, train_ranker, usual_ranker
-    from kbtools.tuning.weight_search import tune_weights
+    from kbtools.answering.questions import read_gold
+    from kbtools.tuning.system_training import train_system
 
-    show_chosen(tune_weights(answerer, valid, models=models, limit=limit, **names))
-    name = ranker or usual_ranker()
-    if name == WEIGHTED_SUM:
-        rank_by_weights(answerer, models=models, **names)
-        return
-    fit: dict[str, Any] = {"models": models, "ranker": name, "limit": limit, "seed": seed, **names}
-    try:
-        if in_doubt:
-            show_ranker(train_cascade(answerer, valid, in_doubt=in_doubt, **fit))
-        else:
-            show_ranker(train_ranker(answerer, valid, **fit))
-    except NothingToLearn as error:
-        if ranker:
-            raise
-        rank_by_weights(answerer, models=models, **names)
-        say(f"the weighted sum ranks: {error}", err=True)
+    trained = train_system(answerer, read_gold(valid, answerer.kb)[:limit], system, **options)
+    show_chosen(trained.weights)
+    if trained.ranker:
+        show_ranker(trained.ranker)
+    if trained.note:
+        say(trained.note, err=True)
 
 
 @add_part(
@@ -292,7 +267,7 @@ def list_settings(profile: str) -> None:
         SETTINGS,
         (
             (parts.RELATION, "bigru"),
-            (parts.TAGGER, TAGGER),
+            (parts.TAGGER, DEFAULT_TAGGER),
             (parts.RELATION, parts.ENCODER),
             (parts.ENTITIES, "transe"),
         ),
@@ -354,10 +329,10 @@ def show_ranker(trained: Any) -> None:
         f"{trained.folder}: {trained.before:.2%} -> {trained.after:.2%} of {trained.questions:,} questions right, each "
         "by what the others teach"
     )
-    if trained.doubt:
+    if cascade := trained.system.cascade:
         say(
-            f"{trained.in_doubt:.2%} of them are in doubt, where the first by {trained.doubt.scorer} is less sure than "
-            f"{trained.doubt.threshold:g}"
+            f"{trained.in_doubt:.2%} of them are in doubt, where the first by {cascade.first.scorer} is less sure than "
+            f"{cascade.threshold:g}"
         )
 
 

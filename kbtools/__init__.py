@@ -77,11 +77,10 @@ if TYPE_CHECKING:
         LinkedText,
         LookupResult,
         Missing,
-        Named,
         Skipped,
         UpdateResult,
     )
-    from kbtools.answering.results import Answer, Bearer, Candidate, Mention, Result
+    from kbtools.answering.results import Answer, Candidate, Mention, Named, Result
     from kbtools.indexing import compact, index, update
 
 __all__ = [
@@ -94,7 +93,6 @@ __all__ = [
     "BadQuestions",
     "BadSetting",
     "BadVectors",
-    "Bearer",
     "BrokenPlugin",
     "BuildError",
     "BuildLocked",
@@ -168,7 +166,7 @@ __all__ = [
     "update",
 ]
 
-RESULTS = ("Answer", "Bearer", "Candidate", "Mention", "Result")
+RESULTS = ("Answer", "Candidate", "Mention", "Named", "Result")
 RECORDS = (
     "Entity",
     "EntityMatch",
@@ -178,7 +176,6 @@ RECORDS = (
     "LinkedText",
     "LookupResult",
     "Missing",
-    "Named",
     "Skipped",
     "UpdateResult",
 )

@@ -9,8 +9,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.records import LookupResult, Record
-from kbtools.answering.results import Result
+from kbtools.answering.records import LookupResult
+from kbtools.answering.results import Record, Result
 from kbtools.errors import BadArgument, KBToolsError
 from kbtools.serve.choices import check_choice
 from kbtools.serve.endpoints import BY_NAME, LANG

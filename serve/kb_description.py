@@ -1,6 +1,5 @@
 """A description of a knowledge base and of what can be asked of it, for programs and for the page."""
 
-from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
@@ -48,8 +47,21 @@ def kb_info(name: str, answerer: Answerer) -> dict[str, Any]:
         "vectors": vectors_record(answerer),
         "incoming": has_incoming(answerer.kb),
         **choices(answerer),
-        "defaults": asdict(answerer.system()),
+        "defaults": defaults(answerer),
         "parts": PARTS,
+    }
+
+
+def defaults(answerer: Answerer) -> dict[str, str | None]:
+    """Name the parts of the system of a question that names none."""
+    system, parts = answerer.system(), answerer.parts
+    return {
+        "pruning": system.pruner,
+        "scorer": system.scorer,
+        "subject": system.subject_scorer,
+        "tagger": parts.tagger,
+        "weights": parts.preset,
+        "ranker": None,
     }
 
 

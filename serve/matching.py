@@ -6,7 +6,8 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from kbtools.answering.records import EntityMatch, Named
+from kbtools.answering.records import EntityMatch
+from kbtools.answering.results import Named
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
 from kbtools.serve.entity_search import find_matches
 from kbtools.serve.live_kb import Edition

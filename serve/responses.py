@@ -10,8 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kbtools import errors
-from kbtools.answering.records import Record
-from kbtools.answering.results import JSON_VERSION, UNLESS_ASKED, Result
+from kbtools.answering.results import JSON_VERSION, UNLESS_ASKED, Record, Result
 from kbtools.errors import KBToolsError
 
 logger = logging.getLogger(__name__)

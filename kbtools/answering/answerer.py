@@ -1,59 +1,76 @@
-"""Answer questions: prune, score, rank, fetch the objects; the Python side of `kbtools query`."""
+"""Answer questions, look names up, link text and read entities: the Python side of the commands."""
 
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
-from kbtools.answering.answer_options import LookupOptions, QueryOptions, require_options
 from kbtools.answering.entity_reader import EntityReader
 from kbtools.answering.limits import ANSWERS, TOP, Limits, require_text, require_texts
 from kbtools.answering.name_lookup import NameLookup
-from kbtools.answering.ranked_pool import RankedPool
 from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
+from kbtools.answering.result_writing import write_result
 from kbtools.answering.results import Result
 from kbtools.answering.running_text import CANDIDATES, THRESHOLD, TextLinker
-from kbtools.answering.system_parts import SystemParts
 from kbtools.entry_points import BACKENDS, construct, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.language_tags import read_languages
-from kbtools.kb.rows import EntityRows
 from kbtools.kb.views import BothWays, CalledIn, InLanguages
-from kbtools.linking.links import Link, keep_type
 from kbtools.linking.trust import LinkTrust
-from kbtools.pruning.pruners import EmbedQuestions, guide_of, prune
-from kbtools.pruning.tagging import Tagger
-from kbtools.quick_records import quick_record
-from kbtools.ranking.confidence import calibrate
-from kbtools.ranking.contracts import RelationScorer, SubjectScorer
+from kbtools.pruning.pruners import Pruner, make_pruner
+from kbtools.ranking.contracts import RelationScorer
 from kbtools.ranking.direction import DirectedScorer, Directions
-from kbtools.ranking.models import (
-    scorer_names,
-)
-from kbtools.ranking.order import rank_pools
-from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
-from kbtools.ranking.rankers import WeightedSum
+from kbtools.ranking.opened_system import TOGETHER, OpenedSystem
+from kbtools.ranking.parts import Parts
 from kbtools.ranking.system import System
 from kbtools.text.question import Question
 
-NOBODY = np.empty(0, dtype=np.uint32)
-
-TOGETHER = 64
-"""Questions that are answered together: on a cluster their names are looked up in one request."""
-
-MOST_SPEAKERS = 16
+MOST_LANGUAGES = 16
 """Choices of languages that are kept at hand, each with what it remembers."""
 
 # Checked without torch, which takes seconds to import; whether the device is there, its network finds out.
 DEVICE = re.compile(r"cpu|cuda(:\d+)?|mps")
+
+
+class QueryOptions(TypedDict, total=False):
+    """The options of a question; `Answerer.query` says what each is, and what is left out has its default."""
+
+    system: System | None
+    pruning: str | None
+    scorer: str | None
+    subject: str | None
+    ranker: str | None
+    type: str | None
+    lang: str | None
+    inverse: bool
+    top: int | None
+    answers: int | None
+    abstain: float | None
+
+
+class LookupOptions(TypedDict, total=False):
+    """The options of a look-up by name."""
+
+    type: str | None
+    lang: str | None
+    limit: int | None
+
+
+NO_ENTITIES = np.empty(0, dtype=np.uint32)
+
+BOTH_WAYS = "both ways"
+"""The view of an answerer that reads facts backwards too, among those in some languages."""
+
+NAMES = ("pruning", "scorer", "subject", "ranker")
+"""The options that name parts of a system."""
 
 
 def open_kb(
@@ -84,25 +101,17 @@ def open_kb(
 
 
 def models_folder(models: str | Path | None) -> Path | None:
-    """Give the folder of trained models if one is named; raise ModelMissing where there is none."""
+    """Return the folder of trained models if one is named; raise ModelMissing where there is none."""
     if models is not None and not Path(models).is_dir():
         raise ModelMissing(f"{models}: no folder of models; make one with kbtools train", path=str(models))
     return None if models is None else Path(models)
 
 
-@quick_record
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkedPool:
-    """The links that a pruner keeps of a question, the better first, and the pool that they open up."""
+class Answerer:
+    """A knowledge base, or a view of one, with the systems made for it so far; close it, or use it in a `with`.
 
-    links: list[Link]
-    pool: Pools
-
-
-class Answerer(SystemParts):
-    """A knowledge base with the pruners and scorers made for it so far; close it, or use it in a `with`.
-
-    A pickled one is opened again from the paths of its knowledge base and models.
+    A view shares the parts of the answerer that it is made from. Where one in some languages finds nothing, the one
+    that it falls back to, in any language, is asked. A pickled one is opened again from its paths.
     """
 
     def __init__(
@@ -113,15 +122,25 @@ class Answerer(SystemParts):
         tagger: str | None = None,
         device: str = "cpu",
         trust_plugins: bool | None = None,
+        origin: "Answerer | None" = None,
+        languages: tuple[str, ...] | None = None,
+        fallback: "Answerer | None" = None,
     ) -> None:
-        super().__init__(kb, models=models, tagger=tagger, device=device, trust_plugins=trust_plugins)
-        self.trust = LinkTrust(kb)
+        self.kb, self.origin, self.languages, self.fallback = kb, origin, languages, fallback
+        self.parts: Parts = (
+            origin.parts if origin else Parts(kb, models, tagger=tagger, device=device, trust_plugins=trust_plugins)
+        )
         self.closed = False
+        self.trust = LinkTrust(kb)
         self.reader = EntityReader(kb)
         self.names = NameLookup(self.reader)
         self.linker: TextLinker | None = None
-        self.reversible: Answerer | None = None
-        self.speakers: dict[tuple[str, ...], Answerer] = {}
+        self.directions: Directions | None = origin.directions if origin else None
+        if isinstance(kb, BothWays):
+            self.directions = Directions(kb)
+        self.pruners: dict[tuple[str, str | None], Pruner] = {}
+        self.opened_systems: dict[System, OpenedSystem] = {}
+        self.views: dict[tuple[str, ...], Answerer] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -129,9 +148,14 @@ class Answerer(SystemParts):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __reduce__(self) -> tuple[partial["Answerer"], tuple[KnowledgeBase]]:
-        parts: dict[str, Any] = {"models": self.models, "tagger": self.tagger, "device": self.device}
-        return partial(Answerer, **parts, trust_plugins=self.trust_plugins), (self.kb,)
+    def __reduce__(self) -> tuple[Callable[..., "Answerer"], tuple[Any, ...]]:
+        parts = self.parts
+        if self.origin is None:
+            options: dict[str, Any] = {"models": parts.models, "tagger": parts.tagger, "device": parts.device}
+            return partial(Answerer, **options, trust_plugins=parts.trust_plugins), (self.kb,)
+        if isinstance(self.kb, BothWays):
+            return Answerer.both_ways, (self.origin,)
+        return Answerer.in_languages, (self.origin, ",".join(self.languages or ()))
 
     def close(self) -> None:
         """Close the knowledge base; questions are refused afterwards."""
@@ -141,18 +165,75 @@ class Answerer(SystemParts):
     def require_open(self) -> None:
         if self.closed:
             raise KBUnusable("the knowledge base is closed; open it again")
+        if self.origin is not None:
+            self.origin.require_open()
+
+    @property
+    def models(self) -> Path | None:
+        """Return the folder of trained models."""
+        return self.parts.models
+
+    @property
+    def tagger(self) -> str:
+        """Return the tagger that guides the pruners which read one."""
+        return self.parts.tagger
+
+    def system(
+        self,
+        *,
+        pruning: str | None = None,
+        scorer: str | None = None,
+        subject: str | None = None,
+        ranker: str | None = None,
+    ) -> System:
+        """Return the system of these names, and for the rest of what training chose, else of the defaults.
+
+        Its weights and its ranker are those that training chose for just these parts. Raises ModelMissing for a ranker
+        that was not fitted for them, UnknownPlugin, BadArgument for what is no name.
+        """
+        return self.parts.system(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
+
+    def opened(self, system: System) -> OpenedSystem:
+        """Return a system with its parts made; raise as the makers of its parts do."""
+        if system not in self.opened_systems:
+            self.opened_systems[system] = OpenedSystem(
+                system,
+                self.kb,
+                pruner=self.pruner(system),
+                trust=self.trust,
+                scorer=self.scorer,
+                subject_scorer=self.parts.subject_scorer,
+                scoring=self.parts.scoring(system),
+            )
+        return self.opened_systems[system]
+
+    def pruner(self, system: System) -> Pruner:
+        """Return the pruner of a system."""
+        key = (system.pruner, system.guide)
+        if key not in self.pruners:
+            self.pruners[key] = make_pruner(
+                system.pruner,
+                self.kb,
+                tagger=lambda: self.parts.make_tagger(system.guide or self.tagger),
+                embedder=self.parts.make_embedder,
+            )
+        return self.pruners[key]
+
+    def scorer(self, name: str) -> RelationScorer:
+        """Return a relation scorer, of the directions too where facts are read both ways."""
+        scorer = self.parts.scorer(name)
+        return scorer if self.directions is None else DirectedScorer(scorer, self.directions)
 
     def query(self, text: str, **options: Unpack[QueryOptions]) -> Result:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
 
-        `pruning`, `scorer`, `subject` and `ranker` name parts in place of those that training chose. With `type`,
-        subjects are those that have it. With `lang`, such as `de,en`, names in these languages are found, those in
-        others where these lead nowhere. With `inverse`, facts are read backwards too. With `abstain`, answers of a
-        result whose confidence is below it are withheld; a `calibration` makes confidence the share that is right. A
-        question without candidates, an empty one among them, gives a result without any. Raises BadArgument for what
-        is no question or limit, UnknownType for a type that no entity has, UnknownLanguage for a language without a
-        name, ModelMissing for a ranker that was not fitted for the parts, IncomingMissing where no fact is read
-        backwards.
+        A `system` answers in place of the one that training chose, or `pruning`, `scorer`, `subject` and `ranker` name
+        some of its parts. With `type`, subjects are those that have it. With `lang`, such as `de,en`, names in these
+        languages are found, those in others where these lead nowhere. With `inverse`, facts are read backwards too.
+        With `abstain`, answers of a result whose confidence is below it are withheld. A question without candidates, an
+        empty one among them, gives a result without any. Raises BadArgument for what is no question or limit,
+        UnknownType for a type that no entity has, UnknownLanguage for a language without a name, ModelMissing for a
+        ranker that was not fitted for the parts, IncomingMissing where no fact is read backwards.
         """
         (result,) = self.query_many([text], **options)
         return result
@@ -164,49 +245,66 @@ class Answerer(SystemParts):
         require_options(options)
         if (lang := options.pop("lang", None)) is not None:
             return self.in_languages(lang).query_many(texts, **options)
-        system = self.system(
-            pruning=options.get("pruning"),
-            scorer=options.get("scorer"),
-            subject=options.get("subject"),
-            ranker=options.get("ranker"),
-        )
-        limits = Limits(
-            options.get("top", TOP), options.get("answers", ANSWERS), options.get("abstain"), options.get("calibration")
-        )
+        system = options.get("system") or self.system(**{name: options[name] for name in NAMES if name in options})  # type: ignore[literal-required]
+        limits = Limits(options.get("top", TOP), options.get("answers", ANSWERS), options.get("abstain"))
         kind, inverse = options.get("type"), options.get("inverse", False)
         row = None if kind is None else self.reader.type_row(kind)
-        return (self.both_ways() if inverse else self).answer_batches(iter(texts), system, limits, row)
+        results = (self.both_ways() if inverse else self).answer_batches(iter(texts), system, limits, row)
+        return results if self.languages is None else (self.or_fallback(result, options) for result in results)
+
+    def or_fallback(self, result: Result, options: QueryOptions) -> Result:
+        """Return a result in the languages asked for, in any where it has no candidate."""
+        other = None if result.candidates or not self.fallback else self.fallback.query(result.question, **options)
+        has_more = bool(other and (other.candidates or (other.without_facts and not result.without_facts)))
+        best = other if other and has_more else result
+        return replace(best, languages=self.languages, other_languages=has_more)
 
     def both_ways(self) -> "Answerer":
-        """Give the answerer that reads facts backwards too; raise IncomingMissing where that cannot be."""
-        if self.reversible is None:
-            self.reversible = ReversibleAnswerer(self)
-        return self.reversible
+        """Return the answerer that reads facts backwards too; raise IncomingMissing where that cannot be."""
+        if self.directions is not None:
+            return self
+        if (BOTH_WAYS,) not in self.views:
+            fallback = self.fallback and self.fallback.both_ways()
+            self.views[BOTH_WAYS,] = Answerer(
+                BothWays(self.kb), origin=self, languages=self.languages, fallback=fallback
+            )
+        return self.views[BOTH_WAYS,]
 
     def in_languages(self, lang: str) -> "Answerer":
-        """Give the answerer that finds names in some languages; raise UnknownLanguage where none is in one."""
+        """Return the answerer that finds names in some languages; raise UnknownLanguage where none is in one."""
         require_text(lang, "lang")
         tags = read_languages(lang, self.kb.manifest.languages)
-        if tags not in self.speakers:
-            if len(self.speakers) == MOST_SPEAKERS:
-                self.speakers.pop(next(iter(self.speakers)), None)
-            self.speakers[tags] = SpeakingAnswerer(self, ",".join(tags))
-        return self.speakers[tags]
+        if tags not in self.views:
+            if len(self.views) > MOST_LANGUAGES:
+                self.views.pop(next(iter(self.views)), None)
+            languages = ",".join(tags)
+            fallback = Answerer(CalledIn(self.kb, languages), origin=self)
+            view = InLanguages(self.kb, languages)
+            self.views[tags] = Answerer(view, origin=self, languages=view.languages, fallback=fallback)
+        return self.views[tags]
 
     def answer_batches(
         self, texts: Iterator[str], system: System, limits: Limits, type_row: int | None
     ) -> Iterator[Result]:
         """Yield results, a batch of questions at a time."""
+        opened = self.opened(system)
+        # How far links are to be trusted, a learned ranker reads too.
+        trusted = limits.abstain is not None or system.ranker is not None
         while batch := list(islice(texts, TOGETHER)):
             for text in batch:
                 if not isinstance(text, str):
                     raise BadArgument(f"a question is a str, found {text!r}", name="text")
-            pools = self.ranked_many(batch, system, top=limits.top, type_row=type_row)
-            pairs = list(dict.fromkeys(pair for ranked in pools if (pair := ranked.best_pair)))
+            begun = time.perf_counter()
+            linked = opened.gather([Question.read(text) for text in batch], type_row=type_row, trusted=trusted)
+            pools, rating, rankings = opened.rank(linked, top=limits.top)
+            sure = [None] * len(batch) if limits.abstain is None else opened.confidence(pools, rating).tolist()
+            seconds = (time.perf_counter() - begun) / len(batch)
+            pairs = list(dict.fromkeys(pair for ranking in rankings if (pair := ranking.best_pair)))
             objects = dict(zip(pairs, self.kb.objects_of(pairs), strict=True)) if pairs else {}
-            for ranked in pools:
-                best = objects[pair] if (pair := ranked.best_pair) else NOBODY
-                yield self.result(ranked, best, limits, type_row)
+            for ranking, confidence in zip(rankings, sure, strict=True):
+                best = objects[pair] if (pair := ranking.best_pair) else NO_ENTITIES
+                options: dict[str, Any] = {"type_row": type_row, "confidence": confidence, "seconds": seconds}
+                yield write_result(opened, ranking, best, limits, **options)
 
     def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
         """Find the entities that bear a name: strictly, else those whose names resemble it; best first.
@@ -218,7 +316,12 @@ class Answerer(SystemParts):
         self.require_open()
         if (lang := options.pop("lang", None)) is not None:
             return self.in_languages(lang).lookup(name, **options)
-        return self.names.lookup(name, **options)  # type: ignore[misc] # `lang` was taken out
+        result = self.names.lookup(name, **options)  # type: ignore[misc] # `lang` was taken out
+        if self.languages is None:
+            return result
+        other = None if result.matches or not self.fallback else self.fallback.lookup(name, **options)
+        has_more = bool(other and other.matches)
+        return replace(other if other and has_more else result, languages=self.languages, other_languages=has_more)
 
     def lookup_many(self, names: Iterable[str], **options: Unpack[LookupOptions]) -> Iterator[LookupResult]:
         """Look names up as they come, as `lookup` does."""
@@ -241,7 +344,7 @@ class Answerer(SystemParts):
         return self.linker.link(text, threshold=threshold, limit=limit)
 
     def entity(self, id: str, *, lang: str | None = None) -> Entity:
-        """Give names, types and numbers of facts of an entity, with `lang` its names in some languages.
+        """Return names, types and numbers of facts of an entity, with `lang` its names in some languages.
 
         Raises UnknownEntity where there is none, UnknownLanguage for a language without a name.
         """
@@ -263,170 +366,18 @@ class Answerer(SystemParts):
             return self.in_languages(lang).facts(id, reverse=reverse, limit=limit, offset=offset)
         return self.reader.facts(id, reverse=reverse, limit=limit, offset=offset)
 
-    def gather(
-        self, questions: Sequence[Question], *, pruning: str, type_row: int | None = None, trusted: bool = False
-    ) -> list[LinkedPool]:
-        """Prune: link questions, to subjects of a type alone if one is given, and open the links up.
 
-        How far links are to be trusted is found out if that is asked for.
-        """
-        pools = []
-        for start in range(0, len(questions), TOGETHER):
-            batch = questions[start : start + TOGETHER]
-            for question, kept in zip(batch, prune(self.pruner(pruning), batch), strict=True):
-                links = order_links(kept)
-                links = links if type_row is None else keep_type(self.kb, links, type_row)
-                trust = self.trust.of(question, links) if trusted else None
-                pools.append(LinkedPool(links, gather_pool(self.kb, links, trust=trust)))
-        return pools
-
-    def ranked_many(
-        self, texts: Sequence[str], system: System, *, top: int | None, type_row: int | None = None
-    ) -> list[RankedPool]:
-        """Prune and rank questions, which every scorer is asked about at once."""
-        pruning, scorer, subject = system.pruning, system.scorer, system.subject
-        self.pruner(pruning)  # made before the clock starts, as the scorers are
-        scoring = self.scoring(pruning=pruning, scorer=scorer, subject=subject, ranker=system.ranker)
-        for name in scorer_names(scorer):
-            if name not in scoring.in_doubt:
-                self.scorer(name)
-        if subject:
-            self.subject_scorer(subject)
-        begun = time.perf_counter()
-        questions = [Question.read(text) for text in texts]
-        learned = not isinstance(scoring, WeightedSum)
-        linked = self.gather(questions, pruning=pruning, type_row=type_row, trusted=learned)
-        pools = [one.pool for one in linked]
-        evidence = self.evidence(
-            pools[0] if len(pools) == 1 else concatenate_pools(pools),
-            questions,
-            scorer=scorer,
-            subject=subject,
-            learned=learned,
-            in_doubt=scoring.in_doubt,
-        )
-        rankings = rank_pools(self.kb, pools, evidence, scoring, top=top)
-        seconds = (time.perf_counter() - begun) / len(texts)
-        return [
-            RankedPool(
-                question,
-                system,
-                one.links,
-                one.pool,
-                ranking,
-                ranking.stage.scoring if ranking.stage else scoring,
-                seconds,
-            )
-            for question, one, ranking in zip(questions, linked, rankings, strict=True)
-        ]
-
-    def confidence(self, ranked: RankedPool, limits: Limits) -> float | None:
-        """Give the confidence in the first candidate: its share of the pool, as far as its link is to be trusted."""
-        share = ranked.trust(self.trust) * ranked.ranking.winner_share()
-        return limits.confidence(calibrate(ranked.scoring.calibration, share))
-
-    def result(self, ranked: RankedPool, objects: EntityRows, limits: Limits, type_row: int | None = None) -> Result:
-        """Write out a ranking, and the objects of its first candidate unless they are withheld."""
-        begun = time.perf_counter()
-        system, ranking, scoring = ranked.system, ranked.ranking, ranked.scoring
-        confidence = None if limits.abstain is None else self.confidence(ranked, limits)
-        answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
-        answers, total = ((), 0) if answered is False else ranked.answers(self.kb, objects, limit=limits.answers)
-        return Result(
-            question=ranked.question.text,
-            unread=ranked.question.unread,
-            pruning=system.pruning,
-            tagger=system.tagger if guide_of(self.pruner(system.pruning)) == "tagger" else None,
-            scorer=system.scorer,
-            subject_scorer=system.subject,
-            ranker=scoring.name,
-            scored_by=ranking.stage.scorer if ranking.stage else None,
-            weights=scoring.counting(system.subject),
-            type=None if type_row is None else self.kb.types[type_row],
-            candidates=ranked.candidates(self.kb),
-            tied=ranking.tied,
-            without_facts=ranked.without_facts(self.kb, limit=limits.answers),
-            answers=answers,
-            answers_total=total,
-            milliseconds=round(1000 * (ranked.seconds + time.perf_counter() - begun), 3),
-            inverse=isinstance(self.kb, BothWays),
-            bearers_left_out=ranked.bearers_left_out,
-            confidence=confidence,
-            answered=answered,
-        )
-
-
-class ViewAnswerer(Answerer):
-    """An answerer over a view of the knowledge base of another, with the models of that."""
-
-    def __init__(self, kb: KnowledgeBase, forward: Answerer) -> None:
-        super().__init__(
-            kb,
-            models=forward.models,
-            tagger=forward.tagger,
-            device=forward.device,
-            trust_plugins=forward.trust_plugins,
-        )
-        self.forward = forward
-        self.weights_by_key = forward.weights_by_key
-
-    def require_open(self) -> None:
-        self.forward.require_open()
-
-    def make_tagger(self) -> Tagger:
-        return self.forward.make_tagger()
-
-    def make_embedder(self) -> EmbedQuestions:
-        return self.forward.make_embedder()
-
-    def scorer(self, name: str) -> RelationScorer:
-        return self.forward.scorer(name)
-
-    def subject_scorer(self, name: str) -> SubjectScorer:
-        return self.forward.subject_scorer(name)
-
-
-class ReversibleAnswerer(ViewAnswerer):
-    """An answerer over the facts of another, read both ways, beside what tells directions."""
-
-    def __init__(self, forward: Answerer) -> None:
-        kb = BothWays(forward.kb)
-        super().__init__(kb, forward)
-        self.directions = Directions(kb)
-
-    def __reduce__(self) -> tuple[type["ReversibleAnswerer"], tuple[Answerer]]:  # type: ignore[override]
-        return ReversibleAnswerer, (self.forward,)
-
-    def both_ways(self) -> Answerer:
-        return self
-
-    def scorer(self, name: str) -> RelationScorer:
-        return DirectedScorer(self.forward.scorer(name), self.directions)
-
-
-class SpeakingAnswerer(ViewAnswerer):
-    """An answerer over the names of another in some languages, and over all where these lead nowhere."""
-
-    def __init__(self, forward: Answerer, languages: str) -> None:
-        self.kb: InLanguages
-        super().__init__(InLanguages(forward.kb, languages), forward)
-        self.any_language = ViewAnswerer(CalledIn(forward.kb, languages), forward)
-
-    def __reduce__(self) -> tuple[type["SpeakingAnswerer"], tuple[Answerer, str]]:  # type: ignore[override]
-        return SpeakingAnswerer, (self.forward, ",".join(self.kb.languages))
-
-    def query_many(self, texts: Iterable[str], **options: Unpack[QueryOptions]) -> Iterator[Result]:
-        return (self.or_in_any(result, options) for result in super().query_many(texts, **options))
-
-    def or_in_any(self, result: Result, options: QueryOptions) -> Result:
-        """Give a result in the languages asked for, in any where it has no candidate."""
-        other = None if result.candidates else self.any_language.query(result.question, **options)
-        found = bool(other and (other.candidates or (other.without_facts and not result.without_facts)))
-        best = other if other and found else result
-        return replace(best, languages=self.kb.languages, other_languages=found)
-
-    def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
-        result = super().lookup(name, **options)
-        other = None if result.matches else self.any_language.lookup(name, **options)
-        found = bool(other and other.matches)
-        return replace(other if other and found else result, languages=self.kb.languages, other_languages=found)
+def require_options(options: Mapping[str, object]) -> None:
+    """Check the options of a question: TypeError for an unknown one, BadArgument for an unclear system or direction."""
+    known = QueryOptions.__annotations__
+    for name in options:
+        if name not in known:
+            raise TypeError(f"query takes no option {name!r}; it takes {', '.join(known)}")
+    system = options.get("system")
+    if not isinstance(system, System | None):
+        raise BadArgument(f"system is a System, as Answerer.system gives one, found {system!r}", name="system")
+    if system and any(options.get(name) is not None for name in NAMES):
+        raise BadArgument(f"give a system, or names of its parts ({', '.join(NAMES)}), not both", name="system")
+    inverse = options.get("inverse", False)
+    if not isinstance(inverse, bool):
+        raise BadArgument(f"inverse is True or False, found {inverse!r}", name="inverse")

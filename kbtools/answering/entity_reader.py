@@ -8,7 +8,8 @@ import numpy as np
 
 from kbtools.answering.bearers import link_name, rank_bearers
 from kbtools.answering.limits import read_count, read_limit, require_text
-from kbtools.answering.records import Entity, Fact, Facts, Named
+from kbtools.answering.records import Entity, Fact, Facts
+from kbtools.answering.results import Named
 from kbtools.errors import UnknownEntity, UnknownType
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, other_spellings

@@ -5,8 +5,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult, Record
-from kbtools.answering.results import Result
+from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
+from kbtools.answering.results import Record, Result
 from kbtools.errors import BadArgument, MissingDependency
 
 TEXT, NUMBER, WHOLE, FLAG, TEXTS = "string", "float64", "int64", "bool", "list"

@@ -4,11 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 
-import numpy as np
-
 from kbtools.errors import BadArgument
 from kbtools.quick_records import quick_record
-from kbtools.ranking.confidence import Calibration
 
 TOP = 10
 """Candidates of a result that fit on a screen with their scores."""
@@ -57,28 +54,14 @@ def require_text(text: str, name: str) -> None:
 @quick_record
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Checked limits; 0 and None give all. A calibration makes confidence the share that is right.
-
-    Raises BadArgument for what is no limit.
-    """
+    """Checked limits; 0 and None give all. Raises BadArgument for what is no limit."""
 
     top: int | None = TOP
     answers: int | None = ANSWERS
     abstain: float | None = None
-    calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
         for name in ("top", "answers"):
             object.__setattr__(self, name, read_limit(getattr(self, name), name))
         if self.abstain is not None:
             object.__setattr__(self, "abstain", read_share(self.abstain, "abstain", what="confidence"))
-        if not isinstance(self.calibration, Calibration | None):
-            raise BadArgument(
-                f"calibration is what read_calibration gives, found {self.calibration!r}", name="calibration"
-            )
-
-    def confidence(self, share: float) -> float | None:
-        """Give the confidence in a winner of this share of its pool; nothing where no threshold is set."""
-        if self.abstain is None or self.calibration is None:
-            return None if self.abstain is None else share
-        return float(self.calibration.apply(np.array([share]))[0])

@@ -81,7 +81,7 @@ def read_questions(path: Path) -> Iterator[str]:
 
 
 def begins_with_header(path: Path, number: int, line: str) -> bool:
-    """Tell whether a line is the header of its file, and say that it is left out."""
+    """Return whether a line is the header of its file, and warn that it is left out."""
     cells = line.split("\t")
     is_named = cells[-1].strip().casefold() in ("question", "questions")
     # Of a gold fact one head more is enough beside that of the questions.
@@ -113,13 +113,13 @@ def read_relation(spelling: str, *, beside: str) -> str:
     return mark + canonical_property(spelling.removeprefix(MARK), beside=beside)
 
 
-def read_gold(path: Path, kb: "KnowledgeBase") -> list[AnnotatedQuestion]:
-    """Read an annotated file with its ids as the knowledge base writes them; one that it lacks stays as it is.
+def read_gold(questions: Path | Iterable[AnnotatedQuestion], kb: "KnowledgeBase") -> list[AnnotatedQuestion]:
+    """Read annotated questions with ids as the knowledge base writes them; one that it lacks stays as it is.
 
     A short id is that of the full one (`Q42`, `dbr:Berlin`), a merged id that of what it became, and a relation may
     be given by its last part where only one has it.
     """
-    questions = list(read_annotated(path))
+    questions = list(read_annotated(questions) if isinstance(questions, Path) else questions)
     entities = spell_entities(kb, {spelling for gold in questions for spelling in (gold.subject, gold.object)})
     relations = spell_relations(kb.relations, {gold.relation for gold in questions})
     return [
@@ -134,7 +134,7 @@ def read_gold(path: Path, kb: "KnowledgeBase") -> list[AnnotatedQuestion]:
 
 
 def spell_entities(kb: "KnowledgeBase", spellings: Iterable[str]) -> dict[str, str]:
-    """Give the id of the knowledge base for each spelling that has one."""
+    """Return the id of the knowledge base for each spelling that has one."""
     ids = sorted(spellings)
     # As they are spelt first, then the other spellings of all the rest: two look-ups, whatever the number of ids.
     rows = dict(zip(ids, kb.rows(ids), strict=True))
@@ -149,7 +149,7 @@ def spell_entities(kb: "KnowledgeBase", spellings: Iterable[str]) -> dict[str, s
 
 
 def spell_relations(relations: Sequence[str], spellings: Iterable[str]) -> dict[str, str]:
-    """Give the relation of the knowledge base for each spelling that has one."""
+    """Return the relation of the knowledge base for each spelling that has one."""
     known = set(relations)
     stored = [relation for relation in relations if not relation.startswith(MARK)]
     last = {relation: re.split("[/#]", relation)[-1] for relation in stored if "://" in relation}

@@ -1,31 +1,9 @@
 """The records of look-ups, linked text, entities, facts and updates, alike everywhere: docs/json.md describes them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
-from kbtools.answering.results import JSON_VERSION, FrozenDict
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """The methods of each of these records."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the record as JSON types."""
-        return asdict(self)
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON types, with the version of the contract."""
-        return {"json_version": JSON_VERSION, **self.to_dict()}
-
-
-@dataclass(frozen=True, slots=True)
-class Named(Record):
-    """An entity, a relation or a type: its id, and its name if it has one; a literal is its own name."""
-
-    id: str
-    name: str | None
+from kbtools.answering.results import FrozenDict, Named, Record
 
 
 @dataclass(frozen=True, slots=True)

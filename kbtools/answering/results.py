@@ -1,4 +1,4 @@
-"""The records that a query gives, the same for every pruner, scorer and backend: docs/json.md describes them."""
+"""The records of a query, the same for every pruner, scorer and backend: docs/json.md describes them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,7 +8,7 @@ from kbtools.quick_records import quick_record
 
 V = TypeVar("V")
 
-JSON_VERSION = 2
+JSON_VERSION = 1
 """Rises when a field of docs/json.md goes, or means something else; new fields leave it."""
 
 UNLESS_ASKED = frozenset({"confidence", "answered", "languages", "other_languages", "scored_by"})
@@ -29,6 +29,27 @@ class FrozenDict(dict[str, V]):
 
     def __reduce__(self) -> tuple[type["FrozenDict[V]"], tuple[dict[str, V]]]:
         return FrozenDict, (dict(self),)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The methods of the records of look-ups, linked text, entities, facts and updates."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON types."""
+        return asdict(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as JSON types, with the version of the contract."""
+        return {"json_version": JSON_VERSION, **self.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Record):
+    """An entity, a relation or a type: its id, and its name if it has one; a literal is its own name."""
+
+    id: str
+    name: str | None
 
 
 @quick_record
@@ -77,14 +98,6 @@ class Answer:
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Bearer:
-    """An entity that bears a name which a question holds."""
-
-    id: str
-    name: str
-
-
 @quick_record
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -109,7 +122,7 @@ class Result:
     type: str | None
     candidates: tuple[Candidate, ...]
     tied: int
-    without_facts: tuple[Bearer, ...]
+    without_facts: tuple[Named, ...]
     answers: tuple[Answer, ...]
     answers_total: int
     milliseconds: float | None
@@ -127,6 +140,6 @@ class Result:
             object.__setattr__(self, "weights", FrozenDict(self.weights))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON types; confidence and languages are left out where they were not asked for."""
+        """Return the record as JSON types; confidence and languages are left out where they were not asked for."""
         record = {"json_version": JSON_VERSION, **asdict(self)}
         return {name: value for name, value in record.items() if value is not None or name not in UNLESS_ASKED}

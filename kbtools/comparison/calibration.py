@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.answering.question_faults import Fault
+from kbtools.answering.gold import Fault
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.run_folder import Run
 from kbtools.ranking.confidence import Calibration, fit_calibration
@@ -34,7 +34,7 @@ def reliability(confidence: NDArray[np.float64], correct: NDArray[np.float64], *
 
 
 def calibration_error(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
-    """Give the expected calibration error of the answered questions: the mean gap between claimed and kept."""
+    """Return the expected calibration error of the answered questions: the mean gap between claimed and kept."""
     bins = reliability(confidence, correct)
     total = sum(bar.count for bar in bins)
     return sum(bar.count * abs(bar.confidence - bar.correct) for bar in bins) / total if total else 0.0
@@ -43,7 +43,7 @@ def calibration_error(confidence: NDArray[np.float64], correct: NDArray[np.float
 def risk_coverage(
     confidence: NDArray[np.float64], correct: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give coverage and risk as the threshold falls: which share is answered, and which share of that is wrong."""
+    """Return coverage and risk as the threshold falls: which share is answered, and which share of that is wrong."""
     # Ascending in -confidence is descending in confidence: each level adds its questions to those before it.
     levels, inverse = np.unique(-confidence, return_inverse=True)
     answered = np.cumsum(np.bincount(inverse, minlength=len(levels)))
@@ -111,7 +111,7 @@ def weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> 
 
 
 def auroc(confidence: NDArray[np.float64], *, right: NDArray[np.float64]) -> float:
-    """Give the probability that a right answer has the higher confidence than a wrong one; equal counts half."""
+    """Return the probability that a right answer has the higher confidence than a wrong one; equal counts half."""
     # Stands for the mean over all pairs of a right and a wrong answer of right > wrong, equal as a half.
     levels, inverse = np.unique(confidence, return_inverse=True)
     good = np.bincount(inverse, weights=right, minlength=len(levels))

@@ -1,7 +1,7 @@
 """A comparison from its request to its run: the cells that are not on disk yet are filled."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -12,42 +12,38 @@ from kbtools.comparison.fingerprints import Fingerprints, kb_digest, questions_d
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import RECORD, VALID, Provenance, Run, RunOrigin, open_run, prepare_run
 from kbtools.comparison.stages import StageProgress, Stages
-from kbtools.comparison.weighting import (
-    TUNED,
-    Weighting,
-    cell_ranker,
-    find_weighting,
-    fitted_cells,
-    rank_by,
-)
-from kbtools.errors import SourceEmpty, SourceMissing
+from kbtools.comparison.weighting import GIVEN, Weighting, find_weighting, fitted_cells
+from kbtools.errors import BadArgument, SourceEmpty, SourceMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.views import BothWays, InLanguages
-from kbtools.pruning.pruners import guide_of
+from kbtools.ranking.system import System
 from kbtools.storage import locked
 from kbtools.version import __version__
+
+Questions = Path | Sequence[AnnotatedQuestion]
+"""A file of annotated questions, or the questions themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A grid to compare, the questions to compare it on, and the folder to keep it in.
+    """A grid or systems to compare, the questions to compare them on, and the folder to keep it in.
 
     `errors` examples of each cause are written out; confidence is calibrated on the questions of `valid`, and on the
     same the weights of every cell are tuned if `tune` says so.
     """
 
-    questions: Path
+    questions: Questions
     out: Path
-    grid: Grid
+    grid: Grid | Sequence[System]
     kb_path: Path
     limit: int | None = None
     errors: int = 0
-    valid: Path | None = None
+    valid: Questions | None = None
     tune: bool = False
 
 
 def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lambda stage, done, total: None) -> Run:
-    """Fill every cell of a grid that is not on disk already; give the run.
+    """Fill every cell of a grid that is not on disk already; return the run.
 
     Raises InputError for questions that cannot be read, OutputUnusable, RunMismatch, UnknownPlugin, BrokenPlugin,
     ModelError.
@@ -57,20 +53,22 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
     questions = gold_of(answerer, request.questions, request.limit)
     validation = gold_of(answerer, request.valid, request.limit) if request.valid else None
     # Before the folder of the run is made: a misspelt name leaves nothing behind.
-    cells, out = make_cells(answerer, request.grid), request.out
+    weighting, out = make_systems(answerer, request.grid), request.out
+    cells = list(weighting.systems)
     prints = start_run(answerer, request, request.questions, questions, out, cells)
     if request.valid and validation:
         valid_prints = start_run(answerer, request, request.valid, validation, out / VALID, cells)
     with locked(out / RECORD):
-        test, valid = Stages(answerer, out, questions, prints, cells, watch), None
+        test, valid = Stages(answerer, out, questions, prints, weighting, watch), None
         if validation:
-            valid = Stages(answerer, out / VALID, validation, valid_prints, cells, of_validation(watch))
-        weighted = [cell for cell in cells if not cell.learned]
-        weighting = tune(valid, weighted) if valid and request.tune else find_weighting(answerer, weighted)
-        weighting = rank_by(answerer, weighting, cells)
-        fill(test, cells, weighting, errors=request.errors)
+            valid = Stages(answerer, out / VALID, validation, valid_prints, weighting, of_validation(watch))
+        if valid and request.tune:
+            for group in by_pruner([cell for cell in cells if not cell.learned]):
+                valid.tune(group)
+            test.weighting = valid.weighting
+        fill(test, errors=request.errors)
         if valid:
-            fill(valid, cells, weighting, errors=0)
+            fill(valid, errors=0)
     return open_run(out)
 
 
@@ -79,76 +77,74 @@ def of_validation(watch: StageProgress) -> StageProgress:
     return lambda stage, done, total: watch(f"validation, {stage}", done, total)
 
 
-def gold_of(answerer: Answerer, path: Path, limit: int | None) -> list[AnnotatedQuestion]:
+def gold_of(answerer: Answerer, questions: Questions, limit: int | None) -> list[AnnotatedQuestion]:
     """Read the questions, the first ones if limited; raise SourceEmpty where there is none."""
-    questions = read_gold(path, answerer.kb)[:limit]
-    if not questions:
-        raise SourceEmpty(f"{path}: holds no question, expected subject, relation, object and question a line")
-    return questions
+    gold = read_gold(questions, answerer.kb)[:limit]
+    if not gold:
+        raise SourceEmpty(
+            f"{name_of(questions)}: holds no question, expected subject, relation, object and question a line"
+        )
+    return gold
 
 
-def make_cells(answerer: Answerer, grid: Grid) -> list[Cell]:
-    """List the cells of a grid, those of its fitted rankers among them where it names none.
+def make_systems(answerer: Answerer, grid: Grid | Sequence[System]) -> Weighting:
+    """Return the systems of a grid, those of its fitted rankers among them where it names none.
 
     Every pruner, scorer and ranker is made, so that what is wrong with one is said before anything is computed.
     """
-    cells = grid.cells()
-    for cell in cells:
-        answerer.pruner(cell.pruning)
-        answerer.scorer(cell.scorer)
-        if cell.subject_scorer:
-            answerer.subject_scorer(cell.subject_scorer)
-    if grid.ranker is None:
-        cells += fitted_cells(answerer, cells)
-    for cell in cells:
-        if cell.learned:
-            cell_ranker(answerer, cell)
-    return cells
+    if isinstance(grid, Grid):
+        cells = grid.cells()
+        cells += fitted_cells(answerer, cells) if grid.ranker is None else []
+        weighting = find_weighting(answerer, cells)
+    else:
+        weighting = Weighting(GIVEN, {Cell.of(system): system for system in grid})
+        if len(weighting.systems) < len(grid) or not grid:
+            raise BadArgument("systems are one or more whose parts have different names", name="systems")
+    for system in weighting.systems.values():
+        answerer.opened(system)
+        for name in system.scorers:
+            answerer.scorer(name)
+    return weighting
 
 
 def start_run(
     answerer: Answerer,
     request: Request,
-    path: Path,
+    given: Questions,
     questions: list[AnnotatedQuestion],
     out: Path,
     cells: list[Cell],
 ) -> Fingerprints:
     """Make the folder of a run over a file of questions, or refuse one that holds something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
-    kb, gold = (
-        Provenance(readable(request.kb_path) + view_of(answerer.kb), prints.kb),
-        Provenance(readable(path), prints.questions),
-    )
-    prepare_run(out, RunOrigin(kb, gold, __version__), cells)
+    kb = Provenance(readable(request.kb_path) + view_of(answerer.kb), prints.kb)
+    prepare_run(out, RunOrigin(kb, Provenance(name_of(given), prints.questions), __version__), cells)
     return prints
 
 
 def view_of(kb: KnowledgeBase) -> str:
-    """Say behind the name of a knowledge base how it is looked at."""
+    """Return what stands behind the name of a knowledge base for how it is looked at."""
     forward, inverse = (kb.kb, " with inverse relations") if isinstance(kb, BothWays) else (kb, "")
     languages = f" in {', '.join(forward.languages)}" if isinstance(forward, InLanguages) else ""
     return languages + inverse
 
 
+def name_of(questions: Questions) -> str:
+    """Return the name of questions that can be kept and shown."""
+    return readable(questions) if isinstance(questions, Path) else f"{len(questions):,} given in Python"
+
+
 def readable(path: Path) -> str:
-    """Write a path so that it can be kept and shown: bytes that are no UTF-8 become escapes."""
+    """Return a path that can be kept and shown: bytes that are no UTF-8 become escapes."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def tune(stages: Stages, cells: list[Cell]) -> Weighting:
-    """Choose the weights of every cell on validation questions."""
-    groups = (stages.tune(group) for group in by_pruner(cells))
-    return Weighting(TUNED, {cell: weights for group in groups for cell, weights in group.items()})
-
-
-def fill(stages: Stages, cells: list[Cell], weighting: Weighting, *, errors: int) -> None:
+def fill(stages: Stages, *, errors: int) -> None:
     """Fill the cells over one file of questions, and measure the tagger where one guides a pruner."""
-    stages.drop_outdated(weighting)
-    for group in by_pruner(cells):
-        stages.fill(group, weighting, errors=errors)
-    if any(guide_of(stages.answerer.pruner(cell.pruning)) == "tagger" for cell in cells):
-        stages.judge_tagger()
+    stages.drop_outdated()
+    for group in by_pruner(list(stages.weighting.systems)):
+        stages.fill(group, errors=errors)
+    stages.judge_taggers()
 
 
 def by_pruner(cells: list[Cell]) -> Iterator[list[Cell]]:

@@ -7,8 +7,9 @@ their files.
 import ast
 import hashlib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.comparison.column_store import digest
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.weighting import weights_key
 from kbtools.entry_points import (
     PRUNERS,
     RANKERS,
@@ -29,9 +29,9 @@ from kbtools.entry_points import (
     target,
 )
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.pruners import guide_of
 from kbtools.ranking.contracts import ZeroShot
 from kbtools.ranking.models import LEXICAL, RELATION, SUBJECT, TAGGER, plugin_folder
+from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
 from kbtools.tuning.weight_search import GRID, SWEEPS
@@ -54,35 +54,36 @@ def questions_digest(questions: list[AnnotatedQuestion]) -> str:
     return digest([(gold.subject, gold.relation, gold.object, gold.text) for gold in questions])
 
 
-def scorer_identity(names: str, models: Path | None) -> str:
-    """Fingerprint a relation scorer: the plugins that it averages, with their models."""
-    return digest([plugin_identity(SCORERS, name.strip(), part=RELATION, models=models) for name in names.split(",")])
+def scorer_identity(names: Iterable[str], models: Path | None) -> str:
+    """Fingerprint relation scorers: plugins with their models."""
+    return digest([plugin_identity(SCORERS, name, part=RELATION, models=models) for name in names])
 
 
-def subject_identity(cell: Cell, models: Path | None) -> str:
-    """Fingerprint the subject scorer of a cell."""
-    name = cell.subject_scorer
-    return digest(plugin_identity(SUBJECT_SCORERS, name, part=SUBJECT, models=models) if name else cell.subject)
+def subject_identity(system: System, models: Path | None) -> str:
+    """Fingerprint the subject scorer of a system."""
+    name = system.subject_scorer
+    return digest(plugin_identity(SUBJECT_SCORERS, name, part=SUBJECT, models=models) if name else system.subject)
 
 
-def ranker_identity(answerer: Answerer, cell: Cell) -> str:
-    """Fingerprint the learned ranker of a cell, by what training left of it; empty where the weighted sum ranks."""
-    if not cell.learned:
+def ranker_identity(system: System) -> str:
+    """Fingerprint the learned ranker of a system, by what training left of it; empty where the weighted sum ranks."""
+    if not system.ranker:
         return ""
-    fitted = answerer.fitted_by_key[weights_key(answerer, cell)][cell.ranker]
-    return digest(asdict(fitted), plugin_identity(RANKERS, cell.ranker), plugin_identity(SCORERS, LEXICAL))
+    fitted, name = asdict(system), system.ranker.name
+    parts = fitted["ranker"], fitted["cascade"], fitted["weights"]
+    return digest(*parts, plugin_identity(RANKERS, name), plugin_identity(SCORERS, LEXICAL))
 
 
-def pruner_identity(answerer: Answerer, name: str) -> str:
-    """Fingerprint a pruner: its name and version, and the tagger or the vectors that guide it."""
+def pruner_identity(answerer: Answerer, system: System) -> str:
+    """Fingerprint the pruner of a system: its name and version, and the tagger or the vectors that guide it."""
     guide: object = None
-    kind = guide_of(answerer.pruner(name))
-    if kind == "tagger":
-        guide = plugin_identity(TAGGERS, answerer.tagger, part=TAGGER, models=answerer.models)
-    if kind == "vectors":
+    kind = answerer.parts.guide_kind(system.pruner)
+    if kind == TAGGER:
+        guide = plugin_identity(TAGGERS, system.guide or "", part=TAGGER, models=answerer.models)
+    if kind == SUBJECT:
         vectors = answerer.kb.vectors()
         guide = [asdict(vectors.origin), vectors.dim, len(vectors)]
-    return digest([plugin_identity(PRUNERS, name), guide])
+    return digest([plugin_identity(PRUNERS, system.pruner), guide])
 
 
 def tagger_identity(name: str, models: Path | None) -> str:
@@ -91,7 +92,7 @@ def tagger_identity(name: str, models: Path | None) -> str:
 
 
 def plugin_identity(group: str, name: str, *, part: str = "", models: Path | None = None) -> list[object]:
-    """Tell one version of a plugin from another: its own number, what distributes it, and its model if it has one."""
+    """Return what tells versions of a plugin apart: its own number, its distribution, and its model if it has one."""
     points = list_plugins(group).get(name, [])
     plugin = load_plugin(group, name) if points or ":" in name else None
     folder = plugin_folder(models, part, name, plugin) if models else None
@@ -101,13 +102,13 @@ def plugin_identity(group: str, name: str, *, part: str = "", models: Path | Non
 
 
 def version_of(plugin: object) -> int | str:
-    """Give the number that the author of a plugin raises when it answers otherwise; 1 where it has none."""
+    """Return the number that the author of a plugin raises when it answers otherwise; 1 where it has none."""
     number = getattr(plugin, "version", 1)
     return number if isinstance(number, int | str) else 1
 
 
 def foreign_version(plugin: object, points: list[EntryPoint]) -> list[object] | None:
-    """Tell versions of a plugin of somebody else apart, who may not number it: by its distribution and its code."""
+    """Return what tells versions of somebody else's plugin apart, who may not number it: its distribution and code."""
     if any(point.dist and point.dist.name == DISTRIBUTION for point in points):
         return None
     offers = [[target(point), point.dist.version if point.dist else ""] for point in points]
@@ -130,22 +131,25 @@ def folder_digest(folder: Path) -> str:
     return digest([[str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
 
 
-def identify(answerer: Answerer, cells: Iterable[Cell]) -> dict[Cell, Identity]:
+def identify(answerer: Answerer, systems: Mapping[Cell, System]) -> dict[Cell, Identity]:
     """Fingerprint the parts of every cell; each part is read once."""
-    models, parts = answerer.models, dict[tuple[int, str], str]()
-    for cell in cells:
-        if (0, cell.pruning) not in parts:
-            parts[0, cell.pruning] = pruner_identity(answerer, cell.pruning)
-        if (1, cell.scorer) not in parts:
-            parts[1, cell.scorer] = scorer_identity(cell.scorer, models)
-        if (2, cell.subject) not in parts:
-            parts[2, cell.subject] = subject_identity(cell, models)
+    models = answerer.models
+
+    @cache
+    def pruner(name: str) -> str:
+        return pruner_identity(answerer, next(system for system in systems.values() if system.pruner == name))
+
+    @cache
+    def scorer(names: tuple[str, ...]) -> str:
+        return scorer_identity(names, models)
+
+    @cache
+    def subject(name: str) -> str:
+        return subject_identity(next(system for system in systems.values() if system.subject == name), models)
+
     return {
-        cell: (
-            *(parts[0, cell.pruning], parts[1, cell.scorer], parts[2, cell.subject]),
-            ranker_identity(answerer, cell),
-        )
-        for cell in cells
+        cell: (pruner(system.pruner), scorer(system.scorers), subject(system.subject), ranker_identity(system))
+        for cell, system in systems.items()
     }
 
 

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.answering.gold import Gold
 from kbtools.comparison.column_store import Columns
-from kbtools.comparison.gold import Gold, batches
 from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.kb.rows import EntityRows
-from kbtools.linking.trust import LinkTrust
-from kbtools.pruning.pruners import Pruner, prune
-from kbtools.ranking.pools import COLUMNS, KINDS, Pools, concatenate_pools, gather_pool, order_links
-
-REPORTED = 1000
-"""Questions between two signs of progress."""
+from kbtools.ranking.opened_system import OpenedSystem
+from kbtools.ranking.pools import COLUMNS, KINDS, Pools, concatenate_pools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +26,6 @@ class GoldPools:
     seconds         that pruning took; questions pruned together share the time of that: (questions,)
     """
 
-    fingerprint: str
     pools: Pools
     subject_ids: list[str]
     subject_place: NDArray[np.uint32]
@@ -43,56 +38,51 @@ class GoldPools:
         """Count the questions."""
         return len(self.pools)
 
-    def to_columns(self) -> Columns:
-        """Give what is kept on disk: ids in place of rows, which mean nothing outside of an open knowledge base."""
+    def to_columns(self, fingerprint: str) -> Columns:
+        """Return what is kept on disk: ids in place of rows, which mean nothing outside of an open knowledge base."""
         arrays: dict[str, NDArray[Any]] = {f"{kind}s": self.pools.counts[kind].astype(np.int32) for kind in KINDS}
         arrays |= {name: getattr(self.pools, name) for name in COLUMNS}
-        arrays |= {name: getattr(self, name) for name in ("namesakes", "gold_subject", "gold_pair", "seconds")}
-        return Columns(self.fingerprint, arrays | {"subject": self.subject_place}, {"subject_ids": self.subject_ids})
-
-    @classmethod
-    def from_columns(cls, columns: Columns, kb: KnowledgeBase) -> "GoldPools":
-        """Read what `to_columns` gave, for the same knowledge base opened again."""
-        ids: list[str] = columns.facts["subject_ids"]
-        place = columns["subject"]
-        arrays = {name: columns[name] for name in COLUMNS} | {"subject": find_rows(kb, ids).astype(np.uint32)[place]}
-        pools = Pools({kind: columns[f"{kind}s"].astype(np.int64) for kind in KINDS}, **arrays)
-        extra = {name: columns[name] for name in ("namesakes", "gold_subject", "gold_pair", "seconds")}
-        return cls(columns.fingerprint, pools, ids, place, **extra)
+        arrays |= {"subject": self.subject_place, "seconds": self.seconds}
+        return Columns(fingerprint, arrays, {"subject_ids": self.subject_ids})
 
 
-def gather_gold_pools(
-    kb: KnowledgeBase, pruner: Pruner, gold: Gold, *, fingerprint: str, progress: Callable[[int], None]
-) -> GoldPools:
+def read_gold_pools(columns: Columns, gold: Gold) -> GoldPools:
+    """Read what `to_columns` returned, for the same knowledge base opened again."""
+    ids: list[str] = columns.facts["subject_ids"]
+    place = columns["subject"]
+    arrays = {name: columns[name] for name in COLUMNS} | {"subject": find_rows(gold.kb, ids).astype(np.uint32)[place]}
+    pools = Pools({kind: columns[f"{kind}s"].astype(np.int64) for kind in KINDS}, **arrays)
+    return place_gold(pools, gold, ids, place, columns["seconds"])
+
+
+def gather_gold_pools(opened: OpenedSystem, gold: Gold, *, progress: Callable[[int], None]) -> GoldPools:
     """Prune every question, find its gold in what is left, and count the namesakes."""
-    trust = LinkTrust(kb)
     gathered: list[Pools] = []
     seconds: list[float] = []
-    for batch in batches(gold.texts):
+    begun = time.perf_counter()
+    for batch in opened.gather_batches(gold.texts):
+        gathered += batch.pools
+        now = time.perf_counter()
+        seconds += [(now - begun) / len(batch.pools)] * len(batch.pools)
+        progress(len(gathered))
         begun = time.perf_counter()
-        pruned = prune(pruner, batch)
-        together = (time.perf_counter() - begun) / len(batch)
-        for question, kept in zip(batch, pruned, strict=True):
-            begun = time.perf_counter()
-            links = order_links(kept)
-            gathered.append(gather_pool(kb, links, trust=trust.of(question, links)))
-            seconds.append(together + time.perf_counter() - begun)
-            if len(gathered) % REPORTED == 0:
-                progress(len(gathered))
     pools = concatenate_pools(gathered)
-    owner = pools.question_of("subject")
-    is_subject = pools.subject == gold.subject[owner]
-    is_pair = is_subject[pools.pair_subject] & (pools.relation_of_pair == gold.relation[pools.question_of_pair])
-    subject_ids, place = name_subjects(kb, pools.subject)
+    subject_ids, place = name_subjects(gold.kb, pools.subject)
+    return place_gold(pools, gold, subject_ids, place, np.array(seconds, dtype=np.float32))
+
+
+def place_gold(
+    pools: Pools, gold: Gold, ids: list[str], place: NDArray[np.uint32], seconds: NDArray[np.float32]
+) -> GoldPools:
+    """Find the gold of questions in their pools."""
     return GoldPools(
-        fingerprint,
         pools,
-        subject_ids,
+        ids,
         place,
         count_namesakes(pools),
-        gold_subject=positions(owner, is_subject, len(gold)),
-        gold_pair=positions(pools.question_of_pair, is_pair, len(gold)),
-        seconds=np.array(seconds, dtype=np.float32),
+        gold_subject=positions(pools.question_of("subject"), gold.subjects(pools), len(gold)),
+        gold_pair=positions(pools.question_of_pair, gold.pairs(pools), len(gold)),
+        seconds=seconds,
     )
 
 
@@ -124,7 +114,7 @@ def count_namesakes(pools: Pools) -> NDArray[np.int32]:
 
 
 def positions(question: NDArray[np.int64], wanted: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """Give the position of what is wanted of each question, at most one, ABSENT where there is none: (count,)."""
+    """Return the position of what is wanted of each question, at most one, ABSENT where there is none: (count,)."""
     where = np.full(count, ABSENT, dtype=np.int64)
     at = np.flatnonzero(wanted)
     where[question[at]] = at

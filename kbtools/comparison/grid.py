@@ -5,34 +5,36 @@ from itertools import product
 from typing import NamedTuple
 from urllib.parse import quote
 
-from kbtools.ranking.rankers import WEIGHTED_SUM
+from kbtools.ranking.system import NO_SUBJECT, POPULARITY, WEIGHTED_SUM, System
 
 CONTROL_PRUNER, CONTROL_SCORER = "n-gram-idf", "lexical"
 """A pruner and a scorer that need no training, and stand in every grid."""
-
-NO_SUBJECT, POPULARITY = "none", "popularity"
-"""No subject scorer: nothing tells namesakes apart, or the number of facts does a little, as in `kbtools query`."""
 
 CONTROL_SUBJECTS = (NO_SUBJECT, "type-count", "fact-count")
 """Subject scorers that see nothing or only count; any claim for a subject network stands beside them."""
 
 
 class Cell(NamedTuple):
-    """One system of the grid."""
+    """The names of one system of the grid."""
 
     pruning: str
     scorer: str
     subject: str
     ranker: str = WEIGHTED_SUM
 
+    @classmethod
+    def of(cls, system: System) -> "Cell":
+        """Return the names of a system."""
+        return cls(system.pruner, system.scorer, system.subject, system.ranker_name)
+
     @property
     def learned(self) -> bool:
-        """Tell whether a learned ranker takes the place of the weighted sum."""
+        """Return whether a learned ranker takes the place of the weighted sum."""
         return self.ranker != WEIGHTED_SUM
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Name the parts; the weighted sum, which ranks where nothing is said, is left out."""
+        """Return the names of the parts; the weighted sum, which ranks where nothing is said, is left out."""
         return tuple(self) if self.learned else self[:3]
 
     @property
@@ -41,12 +43,12 @@ class Cell(NamedTuple):
 
     @property
     def subject_scorer(self) -> str | None:
-        """Name the plugin that scores subjects, if one does."""
+        """Return the plugin that scores subjects, if one does."""
         return None if self.subject in (NO_SUBJECT, POPULARITY) else self.subject
 
     @property
     def file(self) -> str:
-        """Name the cell's files."""
+        """Return the name of the cell's files."""
         return file_name(*self.names)
 
 
@@ -64,7 +66,7 @@ class Grid:
     ranker: tuple[str, ...] | None = None
 
     def cells(self) -> list[Cell]:
-        """List the cells of the axes in their order, then the controls that are not among them."""
+        """Return the cells of the axes in their order, then the controls that are not among them."""
         subjects = (*self.subject, *CONTROL_SUBJECTS)
         cells = [Cell(*names) for names in product(self.pruning, self.scorer, subjects)]
         ranked = [cell for cell in cells if cell.subject in self.subject and cell.subject != NO_SUBJECT]
@@ -74,7 +76,7 @@ class Grid:
 
 
 def file_name(*names: str) -> str:
-    """Join names to the name of a file: `n-gram~bigru~none`."""
+    """Return the name of a file for some names: `n-gram~bigru~none`."""
     # A name may be `module:Class`, or hold a slash: then it is no name of a file.
     return "~".join(quote(name, safe="+,") for name in names)
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.answering.question_faults import Fault
+from kbtools.answering.gold import Fault, Gold
 from kbtools.comparison.column_store import Columns, named_failure, write_text
-from kbtools.comparison.gold import Gold
 from kbtools.comparison.gold_pools import GoldPools
 from kbtools.comparison.grid import Cell
 from kbtools.errors import RunUnusable
@@ -89,10 +88,16 @@ def find_causes(
 
 
 def write_examples(
-    out: Path, kb: KnowledgeBase, cell: Cell, outcomes: Columns, pools: GoldPools, gold: Gold, most: int
+    out: Path,
+    linkable: NDArray[np.bool_],
+    cell: Cell,
+    outcomes: Columns,
+    pools: GoldPools,
+    gold: Gold,
+    most: int,
 ) -> None:
     """Write at most so many examples of each cause, drawn at random, the same in every run."""
-    causes = find_causes(outcomes.arrays, fault=gold.fault, linkable=gold.linkable)
+    causes = find_causes(outcomes.arrays, fault=gold.fault, linkable=linkable)
     lost = 1 - outcomes["strict"]
     lines = [f"# {cell.label}\n", f"{lost.sum():.1f} of {len(gold):,} questions are lost, ties as expected values.\n"]
     records = []
@@ -101,7 +106,7 @@ def write_examples(
         lines.append(f"## {cause.label}: {len(questions):,} questions, {lost[questions].sum():.1f} lost\n")
         lines.append(f"{cause.meaning[0].upper()}{cause.meaning[1:]}.\n")
         for question in sorted(random.Random(SEED).sample(questions, min(most, len(questions)))):
-            record = example_record(kb, question, outcomes, pools, gold) | {"cause": cause.label}
+            record = example_record(question, outcomes, pools, gold) | {"cause": cause.label}
             records.append(json.dumps(record, ensure_ascii=False) + "\n")
             lines += [*example_lines(record), ""]
     folder = out / EXAMPLES
@@ -128,9 +133,9 @@ def read_examples(out: Path, cell: Cell) -> list[dict[str, Any]]:
         raise RunUnusable(f"{path}: damaged; run kbtools compare --errors again", path=str(path)) from error
 
 
-def example_record(kb: KnowledgeBase, question: int, outcomes: Columns, pools: GoldPools, gold: Gold) -> dict[str, Any]:
+def example_record(question: int, outcomes: Columns, pools: GoldPools, gold: Gold) -> dict[str, Any]:
     """Describe a question, its gold pair and the pair that won; of tied winners the first by id."""
-    annotated = gold.questions[question]
+    annotated, kb = gold.questions[question], gold.kb
     record: dict[str, Any] = {
         "question": annotated.text,
         "gold": {"subject": annotated.subject, "name": name_of(kb, annotated.subject), "relation": annotated.relation},

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.comparison.gold import Gold
+from kbtools.answering.gold import Gold
 from kbtools.comparison.gold_pools import GoldPools
 from kbtools.kb.contract import ABSENT, KnowledgeBase
-from kbtools.ranking.order import winner_confidence
+from kbtools.ranking.confidence import winner_confidence
 from kbtools.ranking.pools import Pools
-from kbtools.ranking.score import MICRO
 from kbtools.ranking.ties import Ties, find_ties
 
 FARTHEST = np.iinfo(np.int64).max
@@ -32,7 +31,7 @@ def find_outcomes(
     objects: "ObjectCheck",
     relation_ids: list[str],
 ) -> dict[str, NDArray[Any]]:
-    """Give the outcomes of a cell in columns (questions,); a question without candidates has zeros and ABSENT.
+    """Return the outcomes of a cell in columns (questions,); a question without candidates has zeros and ABSENT.
 
     `score` and `relation` are of pairs, in millionths: what ranks them, and log p(r|q) alone.
     """
@@ -57,17 +56,19 @@ def find_outcomes(
         "object": ties.expected(objects.check(np.flatnonzero(ties.tied))),
         "bound": ties.expected(1 / gold_pools.namesakes),
         "right_relations": np.add.reduceat(ties.tied & gold_relation, ties.starts, dtype=np.int64),
-        "confidence": winner_confidence(pools, ties, score),
-        "confidence_without": confidence_without(gold_pools, filled, ties, score),
     }
     for name, values in of_filled.items():
         outcomes[name][filled] = values
+    # If the knowledge base lacked the gold subject.
+    others = pools.pair_subject != gold_pools.gold_subject[pools.question_of_pair]
+    outcomes["confidence"] = winner_confidence(pools, score)
+    outcomes["confidence_without"] = winner_confidence(pools, score, among=others)
     outcomes["given_subject"] = given_subject(gold_pools, relation)
     return outcomes
 
 
 def empty_outcomes(gold_pools: GoldPools) -> dict[str, NDArray[Any]]:
-    """Give the outcomes of questions without candidates, and what the pools say of every question."""
+    """Return the outcomes of questions without candidates, and what the pools say of every question."""
     count, gold_pair = len(gold_pools), gold_pools.gold_pair
     floats = ("strict", "object", "bound", "confidence", "confidence_without", "given_subject")
     outcomes: dict[str, NDArray[Any]] = {name: np.zeros(count) for name in floats}
@@ -101,24 +102,8 @@ def by_id(
     return first == key[gold_pair], last == key[gold_pair], winner
 
 
-def confidence_without(
-    gold_pools: GoldPools, filled: NDArray[np.int64], ties: Ties, score: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Give the confidence if the knowledge base lacked the gold subject; 0 if nothing else is in the pool."""
-    others = gold_pools.pools.pair_subject != ties.spread(gold_pools.gold_subject[filled])
-    # Half the least integer, so that subtracting from it does not overflow.
-    best = np.maximum.reduceat(np.where(others, score, np.iinfo(np.int64).min // 2), ties.starts)
-    weights = np.where(others, np.exp(np.minimum((score - ties.spread(best)) / MICRO, 0.0)), 0.0)
-    total = np.add.reduceat(weights, ties.starts)
-    trust = gold_pools.pools.link_trust[gold_pools.pools.link_of_pair]
-    first = others & (score == ties.spread(best))
-    count = np.add.reduceat(first, ties.starts, dtype=np.int64)
-    mean = np.add.reduceat(np.where(first, trust, 0.0), ties.starts) / np.maximum(count, 1)
-    return np.divide(mean, total, out=np.zeros(len(total)), where=total > 0)
-
-
 def given_subject(gold_pools: GoldPools, relation: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the chance that the gold relation leads among those of the gold subject, 0 without it: (questions,)."""
+    """Return the chance that the gold relation leads among those of the gold subject, 0 without it: (questions,)."""
     pools, gold_pair = gold_pools.pools, gold_pools.gold_pair
     expected = np.zeros(len(pools))
     # The pairs of the gold subject of each question, end to end, so that one call finds all ties.
@@ -139,7 +124,7 @@ class ObjectCheck:
         self.known = np.full(pools.pairs, UNKNOWN, dtype=np.int8)
 
     def check(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give 1 for those of some pairs that have the gold object among theirs: (all pairs,), 0 for all others."""
+        """Return 1 for those of some pairs that have the gold object among theirs: (all pairs,), 0 for all others."""
         unknown = pairs[(self.known[pairs] == UNKNOWN) & (self.wanted[pairs] != ABSENT)]
         for start in range(0, len(unknown), OBJECTS_AT_ONCE):
             batch = unknown[start : start + OBJECTS_AT_ONCE]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.answering.question_faults import Fault
+from kbtools.answering.gold import Fault
 from kbtools.comparison.column_store import Columns, read_columns
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import find_causes
@@ -17,7 +17,7 @@ from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, 
 from kbtools.record_files import read_record, write_record
 from kbtools.storage import find_stranger, make_folder
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 3
+FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 1
 RECORD, GOLD = "run.msgpack", "gold.columns"
 CELLS, VALID = "cells", "valid"
 POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS = "pools", "relation", "subject", "taggers", "weights"
@@ -61,7 +61,7 @@ class Run:
         return len(self.gold["fault"])
 
     def strict(self, cell: Cell) -> NDArray[np.float64]:
-        """Give the expected correctness of each question."""
+        """Return the expected correctness of each question."""
         return self.cells[cell]["strict"]
 
     def weights_text(self, cell: Cell) -> str:
@@ -70,7 +70,7 @@ class Run:
         return weights_text(facts["weighting"], cell_weights(facts), cell)
 
     def causes(self, cell: Cell) -> NDArray[np.int8]:
-        """Give the cause of each question that is not answered in full."""
+        """Return the cause of each question that is not answered in full."""
         gold = self.gold
         return find_causes(self.cells[cell].arrays, fault=gold["fault"], linkable=gold["linkable"])
 

@@ -1,4 +1,4 @@
-"""Cascades: a ranker over a few scorers decides where it is sure, one over all of them ranks the questions in doubt.
+"""Cascades: a system of few scorers decides where it is sure, one of all of them ranks the questions in doubt.
 
 Cascade ranking (Wang, Lin, Metzler, SIGIR 2011), by question and by mention: the other scorers are asked about the
 questions in doubt alone, and of these about the mentions that are not ruled out.
@@ -11,103 +11,55 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.ranking.confidence import Calibration
+from kbtools.ranking.confidence import winner_confidence
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.pools import Pools
-from kbtools.ranking.rankers import LearnedScoring, Rating, Stage
+from kbtools.ranking.rankers import LearnedScoring, Rating
 from kbtools.ranking.score import MICRO
+from kbtools.ranking.system import System
 from kbtools.ranking.ties import find_ties
-from kbtools.ranking.weights import Weights
-
-MARGIN = 2.0
-"""Log-probabilities that the best candidate of a mention may be behind the winner before the mention is ruled out.
-
-Validation questions of FBSQ, cross-fitted: with 1, 2, 3 and 5 accuracy differs by 0.02 points; with 2 a question in
-doubt has 1.3 mentions to read, of 3.3.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """The scorers of the first ranker of a cascade, its digest, and when its winner leaves a question in doubt.
-
-    It does where its share of the pool is below the threshold; mentions behind it by more than the margin are ruled
-    out. `confidence` and `correct` are the steps of its calibration on the questions that it leaves no doubt about.
-    """
-
-    scorer: str
-    model: str
-    threshold: float
-    confidence: list[float]
-    correct: list[float]
-    margin: float = MARGIN
-
-    @property
-    def calibration(self) -> Calibration:
-        return Calibration(np.array(self.confidence), np.array(self.correct))
 
 
 @dataclass(frozen=True, eq=False)
-class Cascade:
-    """A scoring by two rankers: the first reads some of the scorers, the last all; it is made when it is needed."""
+class CascadeScoring:
+    """A scoring by two rankers: the first reads some of the scorers, the last all; that is made when it is needed."""
 
-    name: str
+    system: System
     first: LearnedScoring
     make_last: Callable[[], LearnedScoring]
-    scorers: tuple[str, ...]
-    doubt: Doubt
-    weights: Weights
-    """Those of the last ranker, whose calibration is that of questions in doubt."""
 
     @cached_property
-    def first_stage(self) -> Stage:
-        return Stage(self.first, self.doubt.scorer)
-
-    @cached_property
-    def last_stage(self) -> Stage:
-        return Stage(self.make_last(), ",".join(self.scorers))
-
-    @property
-    def in_doubt(self) -> tuple[str, ...]:
-        first = self.doubt.scorer.split(",")
-        return tuple(name for name in self.scorers if name not in first)
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """Give that of a question without candidates; of others it is that of the stage that ranks them."""
-        return self.first.calibration
-
-    def counting(self, subject: str | None) -> Mapping[str, float]:
-        return {}
+    def last(self) -> LearnedScoring:
+        return self.make_last()
 
     def rate(self, evidence: Evidence) -> Rating:
         """Score candidates, those of a question by one of both rankers; raise BrokenPlugin as these do."""
-        evidence = evidence.deferring(self.in_doubt)
+        cascade = self.system.cascade
+        assert cascade  # as in the system that this is made for
+        evidence = evidence.deferring(self.system.deferred)
         first = self.first.rate(evidence)
-        doubtful = winner_shares(evidence.pools, first.scores) < self.doubt.threshold
-        if not doubtful.any():
-            return replace(first, stages=[self.first_stage] * len(doubtful))
-        last = self.last_stage.scoring.rate(self.ask(evidence, first.scores, doubtful))
-        stages = [self.last_stage if late else self.first_stage for late in doubtful.tolist()]
-        if doubtful.all():
-            return replace(last, stages=stages)
-        return replace(join(first, last, late=doubtful[evidence.pools.question_of_pair]), stages=stages)
+        late = winner_shares(evidence.pools, first.scores) < cascade.threshold
+        if not late.any():
+            return replace(first, late=late)
+        last = self.last.rate(self.complete(evidence, first.scores, late))
+        stages = (*first.stages, *last.stages)
+        if late.all():
+            return replace(last, stages=stages, late=late)
+        scores, parts = join(first, last, late=late[evidence.pools.question_of_pair])
+        return Rating(scores, parts, stages, late)
 
-    def ask(self, evidence: Evidence, scores: NDArray[np.int64], doubtful: NDArray[np.bool_]) -> Evidence:
-        """Ask the scorers for the last: give the evidence on the questions in doubt."""
-        pools = evidence.pools
-        read = unruled_mentions(pools, scores, self.doubt.margin) & doubtful[pools.question_of("mention")]
-        asked = {name: evidence.later[name](read) for name in self.in_doubt}
-        return complete(evidence, asked, read, order=self.scorers).of(doubtful)
+    def complete(self, evidence: Evidence, scores: NDArray[np.int64], late: NDArray[np.bool_]) -> Evidence:
+        """Ask the scorers for the last about the questions in doubt."""
+        pools, cascade = evidence.pools, self.system.cascade
+        assert cascade
+        read = unruled_mentions(pools, scores, cascade.margin) & late[pools.question_of("mention")]
+        deferred = {name: evidence.later[name](read) for name in self.system.deferred}
+        return complete(evidence, deferred, read, order=self.system.scorers).of(late)
 
 
 def winner_shares(pools: Pools, scores: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the winner's share of each pool, as exp(score) normalised; an empty one leaves no doubt: (questions,)."""
-    shares, filled = np.ones(len(pools)), np.flatnonzero(pools.counts["pair"])
-    if len(filled):
-        ties = find_ties(scores, pools.first("pair")[filled])
-        shares[filled] = 1 / np.add.reduceat(np.exp((scores - ties.spread(ties.best)) / MICRO), ties.starts)
-    return shares
+    """Return the winner's share of each pool, as exp(score) normalised; an empty one leaves no doubt: (questions,)."""
+    return np.where(pools.counts["pair"] > 0, winner_confidence(pools, scores, trusted=False), 1.0)
 
 
 def unruled_mentions(pools: Pools, scores: NDArray[np.int64], margin: float) -> NDArray[np.bool_]:
@@ -121,7 +73,7 @@ def unruled_mentions(pools: Pools, scores: NDArray[np.int64], margin: float) -> 
 
 def complete(
     evidence: Evidence,
-    asked: Mapping[str, NDArray[np.floating]],
+    deferred: Mapping[str, NDArray[np.floating]],
     read: NDArray[np.bool_],
     *,
     order: tuple[str, ...],
@@ -133,14 +85,16 @@ def complete(
     _, sizes = evidence.pools.v_of_mention
     places = read.repeat(sizes)
     v: dict[str, NDArray[np.floating]] = dict(evidence.v)
-    for name, scores in asked.items():
+    for name, scores in deferred.items():
         v[name] = np.array(evidence.mean, dtype=np.float64)
         v[name][places] = scores
     beside = {name: scores for name, scores in evidence.beside.items() if name not in order}
     return Evidence(evidence.pools, {name: v[name] for name in order}, evidence.u, beside)
 
 
-def join(first: Rating, last: Rating, *, late: NDArray[np.bool_]) -> Rating:
+def join(
+    first: Rating, last: Rating, *, late: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], Callable[[NDArray[np.int64]], dict[str, NDArray[np.float64]]]]:
     """Put the scores of the questions in doubt, whose candidates are marked, in place of those of the first ranker."""
     scores, places = first.scores.copy(), late.cumsum() - 1
     scores[late] = last.scores
@@ -153,4 +107,4 @@ def join(first: Rating, last: Rating, *, late: NDArray[np.bool_]) -> Rating:
                 joined.setdefault(name, np.zeros(len(pairs)))[marks] = values
         return joined
 
-    return Rating(scores, parts)
+    return scores, parts

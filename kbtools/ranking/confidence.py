@@ -1,17 +1,47 @@
-"""Confidence made the share that is right: an ascending map, and its fit on questions with known answers."""
+"""Confidence in the first candidate of a question, and the ascending map that turns it into the share that is right."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.ranking.pools import Pools
+from kbtools.ranking.score import MICRO
+from kbtools.ranking.ties import find_ties
 
-@dataclass(frozen=True, slots=True, eq=False)
+LEFT_OUT = np.iinfo(np.int64).min // 2
+"""A score below that of every candidate; half the least integer, so that subtracting from it does not overflow."""
+
+
+def winner_confidence(
+    pools: Pools,
+    scores: NDArray[np.int64],
+    *,
+    trusted: bool = True,
+    among: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
+    """Return the confidence in the first candidate of each question before any calibration: (questions,).
+
+    It is exp(score) normalised over the pool, times the trust in the candidate's link if `trusted`; tied candidates
+    count as their mean. `among` marks the candidates that take part. A question without any has 0.
+    """
+    confidence, filled = np.zeros(len(pools)), np.flatnonzero(pools.counts["pair"])
+    if not len(filled):
+        return confidence
+    scores = scores if among is None else np.where(among, scores, LEFT_OUT)
+    ties = find_ties(scores, pools.first("pair")[filled])
+    total = np.add.reduceat(np.exp((scores - ties.spread(ties.best)) / MICRO), ties.starts)
+    trust = ties.expected(pools.link_trust[pools.link_of_pair]) if trusted else 1.0
+    confidence[filled] = np.where(ties.best == LEFT_OUT, 0.0, trust / total)
+    return confidence
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
-    """A map from confidence to the share that is right: (steps,) each, both ascending; between steps, a line."""
+    """A map from confidence to the share that is right: its steps, both ascending; between steps, a line."""
 
-    confidence: NDArray[np.float64]
-    correct: NDArray[np.float64]
+    confidence: tuple[float, ...]
+    correct: tuple[float, ...]
 
     def apply(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
         """Calibrate confidences; 0, which is no candidate at all, stays 0."""
@@ -19,16 +49,11 @@ class Calibration:
         return np.where(confidence > 0, calibrated, 0.0)
 
 
-def calibrate(calibration: Calibration | None, confidence: float) -> float:
-    """Calibrate one confidence, where there is a map."""
-    return confidence if calibration is None else float(calibration.apply(np.array([confidence]))[0])
-
-
 def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> Calibration:
     """Fit the ascending map with the least squared error: pool adjacent violators. Questions without answer are out.
 
-    >>> fit_calibration(np.array([0.2, 0.4, 0.6, 0.8]), np.array([0.0, 1.0, 0.0, 1.0])).correct.tolist()
-    [0.0, 0.5, 1.0]
+    >>> fit_calibration(np.array([0.2, 0.4, 0.6, 0.8]), np.array([0.0, 1.0, 0.0, 1.0])).correct
+    (0.0, 0.5, 1.0)
     """
     answered = confidence > 0
     order = np.argsort(confidence[answered], kind="stable")
@@ -44,6 +69,6 @@ def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64
             last = pooled.pop()
             pooled[-1] = tuple(map(sum, zip(pooled[-1], last, strict=True)))  # type: ignore[assignment]
     if not pooled:
-        return Calibration(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+        return Calibration((0.0, 1.0), (0.0, 0.0))
     table = np.array(pooled)
-    return Calibration(table[:, 0] / table[:, 2], table[:, 1] / table[:, 2])
+    return Calibration(tuple((table[:, 0] / table[:, 2]).tolist()), tuple((table[:, 1] / table[:, 2]).tolist()))

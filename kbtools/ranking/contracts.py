@@ -20,7 +20,7 @@ class RelationScorer(Protocol):
     """
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        """Give v(r, q): (questions, relations), higher is better, log-probabilities up to a constant per question."""
+        """Return v(r, q): (questions, relations), higher is better, log-probabilities up to a constant per question."""
         ...
 
 
@@ -30,7 +30,7 @@ class SubjectScorer(Protocol):
     def score(
         self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
-        """Give u of `subjects[k]` under `questions[which[k]]`: (subjects,), higher is better."""
+        """Return u of `subjects[k]` under `questions[which[k]]`: (subjects,), higher is better."""
         ...
 
 
@@ -42,11 +42,11 @@ class VectorScorer(SubjectScorer, Protocol):
     def dim(self) -> int: ...
 
     def embed_questions(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
-        """Give g(q): (questions, dim)."""
+        """Return g(q): (questions, dim)."""
         ...
 
     def embed_subjects(self, subjects: EntityRows) -> NDArray[np.float32]:
-        """Give E(s): (subjects, dim)."""
+        """Return E(s): (subjects, dim)."""
         ...
 
 
@@ -71,33 +71,12 @@ class ZeroShot(Protocol):
 
     @classmethod
     def origin(cls) -> str:
-        """Tell what it starts from; another text means other scores."""
+        """Return what it starts from; another text means other scores."""
         ...
 
 
-class Averaged:
-    """Several relation scorers as one: the mean of their log-probabilities over all relations."""
-
-    def __init__(self, scorers: Sequence[RelationScorer], relations: int) -> None:
-        self.scorers = scorers
-        self.relations = relations
-
-    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        shape = (len(questions), self.relations)
-        total = sum(
-            log_softmax(as_scores(scorer.score(questions), scorer=type(scorer).__name__, shape=shape))
-            for scorer in self.scorers
-        )
-        return np.asarray(total) / len(self.scorers)
-
-
-def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Normalise scores to log-probabilities along their last axis (paper, Eq. 9)."""
-    return scores - log_total(scores)
-
-
 def log_total(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the logarithm of the sum of exp(scores) along their last axis, which stays with one place."""
+    """Return the logarithm of the sum of exp(scores) along their last axis, which stays with one place."""
     if not scores.shape[-1]:  # a knowledge base without facts has no relation to choose from
         return np.zeros((*scores.shape[:-1], 1))
     peak = scores.max(axis=-1, keepdims=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from kbtools.entry_points import (
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
-from kbtools.pruning.pruners import EmbedQuestions, guide_of
+from kbtools.pruning.pruners import EmbedQuestions
 from kbtools.pruning.tagging import Tagger
-from kbtools.ranking.contracts import Averaged, RelationScorer, SubjectScorer, Trained, VectorScorer, ZeroShot
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer, Trained, VectorScorer, ZeroShot
 from kbtools.ranking.model_store import RECORD, check_plugin
 
 RELATION, SUBJECT, TAGGER, RANKER, ENTITIES = "relation", "subject", "tagger", "ranker", "entities"
@@ -39,41 +40,38 @@ VARIABLE = "KBTOOLS_SCORER"
 
 
 def default_scorer() -> str:
-    """Name the relation scorer where none is named and nothing is trained."""
+    """Return the name of the relation scorer where none is named and nothing is trained."""
     return os.environ.get(VARIABLE) or (ENCODER if is_installed("minilm") else LEXICAL)
 
 
 def model_folder(models: Path, part: str, name: str) -> Path:
-    """Say where the model of a plugin lies; of `module:Class` the colon becomes a dot."""
+    """Return the folder of a plugin's model; in `module:Class` the colon becomes a dot."""
     return models / part / name.replace(":", ".")
 
 
 def known_as(name: str, plugin: object) -> str:
-    """Name the model that a plugin reads, which may be another plugin's."""
+    """Return the name of the model that a plugin reads, which may be another plugin's."""
     return getattr(plugin, "model", None) or name
 
 
 def plugin_folder(models: Path, part: str, name: str, plugin: object) -> Path:
-    """Say where the model that a plugin reads lies."""
+    """Return the folder of the model that a plugin reads."""
     return model_folder(models, part, known_as(name, plugin))
 
 
 def make_relation_scorer(
-    names: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
+    name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> RelationScorer:
-    """Make a relation scorer by its name, or the average of several whose names commas divide.
+    """Make a relation scorer by its name.
 
     Raises UnknownPlugin, BrokenPlugin, MissingDependency, and ModelError where a trained one has no usable model.
     """
-    scorers: list[RelationScorer] = [
-        make_plugin(RELATION, name, kb, models=models, device=device, untrained=relation_texts(kb))
-        for name in scorer_names(names)
-    ]
-    return scorers[0] if len(scorers) == 1 else Averaged(scorers, len(kb.relations))
+    scorer: RelationScorer = make_plugin(RELATION, name, kb, models=models, device=device, untrained=relation_texts(kb))
+    return scorer
 
 
 def scorer_names(names: str) -> list[str]:
-    """List the relation scorers that commas divide."""
+    """Return the names that commas divide."""
     return [name.strip() for name in names.split(",")]
 
 
@@ -94,7 +92,7 @@ def make_tagger(name: str, kb: KnowledgeBase, *, models: Path | None = None, dev
 def make_vector_scorer(
     name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> tuple[VectorScorer, VectorOrigin]:
-    """Make a subject scorer that tells its vectors, and say where they come from; raise as `make_subject_scorer`."""
+    """Make a subject scorer that tells its vectors, and return where they come from; raise as `make_subject_scorer`."""
     scorer = make_subject_scorer(name, kb, models=models, device=device)
     if not isinstance(scorer, VectorScorer):
         raise BrokenPlugin(f"subject scorer {name!r} has no vectors of questions and entities", name=name)
@@ -103,32 +101,22 @@ def make_vector_scorer(
 
 
 def subject_vectors(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> EntityVectors:
-    """Give E(s) of every entity by a subject scorer; raise as `make_vector_scorer` does."""
+    """Return E(s) of every entity by a subject scorer; raise as `make_vector_scorer` does."""
     scorer, origin = make_vector_scorer(name, kb, models=models, device=device)
     return EntityVectors(kb.entity_rows(), scorer.dim, scorer.embed_subjects, origin)
 
 
 def model_digest(folder: Path) -> str:
-    """Tell one training of a model from another; a folder that training did not make tells nothing."""
+    """Return the digest of a trained model, empty for a folder that training did not make."""
     record = folder / RECORD
     return hashlib.sha256(record.read_bytes()).hexdigest() if record.is_file() else ""
 
 
-def guide_model(pruner: object, kb: KnowledgeBase, *, tagger: str) -> tuple[str, str] | None:
-    """Name the model that guides a pruner, if one does: its part of a folder of models, and its plugin."""
-    match guide_of(pruner):
-        case "tagger":
-            return TAGGER, tagger
-        case "vectors":
-            return SUBJECT, kb.vectors().origin.subject
-    return None
-
-
 def training_digests(
-    scorer: str, subject: str | None, guide: tuple[str, str] | None, *, models: Path
+    scorers: Sequence[str], subject: str | None, guide: tuple[str, str] | None, *, models: Path
 ) -> dict[str, str]:
-    """Tell one training of scorers, and of what guides the pruner, from another, by the names of those trained."""
-    parts = [(RELATION, name) for name in scorer_names(scorer)]
+    """Return the digests of scorers that were trained, and of what guides the pruner, by part and name."""
+    parts = [(RELATION, name) for name in scorers]
     parts += [(SUBJECT, subject)] if subject else []
     parts += [guide] if guide else []
     digests = {}
@@ -166,7 +154,7 @@ def make_embedder(
 
 
 def is_model(models: Path | None, part: str, name: str, plugin: object) -> bool:
-    """Tell whether a folder of models holds one of a plugin."""
+    """Return whether a folder of models holds one of a plugin."""
     return models is not None and plugin_folder(models, part, name, plugin).exists()
 
 

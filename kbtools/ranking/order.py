@@ -9,81 +9,89 @@ from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
+from kbtools.linking.links import Link
 from kbtools.quick_records import quick_record
-from kbtools.ranking.evidence import Evidence
-from kbtools.ranking.pools import Pools
-from kbtools.ranking.rankers import Scoring, Stage
+from kbtools.ranking.pools import Pools, concatenate_pools
+from kbtools.ranking.rankers import Rating
 from kbtools.ranking.score import MICRO
-from kbtools.ranking.ties import Ties
+from kbtools.text.question import Question
+
+
+@quick_record
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkedQuestions:
+    """Questions with the links that a pruner keeps, the better first, and the pools that these open up, one each."""
+
+    questions: Sequence[Question]
+    links: list[list[Link]]
+    pools: list[Pools]
+
+    def together(self) -> Pools:
+        """Return the pools end to end."""
+        return self.pools[0] if len(self.pools) == 1 else concatenate_pools(self.pools)
 
 
 @quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """The scores of candidates, (pairs,), and the parts that those of the best add up from: (best,) each.
+    """A question with its links and its pool, the scores of the candidates, (pairs,), and the parts of the best ones.
 
     `best` lists positions, highest score first. Candidates of one score stand in the order of their ids: a tie is part
-    of the result, its order is not. `stage` is the ranker that gave them where there are several.
+    of the result, its order is not. `scored_by` names the relation scorers of the ranker that gave them, where a
+    cascade has several.
     """
 
+    question: Question
+    links: list[Link]
+    pool: Pools
     parts: dict[str, NDArray[np.float64]]
     scores: NDArray[np.float64]
     best: list[int]
     tied: int
-    stage: Stage | None = None
+    scored_by: tuple[str, ...] | None = None
 
-    def winner_share(self) -> float:
-        """Give the first candidate's share of the pool, as exp(score) normalised; 0 without candidates."""
-        return float(1 / np.exp(self.scores - self.scores.max()).sum()) if len(self.scores) else 0.0
-
-
-NOTHING = Ranking({}, np.empty(0), [], 0)
-"""The ranking of a pool without candidates."""
-
-
-def rank(kb: KnowledgeBase, evidence: Evidence, scoring: Scoring, *, top: int | None) -> Ranking:
-    """Score the candidates of one question and find the best `top` of them, all if it is None."""
-    (ranking,) = rank_pools(kb, [evidence.pools], evidence, scoring, top=top)
-    return ranking
+    @property
+    def best_pair(self) -> tuple[int, int] | None:
+        """Return the subject and relation that stand first, as rows."""
+        if not self.best:
+            return None
+        pool, first = self.pool, self.best[0]
+        return int(pool.subject[pool.pair_subject[first]]), int(pool.relation[pool.pair_relation[first]])
 
 
-def rank_pools(
-    kb: KnowledgeBase, pools: Sequence[Pools], evidence: Evidence, scoring: Scoring, *, top: int | None
+def rank_candidates(
+    kb: KnowledgeBase, linked: LinkedQuestions, rating: Rating | None, *, top: int | None
 ) -> list[Ranking]:
-    """Score the candidates of questions, whose pools lie end to end in the evidence, and find the best of each."""
-    if not evidence.pools.pairs:
-        return [NOTHING] * len(pools)
-    rating = scoring.rate(evidence)
-    scores = [rating.scores[first:end] for first, end in runs(pool.pairs for pool in pools)]
-    best = [order(kb, pool, own, top) for pool, own in zip(pools, scores, strict=True)]
+    """Find the best `top` candidates of each question, all if it is None; without a rating no question has one."""
+    every = zip(linked.questions, linked.links, linked.pools, strict=True)
+    if rating is None:
+        return [Ranking(*question, {}, np.empty(0), [], 0) for question in every]
+    scores = [rating.scores[first:end] for first, end in runs(pool.pairs for pool in linked.pools)]
+    best = [order(kb, pool, own, top) for pool, own in zip(linked.pools, scores, strict=True)]
     # Those of all pools together: a learned ranker explains them at once.
     firsts = accumulate((len(own) for own in scores), initial=0)
     chosen = [first + at for first, own in zip(firsts, best, strict=False) for at in own]
     parts = rating.parts(np.array(chosen, dtype=np.int64))
-    stages: Sequence[Stage | None] = rating.stages or [None] * len(pools)
     return [
         Ranking(
+            *question,
             {name: values[first:end] for name, values in parts.items()},
             own / MICRO,
             own_best,
             int(np.count_nonzero(own == own[own_best[0]])),
-            stage,
+            rating.stage_of(at).scorers if rating.late is not None else None,
         )
         if own_best
-        else NOTHING
-        for own, own_best, (first, end), stage in zip(scores, best, runs(map(len, best)), stages, strict=True)
+        else Ranking(*question, {}, np.empty(0), [], 0)
+        for at, (question, own, own_best, (first, end)) in enumerate(
+            zip(every, scores, best, runs(map(len, best)), strict=True)
+        )
     ]
 
 
 def runs(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Say where runs of some sizes begin and end that lie end to end."""
+    """Yield where runs of some sizes begin and end that lie end to end."""
     return pairwise(accumulate(sizes, initial=0))
-
-
-def winner_confidence(pools: Pools, ties: Ties, scores: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the winner's share of each pool that is not empty, as exp(score) normalised, times the trust in its link."""
-    raised = np.exp((scores - ties.spread(ties.best)) / MICRO)
-    return ties.expected(pools.link_trust[pools.link_of_pair]) / np.add.reduceat(raised, ties.starts)
 
 
 def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | None) -> list[int]:
@@ -104,7 +112,7 @@ def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | 
 
 
 def ids_of(kb: KnowledgeBase, rows: EntityRows) -> list[str]:
-    """Give the ids of entities, which are fetched once each: one has several relations."""
+    """Return the ids of entities, which are fetched once each: one has several relations."""
     listed = rows.tolist()
     distinct = list(dict.fromkeys(listed))
     ids = dict(zip(distinct, kb.ids(np.array(distinct, dtype=np.uint32)), strict=True))

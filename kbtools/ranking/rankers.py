@@ -1,6 +1,6 @@
 """Rankers: the weighted sum of the parts, and the contract of plugins that learn a score from features."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
@@ -17,9 +17,6 @@ from kbtools.ranking.features import Features, find_features
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.score import add_parts, as_micro, score_parts
 from kbtools.ranking.weights import Weights
-
-WEIGHTED_SUM = "weighted-sum"
-"""The name of the score that is not learned."""
 
 
 class Ranker(Protocol):
@@ -44,52 +41,46 @@ class Ranker(Protocol):
         ...
 
     def explain(self, features: Features) -> NDArray[np.float64]:
-        """Give what each feature adds to the scores, whose sums they are: (pairs, features)."""
+        """Return what each feature adds to the scores, whose sums they are: (pairs, features)."""
         ...
 
 
 @quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """One of several rankers that share questions out among them, with the relation scorers that it reads."""
+    """The ranker of some questions: the relation scorers that were read, and the calibration of its confidence."""
 
-    scoring: "LearnedScoring"
-    scorer: str
+    scorers: tuple[str, ...]
+    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rating:
     """Scores of candidates in millionths, (pairs,), and the parts that those at some positions are the sums of.
 
-    `stages` holds for each question the one that ranked it, where there are several.
+    A cascade has two stages, and `late` marks the questions that the second one ranked: (questions,).
     """
 
     scores: NDArray[np.int64]
     parts: Callable[[NDArray[np.int64]], dict[str, NDArray[np.float64]]]
-    stages: Sequence[Stage] | None = None
+    stages: tuple[Stage, ...]
+    late: NDArray[np.bool_] | None = None
+
+    def stage_of(self, question: int) -> Stage:
+        return self.stages[-1 if self.late is not None and self.late[question] else 0]
+
+    def calibrate(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Calibrate the confidence in the first candidate of each question by the stage that ranked it."""
+        calibrated = [stage.calibration.apply(confidence) if stage.calibration else confidence for stage in self.stages]
+        return calibrated[0] if self.late is None else np.where(self.late, calibrated[-1], calibrated[0])
 
 
 class Scoring(Protocol):
-    """A way to score candidates, known by its name."""
+    """A way to score candidates."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """Give the map from the winner's share of a pool, times the trust in its link, to the share that is right."""
+    def rate(self, evidence: Evidence) -> Rating:
+        """Score the candidates of some questions."""
         ...
-
-    @property
-    def in_doubt(self) -> tuple[str, ...]:
-        """Name the relation scorers that are asked only where a question is in doubt."""
-        ...
-
-    def counting(self, subject: str | None) -> Mapping[str, float]:
-        """Give the weights that count, by name; none where the score is learned."""
-        ...
-
-    def rate(self, evidence: Evidence) -> Rating: ...
 
 
 @quick_record
@@ -98,16 +89,14 @@ class WeightedSum:
     """The weighted sum of the parts of a score."""
 
     weights: Weights
-    name: str = WEIGHTED_SUM
-    calibration: Calibration | None = None
-    in_doubt: tuple[str, ...] = ()
-
-    def counting(self, subject: str | None) -> Mapping[str, float]:
-        return self.weights.counting(subject)
 
     def rate(self, evidence: Evidence) -> Rating:
         parts = score_parts(evidence.pools, self.weights, v=evidence.mean, u=evidence.u)
-        return Rating(add_parts(parts), lambda pairs: {part: values[pairs] for part, values in parts.items()})
+
+        def chosen(pairs: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
+            return {part: values[pairs] for part, values in parts.items()}
+
+        return Rating(add_parts(parts), chosen, (Stage(tuple(evidence.v)),))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,10 +107,6 @@ class LearnedScoring:
     ranker: Ranker
     weights: Weights
     calibration: Calibration | None = None
-    in_doubt: tuple[str, ...] = ()
-
-    def counting(self, subject: str | None) -> Mapping[str, float]:
-        return {}
 
     def rate(self, evidence: Evidence) -> Rating:
         """Score candidates; raise BrokenPlugin where the ranker fails, or gives other than a finite score for each."""
@@ -132,7 +117,7 @@ class LearnedScoring:
             added = self.ask(lambda: self.ranker.explain(chosen), shape=chosen.values.shape)
             return add_by_part(features.names, added)
 
-        return Rating(self.score(features), parts)
+        return Rating(self.score(features), parts, (Stage(tuple(evidence.v), self.calibration),))
 
     def score(self, features: Features) -> NDArray[np.int64]:
         """Score candidates in millionths; raise BrokenPlugin as `rate` does."""
@@ -140,17 +125,6 @@ class LearnedScoring:
 
     def ask(self, ask: Callable[[], object], *, shape: tuple[int, ...]) -> NDArray[np.float64]:
         return as_scores(ask_plugin("ranker", self.ranker, ask), scorer=self.name, shape=shape)
-
-
-def calibrate_all(scoring: Scoring, rating: Rating, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Calibrate the confidence in the first candidate of each question by what ranked it, where it has a map."""
-    rankers = [stage.scoring for stage in rating.stages] if rating.stages else [scoring] * len(confidence)
-    calibrated = confidence.copy()
-    for ranker in {id(ranker): ranker for ranker in rankers}.values():
-        own = np.array([ranker is other for other in rankers])
-        if ranker.calibration:
-            calibrated[own] = ranker.calibration.apply(confidence[own])
-    return calibrated
 
 
 def add_by_part(names: tuple[str, ...], added: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

@@ -5,27 +5,22 @@ All of it is measured on questions that neither ranker has seen: each fold is ra
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.gold import GoldScores
+from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.errors import BadArgument
-from kbtools.ranking.cascade import MARGIN, Doubt, complete, unruled_mentions, winner_shares
+from kbtools.ranking.cascade import complete, unruled_mentions, winner_shares
 from kbtools.ranking.confidence import Calibration
 from kbtools.ranking.model_store import check_replaceable
-from kbtools.ranking.models import LEXICAL, scorer_names
+from kbtools.ranking.models import LEXICAL
 from kbtools.ranking.rankers import WeightedSum
-from kbtools.ranking.weights import Weights, keep_weights
-from kbtools.tuning.ranker_training import (
-    RankerFit,
-    TrainedRanker,
-    Validation,
-    calibrate_held_out,
-    read_validation,
-)
-from kbtools.tuning.weight_search import GoldScores, choose_weights
+from kbtools.ranking.system import MARGIN, Cascade, System
+from kbtools.tuning.ranker_training import RankerFit, TrainedRanker, Validation, score_validation, start_fit
+from kbtools.tuning.weight_search import choose_system
 
 THRESHOLDS = (*(step / 20 for step in range(20)), 0.98, 1.0)
 """The winner's shares that are tried: with 0 no question is in doubt, with 1 nearly all are."""
@@ -37,53 +32,53 @@ standard error of what is lost is seven."""
 
 def train_cascade(
     answerer: Answerer,
-    path: Path,
+    questions: Sequence[AnnotatedQuestion],
+    system: System,
     *,
-    models: Path,
+    in_doubt: Sequence[str],
     ranker: str,
-    pruning: str,
-    scorer: str,
-    subject: str | None,
-    in_doubt: str,
-    limit: int | None = None,
     seed: int = 1,
 ) -> TrainedRanker:
     """Fit a ranker as `train_ranker` does, and one of the scorers that are not `in_doubt`, which decides before it.
 
     Raises BadArgument for scorers in doubt of which the system has none, or that leave none to ask first.
     """
-    order = tuple(scorer_names(scorer))
-    first_scorers = put_off(order, scorer_names(in_doubt))
-    last = RankerFit(answerer, models, ranker, pruning, scorer, subject, seed)
-    first = replace(last, scorer=",".join(first_scorers))
+    names = put_off(system.scorers, in_doubt)
+    last = start_fit(answerer, system, ranker, seed)
+    first = start_fit(answerer, replace(last.system, scorers=names), ranker, seed)
     check_replaceable(first.folder)
-    validation = read_validation(last, path, limit=limit)
-    gold, pools = validation.gold, validation.gold.evidence.pools
-    evidence = gold.evidence.deferring([name for name in order if name not in first_scorers])
+    validation = score_validation(last, questions)
+    scores, pools = validation.scores, validation.scores.evidence.pools
+    evidence = scores.evidence.deferring([name for name in system.scorers if name not in names])
 
-    early, digest = train_first(first, replace(validation, gold=GoldScores(evidence, gold.gold)))
+    early, trained_first = train_first(first, replace(validation, scores=GoldScores(evidence, scores.gold)))
     read = unruled_mentions(pools, early, MARGIN)
-    asked = {name: ask(read) for name, ask in evidence.later.items()}
-    features = last.features(gold.evidence)
-    spared = last.features(complete(evidence, asked, read, order=order))
+    deferred = {name: ask(read) for name, ask in evidence.later.items()}
+    features = last.features(scores.evidence)
+    spared = last.features(complete(evidence, deferred, read, order=system.scorers))
     everywhere, late = last.hold_out(validation, features, spared)
-    right = {name: gold.expected_by(scores, gold.gold) for name, scores in (("early", early), ("late", late))}
+    right_early, right_late = scores.expected_by(early), scores.expected_by(late)
     shares = winner_shares(pools, early)
-    most = float(gold.expected_by(everywhere, gold.gold).mean())
-    threshold = choose_threshold(shares, right["early"], right["late"], least=most - MOST_LOST)
+    least = float(scores.expected_by(everywhere).mean()) - MOST_LOST
+    threshold = choose_threshold(shares, right_early, right_late, least=least)
     doubtful = shares < threshold
-    after = float(np.where(doubtful, right["late"], right["early"]).mean())
-    sure = calibrate_where(validation, early, ~doubtful)
-    calibration = calibrate_where(validation, late, doubtful)
-    doubt = Doubt(first.scorer, digest, threshold, sure.confidence.tolist(), sure.correct.tolist())
-    last.keep(features, validation, calibration=calibration, right=after, doubt=doubt)
-    before = gold.expected(WeightedSum(last.weights))
-    return TrainedRanker(last.folder, float(before.mean()), after, len(shares), doubt, float(doubtful.mean()))
+    after = float(np.where(doubtful, right_late, right_early).mean())
+    assert trained_first.ranker  # as `train_first` fits it
+    sure = replace(trained_first.ranker, calibration=calibrate_where(validation, early, ~doubtful))
+    trained = last.keep(
+        features,
+        validation,
+        calibration=calibrate_where(validation, late, doubtful),
+        right=after,
+        cascade=Cascade(replace(trained_first, ranker=sure), threshold),
+    )
+    before = scores.accuracy(WeightedSum(last.system.weights))
+    return TrainedRanker(trained, last.folder, before, after, len(shares), float(doubtful.mean()))
 
 
-def put_off(names: Sequence[str], in_doubt: Sequence[str]) -> list[str]:
-    """Name the scorers that are asked about every question; raise BadArgument as `train_cascade` does."""
-    first = [name for name in names if name not in in_doubt]
+def put_off(names: Sequence[str], in_doubt: Sequence[str]) -> tuple[str, ...]:
+    """Return the scorers that are asked about every question; raise BadArgument as `train_cascade` does."""
+    first = tuple(name for name in names if name not in in_doubt)
     unknown = [name for name in in_doubt if name not in names]
     if unknown or not first or LEXICAL in in_doubt:
         wrong = f"{unknown[0]!r} is none of the scorers" if unknown else "no scorer is left to ask first"
@@ -95,27 +90,22 @@ def put_off(names: Sequence[str], in_doubt: Sequence[str]) -> list[str]:
     return first
 
 
-def train_first(first: RankerFit, validation: Validation) -> tuple[NDArray[np.int64], str]:
-    """Choose weights and fit the ranker of the first scorers, and keep both; give held-out scores and its digest."""
-    gold, answerer = validation.gold, first.answerer
-
-    def accuracy(weights: Weights) -> float:
-        return float(gold.expected(WeightedSum(weights)).mean())
-
-    weights = choose_weights(accuracy, subject=first.subject is not None)
-    keep_weights(first.models, first.key, weights)
-    answerer.weights_by_key[first.key] = weights
-    features = first.features(gold.evidence)
+def train_first(first: RankerFit, validation: Validation) -> tuple[NDArray[np.int64], System]:
+    """Choose weights and fit the ranker of the first scorers, and keep both; return held-out scores and the system."""
+    weighted = choose_system(first.system, validation.scores)
+    first.answerer.parts.keep(weighted)
+    first = replace(first, system=weighted)
+    features = first.features(validation.scores.evidence)
     (scores,) = first.hold_out(validation, features)
-    right = float(gold.expected_by(scores, gold.gold).mean())
-    calibration = calibrate_held_out(validation, scores, validation.answerable)
-    return scores, first.keep(features, validation, calibration=calibration, right=right, doubt=None).model
+    right = float(validation.scores.expected_by(scores).mean())
+    calibration = validation.calibrate(scores, validation.answerable)
+    return scores, first.keep(features, validation, calibration=calibration, right=right)
 
 
 def calibrate_where(validation: Validation, scores: NDArray[np.int64], questions: NDArray[np.bool_]) -> Calibration:
     """Fit the confidence of a ranker on the questions that it ranks, on all where it ranks none of the validation's."""
     own = validation.answerable & questions
-    return calibrate_held_out(validation, scores, own if own.any() else validation.answerable)
+    return validation.calibrate(scores, own if own.any() else validation.answerable)
 
 
 def choose_threshold(

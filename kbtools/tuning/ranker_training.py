@@ -5,112 +5,104 @@ questions that the ranker has not seen either: each fold is ranked by what was l
 """
 
 import importlib.util
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.question_faults import Fault, find_faults
-from kbtools.answering.questions import AnnotatedQuestion, read_gold
+from kbtools.answering.gold import Fault, Gold, GoldScores, find_gold, score_gold
+from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.entry_points import RANKERS, construct, load_class
-from kbtools.errors import SourceEmpty
-from kbtools.kb.contract import ABSENT, find_rows
-from kbtools.ranking.cascade import Doubt
-from kbtools.ranking.confidence import Calibration, fit_calibration
+from kbtools.errors import ModelMissing, SourceEmpty
+from kbtools.ranking import features as feature_columns
+from kbtools.ranking.confidence import Calibration, fit_calibration, winner_confidence
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.features import Features, find_features
-from kbtools.ranking.learned import Fitted, forget_fitted, keep_fitted, ranker_folder
 from kbtools.ranking.model_store import Stamp, check_replaceable
-from kbtools.ranking.models import model_digest, training_digests
-from kbtools.ranking.order import winner_confidence
-from kbtools.ranking.rankers import WEIGHTED_SUM, LearnedScoring, Ranker, WeightedSum
-from kbtools.ranking.ties import find_ties
-from kbtools.ranking.weights import Weights, ranking_key
-from kbtools.tuning.weight_search import GoldScores, score_gold
+from kbtools.ranking.models import model_digest
+from kbtools.ranking.rankers import LearnedScoring, Ranker, WeightedSum
+from kbtools.ranking.system import WEIGHTED_SUM, Cascade, FittedRanker, System
+from kbtools.ranking.trained import ranker_folder
 
 FOLDS = 5
 """Folds of questions: each is ranked by what four fifths of the questions teach."""
-
 
 USUAL = "lightgbm"
 """The ranker that training fits where the library of that name is installed."""
 
 
 def usual_ranker() -> str:
-    """Name what ranks where nobody chose."""
+    """Return the name of what ranks where nobody chose."""
     return USUAL if importlib.util.find_spec(USUAL) else WEIGHTED_SUM
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedRanker:
-    """A ranker in its folder; accuracy of the weighted sum, and of the ranker on questions that it has not seen.
+    """A system with its ranker, and the accuracy of the weighted sum and of the ranker on questions it has not seen.
 
-    `doubt` says when it is asked, where another decides before it, and `in_doubt` about which share of the questions.
+    `in_doubt` is the share of the questions that the whole system ranks, where another decides before it.
     """
 
+    system: System
     folder: Path
     before: float
     after: float
     questions: int
-    doubt: Doubt | None = None
     in_doubt: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Validation:
-    """Annotated questions with what scorers say of them, their folds, and which the knowledge base can answer."""
+    """Annotated questions with what scorers say of them, and their folds."""
 
-    questions: list[AnnotatedQuestion]
-    gold: GoldScores
+    gold: Gold
+    scores: GoldScores
     folds: NDArray[np.int64]
-    answerable: NDArray[np.bool_]
+
+    @property
+    def answerable(self) -> NDArray[np.bool_]:
+        """Mark the questions that the knowledge base can answer: (questions,)."""
+        return np.asarray(self.gold.fault == Fault.NONE)
+
+    def calibrate(self, scores: NDArray[np.int64], questions: NDArray[np.bool_]) -> Calibration:
+        """Fit the confidence of held-out scores to what is right, on the marked questions: (questions,)."""
+        confidence = winner_confidence(self.scores.evidence.pools, scores)
+        return fit_calibration(confidence[questions], self.scores.expected_by(scores)[questions])
 
 
 @dataclass(frozen=True, slots=True)
 class RankerFit:
-    """The fit of a ranker for a pruner and its scorers, to be kept with the models."""
+    """The fit of a ranker for the pruner and the scorers of a system, to be kept with the models."""
 
     answerer: Answerer
-    models: Path
+    system: System
     ranker: str
-    pruning: str
-    scorer: str
-    subject: str | None
     seed: int
 
     @property
-    def names(self) -> dict[str, Any]:
-        return {"pruning": self.pruning, "scorer": self.scorer, "subject": self.subject}
-
-    @property
-    def key(self) -> str:
-        return ranking_key(**self.names | {"pruning": self.answerer.pruning_key(self.pruning)})
-
-    @property
     def folder(self) -> Path:
-        return ranker_folder(self.models, self.ranker, self.key)
-
-    @property
-    def weights(self) -> Weights:
-        return self.answerer.weights(**self.names)
+        models = self.answerer.models
+        if models is None:
+            raise ModelMissing("a ranker is kept with the models that it ranks by; name their folder", name=self.ranker)
+        return ranker_folder(models, self.ranker, self.system.key)
 
     def features(self, evidence: Evidence) -> Features:
-        return find_features(evidence, self.weights)
+        return find_features(evidence, self.system.weights)
 
     def fit(self, features: Features, right: NDArray[np.bool_]) -> LearnedScoring:
         plugin: type[Ranker] = load_class(RANKERS, self.ranker)
         fitted = construct(self.ranker, lambda: plugin.fit(features, right, seed=self.seed))
-        return LearnedScoring(self.ranker, fitted, self.weights)
+        return LearnedScoring(self.ranker, fitted, self.system.weights)
 
     def hold_out(self, validation: Validation, features: Features, *others: Features) -> list[NDArray[np.int64]]:
         """Score the candidates of each fold, in millionths, by what the features of the other folds teach.
 
         So are they by other features of the same candidates: (pairs,) each.
         """
-        folds, gold = validation.folds, validation.gold.gold
+        folds, gold = validation.folds, validation.scores.gold
         scores = [np.zeros(len(gold), dtype=np.int64) for _ in (features, *others)]
         for fold in np.unique(folds).tolist():
             own = np.repeat(folds == fold, features.counts)
@@ -120,100 +112,59 @@ class RankerFit:
         return scores
 
     def keep(
-        self, features: Features, validation: Validation, *, calibration: Calibration, right: float, doubt: Doubt | None
-    ) -> Fitted:
-        """Fit the ranker on all questions, and keep it; `right` is the share by what was held out."""
-        fitted = self.fit(features, validation.gold.gold)
+        self,
+        features: Features,
+        validation: Validation,
+        *,
+        calibration: Calibration,
+        right: float,
+        cascade: Cascade | None = None,
+    ) -> System:
+        """Fit the ranker on all questions, and keep the system; `right` is the share by what was held out."""
+        fitted, parts = self.fit(features, validation.scores.gold), self.answerer.parts
         fitted.ranker.save(self.folder, Stamp(self.ranker, figures={"pairs right": right}))
-        guide = self.answerer.guide(self.pruning)
-        record = Fitted(
-            self.ranker,
-            model_digest(self.folder),
-            training_digests(self.scorer, self.subject, guide, models=self.models),
-            asdict(self.weights),
-            calibration.confidence.tolist(),
-            calibration.correct.tolist(),
-            doubt=doubt,
-        )
-        keep_fitted(self.models, self.key, record)
-        before = self.answerer.fitted_by_key.get(self.key, {})
-        others = {name: one for name, one in before.items() if name != self.ranker}
-        self.answerer.fitted_by_key[self.key] = others | {self.ranker: record}
-        # Made from its folder when it is asked next.
-        self.answerer.rankers.pop((self.key, self.ranker), None)
-        return record
+        fitted_on = tuple(sorted(parts.digests(self.system).items()))
+        ranker = FittedRanker(self.ranker, model_digest(self.folder), fitted_on, feature_columns.VERSION, calibration)
+        system = replace(self.system, ranker=ranker, cascade=cascade)
+        parts.keep(system)
+        return system
 
 
 def train_ranker(
-    answerer: Answerer,
-    path: Path,
-    *,
-    models: Path,
-    ranker: str,
-    pruning: str,
-    scorer: str,
-    subject: str | None,
-    limit: int | None = None,
-    seed: int = 1,
+    answerer: Answerer, questions: Sequence[AnnotatedQuestion], system: System, *, ranker: str, seed: int = 1
 ) -> TrainedRanker:
-    """Fit a ranker for a pruner and its scorers on a file of annotated questions, and keep it with the models.
+    """Fit a ranker for the pruner and the scorers of a system on annotated questions, and keep it with the models.
 
     Raises SourceEmpty where there is no question, NothingToLearn where none has its answer in its pool.
     """
-    fit = RankerFit(answerer, models, ranker, pruning, scorer, subject, seed)
-    validation = read_validation(fit, path, limit=limit)
-    features = fit.features(validation.gold.evidence)
+    fit = start_fit(answerer, system, ranker, seed)
+    validation = score_validation(fit, questions)
+    features = fit.features(validation.scores.evidence)
     (scores,) = fit.hold_out(validation, features)
-    right = validation.gold.expected_by(scores, validation.gold.gold)
-    calibration = calibrate_held_out(validation, scores, validation.answerable)
-    fit.keep(features, validation, calibration=calibration, right=float(right.mean()), doubt=None)
-    before = validation.gold.expected(WeightedSum(fit.weights))
-    return TrainedRanker(fit.folder, float(before.mean()), float(right.mean()), len(right))
+    right = validation.scores.expected_by(scores)
+    calibration = validation.calibrate(scores, validation.answerable)
+    trained = fit.keep(features, validation, calibration=calibration, right=float(right.mean()))
+    before = validation.scores.accuracy(WeightedSum(fit.system.weights))
+    return TrainedRanker(trained, fit.folder, before, float(right.mean()), len(right))
 
 
-def read_validation(fit: RankerFit, path: Path, *, limit: int | None) -> Validation:
-    """Read annotated questions and ask all scorers about them; raise SourceEmpty where there is none."""
-    answerer = fit.answerer
-    questions = read_gold(path, answerer.kb)[:limit]
+def start_fit(answerer: Answerer, system: System, ranker: str, seed: int) -> RankerFit:
+    """Return the fit of a ranker over the weighted sum that was chosen for the parts of a system."""
+    return RankerFit(answerer, answerer.parts.complete(system, WEIGHTED_SUM), ranker, seed)
+
+
+def score_validation(fit: RankerFit, questions: Sequence[AnnotatedQuestion]) -> Validation:
+    """Ask all scorers about annotated questions; raise SourceEmpty where there is none."""
     if not questions:
-        raise SourceEmpty(f"{path}: holds no question to fit a ranker on", path=str(path))
+        raise SourceEmpty("no question to fit a ranker on; name a file of annotated questions")
     load_class(RANKERS, fit.ranker)
     check_replaceable(fit.folder)
-    gold = score_gold(answerer, questions, **fit.names)
-    answerable = find_question_faults(answerer, questions) == Fault.NONE
-    return Validation(questions, gold, deal_folds(questions, seed=fit.seed), answerable)
+    gold = find_gold(fit.answerer.kb, questions)
+    scores = score_gold(fit.answerer.opened(fit.system), gold)
+    return Validation(gold, scores, deal_folds(questions, seed=fit.seed))
 
 
-def calibrate_held_out(validation: Validation, scores: NDArray[np.int64], questions: NDArray[np.bool_]) -> Calibration:
-    """Fit the confidence of held-out scores to what is right, on the marked questions: (questions,)."""
-    gold = validation.gold
-    right = gold.expected_by(scores, gold.gold)
-    return fit_calibration(confidence(gold, scores)[questions], right[questions])
-
-
-def rank_by_weights(answerer: Answerer, *, models: Path, pruning: str, scorer: str, subject: str | None) -> None:
-    """Let the weighted sum rank for a pruner and its scorers from now on, and forget what was fitted for them."""
-    key = ranking_key(pruning=answerer.pruning_key(pruning), scorer=scorer, subject=subject)
-    forget_fitted(models, key)
-    answerer.fitted_by_key.pop(key, None)
-
-
-def deal_folds(questions: list[AnnotatedQuestion], *, seed: int) -> NDArray[np.int64]:
+def deal_folds(questions: Sequence[AnnotatedQuestion], *, seed: int) -> NDArray[np.int64]:
     """Deal questions into folds, those about one subject into one: (questions,)."""
     subjects, at = np.unique([question.subject for question in questions], return_inverse=True)
     return np.random.default_rng(seed).integers(0, FOLDS, len(subjects))[at]
-
-
-def confidence(gold: GoldScores, scores: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the confidence in the first candidates before any calibration, 0 without candidates: (questions,)."""
-    pools = gold.evidence.pools
-    claimed, filled = np.zeros(len(pools)), np.flatnonzero(pools.counts["pair"])
-    claimed[filled] = winner_confidence(pools, find_ties(scores, pools.first("pair")[filled]), scores)
-    return claimed
-
-
-def find_question_faults(answerer: Answerer, questions: list[AnnotatedQuestion]) -> NDArray[np.int8]:
-    """Find why the knowledge base cannot answer questions: (questions,)."""
-    rows = {relation: row for row, relation in enumerate(answerer.kb.relations)}
-    relations = np.array([rows.get(question.relation, ABSENT) for question in questions], dtype=np.int64)
-    return find_faults(answerer.kb, find_rows(answerer.kb, [question.subject for question in questions]), relations)

@@ -2,21 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.questions import AnnotatedQuestion, read_gold
-from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
-from kbtools.ranking.evidence import Evidence
-from kbtools.ranking.pools import Pools, concatenate_pools
-from kbtools.ranking.rankers import Scoring, WeightedSum
-from kbtools.ranking.ties import find_ties
-from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights, keep_weights, ranking_key
-from kbtools.text.question import Question
+from kbtools.answering.gold import GoldScores, find_gold, score_gold
+from kbtools.answering.questions import AnnotatedQuestion
+from kbtools.ranking.rankers import WeightedSum
+from kbtools.ranking.system import System
+from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights
 
 GRID: dict[str, tuple[float, ...]] = {
     "relation": (0.4, 0.6, 0.8, 1.0, 1.3),
@@ -32,52 +24,6 @@ GRID: dict[str, tuple[float, ...]] = {
 
 SWEEPS = 2
 """Rounds over all weights; on FBSQ a third one changes nothing."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GoldScores:
-    """Evidence on questions, and marks of their gold candidates: (pairs,)."""
-
-    evidence: Evidence
-    gold: NDArray[np.bool_]
-
-    def expected(self, scoring: Scoring, values: NDArray[np.floating] | None = None) -> NDArray[np.float64]:
-        """Give the expected value of each question's first candidate, of those tied: (questions,).
-
-        Without `values` of candidates, 1 is the gold pair and all others 0; a question without candidates has 0.
-        """
-        pools = self.evidence.pools
-        if not pools.pairs:
-            return np.zeros(len(pools))
-        return self.expected_by(scoring.rate(self.evidence).scores, self.gold if values is None else values)
-
-    def expected_by(self, scores: NDArray[np.int64], values: NDArray[Any]) -> NDArray[np.float64]:
-        """Give the same by the scores of candidates in millionths."""
-        pools = self.evidence.pools
-        expected = np.zeros(len(pools))
-        filled = np.flatnonzero(pools.counts["pair"])
-        expected[filled] = find_ties(scores, pools.first("pair")[filled]).expected(values)
-        return expected
-
-
-def score_gold(
-    answerer: Answerer, questions: Sequence[AnnotatedQuestion], *, pruning: str, scorer: str, subject: str | None = None
-) -> GoldScores:
-    """Gather and score the pools of annotated questions."""
-    kb, texts = answerer.kb, [Question.read(question.text) for question in questions]
-    pools = concatenate_pools([one.pool for one in answerer.gather(texts, pruning=pruning, trusted=True)])
-    evidence = answerer.evidence(pools, texts, scorer=scorer, subject=subject, learned=True)
-    return GoldScores(evidence, mark_gold(kb, pools, questions))
-
-
-def mark_gold(kb: KnowledgeBase, pools: Pools, questions: Sequence[AnnotatedQuestion]) -> NDArray[np.bool_]:
-    """Mark the gold candidates in the pools of questions: (pairs,)."""
-    rows = {relation: row for row, relation in enumerate(kb.relations)}
-    relations = np.array([rows.get(question.relation, ABSENT) for question in questions], dtype=np.int64)
-    subjects = find_rows(kb, [question.subject for question in questions])
-    at = pools.question_of_pair
-    gold: NDArray[np.bool_] = (pools.subject_of_pair == subjects[at]) & (pools.relation_of_pair == relations[at])
-    return gold
 
 
 def choose_weights(accuracy: Callable[[Weights], float], *, subject: bool) -> Weights:
@@ -98,35 +44,34 @@ def choose_weights(accuracy: Callable[[Weights], float], *, subject: bool) -> We
     return best
 
 
+def choose_system(system: System, scores: GoldScores) -> System:
+    """Return a system with the weights that are right most often on scored questions, ranked by the weighted sum."""
+
+    def accuracy(weights: Weights) -> float:
+        return scores.accuracy(WeightedSum(system.weighted(weights).weights))
+
+    return system.weighted(choose_weights(accuracy, subject=system.subject_scorer is not None))
+
+
 @dataclass(frozen=True, slots=True)
 class TunedWeights:
-    """Weights, and the accuracy on the questions they were chosen on: with the defaults, and with them."""
+    """A system with its weights, and the accuracy on the questions they were chosen on: with the defaults, and now."""
 
-    weights: Weights
+    system: System
     before: float
     after: float
     questions: int
 
+    @property
+    def weights(self) -> Weights:
+        return self.system.weights
 
-def tune_weights(
-    answerer: Answerer,
-    path: Path,
-    *,
-    models: Path,
-    pruning: str,
-    scorer: str,
-    subject: str | None,
-    limit: int | None = None,
-) -> TunedWeights:
-    """Choose weights for a pruner and its scorers on a file of annotated questions, and keep them with the models."""
-    questions = read_gold(path, answerer.kb)[:limit]
-    scores = score_gold(answerer, questions, pruning=pruning, scorer=scorer, subject=subject)
 
-    def accuracy(weights: Weights) -> float:
-        return float(scores.expected(WeightedSum(weights)).mean()) if questions else 0.0
-
-    weights = choose_weights(accuracy, subject=subject is not None)
-    key = ranking_key(pruning=answerer.pruning_key(pruning), scorer=scorer, subject=subject)
-    keep_weights(models, key, weights)
-    answerer.weights_by_key[key] = weights
-    return TunedWeights(weights, accuracy(default_weights(subject)), accuracy(weights), len(questions))
+def tune_weights(answerer: Answerer, questions: Sequence[AnnotatedQuestion], system: System) -> TunedWeights:
+    """Choose weights for the pruner and the scorers of a system on annotated questions, and keep them."""
+    usual = system.weighted(default_weights(system.subject_scorer))
+    scores = score_gold(answerer.opened(usual), find_gold(answerer.kb, questions))
+    tuned = choose_system(usual, scores)
+    answerer.parts.keep(tuned)
+    before, after = (scores.accuracy(WeightedSum(one.weights)) for one in (usual, tuned))
+    return TunedWeights(tuned, before, after, len(questions))

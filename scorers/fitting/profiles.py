@@ -8,8 +8,8 @@ from kbtools.entry_points import is_installed
 from kbtools.errors import BadSetting
 from kbtools.pruning.pruners import UNGUIDED
 from kbtools.ranking.models import ENCODER, RELATION, SUBJECT, TAGGER
-from kbtools.ranking.system import System
-from kbtools.ranking.weights import EQUATION_4
+from kbtools.ranking.system import POPULARITY, System
+from kbtools.ranking.weights import EQUATION_4, PRESETS, default_weights
 from kbtools.scorers.networks.training_settings import (
     EncoderConfig,
     FitConfig,
@@ -124,9 +124,14 @@ class Plan:
         return [*taggers, *relations, *([(SUBJECT, self.subject)] if self.subject else [])]
 
     def system(self, *, typed: bool) -> System:
-        """Give the query; over a knowledge base without types no scorer tells subjects apart."""
+        """Return the system; over a knowledge base without types no scorer tells subjects apart."""
+        subject = self.ranked_by if typed else None
         return System(
-            self.pruning, ",".join(self.scorers()), self.ranked_by if typed else None, self.tagger, self.weights
+            self.pruning,
+            tuple(self.scorers()),
+            subject or POPULARITY,
+            None if self.pruning in UNGUIDED else self.tagger,
+            PRESETS[self.weights] if self.weights else default_weights(subject),
         )
 
 

@@ -45,7 +45,7 @@ def test_it_tells_counts_sources_sizes_and_versions(sample_path: Path, examples:
 
 def test_json_holds_the_same(sample_path: Path) -> None:
     record = json.loads(info(sample_path, "--json").stdout)
-    assert record["json_version"] == 2
+    assert record["json_version"] == 1
     assert record["counts"]["facts"] == {"raw": 537, "duplicate": 3, "unique": 534}
     assert [source["kind"] for source in record["sources"]] == ["facts", "names", "types"]
     assert all(len(source["sha256"]) == 64 for source in record["sources"])

@@ -17,7 +17,9 @@ from click.testing import Result as Invocation
 from numpy.typing import NDArray
 
 from kbtools.cli.main import main
-from kbtools.ranking.system import System, keep_system
+from kbtools.ranking.system import System
+from kbtools.ranking.trained import read_systems
+from kbtools.ranking.weights import WITH_SUBJECT
 from kbtools.text.question import MarkedQuestion
 
 KBTOOLS = (sys.executable, "-c", "from kbtools.cli.main import main; main()")
@@ -407,7 +409,7 @@ def test_models_and_devices_that_are_not_there_are_refused(
 
 
 def test_a_folder_of_models_answers_with_what_training_chose(query: Callable[..., Invocation], tmp_path: Path) -> None:
-    keep_system(tmp_path, System("n-gram+", "lexical", "type-count", "crf"))
+    read_systems(tmp_path).choose(System("n-gram+", ("lexical",), "type-count", None, WITH_SUBJECT))
     chosen = json.loads(query("--models", str(tmp_path), "--json", WHO).stdout)
     named = json.loads(query("--models", str(tmp_path), "--pruning", "n-gram", "--json", WHO).stdout)
     assert (chosen["pruning"], chosen["subject_scorer"]) == ("n-gram+", "type-count")

@@ -191,6 +191,7 @@ def test_each_part_is_trained_alone_and_weights_are_chosen(sample_path: Path, ex
     assert "of 20 questions right; relation " in done[3].stdout
 
 
+@pytest.mark.usefixtures("trusted_plugins")
 def test_scorers_are_put_off_until_a_ranker_is_in_doubt(sample_path: Path, examples: Path, tmp_path: Path) -> None:
     ranker, reading = "tests.kbtools.ranking.test_learned:ByWords", "tests.kbtools.ranking.test_cascade:Reading"
     kb, names = ("--kb", str(sample_path)), ("--pruning", "n-gram", "--scorer", f"lexical,{reading}")

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import kbtools
-from kbtools.answering.answer_options import QueryOptions
-from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.answering.answerer import Answerer, QueryOptions, open_kb
 from kbtools.answering.explaining import explain
 from kbtools.errors import (
     BadArgument,
@@ -29,8 +28,9 @@ from kbtools.errors import (
 )
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.ranking.system import System, keep_system
-from kbtools.ranking.weights import EQUATION_4, PRESETS, Weights, keep_weights, ranking_key
+from kbtools.ranking.system import System
+from kbtools.ranking.trained import read_systems
+from kbtools.ranking.weights import DEFAULT, EQUATION_4, PRESETS, WITH_SUBJECT, Weights
 from kbtools.text.question import MarkedQuestion, Question
 from tests.conftest import World
 from tests.work import calls_of
@@ -87,7 +87,9 @@ def test_a_relation_seen_once_can_be_asked_for(tiny: KnowledgeBase) -> None:
 
 def test_pruners_and_scorers_are_made_once(tiny: KnowledgeBase) -> None:
     answerer = Answerer(tiny)
-    assert answerer.pruner("n-gram") is answerer.pruner("n-gram")
+    system, other = answerer.system(pruning="n-gram"), answerer.system(pruning="n-gram", subject="fact-count")
+    assert answerer.opened(system) is answerer.opened(answerer.system(pruning="n-gram"))
+    assert answerer.opened(system).pruner is answerer.opened(other).pruner
     assert answerer.scorer("lexical") is answerer.scorer("lexical")
 
 
@@ -179,7 +181,7 @@ def test_a_folder_of_models_or_a_device_that_is_not_there_is_refused(sample_path
 
 
 def test_a_question_is_asked_with_what_training_chose(sample_memory: Answerer, tmp_path: Path) -> None:
-    keep_system(tmp_path, System("n-gram+", "lexical", "fact-count", "crf"))
+    read_systems(tmp_path).choose(System("n-gram+", ("lexical",), "fact-count", None, WITH_SUBJECT))
     answerer = Answerer(sample_memory.kb, models=tmp_path)
 
     chosen = answerer.query("who wrote it")
@@ -187,27 +189,31 @@ def test_a_question_is_asked_with_what_training_chose(sample_memory: Answerer, t
 
     assert (chosen.pruning, chosen.scorer, chosen.subject_scorer) == ("n-gram+", "lexical", "fact-count")
     assert (named.pruning, named.scorer, named.subject_scorer) == ("n-gram", "lexical", None)
-    assert (answerer.tagger, Answerer(sample_memory.kb, models=tmp_path, tagger="bigru-crf").tagger) == (
-        "crf", "bigru-crf",
-    )  # fmt: skip
 
 
-def test_a_damaged_record_of_what_training_chose_names_its_cure(sample_memory: Answerer, tmp_path: Path) -> None:
-    keep_system(tmp_path, System("n-gram", "lexical", None, "crf"))
-    (tmp_path / "query.msgpack").write_bytes(b"x")
-
-    with pytest.raises(ModelUnusable, match=r"query\.msgpack: damaged.*choose again with kbtools train"):
-        Answerer(sample_memory.kb, models=tmp_path)
-
-
-@pytest.mark.parametrize("name", ["query.msgpack", "ranking.msgpack", "contents.msgpack"])
+@pytest.mark.parametrize("name", ["systems.msgpack", "contents.msgpack"])
 def test_a_record_of_the_models_that_is_gone_is_named(sample_memory: Answerer, tmp_path: Path, name: str) -> None:
-    keep_system(tmp_path, System("n-gram", "lexical", None, "crf"))
-    keep_weights(tmp_path, "n-gram lexical -", Weights())
+    read_systems(tmp_path).choose(System("n-gram", ("lexical",), "popularity", None, DEFAULT))
     Answerer(sample_memory.kb, models=tmp_path)
     (tmp_path / name).unlink()
 
     with pytest.raises(ModelUnusable, match=rf"{name}: missing, and kbtools train wrote it"):
+        Answerer(sample_memory.kb, models=tmp_path)
+
+
+def test_pruners_read_the_tagger_that_training_chose(sample_memory: Answerer, tmp_path: Path) -> None:
+    read_systems(tmp_path).choose(System("focused", ("lexical",), "popularity", "crf", DEFAULT))
+
+    answerer, other = (Answerer(sample_memory.kb, models=tmp_path, tagger=tagger) for tagger in (None, "bigru-crf"))
+
+    assert [one.system(pruning="focused-k").guide for one in (answerer, other)] == ["crf", "bigru-crf"]
+
+
+def test_a_damaged_record_of_what_training_chose_names_its_cure(sample_memory: Answerer, tmp_path: Path) -> None:
+    read_systems(tmp_path).choose(System("n-gram", ("lexical",), "popularity", None, DEFAULT))
+    (tmp_path / "systems.msgpack").write_bytes(b"x")
+
+    with pytest.raises(ModelUnusable, match=r"systems\.msgpack: damaged.*run kbtools train ranking again"):
         Answerer(sample_memory.kb, models=tmp_path)
 
 
@@ -245,7 +251,7 @@ def test_a_mention_is_scored_beside_the_words_within_reach() -> None:
 
 
 def test_an_answerer_is_pickled_by_path(sample_path: Path, tmp_path: Path) -> None:
-    keep_system(tmp_path, System("n-gram+", "lexical", None, "crf"))
+    read_systems(tmp_path).choose(System("n-gram+", ("lexical",), "popularity", None, DEFAULT))
     answerer = open_kb(sample_path, models=tmp_path)
     expected = answerer.query("who wrote it")
 
@@ -268,23 +274,18 @@ def test_a_closed_answerer_holds_no_file_and_refuses_questions(sample_path: Path
 
 
 def test_models_may_hold_weights_for_every_query(sample_memory: Answerer, tmp_path: Path) -> None:
-    keep_system(tmp_path, System("n-gram", "lexical", "type-count", "crf", EQUATION_4))
-    chosen = Weights(mention=0.5)
-    keep_weights(tmp_path, ranking_key(pruning="n-gram+", scorer="lexical", subject=None), chosen)
+    system = System("n-gram", ("lexical",), "type-count", None, PRESETS[EQUATION_4])
+    read_systems(tmp_path).choose(system)
+    chosen = System("n-gram+", ("lexical",), "popularity", None, Weights(mention=0.5))
+    read_systems(tmp_path).keep(chosen)
 
     answerer = Answerer(sample_memory.kb, models=tmp_path)
     first = answerer.query("who wrote it").candidates[0]
 
-    assert answerer.weights(pruning="n-gram", scorer="lexical", subject=None) == PRESETS[EQUATION_4]
-    assert answerer.weights(pruning="n-gram+", scorer="lexical", subject=None) == chosen
+    assert answerer.system() == system
+    assert answerer.system(pruning="n-gram", subject="popularity").weights == PRESETS[EQUATION_4]
+    assert answerer.system(pruning="n-gram+", subject="popularity") == chosen
     assert first.score == pytest.approx(first.parts["relation"] + first.parts["subject"], abs=1e-6)
-
-
-def test_weights_of_an_unknown_name_are_refused(sample_memory: Answerer, tmp_path: Path) -> None:
-    keep_system(tmp_path, System("n-gram", "lexical", None, "crf", "equation-5"))
-
-    with pytest.raises(ModelUnusable, match="no weights 'equation-5'; choose again with kbtools train"):
-        Answerer(sample_memory.kb, models=tmp_path)
 
 
 def test_one_and_many_take_the_same_options(sample_memory: Answerer) -> None:
@@ -296,7 +297,7 @@ def test_one_and_many_take_the_same_options(sample_memory: Answerer) -> None:
 
 @pytest.mark.parametrize("ask", [Answerer.query, Answerer.query_many])
 def test_an_option_that_there_is_not_is_a_type_error(sample_memory: Answerer, ask: Callable[..., object]) -> None:
-    with pytest.raises(TypeError, match="query takes no option 'tpo'; it takes pruning, scorer, subject, ranker, type"):
+    with pytest.raises(TypeError, match="query takes no option 'tpo'; it takes system, pruning, scorer"):
         ask(sample_memory, ["who wrote it"], tpo=1)
     with pytest.raises(TypeError, match="tpo"):
         sample_memory.lookup("Paris", tpo=1)  # type: ignore[call-arg]
@@ -310,7 +311,7 @@ def test_a_direction_is_true_or_false(sample_memory: Answerer) -> None:
 def test_a_reversible_answerer_is_pickled_and_shares_the_weights_of_the_other(sample_path: Path) -> None:
     answerer = open_kb(sample_path)
     both = answerer.both_ways()
-    answerer.weights_by_key["n-gram-idf lexical -"] = Weights(rung=0.7)
+    answerer.parts.keep(answerer.system().weighted(Weights(rung=0.7)))
     assert both.query("who wrote it").weights["rung"] == 0.7
     copy = pickle.loads(pickle.dumps(both))
     assert copy.query("what orbits the sun").answers_total == 4
@@ -379,9 +380,11 @@ def test_what_is_no_result_is_not_explained(result: Any) -> None:
         explain(result)
 
 
-def test_what_is_no_calibration_is_one_sentence(sample_memory: Answerer) -> None:
-    with pytest.raises(BadArgument, match="calibration is what read_calibration gives, found 'x'"):
-        sample_memory.query("who wrote it", abstain=0.1, calibration="x")  # type: ignore[arg-type]
+def test_what_is_no_system_is_one_sentence(sample_memory: Answerer) -> None:
+    with pytest.raises(BadArgument, match=r"system is a System, as Answerer.system gives one, found 'x'"):
+        sample_memory.query("who wrote it", system="x")  # type: ignore[arg-type]
+    with pytest.raises(BadArgument, match="give a system, or names of its parts"):
+        sample_memory.query("who wrote it", system=sample_memory.system(), scorer="lexical")
 
 
 @pytest.mark.parametrize("inverse", [False, True])
@@ -413,10 +416,10 @@ def test_a_scorer_is_asked_once_about_questions_that_come_together(sample_memory
             asked.append(len(questions))
             return np.zeros((len(questions), len(sample_memory.kb.relations)))
 
-    sample_memory.scorers["listening"] = Listening()
+    sample_memory.parts.scorers["listening"] = Listening()
 
     results = list(sample_memory.query_many(TOGETHER, scorer="listening"))
 
     assert len(results) == len(TOGETHER)
     assert len(asked) == 1
-    del sample_memory.scorers["listening"]
+    del sample_memory.parts.scorers["listening"]

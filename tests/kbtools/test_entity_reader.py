@@ -10,7 +10,8 @@ import pytest
 
 import kbtools
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.records import Fact, Named
+from kbtools.answering.records import Fact
+from kbtools.answering.results import Named
 from kbtools.errors import BadArgument, IncomingMissing, UnknownEntity
 from kbtools.kb.contract import BackendDefaults
 from tests.conftest import World

@@ -15,10 +15,10 @@ import kbtools
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import explain
 from kbtools.answering.questions import read_annotated
-from kbtools.answering.results import Answer, Bearer, Candidate, Mention, Result
+from kbtools.answering.results import Answer, Candidate, Mention, Named, Result
 from kbtools.errors import BadArgument, UnknownType
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.ranking.weights import Weights, ranking_key
+from kbtools.ranking.weights import Weights
 from kbtools.text.rungs import Rung
 
 every_pruner = pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
@@ -95,7 +95,7 @@ def check(record: dict[str, Any], keys: dict[str, Any]) -> None:
 def test_every_record_has_the_keys_and_types_of_the_contract(sample: Answerer, pruning: str) -> None:
     for record in records(sample, pruning):
         check(record, RESULT)
-        assert (record["json_version"], record["pruning"], record["scorer"]) == (2, pruning, "lexical")
+        assert (record["json_version"], record["pruning"], record["scorer"]) == (1, pruning, "lexical")
         assert (record["subject_scorer"], record["tagger"]) == (None, None)
         for candidate in record["candidates"]:
             check(candidate, CANDIDATE)
@@ -169,7 +169,7 @@ def test_the_text_of_a_mention_is_what_its_offsets_cut_out(sample: Answerer, exa
 def test_a_question_without_candidates_gives_empty_lists(sample: Answerer) -> None:
     record = sample.query("zebra crossing").to_json() | {"milliseconds": 0.0}
     assert record == {
-        "json_version": 2,
+        "json_version": 1,
         "question": "zebra crossing",
         "unread": 0,
         "pruning": "n-gram-idf",
@@ -197,7 +197,7 @@ def test_the_python_api_gives_the_same_record_as_frozen_dataclasses(sample_path:
     assert isinstance(result.candidates[0], kbtools.Candidate)
     assert isinstance(result.candidates[0].mention, kbtools.Mention)
     assert isinstance(result.answers[0], kbtools.Answer)
-    assert result.to_json().items() <= ({"json_version": 2} | asdict(result)).items()
+    assert result.to_json().items() <= ({"json_version": 1} | asdict(result)).items()
     with pytest.raises(FrozenInstanceError):
         result.tied = 7  # type: ignore[misc]
 
@@ -227,7 +227,7 @@ def test_a_result_cannot_be_changed_and_has_a_hash(sample: Answerer) -> None:
 
 def test_two_systems_never_give_one_record(sample_memory: Answerer) -> None:
     other = Answerer(sample_memory.kb)
-    other.weights_by_key = {ranking_key(pruning="n-gram-idf", scorer="lexical", subject=None): Weights(mention=0.5)}
+    other.parts.keep(other.system().weighted(Weights(mention=0.5)))
     results = [
         sample_memory.query("?", top=1),
         other.query("?", top=1),
@@ -239,7 +239,7 @@ def test_two_systems_never_give_one_record(sample_memory: Answerer) -> None:
 
 def test_the_names_of_a_question_that_are_subjects_of_no_fact_are_told(tiny: KnowledgeBase) -> None:
     result = Answerer(tiny).query("what is atlantis")
-    assert (result.candidates, result.without_facts) == ((), (Bearer("m.19atlantis", "Atlantis"),))
+    assert (result.candidates, result.without_facts) == ((), (Named("m.19atlantis", "Atlantis"),))
     assert "the question names Atlantis (m.19atlantis), of which the knowledge base holds no fact" in explain(result)
 
 

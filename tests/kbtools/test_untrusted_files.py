@@ -1,8 +1,9 @@
 """Names in files import nothing, unless a person wrote them or trusts the file."""
 
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -14,11 +15,11 @@ from kbtools.errors import ModelUnusable, UntrustedPlugin
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
-from kbtools.ranking import learned, system
-from kbtools.ranking.cascade import Doubt
-from kbtools.ranking.learned import Fitted
+from kbtools.ranking import trained
+from kbtools.ranking.confidence import Calibration
 from kbtools.ranking.model_store import write_listed
-from kbtools.ranking.weights import Weights, ranking_key
+from kbtools.ranking.system import Cascade, FittedRanker, System
+from kbtools.ranking.weights import Weights
 from tests.conftest import TINY, make_embedded
 
 COMMAND = "subprocess:Popen"
@@ -30,39 +31,53 @@ def kb(tmp_path: Path) -> Path:
     return make_embedded(TINY, tmp_path).path
 
 
-def write_system(models: Path, **names: object) -> Path:
+SYSTEM = System("n-gram-idf", ("lexical",), "popularity", None, Weights())
+RANKER = FittedRanker(COMMAND, "", (), 1, Calibration((0.0, 1.0), (0.0, 1.0)))
+
+
+def write_system(models: Path, *systems: System, **names: object) -> Path:
     models.mkdir()
-    usual = {"pruning": "n-gram-idf", "scorer": "lexical", "subject": None, "tagger": "crf"}
-    write_listed(models / system.FILE, usual | names, name=system.FORMAT_NAME, version=system.FORMAT_VERSION)
+    record = {"default": msgspec.to_builtins(SYSTEM) | names, "systems": msgspec.to_builtins(systems)}
+    write_listed(models / trained.FILE, record, name=trained.FORMAT_NAME, version=trained.FORMAT_VERSION)
     return models
 
 
-@pytest.mark.parametrize("part", ["pruning", "scorer", "subject", "tagger", "ranker"])
-def test_a_folder_of_models_cannot_name_what_is_called(part: str, kb: Path, tmp_path: Path) -> None:
-    models = write_system(tmp_path / "models", **{part: COMMAND})
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"pruner": COMMAND},
+        {"scorers": [COMMAND]},
+        {"subject": COMMAND},
+        {"guide": COMMAND},
+        {"ranker": msgspec.to_builtins(RANKER)},
+    ],
+    ids=lambda names: next(iter(names)),
+)
+def test_a_folder_of_models_cannot_name_what_is_called(names: dict[str, object], kb: Path, tmp_path: Path) -> None:
+    models = write_system(tmp_path / "models", **names)
     ran = CliRunner().invoke(main, ["query", "--kb", str(kb), "--models", str(models), QUESTION])
 
     assert ran.exit_code == 1
-    assert str(models / system.FILE) in ran.stderr
+    assert str(models / trained.FILE) in ran.stderr
     assert COMMAND in ran.stderr
     assert "--trust-plugins" in ran.stderr
 
 
 def test_one_of_several_scorers_in_a_file_is_no_way_in(kb: Path, tmp_path: Path) -> None:
-    models = write_system(tmp_path / "models", scorer=f"lexical,{COMMAND}")
+    models = write_system(tmp_path / "models", scorers=["lexical", COMMAND])
     with pytest.raises(UntrustedPlugin):
         open_kb(kb, models=models)
 
 
 def test_a_name_in_a_file_that_is_no_text_is_damage(kb: Path, tmp_path: Path) -> None:
-    models = write_system(tmp_path / "models", scorer=5)
+    models = write_system(tmp_path / "models", scorers=5)
     with pytest.raises(ModelUnusable):
         open_kb(kb, models=models)
 
 
 def test_a_person_may_trust_a_file(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = "kbtools.scorers.relations.lexical:LexicalScorer"
-    models = write_system(tmp_path / "models", scorer=scorer)
+    models = write_system(tmp_path / "models", scorers=[scorer])
     line = ["query", "--kb", str(kb), "--models", str(models), QUESTION, "--json"]
 
     with open_kb(kb, models=models, trust_plugins=True) as answerer:
@@ -74,13 +89,14 @@ def test_a_person_may_trust_a_file(kb: Path, tmp_path: Path, monkeypatch: pytest
         assert answerer.query(QUESTION).scorer == scorer
 
 
-def test_a_record_of_rankers_cannot_name_what_is_called(kb: Path, tmp_path: Path) -> None:
-    models = write_system(tmp_path / "models")
-    key = ranking_key(pruning="n-gram-idf", scorer="lexical", subject=None)
-    fitted = asdict(Fitted(COMMAND, "", {}, asdict(Weights()), [], [], doubt=Doubt(COMMAND, "", 0.5, [], [])))
-    write_listed(models / learned.FILE, {key: [fitted]}, name=learned.FORMAT_NAME, version=learned.FORMAT_VERSION)
+@pytest.mark.parametrize("first", [False, True])
+def test_a_record_of_rankers_cannot_name_what_is_called(kb: Path, tmp_path: Path, first: bool) -> None:
+    named = replace(SYSTEM, ranker=RANKER)
+    installed = replace(RANKER, name="lightgbm")
+    system = replace(SYSTEM, ranker=installed, cascade=Cascade(named, 0.5)) if first else named
+    models = write_system(tmp_path / "models", system)
 
-    with open_kb(kb, models=models) as answerer, pytest.raises(UntrustedPlugin, match=learned.FILE):
+    with open_kb(kb, models=models) as answerer, pytest.raises(UntrustedPlugin, match=trained.FILE):
         answerer.query(QUESTION)
 
 

@@ -9,7 +9,7 @@ from kbtools.errors import BadSetting
 from kbtools.pruning.focused import ENTITIES_KEPT
 from kbtools.ranking.models import ENTITIES, RELATION, SUBJECT, TAGGER
 from kbtools.ranking.system import System
-from kbtools.ranking.weights import EQUATION_4, PRESETS, Weights
+from kbtools.ranking.weights import DEFAULT, EQUATION_4, PRESETS, WITH_SUBJECT, Weights
 from kbtools.scorers.fitting.profiles import PLANS, Plan, profile_settings
 from kbtools.scorers.networks.training_settings import FitConfig, TransESettings, VectorsConfig
 
@@ -94,12 +94,12 @@ def test_the_models_of_the_paper_are_pinned() -> None:
 def test_the_paper_ranks_by_equation_4_alone() -> None:
     system = PLANS["paper"].system(typed=True)
 
-    assert system == System("focused", "bigru", "type-vector", "bigru-crf", EQUATION_4)
+    assert system == System("focused", ("bigru",), "type-vector", "bigru-crf", PRESETS[EQUATION_4])
     assert PRESETS[EQUATION_4] == Weights(1.0, 1.0, 1.0, 1.0, mention=0.0, rung=0.0, similarity=0.0, popularity=0.0)
 
 
 def test_without_types_nothing_tells_subjects_apart() -> None:
-    assert PLANS["best"].system(typed=False).subject is None
+    assert PLANS["best"].system(typed=False).subject == "popularity"
 
 
 def test_best_leaves_the_encoder_out_where_its_extra_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,9 @@ def test_best_leaves_the_encoder_out_where_its_extra_is_not_installed(monkeypatc
     assert plan.missing() == ("encoder",)
     assert (RELATION, "encoder") not in plan.models()
     assert plan.put_off() == ["ltg-cnn+", "bigru"]
-    assert plan.system(typed=True) == System("focused-idf", "embed-avg,ltg-cnn+,bigru", "type-cosine", "bigru-crf+")
+    assert plan.system(typed=True) == System(
+        "focused-idf", ("embed-avg", "ltg-cnn+", "bigru"), "type-cosine", "bigru-crf+", WITH_SUBJECT
+    )
 
     monkeypatch.setattr("kbtools.scorers.fitting.profiles.is_installed", lambda extra: True)
     assert plan.missing() == ()
@@ -126,5 +128,5 @@ def test_the_profile_fast_trains_neither_a_tagger_nor_a_subject_scorer() -> None
     plan = PLANS["fast"]
 
     assert plan.models() == [(RELATION, "embed-avg"), (RELATION, "ltg-cnn+")]
-    assert plan.system(typed=True) == System("n-gram-idf", "embed-avg,ltg-cnn+", None, "bigru-crf+")
+    assert plan.system(typed=True) == System("n-gram-idf", ("embed-avg", "ltg-cnn+"), "popularity", None, DEFAULT)
     assert profile_settings("fast", RELATION, "embed-avg") == profile_settings("best", RELATION, "embed-avg")

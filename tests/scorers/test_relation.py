@@ -19,7 +19,6 @@ from kbtools.errors import (
     UnknownDevice,
 )
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.ranking.contracts import log_softmax
 from kbtools.ranking.models import RELATION, make_relation_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -122,15 +121,6 @@ def test_a_killed_training_leaves_the_old_model_and_goes_on(
 
     assert np.array_equal(before, after)
     assert numbers == [2, 3]
-
-
-def test_several_scorers_are_averaged(sample_kb: KnowledgeBase, models: Path) -> None:
-    one, other, both = (
-        make_relation_scorer(names, sample_kb, models=models).score(AUTHOR)
-        for names in ("embed-avg", "ltg-cnn+", "embed-avg,ltg-cnn+")
-    )
-
-    assert np.allclose(both, (log_softmax(one) + log_softmax(other)) / 2)
 
 
 @pytest.mark.parametrize("scorer", ["embed-avg", "ltg-cnn+"])

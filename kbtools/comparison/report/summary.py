@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kbtools.comparison.figures import CellFigures, Figure, run_figures
-from kbtools.comparison.grid import CONTROL_PRUNER, CONTROL_SCORER, CONTROL_SUBJECTS, POPULARITY, Cell
+from kbtools.comparison.grid import CONTROL_PRUNER, CONTROL_SCORER, CONTROL_SUBJECTS, Cell
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Difference, Resamples, compare_cells
+from kbtools.ranking.system import POPULARITY
 
 PER_CENT = {
     "accuracy": "accuracy",

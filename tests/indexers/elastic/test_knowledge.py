@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.ranked_pool import RankedPool
 from kbtools.errors import KBMissing, ServerError, Unreachable
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.elastic import names, searches
@@ -23,6 +22,7 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.kb.rows import EntityRows
 from kbtools.linking import similarity
+from kbtools.ranking.order import Ranking
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 from tests.conftest import World
@@ -67,10 +67,11 @@ def describe_entity(kb: KnowledgeBase, row: int) -> list[Any]:
     return [*kb.ids(rows), *kb.names(rows), *lists]
 
 
-def ranked_pool(kb: ElasticKB, text: str, *, pruning: str) -> RankedPool:
+def ranked_pool(kb: ElasticKB, text: str, *, pruning: str) -> Ranking:
     answerer = Answerer(kb)
-    (ranked,) = answerer.ranked_many([text], answerer.system(pruning=pruning, scorer="lexical"), top=None)
-    return ranked
+    opened = answerer.opened(answerer.system(pruning=pruning, scorer="lexical"))
+    _, _, (ranking,) = opened.rank(opened.gather([Question.read(text)], trusted=False), top=None)
+    return ranking
 
 
 # requests
@@ -200,9 +201,10 @@ def test_many_questions_go_out_together(opened: ElasticKB, requests: SmallServer
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram+", "n-gram-idf"])
 def test_questions_pruned_together_take_one_request(opened: ElasticKB, requests: SmallServer, pruning: str) -> None:
     questions = [Question.read(text) for text in (QUESTION, "who wrote it", "where is paris")]
-    pools = Answerer(opened).gather(questions, pruning=pruning)
+    answerer = Answerer(opened)
+    linked = answerer.opened(answerer.system(pruning=pruning)).gather(questions)
     assert requests.paths() == ["/_msearch"]
-    assert [bool(one.links) for one in pools] == [True, True, True]
+    assert [bool(links) for links in linked.links] == [True, True, True]
 
 
 def test_more_forms_than_one_search_takes_are_still_one_request(opened: ElasticKB, requests: SmallServer) -> None:

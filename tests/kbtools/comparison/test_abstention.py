@@ -1,15 +1,15 @@
 """Confidence is that of the cell, and a calibration is refused where it does not belong."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import verdict
 from kbtools.answering.questions import read_annotated
-from kbtools.comparison.abstention import read_calibration
+from kbtools.comparison.abstention import calibrate_system
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import Run
@@ -17,13 +17,13 @@ from kbtools.errors import RunMismatch, RunUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.confidence import Calibration
 from kbtools.ranking.system import System
-from kbtools.ranking.weights import Weights, ranking_key
+from kbtools.ranking.weights import Weights
 
-STEEP = Calibration(np.array([0.5, 0.6]), np.array([0.1, 0.9]))
+STEEP = Calibration((0.5, 0.6), (0.1, 0.9))
 
 
-def system(pruning: str) -> System:
-    return System(pruning, "lexical", None, "")
+def system(answerer: Answerer, pruning: str) -> System:
+    return answerer.system(pruning=pruning)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,8 @@ def test_a_sure_result_keeps_its_answers(sample_memory: Answerer) -> None:
 
 def test_confidence_is_calibrated(sample_memory: Answerer) -> None:
     raw = sample_memory.query("who wrote it", abstain=0).confidence
-    calibrated = sample_memory.query("who wrote it", abstain=0, calibration=STEEP).confidence
+    steep = replace(sample_memory.system(), calibration=STEEP)
+    calibrated = sample_memory.query("who wrote it", abstain=0, system=steep).confidence
 
     assert calibrated == pytest.approx(0.1 + 8 * (raw - 0.5))
 
@@ -69,24 +70,25 @@ def test_no_candidates_give_no_answer_at_any_confidence(sample_memory: Answerer)
 
 
 def test_a_calibrated_cell_is_read(calibrated: Run, sample_memory: Answerer) -> None:
-    found = read_calibration(calibrated.folder, sample_memory, system("n-gram+"))
+    found = calibrate_system(calibrated.folder, sample_memory, system(sample_memory, "n-gram+")).calibration
 
-    assert 0 <= found.correct.min() <= found.correct.max() <= 1
+    assert found
+    assert 0 <= min(found.correct) <= max(found.correct) <= 1
 
 
 def test_a_cell_that_was_not_compared_is_named(calibrated: Run, sample_memory: Answerer) -> None:
     with pytest.raises(RunUnusable, match="n-gram / lexical / popularity is not calibrated there"):
-        read_calibration(calibrated.folder, sample_memory, system("n-gram"))
+        calibrate_system(calibrated.folder, sample_memory, system(sample_memory, "n-gram"))
 
 
 def test_a_run_without_validation_questions_calibrates_nothing(sample_run: Run, sample_memory: Answerer) -> None:
     with pytest.raises(RunUnusable, match="run kbtools compare --valid"):
-        read_calibration(sample_run.folder, sample_memory, system("n-gram"))
+        calibrate_system(sample_run.folder, sample_memory, system(sample_memory, "n-gram"))
 
 
 def test_a_calibration_of_another_knowledge_base_is_refused(calibrated: Run, tiny_memory: KnowledgeBase) -> None:
     with pytest.raises(RunMismatch, match=r"compared on the knowledge base sample\.kb, not on this one"):
-        read_calibration(calibrated.folder, Answerer(tiny_memory), system("n-gram+"))
+        calibrate_system(calibrated.folder, Answerer(tiny_memory), system(Answerer(tiny_memory), "n-gram+"))
 
 
 def test_a_calibration_of_other_models_is_refused(
@@ -98,12 +100,12 @@ def test_a_calibration_of_other_models_is_refused(
     (tmp_path / "models" / "relation" / "lexical" / "weights").write_text("other", encoding="utf-8")
 
     with pytest.raises(RunMismatch, match="was compared with other models or weights than these"):
-        read_calibration(run.folder, answerer, system("n-gram+"))
+        calibrate_system(run.folder, answerer, system(answerer, "n-gram+"))
 
 
 def test_a_calibration_of_other_weights_is_refused(calibrated: Run, sample_memory: Answerer) -> None:
     answerer = Answerer(sample_memory.kb)
-    answerer.weights_by_key = {ranking_key(pruning="n-gram+", scorer="lexical", subject=None): Weights(relation=0.5)}
+    answerer.parts.keep(system(answerer, "n-gram+").weighted(Weights(relation=0.5)))
 
     with pytest.raises(RunMismatch, match="was compared with other models or weights than these"):
-        read_calibration(calibrated.folder, answerer, system("n-gram+"))
+        calibrate_system(calibrated.folder, answerer, system(answerer, "n-gram+"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kbtools.answering.answerer import Answerer
-from kbtools.comparison import column_store, gold, outcomes, run_folder
+from kbtools.comparison import column_store, outcomes, run_folder
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, read_examples
@@ -29,7 +29,7 @@ from kbtools.errors import (
 )  # fmt: skip
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
-from kbtools.ranking import score
+from kbtools.ranking import opened_system, score
 from kbtools.storage import locked
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -57,17 +57,20 @@ class Wrapped:
         return self.inner.score(questions)  # type: ignore[attr-defined]
 
 
+N_GRAM = ("n-gram", None)
+
+
 @pytest.fixture
 def answerer(sample_memory: Answerer, tmp_path: Path) -> Answerer:
     """Answer over the sample with a pruner and a scorer that count their calls."""
     fresh = Answerer(sample_memory.kb, models=tmp_path / "models")
-    fresh.pruners["n-gram"] = Wrapped(fresh.pruner("n-gram"))
-    fresh.scorers["mine"] = Wrapped(fresh.scorer("lexical"))
+    fresh.pruners[N_GRAM] = Wrapped(fresh.pruner(fresh.system(pruning="n-gram")))
+    fresh.parts.scorers["mine"] = Wrapped(fresh.scorer("lexical"))
     return fresh
 
 
 def calls_of(answerer: Answerer) -> tuple[int, int]:
-    pruner, scorer = answerer.pruners["n-gram"], answerer.scorers["mine"]
+    pruner, scorer = answerer.pruners[N_GRAM], answerer.scorer("mine")
     assert isinstance(pruner, Wrapped) and isinstance(scorer, Wrapped)  # noqa: PT018
     return pruner.calls, scorer.calls
 
@@ -107,7 +110,7 @@ def test_each_stage_is_computed_once_for_all_cells(answerer: Answerer, request_f
 
 def test_a_stopped_run_goes_on_to_the_same_end(answerer: Answerer, request_for: Ask, tmp_path: Path) -> None:
     grid = Grid(("n-gram",), ("mine",))
-    answerer.scorers["mine"] = Wrapped(answerer.scorer("lexical"), fails_at=1)
+    answerer.parts.scorers["mine"] = Wrapped(answerer.scorer("lexical"), fails_at=1)
     with pytest.raises(BrokenPlugin, match="stopped"):
         compare(answerer, request_for(grid=grid))
 
@@ -284,7 +287,7 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_run_is_named(answerer: Answerer, request_for: Ask) -> None:
-    answerer.pruners["n-gram"] = Wrapped(answerer.pruner("n-gram"), fails_at=1)
+    answerer.pruners[N_GRAM] = Wrapped(answerer.pruners[N_GRAM], fails_at=1)
     with pytest.raises(BrokenPlugin):
         compare(answerer, request_for(grid=Grid(("n-gram",))))
 
@@ -370,7 +373,7 @@ def test_two_comparisons_in_one_folder_are_not_mixed(answerer: Answerer, request
 def test_batches_change_no_outcome(
     sample_memory: Answerer, sample_run: Run, request_for: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in [(score, "AT_ONCE"), (gold, "TOGETHER"), (outcomes, "OBJECTS_AT_ONCE")]:
+    for module, name in [(score, "AT_ONCE"), (opened_system, "TOGETHER"), (outcomes, "OBJECTS_AT_ONCE")]:
         monkeypatch.setattr(module, name, 3)
 
     run = compare(Answerer(sample_memory.kb), request_for())

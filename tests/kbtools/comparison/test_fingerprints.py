@@ -101,23 +101,23 @@ def test_a_release_of_kbtools_alone_computes_nothing_again(
 
 
 def test_a_comment_in_a_module_changes_nothing(module: Path) -> None:
-    before = scorer_identity("scorer_under_development:Mine", None)
+    before = scorer_identity(["scorer_under_development:Mine"], None)
     module.write_text(f"# better\n\n{MODULE}\n\n# by far\n", encoding="utf-8")
 
-    assert scorer_identity("scorer_under_development:Mine", None) == before
+    assert scorer_identity(["scorer_under_development:Mine"], None) == before
 
 
 def test_a_plugin_of_somebody_else_whose_code_changes_is_another(module: Path) -> None:
-    before = scorer_identity("scorer_under_development:Mine", None)
+    before = scorer_identity(["scorer_under_development:Mine"], None)
     module.write_text(MODULE + "        self.relations.reverse()\n", encoding="utf-8")
 
-    assert scorer_identity("scorer_under_development:Mine", None) != before
+    assert scorer_identity(["scorer_under_development:Mine"], None) != before
 
 
 def test_a_plugin_that_stays_is_the_same(module: Path, tmp_path: Path) -> None:
-    before = scorer_identity("scorer_under_development:Mine", tmp_path / "models")
+    before = scorer_identity(["scorer_under_development:Mine"], tmp_path / "models")
 
-    assert scorer_identity("scorer_under_development:Mine", tmp_path / "models") == before
+    assert scorer_identity(["scorer_under_development:Mine"], tmp_path / "models") == before
 
 
 def test_a_release_of_somebody_elses_distribution_is_another_plugin(
@@ -128,14 +128,14 @@ def test_a_release_of_somebody_elses_distribution_is_another_plugin(
     folder.mkdir()
     (folder / "entry_points.txt").write_text("[kbtools.scorers]\ntheirs = scorer_under_development:Mine\n")
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    before = scorer_identity("theirs", None)
+    before = scorer_identity(["theirs"], None)
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.1\n")
 
-    assert scorer_identity("theirs", None) != before
+    assert scorer_identity(["theirs"], None) != before
 
 
 def test_averages_differ_from_their_parts() -> None:
-    assert len({scorer_identity(names, None) for names in ("lexical", "lexical,lexical")}) == 2
+    assert len({scorer_identity(names, None) for names in (["lexical"], ["lexical", "lexical"])}) == 2
 
 
 class Reordered:

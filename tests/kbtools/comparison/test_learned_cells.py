@@ -11,15 +11,14 @@ from evaluation import expected_accuracy
 from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.questions import read_annotated
-from kbtools.comparison.abstention import read_calibration
+from kbtools.answering.questions import read_gold
+from kbtools.comparison.abstention import calibrate_system
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.report.report_files import figures_csv
 from kbtools.comparison.report.summary import make_report, terminal_table
 from kbtools.errors import ModelMissing
 from kbtools.ranking.features import Features
-from kbtools.ranking.learned import keep_fitted, read_fitted
 from kbtools.ranking.model_store import Stamp, read_model, write_model
 from kbtools.tuning.cascade_training import train_cascade
 from kbtools.tuning.ranker_training import train_ranker
@@ -67,7 +66,8 @@ GRID = Grid(("n-gram",), subject=("fact-count", "none"))
 def fitted(sample_memory: Answerer, examples: Path, tmp_path: Path) -> Answerer:
     """Give an answerer for whose scorers a ranker was fitted."""
     answerer = Answerer(sample_memory.kb, models=tmp_path / "models")
-    train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path / "models", ranker=LINEAR, **QUERY)
+    questions = read_gold(examples / "sample.valid.txt", answerer.kb)
+    train_ranker(answerer, questions, answerer.system(**QUERY), ranker=LINEAR)
     return Answerer(sample_memory.kb, models=tmp_path / "models")
 
 
@@ -79,7 +79,7 @@ def test_a_fitted_ranker_stands_beside_the_weighted_sum_and_ranks_as_in_queries(
     fitted: Answerer, request_for: Callable[..., Request]
 ) -> None:
     request = request_for(grid=GRID)
-    gold = list(read_annotated(request.questions))
+    gold = read_gold(request.questions, fitted.kb)
 
     run = compare(fitted, request)
 
@@ -97,15 +97,14 @@ def test_a_cascade_ranks_as_in_queries(
     sample_memory: Answerer, examples: Path, tmp_path: Path, request_for: Callable[..., Request]
 ) -> None:
     models, query = tmp_path / "models", QUERY | {"scorer": f"lexical,{READING}"}
-    answerer = Answerer(sample_memory.kb)
-    train_cascade(answerer, examples / "sample.valid.txt", models=models, ranker=LINEAR, in_doubt=READING, **query)
-    ((key, by_name),) = ((key, own) for key, own in read_fitted(models).items() if READING in key)
-    fitted = by_name[LINEAR]
-    assert fitted.doubt
-    keep_fitted(models, key, replace(fitted, doubt=replace(fitted.doubt, threshold=0.5)))
+    answerer = Answerer(sample_memory.kb, models=models)
+    questions = read_gold(examples / "sample.valid.txt", answerer.kb)
+    system = train_cascade(answerer, questions, answerer.system(**query), ranker=LINEAR, in_doubt=[READING]).system
+    assert system.cascade
+    answerer.parts.keep(replace(system, cascade=replace(system.cascade, threshold=0.5)))
     trained = Answerer(sample_memory.kb, models=models)
     request = request_for(grid=Grid(("n-gram",), scorer=(query["scorer"],), subject=("fact-count",), ranker=(LINEAR,)))
-    gold = list(read_annotated(request.questions))
+    gold = read_gold(request.questions, sample_memory.kb)
 
     outcomes = compare(trained, request).cells[CELL._replace(scorer=query["scorer"])]
 
@@ -142,7 +141,8 @@ def test_a_ranker_that_is_fitted_anew_joins_its_cell_again_alone(
     before = compare(fitted, request_for(grid=GRID))
     monkeypatch.setattr(Linear, "sharpness", 0.5)
     assert fitted.models
-    train_ranker(fitted, examples / "sample.valid.txt", models=fitted.models, ranker=LINEAR, **QUERY)
+    questions = read_gold(examples / "sample.valid.txt", fitted.kb)
+    train_ranker(fitted, questions, fitted.system(**QUERY), ranker=LINEAR)
 
     after = compare(Answerer(fitted.kb, models=fitted.models), request_for(grid=GRID))
 
@@ -156,7 +156,7 @@ def test_a_calibration_is_that_of_the_ranker_that_answers(
 ) -> None:
     run = compare(fitted, request_for(grid=GRID, valid=examples / "sample.valid.txt"))
 
-    by_ranker = read_calibration(run.folder, fitted, fitted.system(**QUERY))
-    by_sum = read_calibration(run.folder, fitted, fitted.system(**QUERY, ranker="weighted-sum"))
+    by_ranker = calibrate_system(run.folder, fitted, fitted.system(**QUERY))
+    by_sum = calibrate_system(run.folder, fitted, fitted.system(**QUERY, ranker="weighted-sum"))
 
-    assert by_ranker.confidence.tolist() != by_sum.confidence.tolist()
+    assert by_ranker.calibration != by_sum.calibration

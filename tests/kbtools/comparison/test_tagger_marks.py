@@ -43,7 +43,7 @@ def judged(sample_memory: Answerer, request_for: Callable[..., Request], tmp_pat
     """Compare with a focused pruner under a tagger that marks the last two words."""
     (tmp_path / "questions.txt").write_text("\n".join(LINES), encoding="utf-8")
     answerer = Answerer(sample_memory.kb, tagger="last-two")
-    answerer.make_tagger = lambda: LastTwo(answerer.kb)  # type: ignore[method-assign]
+    answerer.parts.make_tagger = lambda name: LastTwo(answerer.kb)  # type: ignore[method-assign]
     request = request_for(questions=tmp_path / "questions.txt", grid=Grid(("focused",)))
     return lambda: compare(answerer, request)
 

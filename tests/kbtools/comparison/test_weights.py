@@ -14,9 +14,10 @@ from evaluation import expected_accuracy
 from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.questions import read_annotated
+from kbtools.answering.gold import find_gold, score_gold
+from kbtools.answering.questions import read_annotated, read_gold
 from kbtools.comparison import stages
-from kbtools.comparison.abstention import read_calibration
+from kbtools.comparison.abstention import calibrate_system
 from kbtools.comparison.calibration import run_calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
@@ -25,21 +26,15 @@ from kbtools.comparison.report.report_files import figures_csv, report_json
 from kbtools.comparison.report.sections import figures_section
 from kbtools.comparison.report.summary import make_report, terminal_table
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.weighting import (
-    cell_weights,
-    query_weights,
-    tune_cell,
-    usual_weights,
-    weights_key,
-    weights_text,
-)
+from kbtools.comparison.weighting import cell_system, cell_weights, weights_text
 from kbtools.errors import SourceMissing
 from kbtools.ranking.rankers import WeightedSum
-from kbtools.ranking.system import System, keep_system
+from kbtools.ranking.system import System
+from kbtools.ranking.trained import read_systems
 from kbtools.ranking.weights import DEFAULT, EQUATION_4, PRESETS, WITH_SUBJECT, Weights
 from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.text.question import MarkedQuestion
-from kbtools.tuning.weight_search import choose_weights, score_gold
+from kbtools.tuning.weight_search import choose_system, choose_weights
 
 WEIGHTS = {
     "cold": Weights(relation=4.0, mention=0.2),
@@ -51,7 +46,8 @@ WEIGHTS = {
 
 def choose(answerer: Answerer, grid: Grid, weights: Weights) -> None:
     """Give an answerer chosen weights for every cell, as if training had chosen them."""
-    answerer.weights_by_key = {weights_key(answerer, cell): weights for cell in grid.cells()}
+    for cell in grid.cells():
+        answerer.parts.keep(cell_system(answerer, cell).weighted(weights))
 
 
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram-idf"])
@@ -63,8 +59,8 @@ def test_chosen_weights_count_as_in_queries(
 ) -> None:
     answerer = Answerer(sample_memory.kb)
     request = request_for(grid=Grid((pruning,)))
-    choose(answerer, request.grid, WEIGHTS[weights])
-    gold = list(read_annotated(request.questions))
+    choose(answerer, Grid((pruning,)), WEIGHTS[weights])
+    gold = read_gold(request.questions, answerer.kb)
 
     run = compare(answerer, request)
 
@@ -109,8 +105,9 @@ def test_without_tuning_every_cell_counts_by_default(
 ) -> None:
     run = compare(sample_memory, request_for())
 
-    assert weightings(run) == {cell: ("default", usual_weights(cell)) for cell in run.cells}
-    assert usual_weights(Cell("n-gram", "lexical", "none")) == replace(DEFAULT, popularity=0.0)
+    usual = {cell: ("default", cell_system(sample_memory, cell).weights) for cell in run.cells}
+    assert weightings(run) == usual
+    assert usual[Cell("n-gram", "lexical", "none")][1] == replace(DEFAULT, popularity=0.0)
 
 
 def test_weights_that_were_chosen_for_some_cells_count_for_none(
@@ -151,7 +148,8 @@ def test_tuning_chooses_for_every_cell_on_the_validation_questions(
     assert {kind for kind, _ in weightings(tuned).values()} == {"tuned"}
     assert weightings(tuned) == weightings(tuned.valid)
     questions = list(read_annotated(examples / "sample.valid.txt"))
-    scores = score_gold(sample_memory, questions, pruning="n-gram", scorer="lexical", subject="type-count")
+    system = sample_memory.system(pruning="n-gram", scorer="lexical", subject="type-count")
+    scores = score_gold(sample_memory.opened(system), find_gold(sample_memory.kb, questions))
     chosen = choose_weights(lambda weights: float(scores.expected(WeightedSum(weights)).mean()), subject=True)
     assert weightings(tuned)[Cell("n-gram", "lexical", "type-count")] == ("tuned", chosen)
 
@@ -187,7 +185,7 @@ def test_popularity_counts_nothing_where_nothing_may_tell_subjects_apart(tuned: 
 def test_tuned_weights_are_kept(
     tuned: Run, sample_memory: Answerer, examples: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "tune_cell", lambda cell, scores: pytest.fail("tuned again"))
+    monkeypatch.setattr(stages, "choose_system", lambda system, scores: pytest.fail("tuned again"))
     files = examples / "sample.test.txt", examples / "sample.valid.txt"
 
     again = compare(
@@ -255,9 +253,9 @@ def test_every_cell_says_its_weights_everywhere(tuned: Run) -> None:
 def test_a_calibration_lends_the_weights_that_it_was_tuned_with(tuned: Run, sample_memory: Answerer) -> None:
     answerer, cell = Answerer(sample_memory.kb), Cell("n-gram-idf", "lexical", "type-count")
 
-    read_calibration(tuned.folder, answerer, answerer.system(**cell._asdict()))
+    system = calibrate_system(tuned.folder, answerer, answerer.system(**cell._asdict()))
 
-    assert query_weights(answerer, cell) == weightings(tuned)[cell][1]
+    assert system.weights == weightings(tuned)[cell][1]
 
 
 def test_validation_cells_of_other_weights_calibrate_nothing(
@@ -280,7 +278,8 @@ def test_without_any_subject_chosen_popularity_counts_nothing(sample_memory: Ans
     choose(answerer, Grid(("n-gram",)), WEIGHTS["both"])
 
     found = {
-        name: query_weights(answerer, Cell("n-gram", "lexical", name)).popularity for name in ("none", "popularity")
+        name: cell_system(answerer, Cell("n-gram", "lexical", name)).weights.popularity
+        for name in ("none", "popularity")
     }
 
     assert found == {"none": 0.0, "popularity": 0.3}
@@ -292,16 +291,16 @@ class Weighed:
     def __init__(self) -> None:
         self.popularities: set[float] = set()
 
-    def expected(self, scoring: WeightedSum) -> np.ndarray:
+    def accuracy(self, scoring: WeightedSum) -> float:
         self.popularities.add(scoring.weights.popularity)
-        return np.array([0.5])
+        return 0.5
 
 
 @pytest.mark.parametrize(("subject", "tried"), [("none", 1), ("popularity", 4)])
 def test_tuning_tries_popularity_only_where_it_may_count(subject: str, tried: int) -> None:
     scores = Weighed()
 
-    tune_cell(Cell("n-gram", "lexical", subject), scores)  # type: ignore[arg-type]
+    choose_system(System("n-gram", ("lexical",), subject, None, DEFAULT), scores)  # type: ignore[arg-type]
 
     assert len(scores.popularities) == tried
 
@@ -309,7 +308,7 @@ def test_tuning_tries_popularity_only_where_it_may_count(subject: str, tried: in
 def test_models_with_weights_of_their_own_have_them_in_every_cell(
     sample_memory: Answerer, request_for: Callable[..., Request], tmp_path: Path
 ) -> None:
-    keep_system(tmp_path, System("n-gram", "lexical", None, "crf", EQUATION_4))
+    read_systems(tmp_path).choose(System("n-gram", ("lexical",), "popularity", None, PRESETS[EQUATION_4]))
 
     run = compare(Answerer(sample_memory.kb, models=tmp_path), request_for(grid=Grid(("n-gram",))))
 

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import explain
+from kbtools.answering.questions import read_gold
 from kbtools.answering.results import Result
 from kbtools.errors import BadArgument, BrokenPlugin, CheckpointMismatch
-from kbtools.ranking.cascade import Cascade, unruled_mentions, winner_shares
-from kbtools.ranking.learned import FILE, FORMAT_NAME, WITHOUT_DOUBT, keep_fitted, read_fitted, read_rankers
-from kbtools.ranking.pools import COLUMNS, concatenate_pools, take_questions
+from kbtools.ranking.cascade import unruled_mentions, winner_shares
+from kbtools.ranking.confidence import winner_confidence
+from kbtools.ranking.model_store import Stamp, write_model
+from kbtools.ranking.models import model_folder
+from kbtools.ranking.pools import COLUMNS, Pools, concatenate_pools, take_questions
 from kbtools.ranking.score import MICRO
-from kbtools.record_files import write_record
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.tuning.cascade_training import THRESHOLDS, choose_threshold, train_cascade
 from kbtools.tuning.ranker_training import train_ranker
@@ -68,13 +70,13 @@ def valid(examples: Path) -> Path:
 @pytest.fixture
 def opened(sample_memory: Answerer, valid: Path, tmp_path: Path) -> Opened:
     """Train a cascade; open its folder of models with another threshold or margin."""
-    train_cascade(Answerer(sample_memory.kb), valid, models=tmp_path, ranker=BY_WORDS, in_doubt=READING, **QUERY)
-    ((key, by_name),) = ((key, own) for key, own in read_fitted(tmp_path).items() if SCORERS in key)
-    fitted = by_name[BY_WORDS]
+    answerer = Answerer(sample_memory.kb, models=tmp_path)
+    questions = read_gold(valid, answerer.kb)
+    system = train_cascade(answerer, questions, answerer.system(**QUERY), ranker=BY_WORDS, in_doubt=[READING]).system
 
     def open_again(**changes: Any) -> Answerer:
-        assert fitted.doubt
-        keep_fitted(tmp_path, key, replace(fitted, doubt=replace(fitted.doubt, **changes)))
+        assert system.cascade
+        answerer.parts.keep(replace(system, cascade=replace(system.cascade, **changes)))
         Reading.asked.clear()
         return Answerer(sample_memory.kb, models=tmp_path)
 
@@ -87,8 +89,10 @@ def untimed(results: Sequence[Result]) -> list[Result]:
 
 def shares(answerer: Answerer, questions: Sequence[str]) -> list[float]:
     """Give the winner's share by the first ranker."""
-    ranked = answerer.ranked_many(questions, answerer.system(**QUERY | {"scorer": "lexical"}), top=1)
-    return [one.ranking.winner_share() for one in ranked]
+    opened = answerer.opened(answerer.system(**QUERY | {"scorer": "lexical"}))
+    pools, rating, _ = opened.rank(opened.gather([Question.read(text) for text in questions]), top=1)
+    assert rating
+    return winner_confidence(pools, rating.scores, trusted=False).tolist()
 
 
 def test_scorers_in_doubt_are_not_asked_where_the_first_ranker_is_sure(opened: Opened) -> None:
@@ -144,7 +148,8 @@ def test_with_every_mention_read_the_last_ranker_ranks_as_without_a_cascade(
     opened: Opened, sample_memory: Answerer, valid: Path, tmp_path: Path
 ) -> None:
     asked = untimed(list(opened(threshold=1.1, margin=1e6).query_many(QUESTIONS, **QUERY)))
-    train_ranker(Answerer(sample_memory.kb), valid, models=tmp_path, ranker=BY_WORDS, **QUERY)
+    answerer = Answerer(sample_memory.kb, models=tmp_path)
+    train_ranker(answerer, read_gold(valid, answerer.kb), answerer.system(**QUERY), ranker=BY_WORDS)
 
     plain = untimed(list(Answerer(sample_memory.kb, models=tmp_path).query_many(QUESTIONS, **QUERY)))
 
@@ -154,18 +159,19 @@ def test_with_every_mention_read_the_last_ranker_ranks_as_without_a_cascade(
 
 def test_scores_that_are_all_known_are_rated_as_those_asked_for(opened: Opened) -> None:
     answerer = opened(threshold=float(np.median(shares(opened(), QUESTIONS))))
-    scoring = answerer.scoring(**QUERY)
-    assert isinstance(scoring, Cascade)
-    questions = [Question.read(text) for text in QUESTIONS]
-    gathered = [one.pool for one in answerer.gather(questions, pruning="n-gram", trusted=True)]
-    pools = concatenate_pools(gathered)
-    options: dict[str, Any] = {"scorer": SCORERS, "subject": "fact-count", "learned": True}
+    system = answerer.opened(answerer.system(**QUERY))
+    linked = system.gather([Question.read(text) for text in QUESTIONS])
 
-    known = scoring.rate(answerer.evidence(pools, questions, **options))
-    asked = scoring.rate(answerer.evidence(pools, questions, in_doubt=scoring.in_doubt, **options))
+    pools, questions = linked.together(), linked.questions
 
-    assert known.scores.tolist() == asked.scores.tolist()
-    assert len({stage.scorer for stage in known.stages or ()}) == 2
+    known = system.rate(system.evidence(pools, questions, keep=lambda part, name, compute: compute(lambda done: None)))
+    deferred = system.rate(system.evidence(pools, questions))
+
+    assert known
+    assert deferred
+    assert system.system.deferred == (READING,)
+    assert known.scores.tolist() == deferred.scores.tolist()
+    assert len({known.stage_of(at).scorers for at in range(len(QUESTIONS))}) == 2
 
 
 def test_json_and_reasons_say_which_scorers_ranked(opened: Opened) -> None:
@@ -179,7 +185,7 @@ def test_json_and_reasons_say_which_scorers_ranked(opened: Opened) -> None:
 
 def test_a_scorer_that_fails_when_it_is_asked_is_named(sample_memory: Answerer, opened: Opened) -> None:
     answerer = opened(threshold=1.1)
-    answerer.scorers[READING] = Failing([])
+    answerer.parts.scorers[READING] = Failing([])
 
     with pytest.raises(BrokenPlugin, match="scorer Failing failed"):
         answerer.query("who wrote dune", **QUERY)
@@ -187,8 +193,8 @@ def test_a_scorer_that_fails_when_it_is_asked_is_named(sample_memory: Answerer, 
 
 def test_a_cascade_is_refused_once_its_first_ranker_is_another(opened: Opened, tmp_path: Path) -> None:
     answerer = opened()
-    ((key, by_name),) = ((key, own) for key, own in read_fitted(tmp_path).items() if SCORERS not in key)
-    keep_fitted(tmp_path, key, replace(by_name[BY_WORDS], model="another"))
+    folder = model_folder(tmp_path, "ranker", BY_WORDS) / "n-gram lexical fact-count".replace(" ", "~")
+    write_model(folder, Stamp(BY_WORDS, "others"), {}, file="nothing", write=lambda path: path.write_bytes(b""))
 
     with pytest.raises(CheckpointMismatch, match=r"decides before the ranker of .*; run kbtools train ranking again"):
         Answerer(answerer.kb, models=tmp_path).query("who wrote dune", **QUERY)
@@ -198,20 +204,11 @@ def test_training_without_scorers_in_doubt_ends_a_cascade(
     opened: Opened, sample_memory: Answerer, valid: Path, tmp_path: Path
 ) -> None:
     opened(threshold=0.0)
-    train_ranker(Answerer(sample_memory.kb), valid, models=tmp_path, ranker=BY_WORDS, **QUERY)
+    answerer = Answerer(sample_memory.kb, models=tmp_path)
+    train_ranker(answerer, read_gold(valid, answerer.kb), answerer.system(**QUERY), ranker=BY_WORDS)
 
     assert Answerer(sample_memory.kb, models=tmp_path).query("who wrote dune", **QUERY).scored_by is None
     assert Reading.asked
-
-
-def test_rankers_of_the_version_before_are_read(sample_memory: Answerer, valid: Path, tmp_path: Path) -> None:
-    train_ranker(Answerer(sample_memory.kb), valid, models=tmp_path, ranker=BY_WORDS, **QUERY)
-    record = read_rankers(tmp_path / FILE)
-    for (fitted,) in record.values():
-        del fitted["doubt"]
-    write_record(tmp_path / FILE, record, name=FORMAT_NAME, version=WITHOUT_DOUBT)
-
-    assert Answerer(sample_memory.kb, models=tmp_path).query("who wrote dune", **QUERY).ranker == BY_WORDS
 
 
 @pytest.mark.parametrize(
@@ -225,15 +222,16 @@ def test_rankers_of_the_version_before_are_read(sample_memory: Answerer, valid: 
 def test_scorers_in_doubt_that_make_no_cascade_are_refused(
     sample_memory: Answerer, valid: Path, tmp_path: Path, in_doubt: str, scorer: str, reason: str
 ) -> None:
+    answerer = Answerer(sample_memory.kb, models=tmp_path)
+    system = answerer.system(**QUERY | {"scorer": scorer})
+
     with pytest.raises(BadArgument, match=reason):
-        train_cascade(
-            Answerer(sample_memory.kb),
-            valid,
-            models=tmp_path,
-            ranker=BY_WORDS,
-            in_doubt=in_doubt,
-            **QUERY | {"scorer": scorer},
-        )
+        train_cascade(answerer, read_gold(valid, answerer.kb), system, ranker=BY_WORDS, in_doubt=[in_doubt])
+
+
+def gather(answerer: Answerer) -> list[Pools]:
+    """Prune the questions by their n-grams."""
+    return answerer.opened(answerer.system(pruning="n-gram")).gather([Question.read(text) for text in QUESTIONS]).pools
 
 
 def test_the_lowest_threshold_with_enough_right_is_chosen() -> None:
@@ -247,8 +245,7 @@ def test_the_lowest_threshold_with_enough_right_is_chosen() -> None:
 
 def test_shares_and_mentions_are_those_of_each_question_alone(opened: Opened) -> None:
     answerer = opened()
-    questions = [Question.read(text) for text in QUESTIONS]
-    gathered = [one.pool for one in answerer.gather(questions, pruning="n-gram")]
+    gathered = gather(answerer)
     pools = concatenate_pools(gathered)
     scores = np.random.default_rng(1).integers(-3 * MICRO, 0, pools.pairs)
     ends = np.cumsum([pool.pairs for pool in gathered]).tolist()
@@ -268,7 +265,7 @@ def test_shares_and_mentions_are_those_of_each_question_alone(opened: Opened) ->
 def test_pools_that_are_taken_out_are_those_put_together_without_the_others(
     sample_memory: Answerer, taken: list[bool]
 ) -> None:
-    gathered = [one.pool for one in sample_memory.gather([Question.read(text) for text in QUESTIONS], pruning="n-gram")]
+    gathered = gather(sample_memory)
     kept = [pool for pool, is_kept in zip(gathered, taken, strict=True) if is_kept]
 
     pools = take_questions(concatenate_pools(gathered), np.array(taken))

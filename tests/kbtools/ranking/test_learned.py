@@ -17,17 +17,16 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.tagging import words_of
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.features import Features, find_features
-from kbtools.ranking.learned import FILE, keep_fitted, read_fitted, write_fitted
 from kbtools.ranking.model_store import Stamp, read_model, write_model
 from kbtools.ranking.models import model_folder
-from kbtools.ranking.pools import concatenate_pools
+from kbtools.ranking.trained import FILE, read_systems
 from kbtools.ranking.weights import DEFAULT
 from kbtools.text.question import Question
-from kbtools.tuning.ranker_training import FOLDS, deal_folds, rank_by_weights, train_ranker
-
-QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
+from kbtools.tuning.ranker_training import FOLDS, deal_folds, train_ranker
 
 pytestmark = pytest.mark.usefixtures("trusted_plugins")
+
+QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
 
 
 class ByWords:
@@ -74,11 +73,24 @@ class ByName(ByWords):
 BY_WORDS, BY_NAME = f"{__name__}:ByWords", f"{__name__}:ByName"
 
 
+def train(answerer: Answerer, examples: Path, ranker: str = BY_WORDS, **query: str) -> None:
+    """Fit a ranker on the validation questions of the sample."""
+    questions = read_gold(examples / "sample.valid.txt", answerer.kb)
+    train_ranker(answerer, questions, answerer.system(**QUERY | query), ranker=ranker)
+
+
+def change_fitted(models: Path, **changes: Any) -> None:
+    """Let the one ranker of a folder of models say otherwise what it was fitted on."""
+    systems = read_systems(models)
+    (system,) = systems.systems
+    assert system.ranker
+    systems.keep(replace(system, ranker=replace(system.ranker, **changes)))
+
+
 @pytest.fixture
 def trained(sample_memory: Answerer, examples: Path, tmp_path: Path) -> Answerer:
     """Give an answerer whose ranker was fitted, opened again from its folder of models."""
-    answerer = Answerer(sample_memory.kb, models=tmp_path)
-    train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=BY_WORDS, **QUERY)
+    train(Answerer(sample_memory.kb, models=tmp_path), examples)
     return Answerer(sample_memory.kb, models=tmp_path)
 
 
@@ -101,10 +113,9 @@ def test_the_parts_of_a_learned_score_add_up_to_it(trained: Answerer) -> None:
 
 def test_every_question_is_ranked_by_what_others_teach(sample_memory: Answerer, examples: Path, tmp_path: Path) -> None:
     ByWords.fits = []
-    path = examples / "sample.valid.txt"
-    questions = read_gold(path, sample_memory.kb)
+    questions = read_gold(examples / "sample.valid.txt", sample_memory.kb)
 
-    train_ranker(Answerer(sample_memory.kb), path, models=tmp_path, ranker=BY_WORDS, **QUERY)
+    train(Answerer(sample_memory.kb, models=tmp_path), examples)
 
     assert len(ByWords.fits) == FOLDS + 1
     assert sum(ByWords.fits[:-1]) == (FOLDS - 1) * len(questions)
@@ -120,18 +131,19 @@ def test_questions_about_one_subject_lie_in_one_fold(sample_memory: Answerer, ex
 
 
 def test_confidence_is_calibrated_by_the_ranker(trained: Answerer) -> None:
-    ((fitted,),) = (by_name.values() for by_name in trained.fitted_by_key.values())
+    ranker = trained.system(**QUERY).ranker
+    assert ranker
 
     confidence = trained.query("who wrote dune", abstain=0.0, **QUERY).confidence
 
     assert confidence is not None
-    assert min(fitted.correct) <= confidence <= max(fitted.correct)
+    assert min(ranker.calibration.correct) <= confidence <= max(ranker.calibration.correct)
 
 
 def test_a_ranker_is_chosen_by_its_name_and_the_last_fitted_ranks_without(
     trained: Answerer, sample_memory: Answerer, examples: Path, tmp_path: Path
 ) -> None:
-    train_ranker(trained, examples / "sample.valid.txt", models=tmp_path, ranker=BY_NAME, **QUERY)
+    train(trained, examples, BY_NAME)
 
     for answerer in (trained, Answerer(sample_memory.kb, models=tmp_path)):
         names = (None, BY_NAME, BY_WORDS, "weighted-sum")
@@ -143,7 +155,7 @@ def test_a_ranker_that_was_not_fitted_for_the_scorers_is_named(trained: Answerer
     with pytest.raises(ModelMissing, match=r"no ranker .*ByName' was fitted .* 'n-gram lexical fact-count' .*; fit it"):
         trained.query("who wrote dune", ranker=BY_NAME, **QUERY)
 
-    with pytest.raises(ModelMissing, match=r"no ranker .*ByWords' was fitted .* 'n-gram lexical -'"):
+    with pytest.raises(ModelMissing, match=r"no ranker .*ByWords' was fitted .* 'n-gram lexical popularity'"):
         trained.query("who wrote dune", ranker=BY_WORDS, **QUERY | {"subject": None})
 
     with pytest.raises(UnknownPlugin, match="no ranker 'by-wrods'"):
@@ -151,16 +163,14 @@ def test_a_ranker_that_was_not_fitted_for_the_scorers_is_named(trained: Answerer
 
 
 def test_training_the_weighted_sum_puts_it_back(trained: Answerer, sample_memory: Answerer, tmp_path: Path) -> None:
-    rank_by_weights(trained, models=tmp_path, **QUERY)
+    trained.parts.forget_learned(trained.system(**QUERY))
 
     assert trained.query("who wrote dune", **QUERY).ranker == "weighted-sum"
     assert Answerer(sample_memory.kb, models=tmp_path).query("who wrote dune", **QUERY).ranker == "weighted-sum"
 
 
 def test_a_ranker_of_another_training_is_refused(trained: Answerer, tmp_path: Path) -> None:
-    ((key, by_name),) = read_fitted(tmp_path).items()
-    (fitted,) = by_name.values()
-    keep_fitted(tmp_path, key, replace(fitted, fitted_on={"subject/fact-count": "another"}))
+    change_fitted(tmp_path, fitted_on=(("subject/fact-count", "another"),))
     stale = Answerer(trained.kb, models=tmp_path)
 
     with pytest.raises(CheckpointMismatch, match="fitted on another training of subject/fact-count; run kbtools train"):
@@ -200,8 +210,7 @@ GUIDED = QUERY | {"pruning": "focused-idf"}
 def guided_kb(sample_memory: Answerer, examples: Path, tmp_path: Path) -> KnowledgeBase:
     """Give the sample, over which a tagger and a ranker for the pruner that it guides were trained."""
     train_tagger(tmp_path, "some questions")
-    answerer = Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS)
-    train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=BY_WORDS, **GUIDED)
+    train(Answerer(sample_memory.kb, models=tmp_path, tagger=ANY_WORDS), examples, pruning="focused-idf")
     return sample_memory.kb
 
 
@@ -217,22 +226,8 @@ def test_a_ranker_is_refused_where_the_tagger_of_its_pruner_was_trained_again(
         Answerer(guided_kb, models=tmp_path, tagger=ANY_WORDS).query("who wrote dune", **GUIDED)
 
 
-def test_a_ranker_of_an_older_kbtools_which_names_no_tagger_still_ranks(
-    guided_kb: KnowledgeBase, tmp_path: Path
-) -> None:
-    ((key, by_name),) = read_fitted(tmp_path).items()
-    (fitted,) = by_name.values()
-    keep_fitted(tmp_path, key, replace(fitted, fitted_on={}))
-
-    result = Answerer(guided_kb, models=tmp_path, tagger=ANY_WORDS).query("who wrote dune", **GUIDED)
-
-    assert result.ranker == BY_WORDS
-
-
 def test_a_ranker_of_other_features_is_refused(trained: Answerer, tmp_path: Path) -> None:
-    ((key, by_name),) = read_fitted(tmp_path).items()
-    (fitted,) = by_name.values()
-    keep_fitted(tmp_path, key, replace(fitted, features=0))
+    change_fitted(tmp_path, features=0)
 
     with pytest.raises(CheckpointMismatch, match="features of another version of kbtools; run kbtools train ranking"):
         Answerer(trained.kb, models=tmp_path).query("who wrote dune", **QUERY)
@@ -250,10 +245,10 @@ def test_a_ranker_that_was_tampered_with_is_refused(
 
 
 def test_a_damaged_list_of_rankers_is_named(sample_memory: Answerer, tmp_path: Path) -> None:
-    write_fitted(tmp_path, {})
+    read_systems(tmp_path).write()
     (tmp_path / FILE).write_bytes(b"?")
 
-    with pytest.raises(ModelUnusable, match=r"rankers\.msgpack: damaged, or of another version; delete it, then run"):
+    with pytest.raises(ModelUnusable, match=r"systems\.msgpack: damaged, or of another version; delete it, then run"):
         Answerer(sample_memory.kb, models=tmp_path)
 
 
@@ -262,23 +257,23 @@ def test_a_ranker_whose_scores_are_no_numbers_is_named(sample_memory: Answerer, 
     name = f"{__name__}:Endless"
 
     with pytest.raises(BrokenPlugin, match=r"Endless gave a score that is no finite number"):
-        train_ranker(answerer, examples / "sample.valid.txt", models=tmp_path, ranker=name, **QUERY)
+        train(answerer, examples, name)
 
 
 # features
 
 
 def evidence_of(answerer: Answerer, *texts: str) -> Evidence:
-    questions = [Question.read(text) for text in texts]
-    pools = concatenate_pools([one.pool for one in answerer.gather(questions, pruning="n-gram", trusted=True)])
-    return answerer.evidence(pools, questions, scorer="lexical,type-words", subject="type-count", learned=True)
+    opened = answerer.opened(answerer.system(pruning="n-gram", scorer="lexical,type-words", subject="type-count"))
+    linked = opened.gather([Question.read(text) for text in texts])
+    return opened.evidence(linked.together(), linked.questions, learned=True)
 
 
 @pytest.fixture
 def two(sample_memory: Answerer) -> Answerer:
     """Give an answerer with two relation scorers."""
     answerer = Answerer(sample_memory.kb)
-    answerer.scorers["type-words"] = answerer.scorer("lexical")
+    answerer.parts.scorers["type-words"] = answerer.scorer("lexical")
     return answerer
 
 

@@ -14,11 +14,11 @@ from kbtools.errors import BrokenPlugin
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
-from kbtools.ranking.evidence import gather_evidence
-from kbtools.ranking.order import Ranking, order, rank
+from kbtools.ranking.evidence import Evidence
+from kbtools.ranking.order import LinkedQuestions, Ranking, order, rank_candidates
 from kbtools.ranking.pools import Pools, gather_pool, order_links
 from kbtools.ranking.rankers import WeightedSum
-from kbtools.ranking.score import DECIMALS
+from kbtools.ranking.score import DECIMALS, score_relations
 from kbtools.ranking.weights import DEFAULT, POPULARITY, RUNG
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
@@ -40,8 +40,15 @@ class Spoken:
 
 def rank_by(kb: KnowledgeBase, question: Question, pool: Pools, *, scorer: Any, top: int | None) -> Ranking:
     """Rank a pool by a relation scorer and the default weights."""
-    evidence = gather_evidence(kb, pool, [question], scorers={"any": scorer})
-    return rank(kb, evidence, WeightedSum(DEFAULT), top=top)
+    evidence = Evidence(pool, {"any": score_relations(kb, pool, [question], scorer)})
+    rating = WeightedSum(DEFAULT).rate(evidence) if pool.pairs else None
+    (ranking,) = rank_candidates(kb, LinkedQuestions([question], [[]], [pool]), rating, top=top)
+    return ranking
+
+
+def pruned(answerer: Answerer, question: Question) -> LinkedQuestions:
+    """Prune a question by its n-grams."""
+    return answerer.opened(answerer.system(pruning="n-gram")).gather([question])
 
 
 def pools() -> st.SearchStrategy[Any]:
@@ -198,7 +205,7 @@ def test_an_empty_pool_ranks_nothing(tiny_memory: KnowledgeBase) -> None:
 
 def test_links_to_subjects_without_facts_rank_nothing(sample: Answerer) -> None:
     question = Question.read("atlantis")
-    pool = sample.gather([question], pruning="n-gram")[0].pool
+    pool = pruned(sample, question).pools[0]
     assert (len(pool.subject), pool.pairs) == (1, 0)
     assert rank_by(sample.kb, question, pool, scorer=sample.scorer("lexical"), top=10).tied == 0
 
@@ -209,8 +216,8 @@ def test_the_whole_gain_of_popularity_is_less_than_a_rung() -> None:
 
 def test_a_subject_stands_once_with_the_best_of_its_links(sample: Answerer) -> None:
     text = "machine learning and Machine Learning"
-    (linked,) = sample.gather([Question.read(text)], pruning="n-gram")
-    subjects, links = linked.pool.subject, linked.pool.subject_link
+    linked = pruned(sample, Question.read(text))
+    subjects, links = linked.pools[0].subject, linked.pools[0].subject_link
     assert len(np.unique(subjects)) == len(subjects)
-    by_subject = dict(zip(sample.kb.ids(subjects), (linked.links[at] for at in links), strict=True))
+    by_subject = dict(zip(sample.kb.ids(subjects), (linked.links[0][at] for at in links), strict=True))
     assert {by_subject[one].rung for one in ("m.0kba095", "m.0kba145")} == {Rung.EXACT}

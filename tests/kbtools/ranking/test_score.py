@@ -12,28 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.gold import GoldScores, find_gold, score_gold
 from kbtools.answering.questions import read_annotated
 from kbtools.errors import ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
-from kbtools.ranking.evidence import Evidence, gather_evidence
-from kbtools.ranking.order import rank
+from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.pools import Pools, concatenate_pools, distinct, gather_pool, order_links
 from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.score import add_parts, no_constant, score_parts, score_relations, score_subjects
-from kbtools.ranking.weights import (
-    DEFAULT,
-    FILE,
-    WITH_SUBJECT,
-    Weights,
-    keep_weights,
-    ranking_key,
-    read_weights,
-)
+from kbtools.ranking.system import System
+from kbtools.ranking.trained import FILE, TrainedSystems, read_systems
+from kbtools.ranking.weights import DEFAULT, WITH_SUBJECT, Weights
 from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.scorers.subjects.counts import FactCount, TypeCount
 from kbtools.text.question import MarkedQuestion, Question
-from kbtools.tuning.weight_search import GoldScores, choose_weights, score_gold, tune_weights
+from kbtools.tuning.weight_search import choose_weights, tune_weights
 
 
 class Known:
@@ -67,10 +61,11 @@ def parts_of(
 def parts_alone(
     kb: KnowledgeBase, question: Question, pool: Pools, *, scorer: Any, subject: Any = None
 ) -> dict[str, np.ndarray]:
-    """Rank one pool, and give the parts in the order of its candidates."""
-    evidence = gather_evidence(kb, pool, [question], scorers={"lexical": scorer}, subject=subject)
-    ranking = rank(kb, evidence, WeightedSum(DEFAULT), top=None)
-    return {part: values[np.argsort(ranking.best)] for part, values in ranking.parts.items()}
+    """Score one pool; none of its parts has a value where it has no candidate."""
+    if not pool.pairs:
+        return {}
+    u = score_subjects(pool, [question], subject) if subject else None
+    return score_parts(pool, DEFAULT, v=score_relations(kb, pool, [question], scorer), u=u)
 
 
 def test_a_subject_is_normalised_over_the_pool(tiny_memory: KnowledgeBase, pool: Pools) -> None:
@@ -136,6 +131,14 @@ def test_the_weighted_sum_counts_differences_of_scores_alone(tiny_memory: Knowle
     )
 
 
+def test_several_scorers_count_as_the_mean_of_their_log_probabilities(tiny_memory: KnowledgeBase, pool: Pools) -> None:
+    one, other = np.linspace(-3, 0, len(pool.mention_start) * len(pool.relation)), np.zeros(1)
+
+    evidence = Evidence(pool, {"one": one, "other": other.repeat(len(one))})
+
+    assert evidence.mean.tolist() == pytest.approx((one / 2).tolist())
+
+
 def test_scores_that_differ_by_a_millionth_do_not_tie() -> None:
     scores = {"relation": np.array([-1.0, -1.0, -1.0]), "rung": np.array([0.0, -1e-6, -1e-8])}
 
@@ -150,15 +153,15 @@ def test_many_pools_score_as_each_alone(
     questions = list(read_annotated(examples / "sample.test.txt"))
     texts = [Question.read(gold.text) for gold in questions]
     scorer = sample_memory.scorer("lexical")
-    by = sample_memory.subject_scorer(subject) if subject else None
-    pools = [one.pool for one in sample_memory.gather(texts, pruning=pruning)]
+    by = sample_memory.parts.subject_scorer(subject) if subject else None
+    opened = sample_memory.opened(sample_memory.system(pruning=pruning, scorer="lexical", subject=subject))
+    pools = opened.gather(texts, trusted=False).pools
     alone = [
         parts_alone(sample_memory.kb, question, pool, scorer=scorer, subject=by)
         for question, pool in zip(texts, pools, strict=True)
     ]
 
-    scores = score_gold(sample_memory, questions, pruning=pruning, scorer="lexical", subject=subject)
-    evidence = scores.evidence
+    evidence = score_gold(opened, find_gold(sample_memory.kb, questions)).evidence
     together = score_parts(evidence.pools, DEFAULT, v=evidence.mean, u=evidence.u)
 
     for part, values in together.items():
@@ -168,7 +171,7 @@ def test_many_pools_score_as_each_alone(
 
 def test_a_question_that_links_to_no_fact_does_not_shift_the_others(sample_memory: Answerer) -> None:
     texts = [Question.read(text) for text in ("who wrote it", "atlantis", "zzz", "where is springfield", "atlantis")]
-    pools = [one.pool for one in sample_memory.gather(texts, pruning="n-gram")]
+    pools = sample_memory.opened(sample_memory.system(pruning="n-gram")).gather(texts).pools
     scorer = sample_memory.scorer("lexical")
 
     together = concatenate_pools(pools)
@@ -213,15 +216,16 @@ def test_a_tie_counts_as_its_expected_value(tiny_memory: KnowledgeBase, pool: Po
 
 
 def test_chosen_weights_are_no_worse_and_are_used(sample_memory: Answerer, examples: Path, tmp_path: Path) -> None:
-    answerer = Answerer(sample_memory.kb)
+    answerer = Answerer(sample_memory.kb, models=tmp_path)
     query: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}
+    questions = list(read_annotated(examples / "sample.valid.txt"))
 
-    tuned = tune_weights(answerer, examples / "sample.valid.txt", models=tmp_path, **query)
+    tuned = tune_weights(answerer, questions, answerer.system(**query))
     reopened = Answerer(sample_memory.kb, models=tmp_path)
 
     assert tuned.after >= tuned.before
-    assert reopened.weights(**query) == answerer.weights(**query) == tuned.weights
-    assert reopened.weights(pruning="n-gram", scorer="lexical", subject=None) == DEFAULT
+    assert reopened.system(**query) == answerer.system(**query) == tuned.system
+    assert reopened.system(pruning="n-gram", scorer="lexical").weights == DEFAULT
 
 
 def test_a_subject_scorer_is_a_part_of_the_score(sample_memory: Answerer) -> None:
@@ -236,19 +240,21 @@ def test_nothing_reachable_keeps_the_defaults() -> None:
 
 
 def test_weights_are_kept_by_name(tmp_path: Path) -> None:
-    keys = [ranking_key(pruning="n-gram", scorer=scorer, subject=None) for scorer in ("bigru", "ltg-cnn")]
+    one = System("n-gram", ("bigru",), "popularity", None, Weights(mention=0.5))
+    other = replace(one, scorers=("ltg-cnn",), weights=Weights(mention=0.25))
 
-    keep_weights(tmp_path, keys[0], Weights(mention=0.5))
-    keep_weights(tmp_path, keys[1], Weights(mention=0.25))
+    TrainedSystems(tmp_path).keep(one)
+    TrainedSystems(tmp_path).keep(other)
 
-    assert [read_weights(tmp_path)[key].mention for key in keys] == [0.5, 0.25]
+    assert [read_systems(tmp_path).weighted(system) for system in (one, other)] == [one, other]
 
 
 def test_damaged_weights_are_named(tmp_path: Path) -> None:
+    TrainedSystems(tmp_path).write()
     (tmp_path / FILE).write_bytes(b"?")
 
     with pytest.raises(
         ModelUnusable,
-        match=r"ranking\.msgpack: damaged, or of another version; delete it, then run kbtools train ranking",
+        match=r"systems\.msgpack: damaged, or of another version; delete it, then run kbtools train ranking",
     ):
-        read_weights(tmp_path)
+        read_systems(tmp_path)

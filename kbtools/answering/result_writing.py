@@ -1,0 +1,139 @@
+"""A ranking written out as a result: its candidates, and the answers that the first of them leads to."""
+
+import time
+from itertools import pairwise
+
+import numpy as np
+
+from kbtools.answering.limits import Limits
+from kbtools.answering.results import Answer, Candidate, FrozenDict, Mention, Named, Result
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import is_literal, literal_text
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.views import BothWays, read_direction
+from kbtools.linking.strict import link_strictly, with_facts
+from kbtools.pruning.pruners import guide_of
+from kbtools.ranking.opened_system import OpenedSystem
+from kbtools.ranking.order import Ranking
+from kbtools.ranking.score import DECIMALS
+from kbtools.text.question import Question
+
+
+def write_result(
+    opened: OpenedSystem,
+    ranking: Ranking,
+    objects: EntityRows,
+    limits: Limits,
+    *,
+    type_row: int | None,
+    confidence: float | None,
+    seconds: float,
+) -> Result:
+    """Write out a ranking, and the objects of its first candidate unless they are withheld.
+
+    `seconds` is what the question took up to here; its confidence is known where a threshold was set.
+    """
+    begun = time.perf_counter()
+    kb, system = opened.kb, opened.system
+    answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
+    answers, total = ((), 0) if answered is False else write_answers(kb, objects, limit=limits.answers)
+    return Result(
+        question=ranking.question.text,
+        unread=ranking.question.unread,
+        pruning=system.pruner,
+        tagger=system.guide if guide_of(opened.pruner) == "tagger" else None,
+        scorer=system.scorer,
+        subject_scorer=system.subject_scorer,
+        ranker=system.ranker_name,
+        scored_by=",".join(ranking.scored_by) if ranking.scored_by else None,
+        weights=system.counting(),
+        type=None if type_row is None else kb.types[type_row],
+        candidates=write_candidates(kb, ranking),
+        tied=ranking.tied,
+        without_facts=() if ranking.best else list_without_facts(kb, ranking.question, limit=limits.answers),
+        answers=answers,
+        answers_total=total,
+        milliseconds=round(1000 * (seconds + time.perf_counter() - begun), 3),
+        inverse=isinstance(kb, BothWays),
+        # Each name counts once.
+        bearers_left_out=sum(number for _, number in {(link.name, link.left_out) for link in ranking.links}),
+        confidence=confidence,
+        answered=answered,
+    )
+
+
+def list_without_facts(kb: KnowledgeBase, question: Question, *, limit: int | None) -> tuple[Named, ...]:
+    """List the entities that a question without candidates names, and that are the subject of no fact."""
+    links = link_strictly(kb, question)
+    # By identity: two links of one span and name may differ in their entities alone.
+    factual = {id(link) for link in with_facts(kb, links)}
+    named = {row: link.name for link in links if id(link) not in factual for row in link.entities.tolist()}
+    rows = np.array(list(named)[:limit], dtype=np.uint32)
+    return tuple(Named(entity_id, named[row]) for entity_id, row in zip(kb.ids(rows), rows.tolist(), strict=True))
+
+
+def write_candidates(kb: KnowledgeBase, ranking: Ranking) -> tuple[Candidate, ...]:
+    """Write out the best candidates of a ranking."""
+    pool = ranking.pool
+    if not ranking.best:
+        return ()
+    best = np.array(ranking.best, dtype=np.int64)
+    subjects = describe_subjects(kb, pool.subject[pool.pair_subject[best]].tolist())
+    relations, relation_names = kb.relations, kb.relation_names
+    # Columns of the best candidates, rounded at once: by far sooner than a look at each column for each of them.
+    links = [ranking.links[at] for at in pool.link_of_pair[best].tolist()]
+    text, spans = ranking.question.text, {(link.start, link.end) for link in links}
+    mentions = {(start, end): Mention(text[start:end], start, end) for start, end in spans}
+    directions, scores = pool.relation[pool.pair_relation[best]].tolist(), ranking.scores[best].tolist()
+    names, parts = tuple(ranking.parts), np.array(list(ranking.parts.values())).round(DECIMALS).T.tolist()
+    candidates = []
+    for (subject, name, description, types), link, direction, score, own_parts in zip(
+        subjects, links, directions, scores, parts, strict=True
+    ):
+        relation, inverse = read_direction(kb, direction)
+        candidates.append(
+            Candidate(
+                subject=subject,
+                subject_name=name,
+                types=types,
+                relation=relations[relation],
+                relation_name=relation_names[relation],
+                score=score,
+                mention=mentions[link.start, link.end],
+                matched_name=link.name,
+                rung=link.rung.label,
+                parts=FrozenDict(zip(names, own_parts, strict=True)),
+                inverse=inverse,
+                subject_description=description,
+            )
+        )
+    return tuple(candidates)
+
+
+def write_answers(kb: KnowledgeBase, objects: EntityRows, *, limit: int | None) -> tuple[tuple[Answer, ...], int]:
+    """Write out the objects of the first candidate, by id, and count all of them.
+
+    Every home numbers its entities in the order of their ids, so that the first rows are the first ids, and the
+    names of a million objects are not fetched for twenty.
+    """
+    first = objects[:limit]
+    named = zip(kb.ids(first), kb.names(first), strict=True)
+    answers = (
+        Answer(entity_id, name if name or not is_literal(entity_id) else literal_text(entity_id))
+        for entity_id, name in sorted(named, key=lambda pair: pair[0])
+    )
+    return tuple(answers), len(objects)
+
+
+Described = tuple[str, str | None, str | None, tuple[str, ...]]
+
+
+def describe_subjects(kb: KnowledgeBase, subjects: list[int]) -> list[Described]:
+    """Return id, name, description and types of each subject: one with several relations is read once."""
+    places = {row: at for at, row in enumerate(dict.fromkeys(subjects))}
+    rows = np.array(list(places), dtype=np.uint32)
+    types, kinds = kb.types_of(rows), kb.types
+    names = [kinds[row] for row in types.values.tolist()]
+    own_types = [tuple(names[first:last]) for first, last in pairwise(types.starts.tolist())]
+    described = list(zip(kb.ids(rows), kb.names(rows), kb.descriptions(rows), own_types, strict=True))
+    return [described[places[row]] for row in subjects]

@@ -1,0 +1,146 @@
+"""The one path from questions to rankings: links, pools, evidence, rating, ranking, for one question or many thousand.
+
+Queries, comparisons, tuning and the fit of rankers take its steps; each takes pools and returns pools or scores.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.links import keep_type
+from kbtools.linking.trust import LinkTrust
+from kbtools.pruning.pruners import Pruner, prune
+from kbtools.ranking.confidence import winner_confidence
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer, log_total
+from kbtools.ranking.evidence import Evidence
+from kbtools.ranking.models import LEXICAL, RELATION, SUBJECT
+from kbtools.ranking.order import LinkedQuestions, Ranking, rank_candidates
+from kbtools.ranking.pools import Pools, gather_pool, order_links
+from kbtools.ranking.rankers import Rating, Scoring
+from kbtools.ranking.score import Constant, Progress, no_constant, score_relations, score_subjects
+from kbtools.ranking.system import System
+from kbtools.text.question import Question
+
+TOGETHER = 64
+"""Questions that are answered together: on a cluster their names are looked up in one request."""
+
+Compute = Callable[[Progress], NDArray[np.floating]]
+Keep = Callable[[str, str, Compute], NDArray[np.floating]]
+"""Returns the scores of a scorer, by its part and name: those that it has kept, else those that are computed."""
+
+
+class OpenedSystem:
+    """A system whose parts are made, over a knowledge base or a view of one."""
+
+    def __init__(
+        self,
+        system: System,
+        kb: KnowledgeBase,
+        *,
+        pruner: Pruner,
+        trust: LinkTrust,
+        scorer: Callable[[str], RelationScorer],
+        subject_scorer: Callable[[str], SubjectScorer],
+        scoring: Scoring,
+    ) -> None:
+        self.system, self.kb, self.pruner, self.trust, self.scoring = system, kb, pruner, trust, scoring
+        self.scorer, self.subject_scorer = scorer, subject_scorer
+        # What is asked about every question is made at once, the others when a question is in doubt.
+        for name in system.scorers:
+            if name not in system.deferred:
+                scorer(name)
+        if system.subject_scorer:
+            subject_scorer(system.subject_scorer)
+
+    def gather(
+        self, questions: Sequence[Question], *, type_row: int | None = None, trusted: bool = True
+    ) -> LinkedQuestions:
+        """Prune: link questions, to subjects of a type alone if one is given, and open the links up.
+
+        Links are trusted wholly unless `trusted`, which finds out how far.
+        """
+        links, pools = [], []
+        for question, kept in zip(questions, prune(self.pruner, questions), strict=True):
+            own = order_links(kept)
+            own = own if type_row is None else keep_type(self.kb, own, type_row)
+            links.append(own)
+            pools.append(gather_pool(self.kb, own, trust=self.trust.of(question, own) if trusted else None))
+        return LinkedQuestions(questions, links, pools)
+
+    def gather_batches(self, questions: Sequence[Question]) -> Iterator[LinkedQuestions]:
+        """Gather many questions, a batch at a time."""
+        for start in range(0, len(questions), TOGETHER):
+            yield self.gather(questions[start : start + TOGETHER])
+
+    @cached_property
+    def reads_lexical(self) -> bool:
+        """Return whether a learned ranker reads the words' overlap beside the scorers."""
+        return LEXICAL not in self.system.scorers
+
+    def evidence(
+        self, pools: Pools, questions: Sequence[Question], *, learned: bool | None = None, keep: Keep | None = None
+    ) -> Evidence:
+        """Ask the scorers about pools, those that are deferred only when the evidence is rated.
+
+        A learned ranker reads the words' overlap too. With `keep`, which may know some scores, every scorer is asked.
+        Raises BrokenPlugin where one fails.
+        """
+        learned = self.system.ranker is not None if learned is None else learned
+        # The weighted sum normalises over the pool, so that what a scorer adds to a mention's scores does not count.
+        constant = log_total if learned or keep else no_constant
+
+        def v_of(name: str) -> NDArray[np.floating]:
+            compute = partial(self.relation_scores, name, pools, questions, constant=constant)
+            return keep(RELATION, name, compute) if keep else compute()
+
+        deferred = () if keep else self.system.deferred
+        v = {name: v_of(name) for name in self.system.scorers if name not in deferred}
+        beside = {LEXICAL: v_of(LEXICAL)} if learned and self.reads_lexical else {}
+        u, subject = None, self.system.subject_scorer
+        if subject:
+            score = partial(score_subjects, pools, questions, self.subject_scorer(subject))
+            u = keep(SUBJECT, subject, score) if keep else score()
+        later = {name: partial(self.ask_later, name, pools, questions) for name in deferred}
+        return Evidence(pools, v, u, beside, later)
+
+    def relation_scores(
+        self,
+        name: str,
+        pools: Pools,
+        questions: Sequence[Question],
+        progress: Progress = lambda done: None,
+        *,
+        constant: Constant = log_total,
+    ) -> NDArray[np.float64]:
+        """Return v of a relation scorer, as `score_relations` does."""
+        return score_relations(self.kb, pools, questions, self.scorer(name), progress, constant=constant)
+
+    def ask_later(
+        self, name: str, pools: Pools, questions: Sequence[Question], mentions: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return v of the marked mentions."""
+        return self.relation_scores(name, pools.with_mentions(mentions), questions)
+
+    def rate(self, evidence: Evidence) -> Rating | None:
+        """Score the candidates; None if there are none."""
+        return self.scoring.rate(evidence) if evidence.pools.pairs else None
+
+    def rank(self, linked: LinkedQuestions, *, top: int | None) -> tuple[Pools, Rating | None, list[Ranking]]:
+        """Take all steps from the links on; return the pools end to end and their rating too."""
+        pools = linked.together()
+        rating = self.rate(self.evidence(pools, linked.questions))
+        return pools, rating, rank_candidates(self.kb, linked, rating, top=top)
+
+    def confidence(self, pools: Pools, rating: Rating | None) -> NDArray[np.float64]:
+        """Return the calibrated confidence in the first candidate of each question, 0 without one: (questions,)."""
+        if rating is None:
+            return np.zeros(len(pools))
+        return self.calibrate(rating, winner_confidence(pools, rating.scores))
+
+    def calibrate(self, rating: Rating, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Calibrate confidence by what ranked each question, then as a comparison of the system measured it."""
+        calibrated, measured = rating.calibrate(confidence), self.system.calibration
+        return measured.apply(calibrated) if measured else calibrated

@@ -1,0 +1,219 @@
+"""The parts of systems over a knowledge base and a folder of models, each made when it is first needed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from kbtools.entry_points import (
+    PRUNERS,
+    RANKERS,
+    SCORERS,
+    SUBJECT_SCORERS,
+    TAGGERS,
+    load_class,
+    require_installed,
+    trusts_plugins,
+)
+from kbtools.errors import BadArgument, ModelMissing
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, guide_of
+from kbtools.pruning.tagging import Tagger
+from kbtools.ranking.cascade import CascadeScoring
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer
+from kbtools.ranking.models import (
+    SUBJECT,
+    TAGGER,
+    default_scorer,
+    make_embedder,
+    make_relation_scorer,
+    make_subject_scorer,
+    make_tagger,
+    scorer_names,
+    training_digests,
+)
+from kbtools.ranking.rankers import Scoring, WeightedSum
+from kbtools.ranking.system import NO_SUBJECT, POPULARITY, WEIGHTED_SUM, System
+from kbtools.ranking.trained import FILE, check_fitted, load_first, load_ranker, read_systems
+from kbtools.ranking.weights import DEFAULT as DEFAULT_WEIGHTS
+from kbtools.ranking.weights import PRESETS, Weights, default_weights
+
+DEFAULT_TAGGER = "bigru-crf+"
+
+
+class Parts:
+    """Taggers, scorers and rankers, those made so far at hand, and the systems that training made of them.
+
+    They belong to a knowledge base as it is stored: views of it share them.
+    """
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        models: Path | None = None,
+        *,
+        tagger: str | None = None,
+        device: str = "cpu",
+        trust_plugins: bool | None = None,
+    ) -> None:
+        self.kb, self.models, self.device = kb, models, device
+        self.trust_plugins = trusts_plugins(trust_plugins)
+        self.trained = read_systems(models)
+        if self.trained.default:
+            self.require_trust(self.trained.default)
+        default = self.trained.default
+        trained_tagger = default.guide if default and self.reads_tagger(default) else None
+        self.tagger = tagger or trained_tagger or DEFAULT_TAGGER
+        self.scorers: dict[str, RelationScorer] = {}
+        self.subject_scorers: dict[str, SubjectScorer] = {}
+        self.scorings: dict[System, Scoring] = {}
+        self.named: dict[tuple[str | None, ...], System] = {}
+
+    @property
+    def default(self) -> System:
+        """Return the system that training chose, else the one that needs no training."""
+        usual = System(DEFAULT, tuple(scorer_names(default_scorer())), POPULARITY, None, DEFAULT_WEIGHTS)
+        return self.trained.default or usual
+
+    def system(
+        self,
+        *,
+        pruning: str | None = None,
+        scorer: str | None = None,
+        subject: str | None = None,
+        ranker: str | None = None,
+    ) -> System:
+        """Return the system of these names, and for the rest of what training chose, else of the defaults.
+
+        Its weights and its ranker are those that training chose for just these parts. Raises ModelMissing for a ranker
+        that was not fitted for them, UnknownPlugin, BadArgument for what is no name.
+        """
+        named = {"pruning": pruning, "scorer": scorer, "subject": subject, "ranker": ranker}
+        for argument, name in named.items():
+            if not isinstance(name, str | None):
+                raise BadArgument(f"{argument} is a name, found {name!r}", name=argument)
+        key = (pruning, scorer, subject, ranker)
+        if key not in self.named:
+            default = self.default
+            pruner = pruning or default.pruner
+            self.named[key] = self.complete(
+                System(
+                    pruner,
+                    tuple(scorer_names(scorer)) if scorer else default.scorers,
+                    default.subject if subject is None else subject,
+                    self.guide(pruner),
+                    DEFAULT_WEIGHTS,
+                ),
+                ranker,
+            )
+        return self.named[key]
+
+    def complete(self, system: System, ranker: str | None) -> System:
+        """Give a system the weights and the ranker that were chosen for its parts."""
+        learned = {} if system.subject == NO_SUBJECT else self.trained.learned(system.key)
+        if ranker is None:  # a ranker that a file names, not a person
+            for fitted in learned.values():
+                self.require_trusted_ranker(fitted)
+        name = ranker or next(reversed(learned), WEIGHTED_SUM)
+        if name == WEIGHTED_SUM:
+            chosen = self.trained.weighted(system)
+            return system.weighted(chosen.weights if chosen else self.usual_weights(system))
+        if name not in learned or self.models is None:
+            load_class(RANKERS, name)
+            raise ModelMissing(
+                f"no ranker {name!r} was fitted for the pruner and scorers {system.key!r} in the folder of models "
+                f"{self.models}; fit it with kbtools train ranking --ranker {name}, or choose {WEIGHTED_SUM}",
+                name=name,
+            )
+        trained = learned[name]
+        return replace(system, weights=trained.weights, ranker=trained.ranker, cascade=trained.cascade)
+
+    def require_trust(self, system: System) -> None:
+        """Raise UntrustedPlugin for a system of a file that names other than installed plugins."""
+        names = [(PRUNERS, system.pruner), (SUBJECT_SCORERS, system.subject), (TAGGERS, system.guide or "")]
+        for group, name in [*names, *((SCORERS, scorer) for scorer in system.scorers)]:
+            require_installed(group, name, file=f"{self.models}/{FILE}", trusted=self.trust_plugins)
+        self.require_trusted_ranker(system)
+
+    def require_trusted_ranker(self, system: System) -> None:
+        """Raise UntrustedPlugin for a ranker of a file, or the one that decides before it, that is no plugin."""
+        for one in (system, system.cascade.first) if system.cascade else (system,):
+            require_installed(RANKERS, one.ranker_name, file=f"{self.models}/{FILE}", trusted=self.trust_plugins)
+
+    def usual_weights(self, system: System) -> Weights:
+        """Return the weights of parts for which none were chosen: a preset if the default system has one."""
+        preset = self.preset
+        return PRESETS[preset] if preset else default_weights(system.subject_scorer)
+
+    @property
+    def preset(self) -> str | None:
+        """Return the name of the preset of weights that the default system has."""
+        weights = self.default.weights
+        return next((name for name, preset in PRESETS.items() if preset == weights), None)
+
+    def keep(self, system: System) -> None:
+        """Keep a system that training chose; it answers for its parts from now on."""
+        self.trained.keep(system)
+        self.forget_made()
+
+    def forget_learned(self, system: System) -> None:
+        """Let the weighted sum rank for the parts of a system from now on."""
+        self.trained.forget_learned(system.key)
+        self.forget_made()
+
+    def forget_made(self) -> None:
+        """Make the rankers from their folders again when they are asked next."""
+        self.named.clear()
+        self.scorings.clear()
+
+    def make_tagger(self, name: str) -> Tagger:
+        return make_tagger(name, self.kb, models=self.models, device=self.device)
+
+    def make_embedder(self) -> EmbedQuestions:
+        return make_embedder(self.kb, models=self.models, device=self.device, trust_plugins=self.trust_plugins)
+
+    def scorer(self, name: str) -> RelationScorer:
+        if name not in self.scorers:
+            self.scorers[name] = make_relation_scorer(name, self.kb, models=self.models, device=self.device)
+        return self.scorers[name]
+
+    def subject_scorer(self, name: str) -> SubjectScorer:
+        if name not in self.subject_scorers:
+            self.subject_scorers[name] = make_subject_scorer(name, self.kb, models=self.models, device=self.device)
+        return self.subject_scorers[name]
+
+    def scoring(self, system: System) -> Scoring:
+        """Return what scores the candidates of a system; raise CheckpointMismatch for a ranker that is out of date."""
+        if system not in self.scorings:
+            self.scorings[system] = self.make_scoring(system)
+        return self.scorings[system]
+
+    def make_scoring(self, system: System) -> Scoring:
+        models, ranker = self.models, system.ranker
+        if ranker is None or models is None:
+            return WeightedSum(system.weights)
+        check_fitted(models, system, ranker, present=self.digests(system))
+        if system.cascade is None:
+            return load_ranker(models, system, ranker)
+        first = load_first(models, system, system.cascade.first)
+        return CascadeScoring(system, first, lambda: load_ranker(models, system, ranker))
+
+    def digests(self, system: System) -> dict[str, str]:
+        """Return the digests of the trained models that a system reads, by part and name."""
+        assert self.models  # as where a ranker was fitted
+        kind = self.guide_kind(system.pruner)
+        guide = (kind, system.guide) if kind and system.guide else None
+        return training_digests(system.scorers, system.subject_scorer, guide, models=self.models)
+
+    def guide(self, pruner: str) -> str | None:
+        """Return the model that guides a pruner, if one does: a tagger, or the subject scorer of the vectors."""
+        kind = self.guide_kind(pruner)
+        if kind == SUBJECT:
+            return self.kb.vectors().origin.subject
+        return self.tagger if kind == TAGGER else None
+
+    def reads_tagger(self, system: System) -> bool:
+        """Return whether a tagger guides the pruner of a system."""
+        return self.guide_kind(system.pruner) == TAGGER
+
+    def guide_kind(self, pruner: str) -> str | None:
+        """Return the part of a folder of models that holds what guides a pruner."""
+        return {"tagger": TAGGER, "vectors": SUBJECT, None: None}[guide_of(load_class(PRUNERS, pruner))]

@@ -1,0 +1,135 @@
+"""The systems that training chose, in one file of a folder of models, and the rankers that they name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import quote
+
+from kbtools.entry_points import RANKERS, construct, load_class
+from kbtools.errors import CheckpointMismatch, KBUnusable, ModelUnusable
+from kbtools.ranking import features
+from kbtools.ranking.model_store import check_plugin, require_records, write_listed
+from kbtools.ranking.models import RANKER, model_digest, model_folder
+from kbtools.ranking.rankers import LearnedScoring, Ranker
+from kbtools.ranking.system import NO_SUBJECT, POPULARITY, FittedRanker, System
+from kbtools.record_files import read_record
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-systems", 1
+FILE = "systems.msgpack"
+CURE = "run kbtools train ranking again"
+
+
+@dataclass(slots=True, eq=False)
+class TrainedSystems:
+    """The system of questions that name none, and those that were chosen for a pruner and its scorers, the last last.
+
+    Without a folder they are kept in memory alone.
+    """
+
+    folder: Path | None = None
+    default: System | None = None
+    systems: list[System] = field(default_factory=list)
+
+    def weighted(self, system: System) -> System | None:
+        """Return the weighted sum that was chosen for the parts of a system, of `none` also that of `popularity`."""
+        own = {one.key: one for one in self.systems if not one.ranker}
+        subjects = (system.subject, POPULARITY) if system.subject == NO_SUBJECT else (system.subject,)
+        keys = (replace(system, subject=subject).key for subject in subjects)
+        return next((own[key] for key in keys if key in own), None)
+
+    def learned(self, key: str) -> dict[str, System]:
+        """Return the systems with a learned ranker for a pruner and scorers; the last ranks where nobody chose."""
+        return {system.ranker.name: system for system in self.systems if system.key == key and system.ranker}
+
+    def choose(self, system: System) -> None:
+        """Let a system answer the questions that name none."""
+        self.refresh()
+        self.default = system
+        self.write()
+
+    def keep(self, system: System) -> None:
+        """Add a system, in place of the one of the same parts."""
+        self.refresh()
+        same = (system.key, system.ranker_name)
+        self.systems = [*(other for other in self.systems if (other.key, other.ranker_name) != same), system]
+        self.write()
+
+    def forget_learned(self, key: str) -> None:
+        """Forget the rankers of a pruner and its scorers, so that the weighted sum answers for them."""
+        self.refresh()
+        self.systems = [system for system in self.systems if system.key != key or not system.ranker]
+        self.write()
+
+    def refresh(self) -> None:
+        """Read what another training has added."""
+        if self.folder:
+            newest = read_systems(self.folder)
+            self.default, self.systems = newest.default, newest.systems
+
+    def write(self) -> None:
+        if self.folder:
+            import msgspec
+
+            record = msgspec.to_builtins({"default": self.default, "systems": self.systems})
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_listed(self.folder / FILE, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+
+
+def read_systems(folder: Path | None) -> TrainedSystems:
+    """Read the systems of a folder of models, none if it has none; raise ModelUnusable for a damaged file."""
+    if folder is not None:
+        require_records(folder, [FILE])
+    if folder is None or not (folder / FILE).is_file():
+        return TrainedSystems(folder)
+    import msgspec
+
+    try:
+        record = read_record(folder / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
+        default = msgspec.convert(record["default"], System | None)
+        return TrainedSystems(folder, default, msgspec.convert(record["systems"], list[System]))
+    except (KBUnusable, KeyError, msgspec.ValidationError) as error:
+        path = folder / FILE
+        raise ModelUnusable(
+            f"{path}: damaged, or of another version; delete it, then {CURE}", path=str(path)
+        ) from error
+
+
+def ranker_folder(models: Path, name: str, key: str) -> Path:
+    """Return the folder of a ranker that was fitted for a pruner and its scorers."""
+    return model_folder(models, RANKER, name) / quote(key, safe="+, ").replace(" ", "~")
+
+
+def check_fitted(models: Path, system: System, ranker: FittedRanker, *, present: Mapping[str, str]) -> None:
+    """Check that a ranker is up to date; `present` holds the digests of the models that it ranks by now.
+
+    Raises CheckpointMismatch where it was fitted on others or on other features.
+    """
+    folder = ranker_folder(models, ranker.name, system.key)
+    others = sorted({name for name, _ in set(ranker.fitted_on) ^ present.items()})
+    if others or ranker.features != features.VERSION:
+        reason = f"another training of {', '.join(others)}" if others else "features of another version of kbtools"
+        raise CheckpointMismatch(f"{folder}: fitted on {reason}; {CURE}", path=str(folder))
+
+
+def load_ranker(models: Path, system: System, ranker: FittedRanker) -> LearnedScoring:
+    """Rebuild a ranker; raise as a plugin's `load` does, ModelUnusable where it is another than training left."""
+    folder = ranker_folder(models, ranker.name, system.key)
+    plugin = load_class(RANKERS, ranker.name)
+    check_plugin(folder, plugin, name=ranker.name)
+    loaded: Ranker = construct(ranker.name, lambda: plugin.load(folder))
+    if model_digest(folder) != ranker.digest:
+        raise ModelUnusable(f"{folder}: not the ranker that {models / FILE} names; {CURE}", path=str(folder))
+    return LearnedScoring(ranker.name, loaded, system.weights, ranker.calibration)
+
+
+def load_first(models: Path, system: System, first: System) -> LearnedScoring:
+    """Rebuild the ranker that decides first in a cascade; raise CheckpointMismatch where it was fitted again since."""
+    assert first.ranker  # the first system of a cascade is a learned one
+    folder = ranker_folder(models, first.ranker.name, first.key)
+    if model_digest(folder) != first.ranker.digest:
+        raise CheckpointMismatch(
+            f"{folder}: fitted again, or forgotten, since it decides before the ranker of {system.key!r}; {CURE} with "
+            "--in-doubt",
+            path=str(folder),
+        )
+    return load_ranker(models, first, first.ranker)
