@@ -4,19 +4,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.bearers import find_entity
 from kbtools.answering.records import LookupResult
 from kbtools.answering.results import Record, Result
 from kbtools.errors import BadArgument, KBToolsError
-from kbtools.serve.choices import check_choice
-from kbtools.serve.endpoints import BY_NAME, LANG
-from kbtools.serve.kb_description import kb_info
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.vector_neighbours import indexed_nearest
+from kbtools.serve.endpoints import BY_NAME
+from kbtools.serve.kb_description import check_choice, kb_info
 from kbtools.serve.live_kb import Edition, LiveKB
-from kbtools.serve.nearest import nearest_entities
 from kbtools.serve.parameters import read_parameters
 from kbtools.serve.responses import (
     JSON_LINES,
@@ -48,7 +50,7 @@ class KBAPI:
         routes = []
         for name, endpoint in BY_NAME.items():
             path = endpoint.path.replace("{id}", "{id:path}")
-            routes.append(Route(path, getattr(self, name), methods=list(endpoint.parameters)))
+            routes.append(Route(path, getattr(self, name), methods=[*endpoint.methods]))
         return routes
 
     async def run(self, job: Callable[[Edition], T]) -> T:
@@ -86,7 +88,7 @@ class KBAPI:
 
     async def entity(self, request: Request) -> Response:
         entity_id = request.path_params["id"]
-        arguments = await read_parameters(request, [LANG])
+        arguments = await parameters_of("entity", request)
         return await self.record(lambda answerer: answerer.entity(entity_id, **arguments))
 
     async def facts(self, request: Request) -> Response:
@@ -162,8 +164,8 @@ def together(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 async def parameters_of(name: str, request: Request) -> dict[str, Any]:
-    """Read the parameters of an endpoint by the table."""
-    return await read_parameters(request, BY_NAME[name].parameters["POST" if request.method == "POST" else "GET"])
+    """Read the parameters of an endpoint by its struct."""
+    return await read_parameters(request, BY_NAME[name].methods["POST" if request.method == "POST" else "GET"])
 
 
 def one_of(arguments: dict[str, Any], name: str, other: str) -> Any:
@@ -173,3 +175,21 @@ def one_of(arguments: dict[str, Any], name: str, other: str) -> Any:
     if other in arguments:
         raise BadArgument(f"give {name} or {other}, not both", name=other)
     return arguments.pop(name)
+
+
+def nearest_entities(kb: KnowledgeBase, spelling: str, *, limit: int) -> dict[str, Any]:
+    """List the entities nearest to one, itself left out, by falling cosine.
+
+    Raises UnknownEntity, and VectorsMissing where the knowledge base or the entity has none.
+    """
+    entity = find_entity(kb, spelling)
+    neighbours = indexed_nearest(kb, entity, top=limit)
+    rows = np.array([entity, *(near.entity_row for near in neighbours)], dtype=np.uint32)
+    (own_id, *ids), (_, *names) = kb.ids(rows), kb.names(rows)
+    return {
+        "id": own_id,
+        "neighbours": [
+            {"id": entity_id, "name": name, "cosine": round(near.cosine, 6)}
+            for entity_id, name, near in zip(ids, names, neighbours, strict=True)
+        ],
+    }

@@ -1,9 +1,13 @@
-"""The server as an ASGI application: several knowledge bases, each under its name, the first one at the root too."""
+"""The server as an ASGI application: the page, and knowledge bases by their names, the first at the root too."""
 
+import base64
+import hashlib
 import logging
+import re
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -16,12 +20,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from kbtools.answering.answerer import Answerer
-from kbtools.serve.access import Access, PathPrefix, metrics
+from kbtools.serve.access import Access, HostGuard, PathPrefix, metrics
 from kbtools.serve.api import KBAPI
-from kbtools.serve.hosts import HostGuard
+from kbtools.serve.endpoints import describe
 from kbtools.serve.live_kb import LiveKB, open_live_kb
-from kbtools.serve.openapi import describe
-from kbtools.serve.page import page
 from kbtools.serve.reconciliation import ReconciliationService
 from kbtools.serve.responses import http_error_response, json_response
 from kbtools.serve.settings import ServeSettings, kb_names
@@ -40,6 +42,9 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
     kbs = [open_live_kb(name, kb, settings) for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True)]
 
     agents = [agent_app(kb, threads) for kb in kbs] if find_spec("mcp") else []
+    routes_of = [kb_routes(kb, threads) for kb in kbs]
+    for routes, agent in zip(routes_of, agents, strict=False):
+        routes += agent.routes
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -54,10 +59,8 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
             Route("/health", health),
             Route("/ready", ready_check(kbs)),
             Route("/metrics", metrics),
-            *[Mount(f"/{kb.name}", routes=agent.routes) for kb, agent in zip(kbs, agents, strict=False)],
-            *(agents[0].routes if agents else ()),
-            *[Mount(f"/{kb.name}", routes=kb_routes(kb, threads)) for kb in kbs],
-            *kb_routes(kbs[0], threads),
+            *[Mount(f"/{kb.name}", routes=routes) for kb, routes in zip(kbs, routes_of, strict=True)],
+            *routes_of[0],
         ],
         middleware=[
             Middleware(PathPrefix, prefix=settings.root_path),
@@ -134,3 +137,26 @@ async def openapi(request: Request) -> Response:
 async def http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return http_error_response(error.status_code, error.detail, dict(error.headers or {}))
+
+
+PAGE = files("kbtools.serve").joinpath("page.html").read_bytes()
+
+
+def inline_hash(element: str) -> str:
+    """Give the source of Content-Security-Policy for the one script, or style sheet, of the page."""
+    (text,) = re.findall(rb"<%s>(.*?)</%s>" % (element.encode(), element.encode()), PAGE, flags=re.DOTALL)
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
+
+
+HEADERS = {
+    "content-security-policy": (
+        f"default-src 'none'; script-src {inline_hash('script')}; style-src {inline_hash('style')}; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "cache-control": "no-cache",
+}
+
+
+async def page(request: Request) -> Response:
+    """Give the page; what it shows, it asks of the API beside it."""
+    return Response(PAGE, media_type="text/html; charset=utf-8", headers=HEADERS)

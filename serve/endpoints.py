@@ -1,130 +1,216 @@
-"""The endpoints of the JSON API as a table: what requests are checked by, and what /openapi.json describes."""
+"""The endpoints of the JSON API: a struct for the parameters of each, and the description for programs."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Any
 
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.json import schema_components
+
+from kbtools.answering import records, results
 from kbtools.answering.limits import ANSWERS, TOP
-from kbtools.serve.parameters import BODY_BYTES, Parameter
+from kbtools.serve.parameters import BODY_BYTES, TEXT_CHARACTERS, parameter_schemas
+from kbtools.version import __version__
 
 QUESTIONS = 10_000
 """Questions, or names, of one request."""
 
-Method = Literal["GET", "POST"]
 
-ID = Parameter("id", "text", "The id of an entity, in any spelling of it.", required=True)
-LIMIT = Parameter("limit", "count", "How many to give.", least=1)
-LANG = Parameter("lang", "text", "Languages of names, the preferred first, such as de,en.", longest=200)
-SYSTEM = (
-    Parameter("pruning", "text", "The pruner.", longest=100),
-    Parameter("scorer", "text", "The relation scorer; several, with commas between, are averaged.", longest=300),
-    Parameter("subject", "text", "The subject scorer; popularity takes one away.", longest=100),
-    Parameter("ranker", "text", "What ranks: weighted-sum, or a ranker that was fitted for these.", longest=100),
-    Parameter("type", "text", "The id of a type that the subjects have."),
-    LANG,
-    Parameter("inverse", "flag", "Read facts backwards too: what the question names may be their object."),
-    Parameter("top", "count", f"Candidates to give, {TOP} if not given; 0 gives all.", most=100_000),
-    Parameter("answers", "count", f"Answers to give, {ANSWERS} if not given; 0 gives all.", most=1_000_000),
-    Parameter("abstain", "share", "Withhold answers whose confidence is below this."),
+def text(help: str, most: int = TEXT_CHARACTERS) -> Any:
+    return Annotated[str, Meta(pattern=r"\S", max_length=most, description=help)]
+
+
+def texts(help: str) -> Any:
+    return Annotated[
+        list[Annotated[str, Meta(pattern=r"\S", max_length=TEXT_CHARACTERS)]],
+        Meta(max_length=QUESTIONS, description=help),
+    ]
+
+
+def count(help: str, least: int = 0, most: int = 1_000) -> Any:
+    return Annotated[int, Meta(ge=least, le=most, description=help)]
+
+
+def share(help: str) -> Any:
+    return Annotated[float, Meta(ge=0, le=1, description=help)]
+
+
+def flag(help: str) -> Any:
+    return Annotated[bool, Meta(description=help)]
+
+
+def struct(name: str, required: dict[str, Any], /, **optional: Any) -> type[Struct]:
+    """Make the struct of the parameters of an endpoint; those that are not given stay UNSET."""
+    parts: list[Any] = [*required.items(), *((part, kind | UnsetType, UNSET) for part, kind in optional.items())]
+    return defstruct(name, parts, kw_only=True)
+
+
+LANG = {"lang": text("Languages of names, the preferred first, such as de,en.", 200)}
+LIMIT = {"limit": count("How many to return.", 1)} | LANG
+SYSTEM = {
+    "pruning": text("The pruner.", 100),
+    "scorer": text("The relation scorer; several, with commas between, are averaged.", 300),
+    "subject": text("The subject scorer; popularity takes one away.", 100),
+    "ranker": text("What ranks: weighted-sum, or a ranker that was fitted for these.", 100),
+    "type": text("The id of a type that the subjects have."),
+    **LANG,
+    "inverse": flag("Read facts backwards too: what the question names may be their object."),
+    "top": count(f"Candidates to return, {TOP} if not given; 0 returns all.", most=100_000),
+    "answers": count(f"Answers to return, {ANSWERS} if not given; 0 returns all.", most=1_000_000),
+    "abstain": share("Withhold answers whose confidence is below this."),
+}
+QUESTION, NAME = {"question": text("The question.")}, {"name": text("The name.")}
+OF_TYPE = {"type": text("The id of a type that the entities have.")} | LIMIT
+ID = {"id": text("The id of an entity, in any spelling of it.")}
+LINK = struct(
+    "Link",
+    {"text": text("Running text.", BODY_BYTES)},
+    threshold=share("How likely a mention must mean its first candidate."),
+    **LIMIT | {"limit": count("Candidates of each mention.", 1, 100)},
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A path of the API: what it does, what it takes by each method, and the record that it gives.
+    """A path of the API: what it does, the record that it returns, and the parameters that it takes by each method.
 
-    A POST that has the parameter `many` gives a record for each of a list, as JSON Lines.
+    A POST that has the parameter `many` returns a record for each of a list, as JSON Lines.
     """
 
     name: str
     path: str
     summary: str
     record: str
-    parameters: Mapping[Method, tuple[Parameter, ...]]
+    get: type[Struct]
+    post: type[Struct] | None = None
     many: str = ""
 
-
-def both(*parameters: Parameter) -> dict[Method, tuple[Parameter, ...]]:
-    return {"GET": parameters, "POST": parameters}
+    @property
+    def methods(self) -> dict[str, type[Struct]]:
+        return {"GET": self.get} | ({"POST": self.post} if self.post else {})
 
 
 ENDPOINTS = (
     Endpoint(
-        "query",
-        "/api/query",
-        "Answer a question, or many.",
-        "Result",
-        {
-            "GET": (Parameter("question", "text", "The question.", required=True), *SYSTEM),
-            "POST": (
-                Parameter("question", "text", "The question."),
-                Parameter("questions", "texts", "Many questions, answered in order.", most=QUESTIONS),
-                *SYSTEM,
-            ),
-        },
+        "query", "/api/query", "Answer a question, or many.", "Result",
+        struct("Question", QUESTION, **SYSTEM),
+        struct("Questions", {}, **QUESTION, questions=texts("Many questions, answered in order."), **SYSTEM),
         many="questions",
     ),
     Endpoint(
-        "lookup",
-        "/api/lookup",
-        "Find the entities that bear a name, or one that resembles it.",
-        "LookupResult",
-        {
-            "GET": (
-                Parameter("name", "text", "The name.", required=True),
-                Parameter("type", "text", "The id of a type that the entities bear."),
-                LANG,
-                LIMIT,
-            ),
-            "POST": (
-                Parameter("name", "text", "The name."),
-                Parameter("names", "texts", "Many names, looked up in order.", most=QUESTIONS),
-                Parameter("type", "text", "The id of a type that the entities bear."),
-                LANG,
-                LIMIT,
-            ),
-        },
+        "lookup", "/api/lookup", "Find the entities that have a name, or one that resembles it.", "LookupResult",
+        struct("Lookup", NAME, **OF_TYPE),
+        struct("Lookups", {}, **NAME, names=texts("Many names, looked up in order."), **OF_TYPE),
         many="names",
     ),
+    Endpoint("link", "/api/link", "Link the entities that a text mentions.", "LinkedText", LINK, LINK),
     Endpoint(
-        "link",
-        "/api/link",
-        "Link the entities that a text mentions.",
-        "LinkedText",
-        both(
-            Parameter("text", "text", "Running text.", required=True, longest=BODY_BYTES),
-            Parameter("threshold", "share", "How likely a mention must mean its first candidate."),
-            Parameter("limit", "count", "Candidates of each mention.", least=1, most=100),
-            LANG,
+        "entity", "/api/entity/{id}", "Show an entity: names, types, counts of facts.", "Entity",
+        struct("EntityById", {}, **LANG),
+    ),
+    Endpoint(
+        "facts", "/api/facts", "List facts of an entity.", "Facts",
+        struct(
+            "FactsById", ID, reverse=flag("List the facts that the entity is the object of."),
+            offset=count("How many to skip.", most=1 << 31), **LIMIT,
         ),
     ),
     Endpoint(
-        "entity", "/api/entity/{id}", "Show an entity: names, types, counts of facts.", "Entity", {"GET": (ID, LANG)}
+        "similar", "/api/similar", "List the entities whose vectors are nearest to that of another.", "Neighbours",
+        struct("Similar", {"id": text("An id or a name.")}, **LIMIT),
     ),
     Endpoint(
-        "facts",
-        "/api/facts",
-        "List facts of an entity.",
-        "Facts",
-        {
-            "GET": (
-                ID,
-                Parameter("reverse", "flag", "List the facts that the entity is the object of."),
-                LIMIT,
-                Parameter("offset", "count", "How many to skip.", most=1 << 31),
-                LANG,
-            )
-        },
+        "info", "/api/info", "Show what the knowledge base holds and what can be asked of it.", "Info",
+        struct("Nothing", {}),
     ),
-    Endpoint(
-        "similar",
-        "/api/similar",
-        "List the entities whose vectors are nearest to that of another.",
-        "Neighbours",
-        {"GET": (Parameter("id", "text", "An id or a name.", required=True), LIMIT, LANG)},
-    ),
-    Endpoint(
-        "info", "/api/info", "Say what the knowledge base holds and what can be asked of it.", "Info", {"GET": ()}
-    ),
-)
+)  # fmt: skip
 BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+
+
+class Neighbour(Struct):
+    id: str
+    name: str | None
+    cosine: float
+
+
+class Neighbours(Struct):
+    """The entities nearest to another."""
+
+    id: str
+    neighbours: list[Neighbour]
+
+
+class Info(Struct):
+    """A knowledge base and what can be asked of it, as far as every one has it."""
+
+    name: str
+    counts: dict[str, Any]
+    pruners: list[str]
+    scorers: list[str]
+    subjects: list[str]
+
+
+class Fault(Struct):
+    kind: str
+    message: str
+
+
+class Error(Struct):
+    """An error, by its kind and its sentence."""
+
+    error: Fault
+
+
+RECORDS = (
+    results.Result, records.LookupResult, records.LinkedText, records.Entity, records.Facts, Neighbours, Info, Error,
+)  # fmt: skip
+
+
+def describe(server: str) -> dict[str, Any]:
+    """Describe the API by OpenAPI; `server` is the path that it stands under."""
+    _, schemas = schema_components(RECORDS, ref_template="#/components/schemas/{name}")
+    schemas["Result"]["properties"]["json_version"] = {"type": "integer"}
+    for described in schemas.values():  # a record is written without these unless they are asked for
+        described["required"] = [name for name in described.get("required", ()) if name not in results.UNLESS_ASKED]
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "kbtools",
+            "version": __version__,
+            "description": "Questions, names, text and entities over a knowledge base.",
+        },
+        "servers": [{"url": server or "/"}],
+        "paths": {
+            endpoint.path: {method.lower(): operation(endpoint, method) for method in endpoint.methods}
+            for endpoint in ENDPOINTS
+        },
+        "components": {"schemas": schemas},
+    }
+
+
+def operation(endpoint: Endpoint, method: str) -> dict[str, Any]:
+    """Describe an endpoint by one method."""
+    schemas, required = parameter_schemas(endpoint.methods[method])
+    record = {"schema": {"$ref": f"#/components/schemas/{endpoint.record}"}}
+    content = {"application/json": record}
+    described: dict[str, Any] = {
+        "operationId": endpoint.name if method == "GET" else f"{endpoint.name}_post",
+        "summary": endpoint.summary,
+    }
+    if method == "GET":
+        described["parameters"] = [
+            {"name": name, "in": "query", "required": name in required, "schema": schema}
+            for name, schema in schemas.items()
+        ]
+        if "{id}" in endpoint.path:
+            described["parameters"].append({"name": "id", "in": "path", "required": True, "schema": {"type": "string"}})
+    else:
+        body = {"type": "object", "additionalProperties": False, "required": required, "properties": schemas}
+        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+        if endpoint.many:
+            content["application/jsonl"] = record
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    described["responses"] = {
+        "200": {"description": endpoint.summary, "content": content},
+        "default": {"description": "What is wrong.", "content": error},
+    }
+    return described

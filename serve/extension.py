@@ -60,9 +60,10 @@ def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
 
 def values(kb: KnowledgeBase, objects: EntityRows, column: ExtensionProperty) -> list[dict[str, str]]:
     """Return the values of a cell, by row of the object."""
-    first = objects[: column.limit or VALUES]
+    first = objects[: column.count or VALUES]
     return [
-        value(object_id, name, column.content) for object_id, name in zip(kb.ids(first), kb.names(first), strict=True)
+        value(object_id, name, column.settings.content)
+        for object_id, name in zip(kb.ids(first), kb.names(first), strict=True)
     ]
 
 

@@ -1,11 +1,13 @@
-"""Parameters of a request, from its address or its body: bounded in size and time, and checked by one table."""
+"""Parameters of a request, from its address or its body: bounded in size and time, and checked by a struct."""
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
+from msgspec import UNSET, Struct, ValidationError, convert
+from msgspec.json import schema
 from starlette.requests import Request
 
 from kbtools.errors import BadArgument, RequestTooLarge, RequestTooSlow
@@ -22,88 +24,55 @@ BODY_SECONDS = 10.0
 TEXT_CHARACTERS = 10_000
 """Characters of a question or a name: more than ten times the longest name of Freebase."""
 
-Kind = Literal["text", "count", "share", "flag", "texts"]
 
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A named value of a request: a text, a whole number, a number from 0 to 1, true or false, or a list of texts."""
-
-    name: str
-    kind: Kind
-    help: str
-    required: bool = False
-    least: int = 0
-    most: int = 1_000
-    longest: int = TEXT_CHARACTERS
-
-
-async def read_parameters(request: Request, parameters: Sequence[Parameter]) -> dict[str, Any]:
+async def read_parameters(request: Request, kind: type[Struct]) -> dict[str, Any]:
     """Read the parameters of a GET from its address, of a POST from its JSON; those not given are left out.
 
-    Raises BadArgument that names what is missing, unknown or of another kind.
+    Raises BadArgument that names what is missing, unknown or of another type, RequestTooLarge for what is too long.
     """
     posted = request.method == "POST"
     raw: Mapping[str, Any] = await read_object(request) if posted else request.query_params
-    known = {parameter.name: parameter for parameter in parameters}
-    values = {}
-    for name, value in raw.items():
-        if name not in known:
-            expected = ", ".join(known)
-            raise BadArgument(f"no parameter {name!r}; known: {expected}", name=name)
-        if value is not None:
-            values[name] = checked(known[name], value if posted else spoken(known[name], value))
-    for parameter in parameters:
-        if parameter.required and parameter.name not in values:
-            raise BadArgument(f"{parameter.name} is missing: {parameter.help}", name=parameter.name)
-    return values
+    given = {name: value for name, value in raw.items() if value is not None}
+    schemas, required = parameter_schemas(kind)
+    for name in given.keys() - schemas.keys():
+        raise BadArgument(f"no parameter {name!r}; known: {', '.join(schemas)}", name=name)
+    for name in required:
+        if name not in given:
+            raise BadArgument(f"{name} is missing: {schemas[name]['description']}", name=name)
+    try:
+        record = convert(given, kind, strict=posted)
+    except ValidationError as error:
+        # The message says what is expected, then where: "Expected `int` <= 10 - at `$.limit`".
+        name = str(error).split("`")[-2].removeprefix("$.").partition("[")[0]
+        raise fault_of(name, given[name], schemas[name], str(error)) from error
+    return {name: value for name in schemas if (value := getattr(record, name)) is not UNSET}
 
 
-def spoken(parameter: Parameter, text: str) -> Any:
-    """Turn the text of an address into what JSON would say; what is none of it stays a text."""
-    if parameter.kind == "flag":
-        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
-    if parameter.kind in ("count", "share"):
-        try:
-            return json.loads(text) if len(text) < 30 else text
-        except ValueError:
-            return text
-    return text
+@cache
+def parameter_schemas(kind: type[Struct]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the schema of each parameter of a struct, and the names of those that are required."""
+    described = schema(kind)["$defs"][kind.__name__]
+    return described["properties"], described.get("required", [])
 
 
-def checked(parameter: Parameter, value: Any) -> Any:
-    """Check a value by its parameter; raise BadArgument for another kind, RequestTooLarge for a long text."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    match parameter.kind:
-        case "text" if isinstance(value, str):
-            return checked_text(parameter, value)
-        case "texts" if isinstance(value, list) and all(isinstance(text, str) for text in value):
-            if len(value) > parameter.most:
-                raise RequestTooLarge(f"{parameter.name} holds {len(value):,}, at most {parameter.most:,} in a request")
-            return [checked_text(parameter, text) for text in value]
-        case "count" if isinstance(value, int) and number and parameter.least <= value <= parameter.most:
-            return value
-        case "share" if number and 0 <= value <= 1:
-            return value
-        case "flag" if isinstance(value, bool):
-            return value
-    expected = {
-        "text": "a text",
-        "texts": "a list of texts",
-        "count": f"a whole number from {parameter.least} to {parameter.most:,}",
-        "share": "a number from 0 to 1",
-        "flag": "true or false",
-    }[parameter.kind]
-    raise BadArgument(f"{parameter.name} is {expected}, found {shortened(value)}", name=parameter.name)
-
-
-def checked_text(parameter: Parameter, text: str) -> str:
-    """Refuse an empty text and one that is too long; halves of characters become question marks, as in a terminal."""
-    if not text.strip():
-        raise BadArgument(f"the {parameter.name.removesuffix('s')} is empty", name=parameter.name)
-    if len(text) > parameter.longest:
-        raise RequestTooLarge(f"{parameter.name} has {len(text):,} characters, at most {parameter.longest:,}")
-    return text.encode(errors="replace").decode()
+def fault_of(name: str, value: Any, expected: dict[str, Any], message: str) -> BadArgument | RequestTooLarge:
+    """Return the error that says in a sentence what is wrong with a value."""
+    if "regex" in message:
+        return BadArgument(f"the {name.removesuffix('s')} is empty", name=name)
+    if "of length" in message and expected["type"] == "array" and "array" in message:
+        return RequestTooLarge(f"{name} holds {len(value):,}, at most {expected['maxItems']:,} in a request")
+    if "of length" in message:
+        most = expected.get("items", expected)["maxLength"]
+        longest = max(map(len, value)) if isinstance(value, list) else len(value)
+        return RequestTooLarge(f"{name} has {longest:,} characters, at most {most:,}")
+    sentence = {
+        "string": "a text",
+        "array": "a list of texts",
+        "integer": f"a whole number from {expected.get('minimum')} to {expected.get('maximum', 0):,}",
+        "number": f"a number from {expected.get('minimum', 0):g} to {expected.get('maximum', 0):g}",
+        "boolean": "true or false",
+    }[expected["type"]]
+    return BadArgument(f"{name} is {sentence}, found {shortened(value)}", name=name)
 
 
 def shortened(value: object) -> str:
@@ -120,10 +89,19 @@ async def read_object(request: Request) -> dict[str, Any]:
     return value
 
 
+def mended(value: Any) -> Any:
+    """Return JSON with a question mark for each half of a character, as on a terminal."""
+    if isinstance(value, dict):
+        return {mended(name): mended(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [mended(part) for part in value]
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
 def parse_json(text: bytes | str, what: str) -> Any:
     """Parse JSON; raise BadArgument for what is none, and for numbers and depths that no one means."""
     try:
-        return json.loads(text)
+        return mended(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise BadArgument(f"{what} is no JSON: {ascii(str(error))[1:-1]}") from error
 

@@ -15,16 +15,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kbtools.errors import BadArgument, UnknownEntity
-from kbtools.serve.extension import extend
+from kbtools.serve.extension import SETTINGS, extend
 from kbtools.serve.live_kb import Edition, LiveKB
 from kbtools.serve.matching import reconcile
 from kbtools.serve.parameters import parse_json, read_body, shortened
-from kbtools.serve.previews import STYLE_POLICY, preview_page, small_page
-from kbtools.serve.reconciliation_queries import read_batch, read_extension
+from kbtools.serve.reconciliation_queries import BATCH, read_batch, read_extension
 from kbtools.serve.responses import json_response
-from kbtools.serve.service_manifest import service_manifest
-from kbtools.serve.suggestions import flyout, propose_properties, suggest_entities, suggest_properties, suggest_types
+from kbtools.serve.suggestions import (
+    HEIGHT,
+    STYLE_POLICY,
+    WIDTH,
+    flyout,
+    preview_page,
+    propose_properties,
+    small_page,
+    suggest_entities,
+    suggest_properties,
+    suggest_types,
+)
 from kbtools.serve.workers import Workers
+from kbtools.version import __version__
 
 T = TypeVar("T")
 
@@ -167,3 +177,50 @@ def whole_number(request: Request, name: str, *, default: int) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise BadArgument(f"{name} is a whole number, found {shortened(text)}", name=name)
     return int(text)
+
+
+VERSIONS = ["0.2"]
+DEFAULT_TYPES = 10
+FREEBASE = re.compile(r"m\.0")
+
+
+def service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
+    """Say what the service offers, and where; `url` is its own address."""
+    kinds = ("entity", "property", "type")
+    spaces = identifier_spaces(edition, url)
+    return {
+        "versions": VERSIONS,
+        "name": f"{name} (kbtools)",
+        **spaces,
+        "serviceVersion": __version__,
+        "defaultTypes": [
+            {"id": type_id, "name": type_id} for type_id in edition.vocabulary.frequent_types(DEFAULT_TYPES)
+        ],
+        "view": {"url": url.removesuffix("reconcile") + "#entity?id={{id}}"},
+        "preview": {"url": f"{url}/preview?id={{{{id}}}}", "width": WIDTH, "height": HEIGHT},
+        "suggest": {
+            kind: {
+                "service_url": url,
+                "service_path": f"/suggest/{kind}",
+                "flyout_service_url": url,
+                "flyout_service_path": f"/flyout/{kind}?id=${{id}}",
+            }
+            for kind in kinds
+        },
+        "extend": {
+            "propose_properties": {"service_url": url, "service_path": "/properties"},
+            "property_settings": SETTINGS,
+        },
+        "batchSize": BATCH,
+    }
+
+
+def identifier_spaces(edition: Edition, url: str) -> dict[str, str]:
+    """Name the spaces of ids: Freebase's where the ids are, else those of this service."""
+    kb = edition.answerer.kb
+    if any(FREEBASE.match(entity_id) for entity_id in kb.ids(kb.entity_rows()[:50])):
+        return {
+            "identifierSpace": "http://rdf.freebase.com/ns/",
+            "schemaSpace": "http://rdf.freebase.com/ns/type.object.id",
+        }
+    return {"identifierSpace": f"{url}#entities", "schemaSpace": f"{url}#types"}

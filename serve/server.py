@@ -12,8 +12,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
+from kbtools.serve.access import hosts_answered
 from kbtools.serve.app import create_app, prepare_process
-from kbtools.serve.hosts import hosts_answered
 from kbtools.serve.live_kb import open_live_kb
 from kbtools.serve.settings import ServeSettings, kb_names
 from kbtools.storage import temporary_folder

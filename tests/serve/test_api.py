@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 import kbtools
 from kbtools.kb.vector_index import ExactVectors
+from kbtools.serve.api import nearest_entities
 from kbtools.serve.app import create_app
-from kbtools.serve.choices import choices
-from kbtools.serve.nearest import nearest_entities
+from kbtools.serve.kb_description import choices
 from kbtools.serve.settings import ServeSettings
 
 QUESTION = "who created the character harry potter"

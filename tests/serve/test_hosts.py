@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from kbtools.serve.access import hosts_answered
 from kbtools.serve.app import create_app
-from kbtools.serve.hosts import hosts_answered
 from kbtools.serve.settings import ServeSettings
 from tests.serve.conftest import RunningServer
 from tests.serve.test_server import answer_of

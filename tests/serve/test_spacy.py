@@ -103,7 +103,7 @@ def test_the_own_linker_of_spacy_gets_candidates_with_priors(sample_path: Path) 
 
 
 def test_vectors_are_those_of_the_entities(sample_path: Path) -> None:
-    from kbtools.serve.spacy_kb import SpacyKnowledgeBase
+    from kbtools.serve.spacy_linker import SpacyKnowledgeBase
 
     kb = SpacyKnowledgeBase(spacy.blank("en").vocab, str(sample_path))
     (row,) = kb.answerer.kb.rows(["m.042xh"])
@@ -113,7 +113,7 @@ def test_vectors_are_those_of_the_entities(sample_path: Path) -> None:
 
 
 def test_the_own_linker_of_spacy_runs_and_is_saved(sample_path: Path, tmp_path: Path) -> None:
-    from kbtools.serve.spacy_kb import SpacyKnowledgeBase
+    from kbtools.serve.spacy_linker import SpacyKnowledgeBase
 
     pipeline = spacy.blank("en")
     pipeline.add_pipe("sentencizer")

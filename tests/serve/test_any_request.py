@@ -1,0 +1,162 @@
+"""Any request is answered, or refused in a sentence: every endpoint, every parameter, every type of JSON value."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from kbtools.serve.endpoints import ENDPOINTS
+
+NAMES = sorted(
+    {name for endpoint in ENDPOINTS for kind in endpoint.methods.values() for name in kind.__struct_fields__}
+)
+WORDS = (
+    "harry potter",
+    "m.042xh",
+    "n-gram",
+    "lexical",
+    "type-count",
+    "popularity",
+    "weighted-sum",
+    "book.book",
+    "en",
+    "",
+)
+ODD = (
+    "²",
+    "٣",
+    "9" * 400,
+    "-1",
+    "1e400",
+    "NaN",
+    "1_0",
+    " 5",
+    "true",
+    "null",
+    "\ud800",
+    "\x00",
+    "a" * 20_000,
+    "os:system",
+)
+
+texts = st.sampled_from(WORDS) | st.sampled_from(ODD) | st.text(max_size=20)
+numbers = st.integers() | st.floats() | st.sampled_from([10**400, -(10**400), 2**63, 5.0, 0.5])
+scalars = st.none() | st.booleans() | numbers | texts
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=6
+)
+objects = st.dictionaries(st.sampled_from(NAMES) | texts, values, max_size=4)
+
+properties = st.fixed_dictionaries({}, optional={"pid": values, "v": values, "id": values, "settings": values})
+settings_of = st.fixed_dictionaries({}, optional={"limit": values, "content": values})
+queries = st.fixed_dictionaries(
+    {},
+    optional={
+        "query": values, "type": values, "limit": values, "type_strict": values, "other": values,
+        "properties": values | st.lists(properties, max_size=3),
+    },
+)  # fmt: skip
+extensions = st.fixed_dictionaries(
+    {},
+    optional={
+        "ids": values | st.lists(texts, max_size=3),
+        "properties": values
+        | st.lists(st.fixed_dictionaries({}, optional={"id": texts, "settings": values | settings_of}), max_size=3),
+    },
+)
+
+many = settings(max_examples=1_300, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def encoded(record: object) -> bytes:
+    """Write JSON as Python does, NaN and endless numbers among it."""
+    return json.dumps(record).encode()
+
+
+def check(answer: Any) -> None:
+    """Check that an answer is one, or a fault of the request with a sentence that says so."""
+    assert 200 <= answer.status_code < 300 or 400 <= answer.status_code < 500, (answer.status_code, answer.text[:300])
+    if answer.status_code >= 400:
+        fault = answer.json()["error"]
+        assert fault["kind"] != "InternalError"
+        assert len(fault["message"]) > 5
+
+
+def whole(parameters: dict[str, str]) -> dict[str, str]:
+    """Return parameters as an address can hold them: without halves of characters."""
+    return {str_of(name): str_of(value) for name, value in parameters.items()}
+
+
+def str_of(text: str) -> str:
+    return text.encode(errors="replace").decode()
+
+
+def path_of(endpoint: Any, entity_id: str) -> str:
+    return endpoint.path.replace("{id}", entity_id)
+
+
+@many
+@given(st.sampled_from([endpoint for endpoint in ENDPOINTS if endpoint.post]), objects | values)
+def test_any_body_is_answered_or_refused(client: TestClient, endpoint: Any, body: object) -> None:
+    check(client.post(endpoint.path, content=encoded(body)))
+
+
+@many
+@given(st.sampled_from(ENDPOINTS), st.dictionaries(st.sampled_from(NAMES) | texts, texts, max_size=4))
+def test_any_address_is_answered_or_refused(client: TestClient, endpoint: Any, parameters: dict[str, str]) -> None:
+    check(client.get(path_of(endpoint, "m.042xh"), params=whole(parameters)))
+
+
+@many
+@given(st.dictionaries(st.sampled_from(["q0", "q1"]), queries | values, max_size=2) | values, st.booleans())
+def test_any_batch_is_answered_or_refused(client: TestClient, batch: object, as_form: bool) -> None:
+    text = json.dumps(batch)
+    check(
+        client.post("/reconcile", data={"queries": text})
+        if as_form
+        else client.post("/reconcile", content=text, headers={"content-type": "application/json"})
+    )
+
+
+@many
+@given(extensions | values)
+def test_any_extension_is_answered_or_refused(client: TestClient, extension: object) -> None:
+    check(client.post("/reconcile", data={"extend": json.dumps(extension)}))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from(["suggest/entity", "suggest/type", "suggest/property", "flyout/entity", "flyout/type", "properties",
+                     "preview", "suggest/planet"]),
+    st.dictionaries(st.sampled_from(["prefix", "cursor", "id", "type", "limit", "callback"]), texts, max_size=3),
+)  # fmt: skip
+def test_any_suggestion_is_answered_or_refused(client: TestClient, path: str, parameters: dict[str, str]) -> None:
+    answer = client.get(f"/reconcile/{path}", params=whole(parameters))
+
+    assert answer.status_code < 500, answer.text
+
+
+@pytest.mark.parametrize("limit", ["9" * 400, "\u00b2", "1e400", "-1", "5.5", "NaN"])
+def test_a_limit_that_is_no_whole_number_is_named(client: TestClient, limit: str) -> None:
+    asked = client.get("/api/lookup", params={"name": "it", "limit": limit})
+    proposed = client.get("/reconcile/properties", params={"limit": limit})
+    extended = client.post(
+        "/reconcile",
+        data={"extend": json.dumps({"ids": [], "properties": [{"id": "p", "settings": {"limit": limit}}]})},
+    )
+
+    assert (asked.status_code, "limit is a whole number from 1 to 1,000" in asked.text) == (400, True)
+    assert (proposed.status_code, "limit is a whole number" in proposed.text) == (400, True)
+    assert extended.status_code == 400 or limit == "9" * 400
+
+
+@pytest.mark.parametrize("limit", ["9" * 400, "1e400", "5.5", "NaN", "true", "[]"])
+def test_a_limit_of_json_that_is_no_whole_number_is_named(client: TestClient, limit: str) -> None:
+    asked = client.post("/api/lookup", content=f'{{"name": "it", "limit": {limit}}}'.encode())
+    reconciled = client.post("/reconcile", data={"queries": f'{{"q": {{"query": "it", "limit": {limit}}}}}'})
+
+    assert (asked.status_code, "limit is a whole number from 1 to 1,000" in asked.text) == (400, True)
+    assert (reconciled.status_code, "limit is a whole number from 1 on" in reconciled.text) == (400, True)
