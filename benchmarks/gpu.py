@@ -21,10 +21,8 @@ from kbtools.scorers.entities.transe import TransE, TranslatingTask
 from kbtools.scorers.fitting.optimisers import make_optimisers
 from kbtools.scorers.networks.training_settings import EncoderConfig
 from kbtools.scorers.networks.words import load_words
-from kbtools.scorers.relations.ltg_cnn import LetterTrigramScorer
-from kbtools.scorers.relations.relation import RelationNetwork
+from kbtools.scorers.relations.relation import BiGRUScorer, EmbedAverageScorer, LetterTrigramScorer, RelationNetwork
 from kbtools.scorers.relations.relation_training import cross_entropy
-from kbtools.scorers.relations.word_encoders import BiGRUScorer, EmbedAverageScorer
 from kbtools.text.question import MarkedQuestion, Question
 
 SCORERS: dict[str, type[RelationNetwork]] = {

@@ -44,7 +44,7 @@ def command(
     named = kb if lang is None else answerer.in_languages(lang).kb
     row = find_entity(named, text)
     if models:
-        from kbtools.scorers.entities.neighbours import nearest
+        from kbtools.scorers.entities.transe import nearest
 
         neighbours = nearest(kb, row, models=models, top=top)
     else:

@@ -86,7 +86,7 @@ def command(
             say(f"weights: {PLANS[profile].weights}, the profile's own")
         else:
             answerer = open_whole(path, elasticsearch, models=models)
-            train_ranking(answerer, valid, system, ranker=ranker, in_doubt=PLANS[profile].put_off())
+            train_ranking(answerer, valid, system, ranker=ranker, in_doubt=PLANS[profile].scorers_in_doubt())
         say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
 
 

@@ -83,7 +83,7 @@ def group_of(name: str, kind: str | None) -> str:
 
 
 def groups_of_class(name: str) -> list[str]:
-    """Tell the kind of a class by what it does."""
+    """Return the kinds of plugin that a class may be, by its methods."""
     plugin = import_object(name)
     groups = [group for group, method in METHODS.items() if hasattr(plugin, method)]
     if hasattr(plugin, "score") and not groups:
@@ -104,7 +104,7 @@ def check_claims(name: str, claims: Iterable[Claim]) -> Iterator[str]:
 
 
 def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
-    """Give what makes a plugin: from what an untrained one takes, or as a small network before its training."""
+    """Return a function that makes a plugin: from the argument of an untrained one, or as a small untrained model."""
     plugin = load_class(group, name)
     if not isinstance(plugin, Trained):
         return lambda: construct(name, lambda: plugin(untrained))
@@ -112,17 +112,17 @@ def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
         raise BrokenPlugin(
             f"plugin {name!r} is rebuilt by its `load` alone, without `task`; check it in tests of its own", name=name
         )
-    sketch: Callable[..., Any] = import_object("kbtools.scorers.fitting.sketch:sketch")
+    sketch: Callable[..., Any] = import_object("kbtools.scorers.fitting.small_models:small_model")
     return lambda: construct(name, lambda: sketch(plugin, world(), marked_questions()))
 
 
 def is_trainable(plugin: object) -> bool:
-    """Tell whether a small model of a plugin can be made without training."""
+    """Return whether a small model of a plugin can be made without training."""
     return isinstance(plugin, Trained) and hasattr(plugin, "task")
 
 
 def close(scores: NDArray[Any], expected: NDArray[Any]) -> bool:
-    """Tell whether two arrays of scores are the same but for rounding."""
+    """Return whether two arrays of scores are the same up to rounding."""
     return scores.shape == expected.shape and bool(np.allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE))
 
 

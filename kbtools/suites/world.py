@@ -53,14 +53,14 @@ LONG = "and so on " * 50
 
 @functools.cache
 def world() -> KnowledgeBase:
-    """Give the small knowledge base in memory, the reference of all backends."""
+    """Return the small knowledge base in memory, the reference of all backends."""
     make = import_object("kbtools.indexers.folder.memory:MemoryKB")
     kb: KnowledgeBase = make(FACTS, NAMES, TYPES, aliases=ALIASES)
     return kb
 
 
 def marked_questions() -> list[MarkedQuestion]:
-    """Give the questions with their mentions marked."""
+    """Return the questions with their mentions marked."""
     return [
         MarkedQuestion(Question.read(text), text.find(mention), text.find(mention) + len(mention))
         for text, mention in QUESTIONS

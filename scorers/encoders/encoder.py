@@ -23,7 +23,7 @@ from kbtools.text.relation_words import relation_parts
 
 if TYPE_CHECKING:
     from kbtools.scorers.encoders.encoder_network import EncoderNetwork
-    from kbtools.scorers.encoders.encoder_training import EncoderTask
+    from kbtools.scorers.fitting.training_loop import Task
 
 PRONOUN = "it"
 """The word that stands for the mention: encoders have read it in sentences, which no symbol of ours is in."""
@@ -90,7 +90,7 @@ class EncoderScorer(SavedNetwork):
 
     @classmethod
     def new(cls, files: PretrainedFiles, rows: Sequence[str], *, texts: Sequence[str], weight: float) -> Self:
-        """Make a scorer that has learned nothing yet, of relations and what they are called."""
+        """Build an untrained scorer for relations and their names."""
         import torch
 
         from kbtools.scorers.encoders.encoder_network import make_encoder_network
@@ -101,14 +101,13 @@ class EncoderScorer(SavedNetwork):
         return cls(network.eval(), rows, texts=texts, weight=weight)
 
     @classmethod
-    def task(cls, kb: KnowledgeBase, splits: Splits, settings: PretrainedSettings, *, models: Path) -> "EncoderTask":
-        """Make an untrained scorer, and what it learns."""
-        from kbtools.scorers.encoders.encoder_training import EncoderTask
-
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: PretrainedSettings, *, models: Path) -> "Task":
+        """Build the task of an untrained scorer."""
         files = read_files(settings.encoder.pretrained)
         scorer = cls.new(files, kb.relations, texts=relation_texts(kb), weight=TRAINED_LEXICAL)
         texts = [cls.text(question) for question in splits.train.questions]
-        return EncoderTask(scorer, texts, settings.encoder, kb=kb, splits=splits)
+        make: Callable[..., Task] = import_object("kbtools.scorers.encoders.encoder_training:EncoderTask")
+        return make(scorer, texts, settings.encoder, kb=kb, splits=splits)
 
     @classmethod
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:

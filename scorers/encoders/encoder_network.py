@@ -17,7 +17,7 @@ from kbtools.scorers.encoders.transformer_config import TransformerConfig
 from kbtools.scorers.networks.checkpoint import Checkpoint, Graph
 from kbtools.scorers.networks.devices import arrays, restore_network, scoring
 from kbtools.scorers.networks.export import export_graph
-from kbtools.scorers.networks.text_batches import group_by_length
+from kbtools.scorers.networks.words import group_by_length
 
 TEXTS_AT_ONCE = 256
 """Texts in one batch: more are no faster on a CPU."""

@@ -1,9 +1,7 @@
 """The training of `encoder`: its upper layers learn, over states of the lower ones that are computed once."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -11,28 +9,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.ranking.model_store import Stamp
-from kbtools.scorers.encoders.encoder_network import EncoderNetwork
+from kbtools.scorers.encoders.encoder import EncoderScorer
 from kbtools.scorers.fitting.measures import measure_relations, relation_marks
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.text_batches import group_by_length
 from kbtools.scorers.networks.training_settings import PretrainedConfig
-from kbtools.text.question import MarkedQuestion
+from kbtools.scorers.networks.words import group_by_length
 
 TEXTS_AT_ONCE = 256
 """Texts whose frozen states are computed together."""
-
-
-class Learner(Protocol):
-    """The scorer that learns, as its training sees it."""
-
-    @property
-    def trainable(self) -> EncoderNetwork: ...
-
-    @property
-    def save(self) -> Callable[[Path, Stamp], None]: ...
-
-    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]: ...
 
 
 class EncoderTask:
@@ -44,7 +28,13 @@ class EncoderTask:
     """
 
     def __init__(
-        self, scorer: Learner, texts: Sequence[str], config: PretrainedConfig, *, kb: KnowledgeBase, splits: Splits
+        self,
+        scorer: EncoderScorer,
+        texts: Sequence[str],
+        config: PretrainedConfig,
+        *,
+        kb: KnowledgeBase,
+        splits: Splits,
     ) -> None:
         self.scorer = scorer
         self.network = scorer.trainable

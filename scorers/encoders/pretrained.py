@@ -82,7 +82,7 @@ def read_files(source: str = "") -> PretrainedFiles:
 
 
 def make_tokenizer(record: PretrainedRecord) -> Tokenizer:
-    """Make what splits a text into tokens, and cuts it off at the limit."""
+    """Build the tokenizer, which cuts texts off at the limit."""
     tokenizer = Tokenizer.from_str(record.tokenizer)
     tokenizer.no_padding()
     tokenizer.enable_truncation(record.longest)

@@ -13,8 +13,8 @@ from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecor
 from kbtools.scorers.encoders.transformer_config import TransformerConfig
 from kbtools.scorers.networks.checkpoint import Checkpoint, Graph
 from kbtools.scorers.networks.sessions import Session
-from kbtools.scorers.networks.text_batches import group_by_length
 from kbtools.scorers.networks.weight_files import Weights
+from kbtools.scorers.networks.words import group_by_length
 
 SHARPNESS = 15.0
 """Log-probability of a cosine of 1. Untrained, with n-gram-idf and half of `lexical`, on the first 3,000 validation

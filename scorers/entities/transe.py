@@ -14,6 +14,7 @@ from kbtools.errors import CheckpointMismatch
 from kbtools.free_memory import require_memory
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors
+from kbtools.kb.vector_neighbours import NearEntity
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.networks.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -23,7 +24,7 @@ from kbtools.scorers.networks.training_settings import TransESettings
 NAME = "transe"
 """The name of the model."""
 
-AT_ONCE = 65_536
+ENTITIES_AT_ONCE = 65_536
 """Entities that are read, or compared with, in one piece."""
 
 TESTED, NEAR = 200, 10
@@ -55,8 +56,8 @@ def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
         instead="train on a knowledge base with fewer, or take over vectors made elsewhere with --vectors and --ids",
     )
     triples, place = np.empty((facts, 3), dtype=np.int64), 0
-    for first in range(0, len(rows), AT_ONCE):
-        piece = kb.facts_of(rows[first : first + AT_ONCE])
+    for first in range(0, len(rows), ENTITIES_AT_ONCE):
+        piece = kb.facts_of(rows[first : first + ENTITIES_AT_ONCE])
         triples[place : place + len(piece)] = piece
         place += len(piece)
     return triples[:place]
@@ -74,22 +75,22 @@ class TransE(nn.Module):
 
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: object, settings: TransESettings, *, models: Path) -> "TranslatingTask":
-        """Make untrained vectors, and what they learn: the facts, whatever the questions are."""
+        """Build the task of untrained vectors, which learn from the facts alone."""
         triples = read_triples(kb)
         torch.manual_seed(settings.fit.seed)
         network = build_network(lambda: cls(entity_count(kb), len(kb.relations), dim=settings.vectors.dim))
         return TranslatingTask(network, triples, margin=settings.vectors.margin, digest=kb.manifest.digest)
 
     def forward(self, triples: Tensor) -> Tensor:
-        """Give |E(s) + E(r) - E(o)| of triples (batch, 3): (batch,), lower is better."""
+        """Return |E(s) + E(r) - E(o)| of triples (batch, 3): (batch,), lower is better."""
         subjects, targets = (F.normalize(self.entities(triples[:, column]), dim=1) for column in (0, 2))
         distances: Tensor = (subjects + self.relations(triples[:, 1]) - targets).norm(dim=1)
         return distances
 
     def pieces(self) -> Iterator[tuple[int, Tensor]]:
-        """Yield E(s) of the entities from a row on, of length 1, a piece at a time: (at most AT_ONCE, dim)."""
-        for first in range(0, self.entities.num_embeddings, AT_ONCE):
-            yield first, F.normalize(self.entities.weight.detach()[first : first + AT_ONCE], dim=1)
+        """Yield E(s) of the entities from a row on, of length 1, a piece at a time: (at most ENTITIES_AT_ONCE, dim)."""
+        for first in range(0, self.entities.num_embeddings, ENTITIES_AT_ONCE):
+            yield first, F.normalize(self.entities.weight.detach()[first : first + ENTITIES_AT_ONCE], dim=1)
 
 
 class Translation(torch.autograd.Function):
@@ -144,7 +145,7 @@ class TranslatingTask:
         self.tested = np.random.default_rng(0).permutation(len(triples))[:TESTED]
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Give max(0, margin + d(fact) - d(corrupted)) of each fact: (batch,)."""
+        """Return max(0, margin + d(fact) - d(corrupted)) of each fact: (batch,)."""
         network, device = self.network, self.network.entities.weight.device
         facts = self.triples[torch.from_numpy(rows)]
         # Drawn on the CPU, so that a GPU draws the same ones.
@@ -156,7 +157,7 @@ class TranslatingTask:
         return losses
 
     def measure(self) -> dict[str, float]:
-        """Give the share of some facts whose object is among the ten nearest to E(s) + E(r)."""
+        """Return the share of some facts whose object is among the ten nearest to E(s) + E(r)."""
         facts = self.triples[torch.from_numpy(self.tested)].to(self.network.entities.weight.device)
         with torch.inference_mode():
             targets = F.normalize(self.network.entities(facts[:, 0]), dim=1) + self.network.relations(facts[:, 1])
@@ -193,7 +194,7 @@ def load_vectors(folder: Path, kb: KnowledgeBase) -> Tensor:
 
 
 def trained_vectors(kb: KnowledgeBase, models: Path) -> EntityVectors:
-    """Give E(s) of every entity as vectors to index."""
+    """Return E(s) of every entity as vectors to index."""
     table = load_vectors(model_folder(models, ENTITIES, "transe"), kb)
     return EntityVectors(
         kb.entity_rows(), table.shape[1], lambda rows_read: table[torch.from_numpy(rows_read.astype(np.int64))].numpy()
@@ -201,10 +202,19 @@ def trained_vectors(kb: KnowledgeBase, models: Path) -> EntityVectors:
 
 
 def check_digest(folder: Path, rows: tuple[str, ...], kb: KnowledgeBase) -> None:
-    """Refuse vectors of entities that belong to another knowledge base; both are named."""
+    """Raise CheckpointMismatch if vectors of entities belong to another knowledge base."""
     if rows != (kb.manifest.digest,):
         raise CheckpointMismatch(
             f"{folder}: its entities are those of a knowledge base with digest {rows[0][:12]}, this one has "
             f"{kb.manifest.digest[:12]}; train it again on this knowledge base",
             path=str(folder),
         )
+
+
+def nearest(kb: KnowledgeBase, entity_row: int, *, models: Path, top: int) -> list[NearEntity]:
+    """List the entities nearest to one, nearest first, those of equal cosine by row; itself is left out."""
+    vectors = load_vectors(model_folder(models, ENTITIES, "transe"), kb)
+    cosines = vectors @ vectors[entity_row]
+    cosines[entity_row] = -torch.inf
+    order = torch.sort(cosines, descending=True, stable=True).indices[: min(top, len(cosines) - 1)]
+    return [NearEntity(int(row), float(cosines[row])) for row in order]

@@ -36,7 +36,7 @@ class GivenVectors:
     digest: str
 
     def entity_vectors(self) -> EntityVectors:
-        """Give them as vectors to index."""
+        """Return them as vectors to index."""
         return EntityVectors(self.rows, self.table.shape[1], lambda rows: self.table[self.places_of(rows)])
 
     def places_of(self, rows: EntityRows) -> NDArray[np.int64]:

@@ -53,7 +53,7 @@ def relation_marks(kb: KnowledgeBase, subjects: NDArray[np.int64], relations: in
 
 
 def measure_relations(scores: NDArray[np.floating], examples: Examples, has: NDArray[np.bool_]) -> dict[str, float]:
-    """Give the share of questions whose gold relation is first, a tie as its expected value."""
+    """Return the share of questions whose gold relation is first, a tie as its expected value."""
     return {
         "of all relations": first_share(scores, examples.relations),
         "given the subject": first_share(np.where(has, scores, -np.inf), examples.relations),
@@ -61,7 +61,7 @@ def measure_relations(scores: NDArray[np.floating], examples: Examples, has: NDA
 
 
 def first_share(scores: NDArray[np.floating], gold: Sequence[int] | NDArray[np.int64]) -> float:
-    """Give the mean chance that gold is drawn from the first of each row; where nothing is possible it is zero."""
+    """Return the mean chance that gold is drawn from the first of each row; zero for a row without finite scores."""
     right = np.zeros(scores.shape, dtype=np.bool_)
     rows = np.arange(len(scores))
     right[rows, gold] = np.isfinite(scores[rows, gold])
@@ -92,7 +92,7 @@ class Namesakes:
         return cls(examples, rows, entities)
 
     def share_told_apart(self, scorer: SubjectScorer) -> float:
-        """Give the share of questions whose gold subject scores highest, a tie as its expected value."""
+        """Return the share of questions whose gold subject scores highest, a tie as its expected value."""
         if not self.rows:
             return 0.0
         # The bearers of all questions lie end to end, so that one call scores them all.

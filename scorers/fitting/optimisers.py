@@ -88,7 +88,7 @@ NUMBERS = {"adam": 2, "adagrad": 2, "adagrad-averaged": 2, "row-adagrad": 0}
 
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:
-    """Make the optimisers of a network: `adam` (word embeddings sparsely), or AdaGrad: with momentum, or by rows."""
+    """Build the optimisers of a network: `adam` (word embeddings sparsely), or AdaGrad: with momentum, or by rows."""
     learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
     for table in tables:  # of 400,000 words a batch moves a few hundred

@@ -110,7 +110,7 @@ class Plan:
         """Name the relation scorers that this installation can train."""
         return [name for name in self.relations if name not in self.missing()]
 
-    def put_off(self) -> list[str]:
+    def scorers_in_doubt(self) -> list[str]:
         """Name the relation scorers that are asked in doubt, of those that this installation can train."""
         return [name for name in self.scorers() if name in self.in_doubt]
 
@@ -150,7 +150,7 @@ PLANS = {
 
 
 def profile_settings(profile: str, part: str, name: str) -> Any:
-    """Give the settings of a model; a plugin of someone else's gets those of the part's first.
+    """Return the settings of a model; other plugins get the first settings of the part.
 
     TransE has one set of settings, whatever the profile.
     """

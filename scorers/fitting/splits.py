@@ -93,7 +93,7 @@ def label_questions(examples: Examples, *, split: str) -> Labelled:
 
 
 def check_labels(labels: NDArray[np.int64], path: Path) -> None:
-    """Refuse questions that all have one label: there is nothing to tell apart."""
+    """Raise BadQuestions if all questions have one label."""
     if len(np.unique(labels)) < 2:
         raise BadQuestions(f"{path}: every question has the same relation, expected at least two", path=str(path))
 

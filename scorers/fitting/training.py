@@ -11,12 +11,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from kbtools.entry_points import KINDS, install_command, load_plugin
+from kbtools.entry_points import KINDS, import_object, install_command, load_plugin
 from kbtools.errors import BrokenPlugin, BuildLocked, ModelError
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.model_store import Stamp, check_replaceable, read_model
 from kbtools.ranking.models import ENTITIES, GROUPS, SUBJECT, known_as, model_folder
-from kbtools.scorers.entities.transe import TransE
 from kbtools.scorers.fitting.measures import SILENT, Callbacks
 from kbtools.scorers.fitting.optimisers import NUMBERS
 from kbtools.scorers.fitting.profiles import MINILM, PLANS, profile_settings
@@ -28,6 +27,9 @@ from kbtools.scorers.networks.distributed import check_agreement, once, rank
 from kbtools.scorers.networks.training_settings import change_settings, setting_parts
 from kbtools.storage import beside, locked, made_parents
 
+TRANSE = "kbtools.scorers.entities.transe:TransE"
+"""The vectors of entities, which are trained as plugins are, but rank nothing."""
+
 
 @runtime_checkable
 class Trainable(Protocol):
@@ -35,7 +37,7 @@ class Trainable(Protocol):
 
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: Any, settings: Any, *, models: Path) -> Task | SelfFitting:
-        """Make a task of a knowledge base, questions and settings; `models` holds what it may start from."""
+        """Build a task; `models` holds what it may start from."""
         ...
 
 
@@ -97,9 +99,7 @@ def train(
 
 def load_trainable(part: str, name: str) -> Trainable:
     """Import the plugin of a model; raise BrokenPlugin where it cannot be trained."""
-    if part == ENTITIES:
-        return TransE
-    plugin = load_plugin(GROUPS[part], name)
+    plugin = import_object(TRANSE) if part == ENTITIES else load_plugin(GROUPS[part], name)
     if not isinstance(plugin, Trainable):
         raise BrokenPlugin(
             f"{KINDS[GROUPS[part]]} {name!r} cannot be trained: it has no class method `task`, its objective",
@@ -117,7 +117,7 @@ def check_optimiser_memory(task: Task, optimiser: str, device: torch.device) -> 
 
 
 def fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: str) -> str:
-    """Tell one training from another: by its model, its settings, its questions, and the content of the KB."""
+    """Return the digest of a training: of its model, its settings, its questions, and the content of the KB."""
     digests = [splits.train.digest, splits.valid.digest] if splits else []
     # The order of relations counts too, which the digest of the content does not tell.
     tables = [digest_rows(kb.relations), digest_rows(kb.types), kb.manifest.digest]
@@ -126,7 +126,7 @@ def fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: 
 
 
 def finished(folder: Path, made_of: str) -> dict[str, float] | None:
-    """Give the figures of a model that the same training made before; nothing if there is none."""
+    """Return the figures of a model that the same training made before; None if there is none."""
     try:
         stamp = read_model(folder).stamp
     except ModelError:  # missing, damaged or of another version: the training makes it anew
@@ -138,7 +138,7 @@ def finished(folder: Path, made_of: str) -> dict[str, float] | None:
 
 @contextmanager
 def training_lock(folder: Path) -> Iterator[None]:
-    """Hold the right to train a model, which of several processes of one launcher the first holds for all."""
+    """Lock the training of a model; of several processes of one launcher the first holds the lock."""
     with ExitStack() as stack:
         if rank() == 0:
             stack.enter_context(made_parents(folder))

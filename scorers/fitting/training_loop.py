@@ -35,11 +35,11 @@ class Task(Protocol):
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Give the number of words of every example; a batch holds examples of one length, so that none is padded."""
+        """The number of words of every example; a batch holds examples of one length, so that none is padded."""
         ...
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Give the loss of each example of a batch, in float32 also where the network computes in less: (batch,)."""
+        """Return the loss of each example of a batch, in float32 even if the network computes in less: (batch,)."""
         ...
 
     def measure(self) -> dict[str, float]:
@@ -121,7 +121,7 @@ def run_epoch(
     epoch: int,
     callbacks: Callbacks,
 ) -> float:
-    """Go once through the batches and give the mean loss of an example; raise NonFiniteLoss where it is no number."""
+    """Train on each batch once and return the mean loss of an example; raise NonFiniteLoss if it is no number."""
     task.network.train()
     total, steps = 0.0, config.epochs * len(batches)
     device = next(task.network.parameters()).device
@@ -172,7 +172,7 @@ def write_state(
 
 
 def read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path, made_of: str) -> list[Epoch]:
-    """Take up the state of a training that was stopped; no epochs where there is none of this kind, or a torn one."""
+    """Load the state of a stopped training and return its epochs; none without a usable state."""
     if not (state / STATE).is_file():
         return []
     try:

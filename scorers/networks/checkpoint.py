@@ -44,7 +44,7 @@ class Checkpoint:
     graph: Graph | None = None
 
     def in_order(self, order: Sequence[int], *, by_row: Collection[str]) -> Self:
-        """Put the rows of the table, and of the weights that have an entry for each, into another order."""
+        """Return the checkpoint with its rows, and the weights that have an entry for each, in another order."""
         if list(order) == list(range(len(order))):  # as they lie, none is copied
             return self
         moved = {name: self.weights[name][order] for name in by_row if name in self.weights}
@@ -97,9 +97,9 @@ def other_network(folder: Path) -> Iterator[None]:
 
 
 def match_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], what: str) -> list[int]:
-    """Say which row of the model belongs to each relation or type of the knowledge base, whatever their order.
+    """Return the row of the model for each relation or type of the knowledge base.
 
-    Refuse a model whose relations or types are others than those of the knowledge base; both are named.
+    Raises CheckpointMismatch if they are others than those of the model, in whatever order.
     """
     # The same names in another order are the same model: its rows are put in the order of this knowledge base.
     place = {name: row for row, name in enumerate(trained)}
@@ -119,6 +119,6 @@ def sample(names: Sequence[str]) -> str:
 
 
 def digest_rows(rows: Sequence[str]) -> str:
-    """Tell one table from another by a few letters."""
+    """Return a few letters that identify a table."""
     # Twelve of its digits tell some thousand tables apart, and fit into a sentence.
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:12]

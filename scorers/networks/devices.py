@@ -14,8 +14,8 @@ import kbtools.free_memory
 from kbtools.errors import DeviceFull, UnknownDevice
 from kbtools.scorers.networks.checkpoint import other_network
 from kbtools.scorers.networks.distributed import local_rank, processes
-from kbtools.scorers.networks.text_batches import AT_ONCE
 from kbtools.scorers.networks.weight_files import Weights
+from kbtools.scorers.networks.words import TEXTS_AT_ONCE
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -62,7 +62,7 @@ def resolve_device(name: str) -> torch.device:
 
 @contextmanager
 def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a good start)") -> Iterator[None]:
-    """Turn a device's running out of memory into an error that names the batch size and what to do instead."""
+    """Raise DeviceFull, which names the batch size and what to do, if a device runs out of memory."""
     try:
         yield
     except RuntimeError as error:
@@ -76,7 +76,7 @@ def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a g
 
 @contextmanager
 def scoring(texts: int) -> Iterator[None]:
-    """Compute without gradients, `AT_ONCE` texts at a time, and a few texts on one thread.
+    """Compute without gradients, `TEXTS_AT_ONCE` texts at a time, and a few texts on one thread.
 
     Threads that share so little wait for each other: on two cores that do other work too, ten times as long.
     """
@@ -85,7 +85,7 @@ def scoring(texts: int) -> Iterator[None]:
     if alone:
         torch.set_num_threads(1)
     try:
-        with torch.inference_mode(), memory_named(AT_ONCE, instead="use --device cpu"):
+        with torch.inference_mode(), memory_named(TEXTS_AT_ONCE, instead="use --device cpu"):
             yield
     finally:
         if alone:
@@ -101,14 +101,14 @@ def build_network(build: Callable[[], Network]) -> Network:
 
 
 def restore_network(network: Network, weights: Weights, *, folder: Path, device: str) -> Network:
-    """Give a network its weights and its device; raise ModelUnusable where they are those of another network."""
+    """Load weights into a network on a device; raise ModelUnusable if they are those of another network."""
     with other_network(folder):
         network.load_state_dict({name: torch.from_numpy(weights[name]) for name in network.state_dict()})
     return network.to(resolve_device(device)).eval()
 
 
 def arrays(network: nn.Module) -> dict[str, NDArray[Any]]:
-    """Give the weights of a network as arrays, which are read where there is no GPU."""
+    """Return the weights of a network as arrays."""
     return {name: np.asarray(tensor.detach().cpu().numpy()) for name, tensor in network.state_dict().items()}
 
 
@@ -136,7 +136,7 @@ def check_memory(needed: int, device: torch.device, *, instead: str) -> None:
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Give the bytes that are free on a device; None where the system does not say."""
+    """Return the free bytes of a device; None if the system does not say."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     return kbtools.free_memory.free_memory() if device.type == "cpu" else None

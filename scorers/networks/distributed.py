@@ -26,17 +26,17 @@ def processes() -> int:
 
 
 def rank() -> int:
-    """Give the place of this process among them; the first, 0, writes and reports for all."""
+    """Return the number of this process; process 0 writes and reports for all."""
     return int(os.environ["RANK"]) if processes() > 1 else 0
 
 
 def local_rank() -> int:
-    """Give the place of this process among those of its machine, which is the place of its GPU."""
+    """Return the number of this process on its machine, which is that of its GPU."""
     return int(os.environ["LOCAL_RANK"])
 
 
 def join() -> None:
-    """Meet the other processes, once: over gloo on CPUs, over nccl on GPUs."""
+    """Connect to the other processes, once: over gloo on CPUs, over nccl on GPUs."""
     if not dist.is_initialized():
         dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
 
@@ -50,7 +50,7 @@ def leave() -> None:
 
 
 def once(work: Callable[[], Result]) -> Result | None:
-    """Do in the first process what only one may do, such as writing, while the others wait; they get nothing."""
+    """Run work in the first process alone, such as writing, and return its result; None in the others, which wait."""
     result = work() if rank() == 0 else None
     if processes() > 1:
         join()
@@ -73,7 +73,7 @@ def check_agreement(*numbers: int) -> None:
 
 
 def share(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Take the examples of a batch that this process computes; there may be none."""
+    """Return the examples of a batch that this process computes; there may be none."""
     return rows[rank() :: processes()]
 
 

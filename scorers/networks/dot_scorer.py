@@ -10,13 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.scorers.networks.base import Encoder, moved
+from kbtools.scorers.networks.base import Encoder, initialise, moved
 from kbtools.scorers.networks.checkpoint import Checkpoint
 from kbtools.scorers.networks.devices import arrays, build_network, restore_network, scoring
-from kbtools.scorers.networks.text_batches import AT_ONCE, group_by_length
 from kbtools.scorers.networks.training_settings import EncoderConfig
-from kbtools.scorers.networks.word_embedding import initialise
-from kbtools.scorers.networks.words import WordVectors
+from kbtools.scorers.networks.words import TEXTS_AT_ONCE, WordVectors, group_by_length
 
 Inputs = tuple[Tensor, ...]
 
@@ -58,7 +56,7 @@ class DotScorer(nn.Module):
         return super().train(mode)
 
     def vectors(self, rows: NDArray[np.int64] | None = None) -> Tensor:
-        """Give E(x) of some rows, or of all: (rows, dim). Encoded names are kept at inference, never in training."""
+        """Return E(x) of some rows, or of all: (rows, dim). Encoded names are kept at inference, never in training."""
         if not self.encoder.names:
             return self.table if rows is None or len(rows) == len(self.names) else self.table[torch.from_numpy(rows)]
         if rows is None and self.known is not None and not torch.is_grad_enabled():
@@ -76,17 +74,17 @@ class DotScorer(nn.Module):
         return encoded
 
     def scores(self, texts: Sequence[Sequence[str]], *, rows: NDArray[np.int64] | None = None) -> Tensor:
-        """Give the scores of texts of one length against some rows, or against all: (texts, rows)."""
+        """Return the scores of texts of one length against some rows, or against all: (texts, rows)."""
         scores: Tensor = self.encoder(*self.collate(texts)) @ self.vectors(rows).T
         return scores + self.bias if self.biased else scores
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """Give the scores of collated texts against all rows: (batch, rows)."""
+        """Return the scores of collated texts against all rows: (batch, rows)."""
         scores: Tensor = self.encoder(*inputs) @ self.vectors().T
         return scores + self.bias if self.biased else scores
 
     def collate(self, texts: Sequence[Sequence[str]]) -> Inputs:
-        """Make the tensors of texts of one length, on the network's device."""
+        """Build the tensors of texts of one length, on the network's device."""
         return moved(self.encoder.collate(texts), self.device)
 
     def score_texts(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
@@ -94,7 +92,7 @@ class DotScorer(nn.Module):
         scores = np.empty((len(texts), len(self.names)), dtype=np.float32)
         self.eval()
         with scoring(len(texts)):
-            for rows in group_by_length(texts, most=AT_ONCE):
+            for rows in group_by_length(texts, most=TEXTS_AT_ONCE):
                 scores[rows] = self.scores([texts[row] for row in rows]).float().cpu().numpy()
         return scores
 
@@ -120,7 +118,7 @@ def make_network(
     biased: bool,
     seed: int,
 ) -> DotScorer:
-    """Make an untrained network that knows the words of some texts."""
+    """Build an untrained network that knows the words of some texts."""
     vocabulary = encoder.collect([*texts, *names] if encoder.names else texts, words=words, config=config)
     torch.manual_seed(seed)
     network = build_network(lambda: DotScorer(encoder.build(config, vocabulary), names, biased=biased))

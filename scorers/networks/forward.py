@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
 from kbtools.scorers.networks.checkpoint import Checkpoint
-from kbtools.scorers.networks.text_batches import AT_ONCE, group_by_length
-from kbtools.scorers.networks.words import letter_trigrams
+from kbtools.scorers.networks.words import TEXTS_AT_ONCE, group_by_length, letter_trigrams
 
 if TYPE_CHECKING:
     from kbtools.scorers.networks.sessions import Session
@@ -130,8 +129,9 @@ class DotForward:
         """Score texts of any length: (texts, rows)."""
         if not len(texts):
             return np.empty((0, len(self.table)), dtype=np.float32)
-        blocks = [self.encoder.encode(texts[first : first + AT_ONCE]) for first in range(0, len(texts), AT_ONCE)]
-        scores: Vectors = np.concatenate(blocks) @ self.table.T
+        starts = range(0, len(texts), TEXTS_AT_ONCE)
+        vectors = [self.encoder.encode(texts[start : start + TEXTS_AT_ONCE]) for start in starts]
+        scores: Vectors = np.concatenate(vectors) @ self.table.T
         scores += self.bias
         return scores
 

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, match_rows, other_network, read_checkpoint
-from kbtools.scorers.networks.forward import DotForward, Forward
+from kbtools.scorers.networks.forward import (
+    BiGRUForward,
+    DotForward,
+    EmbedAverageForward,
+    Forward,
+    LetterTrigramForward,
+)
 from kbtools.scorers.networks.training_settings import EncoderConfig
 from kbtools.scorers.networks.words import SYMBOL, UNKNOWN, WordVectors
 from kbtools.text.question import MarkedQuestion
@@ -31,6 +37,11 @@ class BuiltInEncoder:
 
     network: str
     forward: type[Forward]
+
+
+EMBED_AVERAGE = BuiltInEncoder("kbtools.scorers.networks.word_networks:EmbedAverage", EmbedAverageForward)
+BIGRU = BuiltInEncoder("kbtools.scorers.networks.word_networks:BiGRU", BiGRUForward)
+LETTER_TRIGRAMS = BuiltInEncoder("kbtools.scorers.networks.word_networks:LetterTrigramCNN", LetterTrigramForward)
 
 
 class Network(Protocol):
@@ -96,7 +107,7 @@ class TrainedNetwork(SavedNetwork):
         words: WordVectors,
         seed: int,
     ) -> Self:
-        """Make an untrained network that knows the words of some texts."""
+        """Build an untrained network that knows the words of some texts."""
         encoder, make = cls.encoder_class(), import_object("kbtools.scorers.networks.dot_scorer:make_network")
         names = cls.names_of(rows)
         return cls(make(encoder, config, names=names, texts=texts, words=words, biased=cls.biased, seed=seed), rows)
@@ -120,7 +131,7 @@ class TrainedNetwork(SavedNetwork):
 
     @property
     def trainable(self) -> "DotScorer":
-        """Give the network as torch trains it, which `new` makes."""
+        """The network as torch trains it, which `new` makes."""
         trainable: DotScorer = self.network  # type: ignore[assignment]
         return trainable
 

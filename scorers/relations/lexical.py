@@ -73,7 +73,7 @@ class LexicalScorer:
 
 @lru_cache(4)
 def relation_columns(relations: tuple[str, ...]) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Give the rows of the relations that have a stem, and the weight of each; `encoder` reads the same."""
+    """Return the rows of the relations that have a stem, and the weight of each; `encoder` reads the same."""
     weights = [name_weights(relation) for relation in relations]
     frequency = Counter(word for stems in weights for word in stems)
     columns: dict[str, list[tuple[int, float]]] = {}

@@ -1,27 +1,22 @@
 """Relation scorers with a network, v(r, q) = f(q)·E(r) (paper, Eq. 10)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.network import TrainedNetwork
+from kbtools.scorers.networks.network import BIGRU, EMBED_AVERAGE, LETTER_TRIGRAMS, TrainedNetwork
 from kbtools.scorers.networks.training_settings import TrainingSettings
-from kbtools.scorers.networks.words import UNKNOWN, load_words
+from kbtools.scorers.networks.words import load_words, name_words
 from kbtools.text.question import MarkedQuestion
-from kbtools.text.relation_words import relation_words
 
 if TYPE_CHECKING:
-    from kbtools.scorers.relations.relation_training import RelationTask
-
-
-def name_words(relation: str) -> list[str]:
-    """Split the name of a relation or a type into the words that a network reads, one at least."""
-    return relation_words(relation) or [UNKNOWN]
+    from kbtools.scorers.fitting.training_loop import Task
 
 
 class RelationNetwork(TrainedNetwork):
@@ -38,10 +33,8 @@ class RelationNetwork(TrainedNetwork):
         return [name_words(relation) for relation in rows]
 
     @classmethod
-    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "RelationTask":
-        """Make an untrained scorer, and what it learns."""
-        from kbtools.scorers.relations.relation_training import RelationTask
-
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "Task":
+        """Build the task of an untrained scorer."""
         scorer = cls.new(
             settings.encoder,
             rows=kb.relations,
@@ -49,7 +42,44 @@ class RelationNetwork(TrainedNetwork):
             words=load_words(settings.source.words),
             seed=settings.fit.seed,
         )
-        return RelationTask(scorer, settings.objective, kb=kb, splits=splits)
+        make: Callable[..., Task] = import_object("kbtools.scorers.relations.relation_training:RelationTask")
+        return make(scorer, settings.objective, kb=kb, splits=splits)
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         return self.score_questions(questions).astype(np.float64)
+
+
+class EmbedAverageScorer(RelationNetwork):
+    """The relation scorer `embed-avg`."""
+
+    encoder = EMBED_AVERAGE
+
+
+class EmbedAveragePlusScorer(EmbedAverageScorer):
+    """The relation scorer `embed-avg+`: a symbol stands for the mention."""
+
+    symbol = True
+
+
+class BiGRUScorer(RelationNetwork):
+    """The relation scorer `bigru`."""
+
+    encoder = BIGRU
+
+
+class BiGRUPlusScorer(BiGRUScorer):
+    """The relation scorer `bigru+`: a symbol stands for the mention."""
+
+    symbol = True
+
+
+class LetterTrigramScorer(RelationNetwork):
+    """The relation scorer `ltg-cnn`."""
+
+    encoder = LETTER_TRIGRAMS
+
+
+class LetterTrigramPlusScorer(LetterTrigramScorer):
+    """The relation scorer `ltg-cnn+`: a symbol stands for the mention."""
+
+    symbol = True

@@ -37,7 +37,7 @@ class RelationTask:
             self.seen, self.gold = np.arange(len(scorer.rows)), self.train.relations
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Give the losses of a batch; relations that are read by name compete only if training has seen them.
+        """Return the losses of a batch; relations that are read by name compete only if training has seen them.
 
         To push down the names that no question asks for would unlearn what makes unseen relations readable.
         """
@@ -56,7 +56,7 @@ class RelationTask:
         return relation_marks(self.kb, subjects, len(self.scorer.rows))
 
     def measure(self) -> dict[str, float]:
-        """Give the share of validation questions whose relation is first: of those that the subject has, and of all."""
+        """Return the share of questions whose relation is first: of those that the subject has, and of all."""
         scores = self.scorer.score_texts([self.scorer.text(question) for question in self.valid.questions])
         return measure_relations(scores, self.valid, self.relations_of(self.valid.subjects))
 
@@ -71,7 +71,7 @@ def hinge(scores: Tensor, *, gold: Tensor, negatives: Tensor, margin: float) -> 
 
 
 def cross_entropy(scores: Tensor, *, gold: Tensor) -> Tensor:
-    """Give -log p(gold|q), p as in Eq. 9 of the paper: scores (batch, rows), gold (batch,) -> (batch,)."""
+    """Return -log p(gold|q), p as in Eq. 9 of the paper: scores (batch, rows), gold (batch,) -> (batch,)."""
     return F.cross_entropy(scores, gold, reduction="none")
 
 

@@ -16,14 +16,12 @@ from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.entities.transe import check_digest, entity_count, load_vectors
 from kbtools.scorers.fitting.measures import Namesakes, relation_marks
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.base import moved
+from kbtools.scorers.networks.base import initialise, moved
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, read_checkpoint
 from kbtools.scorers.networks.devices import arrays, build_network, restore_network, scoring
-from kbtools.scorers.networks.text_batches import AT_ONCE, group_by_length
 from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveConfig, TrainingSettings
-from kbtools.scorers.networks.word_embedding import initialise
 from kbtools.scorers.networks.word_networks import BiGRU
-from kbtools.scorers.networks.words import UNKNOWN, WordVectors, load_words
+from kbtools.scorers.networks.words import TEXTS_AT_ONCE, UNKNOWN, WordVectors, group_by_length, load_words
 from kbtools.text.question import MarkedQuestion
 
 ALPHA = 1.0
@@ -43,7 +41,7 @@ class EntityNetwork(nn.Module):
         return self.table.weight.device
 
     def questions(self, texts: Sequence[Sequence[str]]) -> Tensor:
-        """Give g(q) of texts of one length: (batch, dim)."""
+        """Return g(q) of texts of one length: (batch, dim)."""
         vectors: Tensor = self.encoder(*moved(self.encoder.collate(texts), self.device))
         return vectors
 
@@ -69,7 +67,7 @@ class RandomVectorScorer(SavedNetwork):
         seed: int,
         vectors: Tensor | None = None,
     ) -> Self:
-        """Make an untrained scorer; with vectors of entities, `dim` must be theirs."""
+        """Build an untrained scorer; with vectors of entities, `dim` must be theirs."""
         torch.manual_seed(seed)
         vocabulary = BiGRU.collect(texts, words=words, config=config)
         network = build_network(lambda: EntityNetwork(BiGRU(config, vocabulary), entity_count(kb)))
@@ -90,7 +88,7 @@ class RandomVectorScorer(SavedNetwork):
 
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "SubjectTask":
-        """Make an untrained scorer, and what it learns; vectors that E(s) starts from set `dim`."""
+        """Build an untrained scorer's task; vectors that E(s) starts from set `dim`."""
         words, config, vectors = load_words(settings.source.words), settings.encoder, None
         if cls.starts_from:
             vectors = load_vectors(model_folder(models, ENTITIES, cls.starts_from), kb)
@@ -130,17 +128,17 @@ class RandomVectorScorer(SavedNetwork):
         return vectors
 
     def questions(self, questions: Sequence[MarkedQuestion]) -> Tensor:
-        """Give g(q) of questions of any length: (questions, dim)."""
+        """Return g(q) of questions of any length: (questions, dim)."""
         texts = [self.text(question) for question in questions]
         self.network.eval()
         with scoring(len(texts)):
             vectors = torch.empty(len(texts), self.dim, device=self.network.device)
-            for rows in group_by_length(texts, most=AT_ONCE):
+            for rows in group_by_length(texts, most=TEXTS_AT_ONCE):
                 vectors[rows] = self.network.questions([texts[row] for row in rows])
         return vectors
 
     def subjects(self, subjects: EntityRows) -> Tensor:
-        """Give E(s): (subjects, dim)."""
+        """Return E(s): (subjects, dim)."""
         with scoring(len(subjects)):
             table: Tensor = self.network.table(torch.from_numpy(subjects.astype(np.int64)).to(self.network.device))
         return table

@@ -1,25 +1,24 @@
 """Subject scorers over types: g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.entry_points import import_object
 from kbtools.errors import NothingToLearn
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.network import Network, TrainedNetwork
+from kbtools.scorers.networks.network import BIGRU, EMBED_AVERAGE, Network, TrainedNetwork
 from kbtools.scorers.networks.training_settings import TrainingSettings
-from kbtools.scorers.networks.words import load_words
-from kbtools.scorers.relations.relation import name_words
-from kbtools.scorers.relations.word_encoders import BIGRU, EMBED_AVERAGE
+from kbtools.scorers.networks.words import load_words, name_words
 from kbtools.text.question import MarkedQuestion
 
 if TYPE_CHECKING:
-    from kbtools.scorers.subjects.subject_training import TypeTask
+    from kbtools.scorers.fitting.training_loop import Task
 
 
 class TypeVectorScorer(TrainedNetwork):
@@ -50,10 +49,8 @@ class TypeVectorScorer(TrainedNetwork):
         return scorer
 
     @classmethod
-    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "TypeTask":
-        """Make an untrained scorer, and what it learns; raise NothingToLearn where the knowledge base has no types."""
-        from kbtools.scorers.subjects.subject_training import TypeTask
-
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "Task":
+        """Build an untrained scorer's task; raise NothingToLearn if the knowledge base has no types."""
         if not kb.types:
             raise NothingToLearn(
                 "the knowledge base has no types, which subject scorers over types learn from; index it with --types, "
@@ -67,7 +64,8 @@ class TypeVectorScorer(TrainedNetwork):
             seed=settings.fit.seed,
         )
         scorer.kb = kb
-        return TypeTask(scorer, kb=kb, splits=splits)
+        make: Callable[..., Task] = import_object("kbtools.scorers.subjects.subject_training:TypeTask")
+        return make(scorer, kb=kb, splits=splits)
 
     @property
     def dim(self) -> int:
@@ -93,7 +91,7 @@ class TypeVectorScorer(TrainedNetwork):
         return vectors
 
     def probable_types(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        """Give g(q), how probable each type is: (questions, types)."""
+        """Return g(q), the probability of each type: (questions, types)."""
         probable: NDArray[np.float64] = 1 / (1 + np.exp(-self.score_questions(questions).astype(np.float64)))
         return probable
 
@@ -106,7 +104,7 @@ class TypeVectorScorer(TrainedNetwork):
         return types.values, counts, np.repeat(np.arange(len(subjects)), counts)
 
     def similarity(self, products: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give g(q)·E(s) as it is."""
+        """Return g(q)·E(s) unchanged."""
         return products
 
 

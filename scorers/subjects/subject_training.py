@@ -1,9 +1,5 @@
 """The objective of subject scorers over types: the types of gold subjects probable, all others improbable."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Protocol
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -11,30 +7,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.ranking.contracts import SubjectScorer
-from kbtools.ranking.model_store import Stamp
 from kbtools.scorers.fitting.measures import Namesakes
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.dot_scorer import DotScorer
-from kbtools.text.question import MarkedQuestion
-
-
-class TypeLearner(SubjectScorer, Protocol):
-    """The scorer that learns, as its training sees it."""
-
-    @property
-    def trainable(self) -> DotScorer: ...
-
-    @property
-    def save(self) -> Callable[[Path, Stamp], None]: ...
-
-    def text(self, question: MarkedQuestion) -> tuple[str, ...]: ...
+from kbtools.scorers.subjects.subject import TypeVectorScorer
 
 
 class TypeTask:
     """The task of making the types of gold subjects probable, all others improbable (paper, section Approximation)."""
 
-    def __init__(self, scorer: TypeLearner, *, kb: KnowledgeBase, splits: Splits) -> None:
+    def __init__(self, scorer: TypeVectorScorer, *, kb: KnowledgeBase, splits: Splits) -> None:
         self.scorer = scorer
         self.network = scorer.trainable
         self.save = scorer.save
@@ -50,7 +31,7 @@ class TypeTask:
         self.namesakes = Namesakes.find(kb, splits.valid)
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Give the type-wise cross entropy of a batch: (batch,)."""
+        """Return the type-wise cross entropy of a batch: (batch,)."""
         scores = self.network.scores([self.texts[row] for row in rows]).float()
         types = self.kb.types_of(self.subjects[rows])
         gold = torch.zeros(scores.shape)

@@ -27,7 +27,7 @@ def best_sequence(emissions: Numbers, transitions: Numbers) -> NDArray[np.int64]
 
 
 def span_log_probabilities(emissions: Numbers, transitions: Numbers) -> NDArray[np.float64]:
-    """Give log p(w|q) of every n-gram exactly: of the tagging that is SUB from word i to word j and O elsewhere.
+    """Return log p(w|q) of every n-gram exactly: of the tagging that is SUB from word i to word j and O elsewhere.
 
     (batch, length, length) for [i, j], minus infinity where j < i.
     """
@@ -54,7 +54,7 @@ def span_log_probabilities(emissions: Numbers, transitions: Numbers) -> NDArray[
 
 
 def log_sum(emissions: Numbers, transitions: Numbers) -> NDArray[np.float64]:
-    """Give the logarithm of the sum of exp s(y, q) over every tagging, by the forward algorithm: (batch,)."""
+    """Return the logarithm of the sum of exp s(y, q) over every tagging, by the forward algorithm: (batch,)."""
     # forward[tag] is the log-sum of all taggings of the words so far that end in a tag.
     forward = emissions[:, 0]
     for place in range(1, emissions.shape[1]):

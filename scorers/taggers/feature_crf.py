@@ -27,7 +27,7 @@ SHOWN = 20
 
 
 def shape(word: str) -> str:
-    """Say what a word is made of: digits, letters, both, or other signs."""
+    """Name what a word consists of: digits, letters, or a mixture."""
     return "digits" if word.isdigit() else "letters" if word.isalpha() else "mixed"
 
 
@@ -75,7 +75,7 @@ class FeatureCRF:
         return [self.spans_of(words_of(question)) for question in questions]
 
     def spans_of(self, words: Sequence[str]) -> NDArray[np.float64]:
-        """Give log p(w|q) of every n-gram, each as the probability of its tagging."""
+        """Return log p(w|q) of every n-gram, each as the probability of its tagging."""
         spans = np.full((len(words), len(words)), -np.inf)
         if words:
             self.tagger.set(sentence_features(words))
@@ -86,7 +86,7 @@ class FeatureCRF:
         return spans
 
     def sentence_accuracy(self, labelled: Labelled) -> float:
-        """Give the share of labelled questions whose every word is tagged right."""
+        """Return the share of labelled questions whose every word is tagged right."""
         right = 0
         for question, (first, last) in zip(labelled.questions, labelled.spans, strict=True):
             words = words_of(question)
@@ -95,7 +95,7 @@ class FeatureCRF:
 
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: Splits, settings: object, *, models: Path) -> "FeatureTask":
-        """Make what the tagger learns; no setting concerns it."""
+        """Build the task of the tagger; no setting concerns it."""
         return FeatureTask(label_questions(splits.train, split="train"), label_questions(splits.valid, split="valid"))
 
 
@@ -126,7 +126,7 @@ class FeatureTask:
 
     @property
     def fitted(self) -> FeatureCRF:
-        """Give the tagger that `fit` made."""
+        """The tagger that `fit` made."""
         assert self.tagger is not None
         return self.tagger
 

@@ -22,7 +22,7 @@ class Gazetteer:
         self.rarity = NGramIdf(kb)
 
     def bits(self, question: Question) -> NDArray[np.float32]:
-        """Give the bits of each word: (words, BITS) of zeros and ones."""
+        """Return the bits of each word: (words, BITS) of zeros and ones."""
         word_at = {place: word for word, place in enumerate(word_places(question))}
         every = ngrams(opening(question), lengths=self.kb.manifest.lengths, likely=self.kb.likely_runs)
         candidates = [ngram for ngram in every if ngram.first in word_at]

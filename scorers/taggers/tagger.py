@@ -1,6 +1,7 @@
 """The focused tagger, a BiGRU whose outputs are the emissions of a CRF (paper, section Focused Pruning)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
@@ -14,17 +15,44 @@ from kbtools.scorers.fitting.splits import Labelled, Splits
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, other_network, read_checkpoint
 from kbtools.scorers.networks.forward import SESSION, UNKNOWN_ROW, rows_by_part
 from kbtools.scorers.networks.network import without_torch
-from kbtools.scorers.networks.text_batches import AT_ONCE, group_by_length
 from kbtools.scorers.networks.training_settings import EncoderConfig, TaggerSettings
-from kbtools.scorers.networks.words import WordVectors, load_words
+from kbtools.scorers.networks.words import TEXTS_AT_ONCE, WordVectors, group_by_length, load_words
 from kbtools.scorers.taggers.crf import best_sequence, span_log_probabilities
 from kbtools.scorers.taggers.gazetteer import BITS, Gazetteer
-from kbtools.scorers.taggers.tag_readings import Bits, Readings
 from kbtools.text.question import Question
 
 if TYPE_CHECKING:
+    from kbtools.scorers.fitting.training_loop import Task
     from kbtools.scorers.networks.sessions import Session
-    from kbtools.scorers.taggers.tagger_training import TaggerNetwork, TaggingTask
+
+
+from kbtools.scorers.taggers.crf import SUBJECT
+
+Bits = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """Labelled questions as a tagger reads them: words, bits of the gazetteer, and which words are the mention."""
+
+    texts: Sequence[list[str]]
+    bits: Sequence[Bits]
+    spans: Sequence[tuple[int, int]]
+
+    def lengths(self) -> NDArray[np.int64]:
+        return np.array([len(text) for text in self.texts], dtype=np.int64)
+
+    def tags(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the gold tags of questions of one length: (batch, length)."""
+        tags = np.zeros((len(rows), len(self.texts[rows[0]])), dtype=np.int64)
+        for place, row in enumerate(rows):
+            first, last = self.spans[row]
+            tags[place, first : last + 1] = SUBJECT
+        return tags
+
+    def of(self, rows: NDArray[np.int64]) -> tuple[list[list[str]], list[Bits]]:
+        """Return the words and the bits of some questions."""
+        return [self.texts[row] for row in rows], [self.bits[row] for row in rows]
 
 
 class EmissionNetwork(Protocol):
@@ -81,7 +109,7 @@ class BiGRUTagger(SavedNetwork):
     def new(
         cls, config: EncoderConfig, *, kb: KnowledgeBase, texts: Sequence[Sequence[str]], words: WordVectors, seed: int
     ) -> Self:
-        """Make an untrained tagger that knows the words of some texts."""
+        """Build an untrained tagger that knows the words of some texts."""
         make = import_object("kbtools.scorers.taggers.tagger_training:make_tagger_network")
         return cls(make(config, bits=cls.bits(), texts=texts, words=words, seed=seed), kb)
 
@@ -96,20 +124,13 @@ class BiGRUTagger(SavedNetwork):
         return cls(rebuild(saved, bits=cls.bits(), folder=folder, device=device), kb)
 
     @classmethod
-    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TaggerSettings, *, models: Path) -> "TaggingTask":
-        """Make an untrained tagger, and what it learns."""
-        from kbtools.scorers.taggers.tagger_training import TaggingTask
-
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TaggerSettings, *, models: Path) -> "Task":
+        """Build the task of an untrained tagger."""
         texts = [words_of(question.question) for question in splits.train.questions]
         words = load_words(settings.source.words)
         tagger = cls.new(settings.encoder, kb=kb, texts=texts, words=words, seed=settings.fit.seed)
-        return TaggingTask(tagger, splits)
-
-    @property
-    def trainable(self) -> "TaggerNetwork":
-        """Give the network as torch trains it, which `new` makes."""
-        trainable: TaggerNetwork = self.network  # type: ignore[assignment]
-        return trainable
+        make: Callable[..., Task] = import_object("kbtools.scorers.taggers.tagger_training:TaggingTask")
+        return make(tagger, splits)
 
     def checkpoint(self) -> Checkpoint:
         return self.network.checkpoint()
@@ -127,7 +148,7 @@ class BiGRUTagger(SavedNetwork):
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
         texts, bits = zip(*map(self.read, questions), strict=True) if questions else ((), ())
         spans: list[NDArray[np.float64]] = [np.empty((0, 0)) for _ in questions]
-        for rows in group_by_length(texts, most=AT_ONCE):
+        for rows in group_by_length(texts, most=TEXTS_AT_ONCE):
             if not texts[rows[0]]:  # questions of punctuation alone have no span
                 continue
             emissions = self.network.emit([texts[row] for row in rows], [bits[row] for row in rows]).astype(np.float64)
@@ -137,11 +158,11 @@ class BiGRUTagger(SavedNetwork):
         return spans
 
     def sentence_accuracy(self, labelled: Labelled) -> float:
-        """Give the share of labelled questions whose every word is tagged right."""
+        """Return the share of labelled questions whose every word is tagged right."""
         return self.accuracy(self.read_labelled(labelled))
 
     def accuracy(self, readings: Readings) -> float:
-        """Give the share of questions, read before, whose every word is tagged right."""
+        """Return the share of questions, read before, whose every word is tagged right."""
         right = 0
         lengths = readings.lengths()
         for length in np.unique(lengths):

@@ -1,26 +1,23 @@
 """The network of the focused tagger as torch trains it, and its objective (paper, Parameter Estimation)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.ranking.model_store import Stamp
 from kbtools.scorers.fitting.measures import SENTENCES_RIGHT
-from kbtools.scorers.fitting.splits import Labelled, Splits, label_questions
+from kbtools.scorers.fitting.splits import Splits, label_questions
+from kbtools.scorers.networks.base import WordEmbedding, initialise
 from kbtools.scorers.networks.checkpoint import Checkpoint
 from kbtools.scorers.networks.devices import arrays, build_network, restore_network, scoring
 from kbtools.scorers.networks.export import export_graph
 from kbtools.scorers.networks.training_settings import EncoderConfig
-from kbtools.scorers.networks.word_embedding import WordEmbedding, initialise
 from kbtools.scorers.networks.words import WordVectors, collect_words
-from kbtools.scorers.taggers.crf_loss import log_partition, sequence_score
-from kbtools.scorers.taggers.tag_readings import Readings
+from kbtools.scorers.taggers.tagger import BiGRUTagger
 
 TAGS = 2
 """O and SUB."""
@@ -53,14 +50,14 @@ class TaggerNetwork(nn.Module):
         return emissions
 
     def of_texts(self, texts: Sequence[Sequence[str]], bits: Sequence[NDArray[np.float32]]) -> Tensor:
-        """Give H(q) of texts of one length: (batch, length, tags)."""
+        """Return H(q) of texts of one length: (batch, length, tags)."""
         device = self.transitions.device
         tokens = self.embedding.look_up(texts).to(device)
         emissions: Tensor = self(tokens, torch.from_numpy(np.stack(bits)).to(device))
         return emissions
 
     def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Give H(q) of texts of one length, without gradients: (batch, length, tags)."""
+        """Return H(q) of texts of one length, without gradients: (batch, length, tags)."""
         self.eval()
         with scoring(len(texts)):
             emissions: NDArray[np.float32] = self.of_texts(texts, bits).float().cpu().numpy()
@@ -82,7 +79,7 @@ class TaggerNetwork(nn.Module):
 def make_tagger_network(
     config: EncoderConfig, *, bits: int, texts: Sequence[Sequence[str]], words: WordVectors, seed: int
 ) -> TaggerNetwork:
-    """Make an untrained network that knows the words of some texts."""
+    """Build an untrained network that knows the words of some texts."""
     torch.manual_seed(seed)
     vocabulary = collect_words(texts, words, most=config.known_words)
     network = build_network(lambda: TaggerNetwork(config, vocabulary, bits=bits))
@@ -97,36 +94,38 @@ def rebuild_tagger_network(saved: Checkpoint, *, bits: int, folder: Path, device
     return restore_network(network, saved.weights, folder=folder, device=device)
 
 
-class TagLearner(Protocol):
-    """The tagger that learns, as its training sees it."""
-
-    @property
-    def trainable(self) -> TaggerNetwork: ...
-
-    @property
-    def save(self) -> Callable[[Path, Stamp], None]: ...
-
-    def read_labelled(self, labelled: Labelled) -> Readings: ...
-
-    def accuracy(self, readings: Readings) -> float: ...
-
-
 class TaggingTask:
     """The task of making the labels that reverse linking gives likely (paper, Parameter Estimation)."""
 
-    def __init__(self, tagger: TagLearner, splits: Splits) -> None:
+    def __init__(self, tagger: BiGRUTagger, splits: Splits) -> None:
+        assert isinstance(tagger.network, TaggerNetwork)
         self.tagger = tagger
-        self.network = tagger.trainable
+        self.network = tagger.network
         self.save = tagger.save
         self.train = tagger.read_labelled(label_questions(splits.train, split="train"))
         self.valid = tagger.read_labelled(label_questions(splits.valid, split="valid"))
         self.lengths = self.train.lengths()
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Give -log p(y|q) of the gold tags: (batch,)."""
+        """Return -log p(y|q) of the gold tags: (batch,)."""
         emissions, transitions = self.network.of_texts(*self.train.of(rows)).float(), self.network.transitions
         gold = torch.from_numpy(self.train.tags(rows)).to(emissions.device)
         return log_partition(emissions, transitions) - sequence_score(emissions, transitions, gold)
 
     def measure(self) -> dict[str, float]:
         return {SENTENCES_RIGHT: self.tagger.accuracy(self.valid)}
+
+
+def sequence_score(emissions: Tensor, transitions: Tensor, tags: Tensor) -> Tensor:
+    """Return s(y, q) of one tagging of each text: tags (batch, length) -> (batch,)."""
+    emitted = emissions.gather(2, tags[:, :, None]).sum(dim=(1, 2))
+    return emitted + transitions[tags[:, :-1], tags[:, 1:]].sum(dim=1)
+
+
+def log_partition(emissions: Tensor, transitions: Tensor) -> Tensor:
+    """Return the logarithm of the sum of exp s(y, q) over every tagging, by the forward algorithm: (batch,)."""
+    # forward[tag] is the log-sum of all taggings of the words so far that end in a tag.
+    forward = emissions[:, 0]
+    for place in range(1, emissions.shape[1]):
+        forward = torch.logsumexp(forward[:, :, None] + transitions, dim=1) + emissions[:, place]
+    return torch.logsumexp(forward, dim=1)

@@ -34,7 +34,9 @@ def small(small_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make_task(kb: KnowledgeBase, splits: Splits, settings: PretrainedSettings = QUICK) -> EncoderTask:
-    return EncoderScorer.task(kb, splits, settings, models=Path())
+    task = EncoderScorer.task(kb, splits, settings, models=Path())
+    assert isinstance(task, EncoderTask)
+    return task
 
 
 def learn(kb: KnowledgeBase, splits: Splits, models: Path, **changes: Any) -> TrainedModel:

@@ -17,8 +17,8 @@ from kbtools.scorers.fitting.measures import Callbacks, Epoch
 from kbtools.scorers.fitting.training import check_optimiser_memory
 from kbtools.scorers.fitting.training_loop import STATE, fit, make_batches
 from kbtools.scorers.networks.devices import build_network, memory_named, scoring
-from kbtools.scorers.networks.text_batches import group_by_length
 from kbtools.scorers.networks.training_settings import FitConfig, TrainingSettings, change_settings
+from kbtools.scorers.networks.words import group_by_length
 
 
 class Line:

@@ -22,7 +22,7 @@ pytest.importorskip("onnxruntime", reason="forward passes need onnxruntime: pip 
 
 import torch
 
-from kbtools.scorers.fitting.sketch import sketch_task
+from kbtools.scorers.fitting.small_models import small_task
 from kbtools.scorers.networks.network import without_torch
 from tests.encoder_folders import write_encoder
 
@@ -48,7 +48,7 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     def load(group: str, name: str, *, by_torch: bool) -> Any:
         plugin, folder = load_class(group, name), tmp_path / "model"
         if not folder.exists():
-            task = sketch_task(plugin, world(), marked_questions(), models=tmp_path)
+            task = small_task(plugin, world(), marked_questions(), models=tmp_path)
             torch.manual_seed(2)
             with torch.no_grad():
                 for parameter in task.network.parameters():
@@ -166,7 +166,7 @@ def test_a_query_with_trained_models_imports_no_torch(
     questions = [MarkedQuestion(Question.read(text), 21, 25)]
     for (part, group), names in parts.items():
         for name in names:
-            task = sketch_task(load_class(group, name), sample_kb, questions, models=tmp_path)
+            task = small_task(load_class(group, name), sample_kb, questions, models=tmp_path)
             task.save(model_folder(tmp_path, part, name), Stamp(name))
     make_relation_scorer("encoder", sample_kb)  # torch makes the graph of a new encoder
     hide = "import sys; sys.modules['torch'] = None; from kbtools.cli.main import main; main()"

@@ -16,9 +16,9 @@ from kbtools.scorers.fitting.profiles import profile_settings
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.fitting.training import train
 from kbtools.scorers.networks.training_settings import change_settings
-from kbtools.scorers.relations.word_encoders import BiGRUScorer, EmbedAverageScorer
+from kbtools.scorers.relations.relation import BiGRUScorer, EmbedAverageScorer
 
-BY_PATH = "kbtools.scorers.relations.word_encoders:EmbedAverageScorer"
+BY_PATH = "kbtools.scorers.relations.relation:EmbedAverageScorer"
 SMALL = {"words": "random", "dim": 2, "epochs": 1}
 AUTHOR = [MarkedQuestion(Question.read("who is the author of dune"), 21, 25)]
 

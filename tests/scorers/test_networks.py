@@ -8,15 +8,16 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
+from kbtools.scorers.networks.base import initialise
 from kbtools.scorers.networks.dot_scorer import DotScorer
-from kbtools.scorers.networks.ltg_network import LetterTrigramCNN
 from kbtools.scorers.networks.training_settings import EncoderConfig
-from kbtools.scorers.networks.word_embedding import initialise
-from kbtools.scorers.networks.word_networks import BiGRU, EmbedAverage
-from kbtools.scorers.networks.words import SPECIAL, SYMBOL, letter_trigrams, load_words
-from kbtools.scorers.relations.ltg_cnn import LetterTrigramScorer
-from kbtools.scorers.relations.relation import name_words
-from kbtools.scorers.relations.word_encoders import EmbedAveragePlusScorer, EmbedAverageScorer
+from kbtools.scorers.networks.word_networks import BiGRU, EmbedAverage, LetterTrigramCNN
+from kbtools.scorers.networks.words import SPECIAL, SYMBOL, letter_trigrams, load_words, name_words
+from kbtools.scorers.relations.relation import (
+    EmbedAveragePlusScorer,
+    EmbedAverageScorer,
+    LetterTrigramScorer,
+)
 from kbtools.text.question import MarkedQuestion, Question
 
 CONFIG = EncoderConfig(dim=5, words_dim=4, hidden=3, dropout=0.0, word_dropout=0.0)

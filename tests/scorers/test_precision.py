@@ -24,10 +24,8 @@ from kbtools.scorers.fitting.training import train
 from kbtools.scorers.fitting.training_loop import Task
 from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveConfig, change_settings
 from kbtools.scorers.networks.words import load_words
-from kbtools.scorers.relations.ltg_cnn import LetterTrigramScorer
-from kbtools.scorers.relations.relation import RelationNetwork
+from kbtools.scorers.relations.relation import BiGRUScorer, EmbedAverageScorer, LetterTrigramScorer, RelationNetwork
 from kbtools.scorers.relations.relation_training import RelationTask
-from kbtools.scorers.relations.word_encoders import BiGRUScorer, EmbedAverageScorer
 from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer, SubjectTask
 from kbtools.scorers.subjects.subject import TypeVectorScorer
 from kbtools.scorers.subjects.subject_training import TypeTask

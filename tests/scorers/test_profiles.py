@@ -108,14 +108,14 @@ def test_best_leaves_the_encoder_out_where_its_extra_is_not_installed(monkeypatc
 
     assert plan.missing() == ("encoder",)
     assert (RELATION, "encoder") not in plan.models()
-    assert plan.put_off() == ["ltg-cnn+", "bigru"]
+    assert plan.scorers_in_doubt() == ["ltg-cnn+", "bigru"]
     assert plan.system(typed=True) == System(
         "focused-idf", ("embed-avg", "ltg-cnn+", "bigru"), "type-cosine", "bigru-crf+", WITH_SUBJECT
     )
 
     monkeypatch.setattr("kbtools.scorers.fitting.profiles.is_installed", lambda extra: True)
     assert plan.missing() == ()
-    assert plan.put_off() == ["ltg-cnn+", "bigru", "encoder"]
+    assert plan.scorers_in_doubt() == ["ltg-cnn+", "bigru", "encoder"]
     assert plan.system(typed=True).scorer == "embed-avg,ltg-cnn+,bigru,encoder"
 
 

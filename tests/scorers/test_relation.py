@@ -33,8 +33,8 @@ from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.fitting.training import train
 from kbtools.scorers.networks.checkpoint import WEIGHTS
 from kbtools.scorers.networks.training_settings import TrainingSettings, change_settings
+from kbtools.scorers.relations.relation import EmbedAverageScorer
 from kbtools.scorers.relations.relation_training import sample_negatives
-from kbtools.scorers.relations.word_encoders import EmbedAverageScorer
 
 SMALL = {"words": "random", "dim": 24, "words_dim": 16, "hidden": 16, "epochs": 12, "batch": 16, "learning_rate": 0.02}
 AUTHOR = [MarkedQuestion(Question.read("who is the author of dune"), 21, 25)]

@@ -66,7 +66,7 @@ def test_one_linear_map_stands_under_the_sigmoid_of_the_paper(sample_kb: Knowled
     changes = {"words": "random", "words_dim": 16, "hidden": 8, "known_words": 0}
     settings = change_settings(profile_settings("paper", SUBJECT, "type-vector"), changes)
 
-    network = TypeVectorScorer.task(sample_kb, splits, settings, models=Path()).network.eval()
+    network: Any = TypeVectorScorer.task(sample_kb, splits, settings, models=Path()).network.eval()
 
     encoder: Any = network.encoder
     _, last = encoder.gru(encoder.embedding(encoder.embedding.look_up([["who", "wrote", "it"]]).T))
@@ -83,7 +83,7 @@ def test_subjects_without_types_teach_nothing(sample_kb: KnowledgeBase, splits: 
     subjects = splits.train.subjects.copy()
     subjects[:2] = untyped, -1
 
-    task = TypeVectorAverageScorer.task(
+    task: Any = TypeVectorAverageScorer.task(
         sample_kb, Splits(replace(splits.train, subjects=subjects), splits.valid), settings, models=Path()
     )
 

@@ -22,7 +22,7 @@ def test_the_built_in_scorers_are_offered_as_anyones() -> None:
 
 def test_a_missing_torch_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [
-        name for name in sys.modules if name == "kbtools.scorers.relations.word_encoders" or name.startswith("torch")
+        name for name in sys.modules if name == "kbtools.scorers.relations.relation" or name.startswith("torch")
     ]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "kbtools.scorers.networks.network", None)
