@@ -2,7 +2,7 @@
 
 These are Freebase's, for the topic `m.0abc` and the relation `film.film.genre`:
 
-- its addresses, whatever follows: `www.freebase.com/m/0abc`, `http://rdf.freebase.com/ns/m.0abc`, `<fb:m.0abc>`;
+- its addresses, with any path: `www.freebase.com/m/0abc`, `http://rdf.freebase.com/ns/m.0abc`, `<fb:m.0abc>`;
 - its topics: `/m/0abc`, `m/0abc`, `/g/1abc`, `fb:m.0abc`, `ns:m.0abc`;
 - its relations and types: `fb:film.film.genre`, `ns:film.film.genre`, and `/film/film/genre` beside the id of a topic
   (`canonical_property`), since alone it may be anybody's path.

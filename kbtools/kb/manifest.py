@@ -63,7 +63,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The account of a build; `digest` is equal for equal content, whatever the order of the sources.
+    """The account of a build; `digest` is equal for equal content, in any order of the sources.
 
     Of each file there are the bytes in `files` and the SHA-256 in `checksums`, which older builds did not keep. Where
     updates are yet to be merged, the digest is that of the build with that of the updates.
@@ -81,7 +81,7 @@ class Manifest:
     built: str = ""
     history: tuple[Change, ...] = ()
     languages: dict[str, int] = field(default_factory=dict)
-    """The number of names in each language, by its tag; nothing where none has one, or an older build kept none."""
+    """The number of names in each language, by its tag; empty if no name has a language."""
     normaliser: int = NORMALISER_VERSION
 
     @property

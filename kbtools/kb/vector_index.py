@@ -39,13 +39,13 @@ class EntityVectors:
     def chunks(self) -> Iterator[tuple[EntityRows, NDArray[np.float32]]]:
         """Yield rows and their vectors; those of length zero have no direction and are left out.
 
-        Raises BadVectors for a value that is no number.
+        Raises BadVectors for a value that is not a number.
         """
         for first in range(0, len(self.rows), VECTORS_AT_ONCE):
             rows = self.rows[first : first + VECTORS_AT_ONCE]
             vectors = np.asarray(self.read(rows), dtype=np.float32)
             if not np.isfinite(vectors).all():
-                raise BadVectors("vectors of entities: one holds a value that is no number; make them again")
+                raise BadVectors("vectors of entities: one has a value that is not a number; make them again")
             directed = np.any(vectors != 0, axis=1)
             yield rows[directed], vectors[directed]
 

@@ -17,7 +17,7 @@ SHORTEST_WORD = 3
 """Letters of a content word: a name of four letters may have lost one."""
 
 WORDS_REMEMBERED = 100_000
-"""Words of which it is remembered whether the relations speak of them."""
+"""Words whose use in relations is remembered."""
 
 KBS_REMEMBERED = 16
 """Knowledge bases whose stems are remembered: those that a server holds open."""
@@ -30,24 +30,21 @@ def is_spelt(word: str) -> bool:
 
 
 class ContentWords:
-    """The content words of questions to a knowledge base, whose relations have words of their own.
-
-    `published` is a form of a relation's word, hence none.
-    """
+    """The content words of questions to a knowledge base; words of its relations are none, in any form."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.stems = relation_stems(tuple(relation_texts(kb)))
         # Most of what clean questions pay here.
-        self.is_spoken_of = lru_cache(WORDS_REMEMBERED)(self.shares_stem)
+        self.is_relation_word = lru_cache(WORDS_REMEMBERED)(self.shares_stem)
         self.has = lru_cache(WORDS_REMEMBERED)(self.is_content)
 
     def is_content(self, word: str) -> bool:
         """Return whether a word is a content word: long enough, no number, no word of questions or relations."""
-        return len(word) >= SHORTEST_WORD and is_spelt(word) and word not in WEAK and not self.is_spoken_of(word)
+        return len(word) >= SHORTEST_WORD and is_spelt(word) and word not in WEAK and not self.is_relation_word(word)
 
     def may_end_before(self, word: str) -> bool:
         """Return whether a word is likely to stand beside a name."""
-        return word in WEAK or self.is_spoken_of(word)
+        return word in WEAK or self.is_relation_word(word)
 
     def shares_stem(self, word: str) -> bool:
         """Return whether a word is a form of one of the relations' words."""

@@ -199,7 +199,7 @@ class Misspelling:
         return {position: text for position, place, text in content if place not in explained}
 
     def spans_around(self, question: Question, suspects: set[int], unknown: set[int]) -> list[Ngram]:
-        """Return the n-grams that may be tried around suspect words, of which no name has the unknown ones."""
+        """Return the n-grams to try around suspect words; unknown words are in no name."""
         words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
         texts = [token.text for _, token in words]
         spans = []

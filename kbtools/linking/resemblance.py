@@ -36,7 +36,7 @@ class Resemblance(NamedTuple):
 
 
 def resemblance(mention: str, name: str) -> Resemblance | None:
-    """Align the words of a mention with those of a name; nothing where words stand against each other.
+    """Align the words of a mention with those of a name; None if different words face each other.
 
     A word may be misspelt, be an initial or a plural of the other. The name may have one word more if three or more
     are left, and initials and function words more; so may the mention. Words may be joined or apart.
@@ -94,7 +94,7 @@ def is_light(word: str) -> bool:
 
 
 def slips_between(one: str, other: str) -> int | None:
-    """Count the slips between two words, 0 to 2; nothing where they are different words."""
+    """Count the slips between two words, 0 to 2; None if they are different words."""
     if one == other:
         return 0
     short, long = sorted((one, other), key=len)

@@ -204,7 +204,7 @@ def with_facts(kb: KnowledgeBase, links: Sequence[L]) -> list[L]:
     """Return the links, or matches, that lead to the subject of some fact: the others have no candidates."""
     if not links:
         return []
-    # Nearly every link is told by its first entity; the others are read of those alone that are not.
+    # The first entity decides nearly every link; the others are read only where it has no fact.
     kept = kb.fact_counts(np.array([link.entities[0] for link in links], dtype=np.uint32)).tolist()
     unsure = [at for at, facts in enumerate(kept) if not facts and len(links[at].entities) > 1]
     if unsure:

@@ -1,4 +1,4 @@
-"""Dense pruning: the entities whose vectors are nearest to that of the question, whatever they are called."""
+"""Dense pruning: the entities whose vectors are nearest to that of the question, under any name."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -9,7 +9,7 @@ from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
 from kbtools.linking.resemblance import resemblance
 from kbtools.linking.strict import StrictMatch, StrictNames, link_matches
-from kbtools.text.function_words import FUNCTION_WORDS, has_content, is_spoken
+from kbtools.text.function_words import FUNCTION_WORDS, has_content, has_word
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
@@ -78,8 +78,8 @@ class NGramIdf:
         ]
 
     def weigh(self, form: str) -> float:
-        """Sum the rarities of the words of a form; a mark that is no title weighs like a stop word."""
-        if not is_spoken(form) and not has_content(form):
+        """Sum the rarities of the words of a form; a mark that is not a title weighs half a stop word."""
+        if not has_word(form) and not has_content(form):
             return STOP_WORD / 2
         return sum(self.rarities[word] for word in form.split(" "))
 

@@ -7,7 +7,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
 from kbtools.linking.strict import StrictMatch, StrictNames, link_matches
-from kbtools.text.function_words import QUESTION_WORDS, has_content, is_spoken
+from kbtools.text.function_words import QUESTION_WORDS, has_content, has_word
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 
@@ -38,7 +38,7 @@ class NGramPlus:
             named: list[Mentioned] = [*content, *misspelt]
             kept = longest(content, named) + longest(titles)
             return link_matches(self.kb, question, kept) + longest(misspelt, named)
-        spoken = [match for match in strict if match.ngram.form not in QUESTION_WORDS and is_spoken(match.ngram.form)]
+        spoken = [match for match in strict if match.ngram.form not in QUESTION_WORDS and has_word(match.ngram.form)]
         return link_matches(self.kb, question, longest(spoken or strict))
 
 

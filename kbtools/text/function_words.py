@@ -34,10 +34,10 @@ COMMON_WORDS = frozenset(
 FUNCTION_WORDS = STOP_WORDS | QUESTION_WORDS
 
 FORMS_REMEMBERED = 100_000
-"""Forms of which it is remembered whether they carry meaning: the words of most questions are the same."""
+"""Forms whose meaning is remembered: most questions share their words."""
 
 
-def is_spoken(form: str) -> bool:
+def has_word(form: str) -> bool:
     """Return whether a form has a word at all."""
     return form[:1].isalnum() or any(map(str.isalnum, form))
 
@@ -45,6 +45,6 @@ def is_spoken(form: str) -> bool:
 @lru_cache(FORMS_REMEMBERED)
 def has_content(form: str) -> bool:
     """Return whether a form has meaning: not function words alone; marks do in a title such as `!!!`."""
-    if not is_spoken(form):
+    if not has_word(form):
         return len(form) > 2 and not form.startswith("..")
     return not FUNCTION_WORDS.issuperset(form.split(" "))

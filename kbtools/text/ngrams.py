@@ -124,7 +124,7 @@ def marks_of(position: int, token: Token, text: str) -> Iterator[Mark]:
 
 
 def runs(marks: list[Mark]) -> Iterator[Ngram]:
-    """Yield every run of marks that is no longer than names of punctuation are."""
+    """Yield every run of marks up to the length of names of punctuation."""
     if len(marks) > LONGEST_RUN:
         return
     for offset, first in enumerate(marks):

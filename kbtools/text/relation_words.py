@@ -36,7 +36,7 @@ def split_part(part: str) -> tuple[str, ...]:
 
 
 def relation_words(name: str) -> list[str]:
-    """Split a name into its words, those of all its parts in order; none where it has no letter or digit."""
+    """Split a name into its words, those of all its parts in order; empty if it has no letter or digit."""
     return list(split_once(name))
 
 

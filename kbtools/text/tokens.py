@@ -66,7 +66,7 @@ def character_tokens(text: str) -> list[Token]:
 
 
 def unescaped_tokens(text: str) -> list[Token]:
-    """Split a text in which HTML entities stand for characters (`&amp;`), each of which is one with all its letters."""
+    """Split a text with HTML entities (`&amp;`); a character spans all letters of its entity."""
     decoded = ""
     places: list[tuple[int, int]] = []
     for match in ENTITY_OR_CHARACTER.finditer(text):

@@ -45,7 +45,7 @@ YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 SPECIAL = frozenset(SHORT) | CONJUNCTIONS | UNITS.keys() | TENS.keys() | ORDINALS.keys() | {"hundred", "v"}
 
 WORDS_REMEMBERED = 100_000
-"""Words of which it is remembered whether rules rewrite them: numbers and misspelt words come without end."""
+"""Words whose rewriting is remembered, a limit since numbers and misspelt words have no end."""
 
 PLAIN = frozenset("ast")
 """Letters that most questions have as words, an article and endings behind an apostrophe: alone they are no initial."""
@@ -165,7 +165,7 @@ def as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
 def are_one_code(before: str, word: str, *, join: bool) -> bool:
     """Return whether two adjacent words are parts of one code: initials, numbers, or short and joined.
 
-    So are words of scripts without spaces, whatever divides them: `スター・ウォーズ` is `スターウォーズ`.
+    So are words of scripts without spaces, with any mark between them: `スター・ウォーズ` is `スターウォーズ`.
     """
     if len(before) == len(word) == 1 and before.isalpha() and word.isalpha():
         return True

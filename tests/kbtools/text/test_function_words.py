@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbtools.text.function_words import has_content, is_spoken
+from kbtools.text.function_words import has_content, has_word
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,5 @@ from kbtools.text.function_words import has_content, is_spoken
     ],
 )
 def test_a_form_has_words_and_content(form: str, spoken: bool, content: bool) -> None:
-    assert is_spoken(form) is spoken
+    assert has_word(form) is spoken
     assert has_content(form) is content

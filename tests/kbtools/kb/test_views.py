@@ -1,11 +1,19 @@
-"""A knowledge base that is read both ways: inverse relations are the facts turned round, and nothing else changes."""
+"""Views of a knowledge base: inverse relations are the facts read backwards, and nothing else changes."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kbtools.errors import IncomingMissing
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
-from kbtools.kb.views import BothWays, read_direction
+from kbtools.kb.views import BothWays, read_direction, view
 
 
 @pytest.fixture
@@ -76,3 +84,32 @@ def test_a_backend_without_incoming_facts_is_refused_in_one_sentence() -> None:
 
     with pytest.raises(IncomingMissing, match="facts are not read backwards here: this backend has no index"):
         BothWays(Outgoing())  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def spoken() -> MemoryKB:
+    names = [("a", "Cologne", "en"), ("a", "Köln", "de"), ("b", "Germany", "en"), ("b", "Deutschland", "de")]
+    return MemoryKB([("a", "country", "b")], names)
+
+
+def test_a_view_that_changes_nothing_is_the_knowledge_base_itself(spoken: MemoryKB) -> None:
+    assert view(spoken) is spoken
+
+
+def test_a_view_may_have_languages_and_inverse_relations(spoken: MemoryKB) -> None:
+    german = view(spoken, languages="de", inverse=True)
+    cologne, germany = german.entity_rows().tolist()
+    assert german.names(german.entity_rows()) == ["Köln", "Deutschland"]
+    assert german.lookup(["cologne"]) == {}
+    assert german.relations == ("country", "^country")
+    pairs = [(germany, 1), (cologne, 0), (cologne, 1)]
+    assert [objects.tolist() for objects in german.objects_of(pairs)] == [[cologne], [germany], []]
+    assert len({german.manifest.digest, view(spoken, languages="de").manifest.digest, spoken.manifest.digest}) == 3
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, lambda seen: pickle.loads(pickle.dumps(seen))])
+def test_a_view_can_be_copied_and_pickled(sample_path: Path, duplicate: Callable[[object], Any]) -> None:
+    kb = EmbeddedKB(sample_path)
+    seen = duplicate(view(kb, inverse=True))
+    assert seen.relations == view(kb, inverse=True).relations
+    assert seen.ids(seen.entity_rows()) == kb.ids(kb.entity_rows())
