@@ -249,8 +249,8 @@ def write_knowledge(
             link_cells(tables)
         for derive in (merge_ids, widen_types, name_units, lend_labels, name_relations):
             derive(tables)
-        # A list of ids and names alone is a knowledge base, in which names are found.
-        wanted = [source for source in sources if source.kind in ("facts", "any") and source.format != WIDE]
+        # Names alone are a knowledge base, in which names are found.
+        wanted = any(source.kind == "facts" for source in sources) or not tables.count("names")
         require(tables.pieces.facts or not wanted, "no fact was read", sources)
         if tables.pieces.facts:
             require_names(tables, sources, read)

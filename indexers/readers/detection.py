@@ -9,18 +9,27 @@ from pathlib import Path
 
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.delimited import split_cells
-from kbtools.indexers.readers.formats import DATABASES, OPENING, SPREADSHEETS, find_syntax, suffix_of, unknown_format
+from kbtools.indexers.readers.formats import (
+    DATABASES,
+    OPENING,
+    SPREADSHEETS,
+    find_syntax,
+    refuse_array,
+    suffix_of,
+    unknown_format,
+)
 from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Source
 from kbtools.indexers.readers.release import NAME_PREDICATES, TYPE_PREDICATE
-from kbtools.indexers.readers.sources import check_source, encoding_of, read_blocks
+from kbtools.indexers.readers.sources import PAGE, check_source, encoding_of, read_blocks
 from kbtools.indexers.readers.table_files import is_columnar, open_columnar
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.table_heads import SUFFIX, USUAL, is_header
 
 SEPARATORS = "\t,;|"
 DUMP = re.compile(rb"<http://wikiba\.se/ontology#Dump>|<http://www\.wikidata\.org/prop/direct/")
-ENTITY = re.compile(rb'\[?\{.*"(?:labels|claims)"\s*:\s*[\[{]', re.DOTALL)
+ENTITY = re.compile(rb'\s*[\[{].*"(?:labels|claims)"\s*:\s*(?:\{|\[\s*\])', re.DOTALL)
+NUMBER = re.compile(rb'"id"\s*:\s*"[QPL][1-9]')
 TABLES: dict[SourceKind, str] = {
     "facts": "a table of facts, one per row",
     "names": "a table of names, one per row",
@@ -60,7 +69,9 @@ def detect(path: Path) -> Detected:
     first = next(iter(read_blocks(path, encoding=encoding_of(path))))
     opening = list(islice(((number, line) for number, line in lines_of(first) if line.strip()), OPENING))
     number, statement = next(((number, line) for number, line in opening if not line.startswith(b"#")), (1, b""))
-    if any(DUMP.search(line) for _, line in opening) or any(ENTITY.match(line) for _, line in opening[:2]):
+    if any(DUMP.search(line) for _, line in opening) or (
+        ENTITY.match(first.text[:PAGE]) and NUMBER.search(first.text[:PAGE])
+    ):
         return Detected(Source(path, "any", format=WIKIDATA), "a dump of Wikidata")
     if statement.startswith(b"<fb:"):
         return release(path, [line for _, line in opening])
@@ -68,6 +79,7 @@ def detect(path: Path) -> Detected:
     if syntax or statement.lstrip().startswith((b"<", b"_:")):
         name = syntax or "n-triples"
         return Detected(Source(path, "any", format=name), f"RDF ({name})")
+    refuse_array(path, number, statement)
     if statement.startswith(b"{"):
         return table(path, fields_of(statement), format="jsonl")
     header = header_of(statement.decode(errors="replace"))

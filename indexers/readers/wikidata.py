@@ -1,20 +1,31 @@
 """Wikidata's dumps: the JSON one, an array with an entity a line, and the truthy one in N-Triples."""
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import RecordBatch, Rows
+from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, flaw
+from kbtools.indexers.readers.labels import keep_description, keep_name
 from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.ntriples import NTriplesReader
 from kbtools.indexers.readers.parsing_processes import parse_in_order
 from kbtools.indexers.readers.reading import Keep, ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.wikidata_entities import EntityParser
-from kbtools.indexers.readers.wikidata_rows import ParsedBlock
-from kbtools.indexers.readers.wikidata_triples import TruthyReader
+from kbtools.indexers.readers.wikidata_entities import SUBCLASS, TYPE, EntityParser, ParsedBlock
+from kbtools.indexers.readers.wikidata_values import ENTITY, spell_address, spell_typed
+
+DIRECT = "http://www.wikidata.org/prop/direct/"
+SITELINKS = "http://wikiba.se/ontology#sitelinks"
+DOCUMENT = re.compile(rb'\s*(?:\[\s*)?\{\s*(?:\n|"entities"\s*:)')
+"""The beginning of a document: an object whose brace stands alone on its line, or one of entities by their ids."""
+
+LARGEST_DOCUMENT = 256 << 20
+"""Bytes of a document, which is read as a whole: some 1.5 GB of memory."""
 
 CHUNK = 16
 """Bits of an entity's number within a chunk: ids come close together, and a stray one costs 64 KiB."""
@@ -51,14 +62,37 @@ class WikidataReader:
                 )
             yield from TruthyReader(self.source, self.options, self.skips).read(chain([first], blocks))
             return
+        blocks = chain([first], blocks)
+        if is_document(first.text):
+            blocks = iter([self.entity_lines(blocks)])
         parser = EntityParser(str(self.source.path), self.options)
-        for parsed in parse_in_order(chain([first], blocks), parser):
+        for parsed in parse_in_order(blocks, parser):
             self.account(parsed)
             yield from parsed.batches
             # A batch each, so that each has its line.
             yield from (redirect_batch(*redirect) for redirect in parsed.redirects)
         if self.opened > self.closed:
             self.skips.add("array without its end", line=self.skips.lines, text="no ] after the last entity")
+
+    def entity_lines(self, blocks: Iterable[Block]) -> Block:
+        """Write the entities of a document of JSON a line each; raise WrongFormat where it is none, or too large."""
+        path, text = str(self.source.path), b""
+        for block in blocks:
+            text += block.text
+            if len(text) > LARGEST_DOCUMENT:
+                raise WrongFormat(
+                    f"{path}: found one document of JSON of over {LARGEST_DOCUMENT >> 20} MiB, expected an entity per "
+                    "line; write them with: jq -c '.[]' FILE > FILE.jsonl",
+                    path=path,
+                )
+        try:
+            content = msgspec.json.decode(text)
+        except (ValueError, RecursionError) as error:
+            raise WrongFormat(f"{path}: no JSON ({error}); download it again", path=path) from error
+        if isinstance(content, dict):
+            entities = content.get("entities", content)
+            content = list(entities.values()) if isinstance(entities, dict) and "id" not in entities else [entities]
+        return Block(b"".join(msgspec.json.encode(entity) + b"\n" for entity in content), 1)
 
     def account(self, parsed: ParsedBlock) -> None:
         """Add the account of a block to that of the file; name ids that came before."""
@@ -69,6 +103,11 @@ class WikidataReader:
         for number, line in zip(parsed.numbers[repeated].tolist(), parsed.lines[repeated].tolist(), strict=True):
             entity_id = f"Q{number}" if number > 0 else f"P{-number}"
             self.skips.add("id that repeats", line=line, text=entity_id)
+
+
+def is_document(start: bytes) -> bool:
+    """Return whether a file is one document of JSON, indented or of Special:EntityData, not an entity per line."""
+    return DOCUMENT.match(start) is not None
 
 
 def redirect_batch(line: int, old: str, new: str) -> RecordBatch:
@@ -96,3 +135,72 @@ class SeenNumbers:
             repeated[inside] |= there[places]
             there[places] = True
         return repeated
+
+
+class TruthyReader(NTriplesReader):
+    """A reader of truthy statements of items, labels of items and properties, descriptions, and merged items."""
+
+    def keep(self, number: int, triple: Any, rows: Rows) -> None:
+        """Turn a triple into the rows that the JSON dump would give, or count why not."""
+        subject, predicate = self.spell(triple.subject), self.spell(triple.predicate)
+        entity_id = subject.removeprefix(ENTITY)
+        is_property = entity_id.startswith("P")
+        text = f"{subject} {predicate}"
+        if entity_id == subject or not entity_id[1:].isdecimal() or entity_id[0] not in "QP":
+            self.skips.add("statement about no item and no property", line=number, text=text, bad=False)
+        elif predicate in self.names | self.aliases | self.descriptions:
+            self.keep_label(entity_id, predicate, triple.object, number, rows)
+        elif predicate in self.same:
+            rows.redirects.append((entity_id, self.spell(triple.object).removeprefix(ENTITY)))
+        elif predicate == SITELINKS and isinstance(triple.object, self.oxigraph.Literal):
+            self.keep_count(entity_id, triple.object.value, number, rows)
+        elif is_property or not predicate.startswith(DIRECT):
+            self.skips.add("statement that is no truthy one of an item", line=number, text=text, bad=False)
+        else:
+            self.keep_fact(entity_id, predicate.removeprefix(DIRECT), triple.object, number, rows)
+        rows.mark(number)
+
+    def keep_label(self, entity_id: str, predicate: str, term: Any, number: int, rows: Rows) -> None:
+        """Keep a label, an alias or a description in one of the languages asked for."""
+        rank = self.languages.rank(term.language)
+        if rank is None:
+            kind = f"literal in another language than {self.language!r}"
+            self.skips.add(kind, line=number, text=f"{entity_id} {term.value}", bad=False)
+        elif predicate in self.descriptions:
+            if not entity_id.startswith("P"):
+                keep_description(entity_id, rank, term.value, number, rows, self.skips)
+        elif not entity_id.startswith("P"):
+            rank = ALIAS if predicate in self.aliases else rank
+            keep_name(entity_id, rank, term.value, term.language, number, rows, self.skips)
+        elif predicate in self.names and not flaw(term.value):
+            rows.labels.append((entity_id, rank, term.value, (term.language or "").lower()))
+
+    def keep_count(self, entity_id: str, sitelinks: str, number: int, rows: Rows) -> None:
+        """Keep the number of an entity's sitelinks."""
+        if not sitelinks.isdecimal():
+            self.skips.add("number of sitelinks that is none", line=number, text=f"{entity_id} {sitelinks}")
+        elif int(sitelinks) and not entity_id.startswith("P"):
+            rows.counts.append((entity_id, 0, int(sitelinks)))
+
+    def keep_fact(self, entity_id: str, relation: str, term: Any, number: int, rows: Rows) -> None:
+        """Keep a statement; a blank node stands for a value that nobody knows."""
+        if isinstance(term, self.oxigraph.BlankNode):
+            self.skips.add("statement of somevalue", line=number, text=f"{entity_id} {relation}", bad=False)
+            return
+        if isinstance(term, self.oxigraph.NamedNode):
+            value = term.value.removeprefix(ENTITY)
+            value = spell_address(value) if value == term.value else value
+        elif not term.value.strip():
+            self.skips.add("claim without a value", line=number, text=f"{entity_id} {relation}")
+            return
+        else:
+            value = spell_typed(term.value, term.datatype.value)
+            value += f"@{term.language}" if term.language else ""
+        if fault := flaw(value):
+            self.skips.add(fault, line=number, text=f"{entity_id} {relation}")
+            return
+        rows.facts.append((entity_id, relation, value))
+        if relation == TYPE:
+            rows.types.append((entity_id, value))
+        if relation == SUBCLASS and self.closure:
+            rows.subclasses.append((entity_id, value))

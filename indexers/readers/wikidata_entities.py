@@ -2,23 +2,86 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from kbtools.indexers.readers.batches import ALIAS, flaw
+from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, flaw
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.lines import BOM, Block
 from kbtools.indexers.readers.reading import Keep, ReadOptions
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.wikidata_records import Entity, Members, Statement, Term
-from kbtools.indexers.readers.wikidata_rows import Columns, EntityRows, ParsedBlock, append, contains_nul
-from kbtools.indexers.readers.wikidata_values import SPELLINGS, literal
+from kbtools.indexers.readers.wikidata_values import SPELLINGS, Members, Statement, Term, WikidataEntity, literal
 
 TYPE, SUBCLASS = "P31", "P279"
 
 T = TypeVar("T")
+Columns = tuple[list[Any], ...]
+
+
+@dataclass(slots=True)
+class ParsedBlock:
+    """The content of a block: tables, the account of its lines, and the numbers of its entities with their lines.
+
+    `opened` and `closed` count the ends of arrays. A property's number is negative.
+    """
+
+    batches: list[RecordBatch]
+    skips: Skips
+    numbers: NDArray[np.int64]
+    lines: NDArray[np.int64]
+    redirects: list[tuple[int, str, str]]
+    opened: int
+    closed: int
+
+
+class EntityRows:
+    """Rows as columns of lists, which fill faster than tuples do."""
+
+    def __init__(self) -> None:
+        self.columns: dict[Kind, Columns] = {kind: tuple([] for _ in SCHEMAS[kind]) for kind in SCHEMAS}
+
+    def batches(self, line: int) -> list[RecordBatch]:
+        """Lay the rows out as tables."""
+        return [
+            RecordBatch(kind, pa.Table.from_arrays(list(map(pa.array, columns, schema.types)), schema=schema), line)
+            for kind, schema in SCHEMAS.items()
+            if any(columns := self.columns[kind])
+        ]
+
+    def texts(self) -> Iterable[str]:
+        """Yield every id and text."""
+        for columns in self.columns.values():
+            for column in columns:
+                yield from (value for value in column if isinstance(value, str))
+
+    def clear(self, *kinds: Kind) -> None:
+        """Drop the rows of kinds."""
+        for kind in kinds:
+            for column in self.columns[kind]:
+                column.clear()
+
+    def extend(self, other: "EntityRows") -> None:
+        """Append other rows."""
+        for kind, columns in other.columns.items():
+            for column, values in zip(self.columns[kind], columns, strict=True):
+                column += values
+
+
+def append(columns: Columns, *values: object) -> None:
+    """Append a row."""
+    for column, value in zip(columns, values, strict=True):
+        column.append(value)
+
+
+def contains_nul(batch: RecordBatch) -> bool:
+    """Tell whether a text of a table has a NUL byte."""
+    texts = (chunk for column in batch.table.columns if column.type == pa.string() for chunk in column.chunks)
+    return not all(np.frombuffer(chunk.buffers()[2] or b"", np.uint8).all() for chunk in texts)
 
 
 class Ranks(dict[str, int | None]):
@@ -42,7 +105,7 @@ class EntityParser:
         self.keep = options.keep
         self.chooses = options.keep != Keep(properties=options.keep.properties)
         self.ranks = Ranks(options.language)
-        self.decode = msgspec.json.Decoder(Entity).decode
+        self.decode = msgspec.json.Decoder(WikidataEntity).decode
 
     def __reduce__(self) -> tuple[type["EntityParser"], tuple[str, ReadOptions]]:
         """Leave out the decoder, which is made anew in each process."""
@@ -100,7 +163,9 @@ class EntityParser:
             redirects, opened, closed,
         )  # fmt: skip
 
-    def read_entity(self, entity: Entity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips) -> int:
+    def read_entity(
+        self, entity: WikidataEntity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips
+    ) -> int:
         """Add the rows of an entity; give its number, 0 where it has none. Nothing is added where ValueError is raised.
 
         Where a filter chooses, the rows are those of this entity alone.
@@ -169,7 +234,9 @@ class EntityParser:
         if described:
             append(columns, entity_id, *min(described))
 
-    def add_claims(self, entity: Entity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips) -> None:
+    def add_claims(
+        self, entity: WikidataEntity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips
+    ) -> None:
         """Add the values of the best statements as facts, and the types and superclasses among them."""
         subjects, relations, objects = rows.columns["facts"]
         entity_id, properties = entity.id, self.keep.properties

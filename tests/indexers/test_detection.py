@@ -1,5 +1,6 @@
 """What a file holds is found without an option."""
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -26,6 +27,8 @@ ITEM = '{"type": "item", "id": "Q42", "labels": {"en": {"language": "en", "value
         ("d", "@prefix a: <http://a/> .\n", "any", "turtle", "RDF (turtle)"),
         ("d.nt", "<http://a/s> <http://a/p> <http://a/o> <http://a/g> .\n", "any", "n-quads", "RDF (n-quads)"),
         ("w.json", f"[\n{ITEM},\n{ITEM}\n]\n", "any", WIKIDATA, "a dump of Wikidata"),
+        ("w.json", json.dumps([json.loads(ITEM)], indent=1), "any", WIKIDATA, "a dump of Wikidata"),
+        ("w.json", json.dumps({"entities": {"Q42": json.loads(ITEM)}}), "any", WIKIDATA, "a dump of Wikidata"),
         ("w.nt", "<http://a/b> <http://c/d> <http://wikiba.se/ontology#Dump> .\n", "any", WIKIDATA, "a dump"),
         ("f.csv", "subject_id,Relation,object\nQ1,r,Q2\n", "facts", "csv", "a table of facts"),
         ("f.txt", "subject\trelation\tobject\nQ1\tr\tQ2\n", "facts", "tsv", "a table of facts"),
@@ -37,6 +40,7 @@ ITEM = '{"type": "item", "id": "Q42", "labels": {"en": {"language": "en", "value
         ("c.csv", "id;name\n1;Alpha\n", "any", WIDE, "a table of entities"),
         ("c.txt", "name,city\nA,B\n", "any", WIDE, "a table of entities"),
         ("c.jsonl", '{"id": "a", "name": "b"}\n', "any", WIDE, "a table of entities"),
+        ("c.jsonl", '{"id": "Q1", "labels": ["b"]}\n', "any", WIDE, "a table of entities"),
     ],
 )
 def test_a_text_file_is_told_by_how_it_begins(
@@ -57,6 +61,12 @@ def test_columnar_files_and_databases_are_told_by_their_columns(tmp_path: Path) 
     found = [detect(tmp_path / name) for name in ("f.parquet", "e.parquet", "d.db")]
 
     assert [(file.source.kind, file.source.format) for file in found] == [("facts", None), ("any", WIDE), ("any", WIDE)]
+
+
+def test_an_array_of_records_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"id": "a", "name": "b"}]\n')
+    with pytest.raises(WrongFormat, match=r"found a JSON array .*jq -c"):
+        detect(tmp_path / "a.json")
 
 
 def test_a_text_of_no_known_form_is_refused_with_what_is_read(tmp_path: Path) -> None:

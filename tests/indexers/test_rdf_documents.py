@@ -136,3 +136,32 @@ def test_what_is_no_such_document_says_where_and_what_to_do(
 ) -> None:
     with pytest.raises(WrongFormat, match=message):
         read(tmp_path / name, content)
+
+
+XML = (
+    '<?xml version="1.0"?>\n{dtd}<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:a="http://a/">'
+)
+
+
+def test_declared_entities_are_refused_before_they_expand(tmp_path: Path) -> None:
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "x" * 100}">' for n in range(12))
+    dtd = f"<!DOCTYPE rdf:RDF [{entities}]>\n"
+    path = tmp_path / "bomb.rdf"
+    path.write_text(
+        XML.format(dtd=dtd) + '<rdf:Description rdf:about="http://a/s"><a:p>&e11;</a:p></rdf:Description></rdf:RDF>'
+    )
+    with pytest.raises(WrongFormat, match=r"bomb\.rdf:\d+: found declared entities, .*xmllint --noent FILE"):
+        list(Reading(Source(path, "any"), ReadOptions()).batches())
+
+
+@pytest.mark.parametrize(("depth", "refused"), [(100, False), (200_000, True)])
+def test_elements_nested_too_deep_are_refused(tmp_path: Path, depth: int, refused: bool) -> None:
+    inner = "<a:p><rdf:Description>" * depth + "</rdf:Description></a:p>" * depth
+    path = tmp_path / "deep.rdf"
+    path.write_text(XML.format(dtd="") + f'<rdf:Description rdf:about="http://a/s">{inner}</rdf:Description></rdf:RDF>')
+    reading = Reading(Source(path, "any"), ReadOptions())
+    if refused:
+        with pytest.raises(WrongFormat, match="found elements nested deeper than 1,000"):
+            list(reading.batches())
+    else:
+        assert sum(batch.table.num_rows for batch in reading.batches()) == depth

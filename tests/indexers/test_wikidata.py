@@ -20,8 +20,7 @@ from kbtools.indexers.readers.parsing_processes import parse_in_order
 from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import BLOCK
 from kbtools.indexers.readers.wikidata_entities import EntityParser
-from kbtools.indexers.readers.wikidata_records import Value
-from kbtools.indexers.readers.wikidata_values import SPELLINGS
+from kbtools.indexers.readers.wikidata_values import SPELLINGS, WikidataValue
 from kbtools.kb.ids import literal_text
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -94,7 +93,7 @@ def types_of(kb: EmbeddedKB, entity_id: str) -> set[str]:
     ],
 )
 def test_a_value_prints_well(kind: str, value: Any, text: str) -> None:
-    assert literal_text(SPELLINGS[kind](msgspec.convert(value, Value | str))) == text
+    assert literal_text(SPELLINGS[kind](msgspec.convert(value, WikidataValue | str))) == text
 
 
 def test_an_item_gives_names_facts_and_types(tmp_path: Path) -> None:
@@ -437,3 +436,24 @@ def test_filters_need_the_json_dump(tmp_path: Path) -> None:
 def test_a_dump_of_which_nothing_is_kept_is_named(tmp_path: Path) -> None:
     with pytest.raises(NothingBuilt):
         build_dump(dump(tmp_path / "d.json", *FILTERED), tmp_path / "d.kb", keep=Keep(ids=frozenset({"Q77"})))
+
+
+@pytest.mark.parametrize("form", ["indented", "entities", "one"])
+def test_documents_of_json_give_what_lines_give(tmp_path: Path, form: str) -> None:
+    entity = {"type": "item", "id": "Q515", "labels": {"en": {"language": "en", "value": "city"}}, "claims": {}}
+    content = {
+        "indented": json.dumps([entity, entity | {"id": "Q5"}], indent=1),
+        "entities": json.dumps({"entities": {"Q515": entity}}),
+        "one": json.dumps(entity, indent=2),
+    }[form]
+    (tmp_path / "w.json").write_text(content)
+    reading = Reading(Source(tmp_path / "w.json", "any", format="wikidata"), ReadOptions())
+    names = [row["entity"] for batch in reading.batches() if batch.kind == "names" for row in batch.table.to_pylist()]
+    assert names == (["Q515", "Q5"] if form == "indented" else ["Q515"])
+    assert not any(skip.bad for skip in reading.skips.kinds.values())
+
+
+def test_a_document_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text('[\n {\n  "type": "item",\n  "id": "Q5')
+    with pytest.raises(WrongFormat, match=r"w\.json: no JSON .*; download it again"):
+        list(Reading(Source(tmp_path / "w.json", "any", format="wikidata"), ReadOptions()).batches())
