@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kbtools.errors import BadArgument, MemoryExhausted
 from kbtools.free_memory import free_memory, require_memory
@@ -230,6 +232,9 @@ class Staging:
         # The writer of the fuzzy index takes memory of its own.
         self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
         return self.stream(FORMS, rows=FORMS_AT_ONCE)
+
+    def searchable(self, forms: pa.StringArray, names: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.uint32]]:
+        return forms.to_pylist(), names
 
     def words(self) -> Iterator[pa.RecordBatch]:
         return self.stream(WORDS)

@@ -87,6 +87,10 @@ class SortedTables(Protocol):
         """Return the forms that were added, by form, kind, text and entity, with the row of the name."""
         ...
 
+    def searchable(self, forms: pa.StringArray, names: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.uint32]]:
+        """Return those of some normal forms, each with the row of a name, that the fuzzy and the edit index get."""
+        ...
+
     def words(self) -> Batches:
         """Return the words that were added, ascending, with the number of normal forms that hold each."""
         ...
@@ -349,9 +353,9 @@ class Writer:
             uncounted: list[pa.StringArray] = []
             for group in group_forms(self.tables.forms()):
                 normal, aliases = group.normal()
-                forms = normal.to_pylist()
-                fuzzy.add(forms, aliases)
-                edits.add(forms, aliases)
+                searchable = self.tables.searchable(normal, aliases)
+                fuzzy.add(*searchable)
+                edits.add(*searchable)
                 form_filter.add(group.forms)
                 uncounted.append(normal)
                 if sum(map(len, uncounted)) >= WORDS_AT_ONCE:

@@ -35,6 +35,9 @@ from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
 
+FEW = 8
+"""Entities up to which one by one is sooner than all at once."""
+
 
 class EmbeddedKB(FolderKB):
     """A knowledge base as it was built, in a folder; see `KnowledgeBase` for what each method promises.
@@ -129,7 +132,7 @@ class EmbeddedKB(FolderKB):
     @explained
     def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
         """List the facts of entities, by the entities' order, then relation and object: (facts, 3)."""
-        return facts_at(self.columns, entities, entities)
+        return facts_at(self.columns, entities)
 
     @explained
     def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
@@ -191,9 +194,16 @@ class EmbeddedKB(FolderKB):
 
     @explained
     def names(self, entities: EntityRows) -> list[str | None]:
+        if len(entities) <= FEW:
+            return [self.name_of(row) for row in entities.tolist()]
         starts, rows, texts = self.columns["alias.first"], entities.astype(np.int64), self.alias_texts
         edges = zip(starts[rows].tolist(), starts[rows + 1].tolist(), strict=True)
         return [texts[first] if first < end else None for first, end in edges]
+
+    def name_of(self, entity_row: int) -> str | None:
+        """Return the name of one entity."""
+        first, end = self.columns["alias.first"][entity_row : entity_row + 2].tolist()
+        return self.alias_texts[first] if first < end else None
 
     @explained
     def ranked_names(self, entity_row: int) -> list[tuple[str, int]]:

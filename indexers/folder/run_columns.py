@@ -44,11 +44,19 @@ def spread_runs(
     return bounds, places
 
 
-def facts_at(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any], subjects: NDArray[Any]) -> NDArray[np.int64]:
-    """List the facts at some rows of the columns, which are those of as many subjects, in their order: (facts, 3)."""
-    bounds, pairs = spread(columns["fact.first"], rows, len(columns["fact.relation"]))
-    runs, objects = spread(columns["fact.first_object"], pairs, len(columns["fact.object"]))
+def facts_at(columns: Mapping[str, NDArray[Any]], subjects: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the facts of subjects, in their order, then by relation and object: (facts, 3)."""
+    starts, firsts = columns["fact.first"], columns["fact.first_object"]
+    if len(subjects) == 1:  # two thirds of the time that runs of many take
+        first, last = starts[int(subjects[0]) :][:2].tolist()
+        edges = firsts[first : last + 1]
+        relations, targets, counts = columns["fact.relation"][first:last], columns["fact.object"], np.diff(edges)
+        facts = np.empty((int(edges[-1] - edges[0]), 3), dtype=np.int64)
+        facts[:, 0], facts[:, 1], facts[:, 2] = subjects[0], relations.repeat(counts), targets[edges[0] : edges[-1]]
+        return facts
+    bounds, pairs = spread(starts, subjects, len(columns["fact.relation"]))
+    runs, objects = spread(firsts, pairs, len(columns["fact.object"]))
     counts = np.diff(runs)
     by_pair = (np.repeat(subjects, np.diff(bounds)), columns["fact.relation"][pairs])
-    facts = (*(np.repeat(column, counts) for column in by_pair), columns["fact.object"][objects])
-    return np.stack(facts, axis=1).astype(np.int64)
+    facts_by_column = (*(np.repeat(column, counts) for column in by_pair), columns["fact.object"][objects])
+    return np.stack(facts_by_column, axis=1).astype(np.int64)

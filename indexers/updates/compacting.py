@@ -28,7 +28,6 @@ from kbtools.indexers.updates.overlay import NAMES, Overlay
 from kbtools.indexers.updates.updating import replacing
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, MERGE, Change, Count, Manifest
-from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.record_files import write_record
 
@@ -81,7 +80,8 @@ def fill(tables: Staging, kb: Overlay) -> None:
         described = [(row, text) for row, text in zip(rows.tolist(), kb.descriptions(rows), strict=True) if text]
         owners, lines = columns_of(described, pa.uint32())
         add(tables, "descriptions", ids.take(owners), pa.array([0] * len(described), pa.uint8()), lines)
-        for part, own_rows, entities in kb.split(rows, NAMES):
+        is_own, others, places = kb.split(rows, NAMES)
+        for part, own_rows, entities in ((kb.base, others, others), (kb.segment, places, rows[is_own])):
             owners, ranks, texts, tags = name_rows(part, own_rows)
             add(tables, "names", ids.take(entities[owners]), ranks, texts, tags)
     named = [(relation, name) for relation, name in zip(kb.relations, kb.relation_names, strict=True) if name]
@@ -95,7 +95,7 @@ def fill(tables: Staging, kb: Overlay) -> None:
     add(tables, "counts", ids.take(entities), pa.array(keys), pa.array(counts))
 
 
-def name_rows(kb: EmbeddedKB, entities: EntityRows) -> tuple[NDArray[np.int64], pa.Array, pa.Array, pa.Array]:
+def name_rows(kb: EmbeddedKB, entities: NDArray[Any]) -> tuple[NDArray[np.int64], pa.Array, pa.Array, pa.Array]:
     """Return places of some entities, and ranks, texts and languages of their names, a row for each language."""
     bounds, names = spread(kb.columns["alias.first"], entities, len(kb.alias_texts))
     owners = np.repeat(np.arange(len(entities)), np.diff(bounds))

@@ -20,7 +20,7 @@ from kbtools.indexers.building.form_rows import form_rows
 from kbtools.indexers.building.writing import Content, write_content
 from kbtools.indexers.folder.column_files import ColumnWriter
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.form_store import ENTITIES, KIND_SHIFT
+from kbtools.indexers.folder.form_store import ENTITIES, KIND_SHIFT, is_normal
 from kbtools.indexers.folder.form_store import NORMAL as NORMAL_KIND
 from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS, WORK
 from kbtools.indexers.folder.run_columns import spread
@@ -277,6 +277,12 @@ class SegmentTables:
 
     def forms(self) -> Iterator[pa.RecordBatch]:
         yield from self.sorted_forms.to_batches()
+
+    def searchable(self, forms: pa.StringArray, names: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.uint32]]:
+        """Leave out the forms that the indexes of the base have."""
+        values = map(self.base.forms.value, texts := forms.to_pylist())
+        new = [place for place, value in enumerate(values) if not (value and is_normal(value))]
+        return [texts[place] for place in new], names[new]
 
     def words(self) -> Iterator[pa.RecordBatch]:
         words = self.form_changes.words
