@@ -65,7 +65,7 @@ def score(
     for question, kept in zip(texts, prune(answerer.pruner(str(names["pruning"])), texts), strict=True):
         links = order_links([keep(link) for link in kept])
         links = [link for link in links if len(link.entities)]
-        pools.append(gather_pool(answerer.kb, links, trust=answerer.trust.of(question, links)))
+        pools.append(gather_pool(answerer.kb, links, link_confidence=answerer.link_confidence.of(question, links)))
     together = concatenate_pools(pools)
     evidence = answerer.evidence(together, texts, scorer=str(names["scorer"]), subject=names["subject"], learned=True)
     return GoldScores(evidence, mark_gold(answerer.kb, together, gold))

@@ -63,7 +63,7 @@ def read_split(answerer: Answerer, split: str, limit: int | None) -> Split:
     v: dict[str, NDArray[np.float64]] = {}
     by_pruner = {}
     for pruning in (RARE, PLAN.pruning):
-        gathered = [one.pool for one in answerer.gather(texts, pruning=pruning, trusted=True)]
+        gathered = [one.pool for one in answerer.gather(texts, pruning=pruning, with_confidence=True)]
         pools = concatenate_pools(gathered)
         v = v or {
             name: score_relations(answerer.kb, pools, texts, answerer.scorer(name))

@@ -24,7 +24,7 @@ from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.language_tags import read_languages
 from kbtools.kb.views import BothWays, CalledIn, InLanguages
-from kbtools.linking.trust import LinkTrust
+from kbtools.linking.link_confidence import LinkConfidence
 from kbtools.pruning.pruners import Pruner, make_pruner
 from kbtools.ranking.contracts import RelationScorer
 from kbtools.ranking.direction import DirectedScorer, Directions
@@ -131,7 +131,7 @@ class Answerer:
             origin.parts if origin else Parts(kb, models, tagger=tagger, device=device, trust_plugins=trust_plugins)
         )
         self.closed = False
-        self.trust = LinkTrust(kb)
+        self.link_confidence = LinkConfidence(kb)
         self.reader = EntityReader(kb)
         self.names = NameLookup(self.reader)
         self.linker: TextLinker | None = None
@@ -200,7 +200,7 @@ class Answerer:
                 system,
                 self.kb,
                 pruner=self.pruner(system),
-                trust=self.trust,
+                link_confidence=self.link_confidence,
                 scorer=self.scorer,
                 subject_scorer=self.parts.subject_scorer,
                 scoring=self.parts.scoring(system),
@@ -288,14 +288,16 @@ class Answerer:
     ) -> Iterator[Result]:
         """Yield results, a batch of questions at a time."""
         opened = self.opened(system)
-        # How far links are to be trusted, a learned ranker reads too.
-        trusted = limits.abstain is not None or system.ranker is not None
+        # A learned ranker reads the confidence in links too.
+        with_confidence = limits.abstain is not None or system.ranker is not None
         while batch := list(islice(texts, TOGETHER)):
             for text in batch:
                 if not isinstance(text, str):
                     raise BadArgument(f"a question is a str, found {text!r}", name="text")
             begun = time.perf_counter()
-            linked = opened.gather([Question.read(text) for text in batch], type_row=type_row, trusted=trusted)
+            linked = opened.gather(
+                [Question.read(text) for text in batch], type_row=type_row, with_confidence=with_confidence
+            )
             pools, rating, rankings = opened.rank(linked, top=limits.top)
             sure = [None] * len(batch) if limits.abstain is None else opened.confidence(pools, rating).tolist()
             seconds = (time.perf_counter() - begun) / len(batch)

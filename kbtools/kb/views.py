@@ -31,15 +31,6 @@ MARK = "^"
 """Before the id of a relation, its inverse, as in a path of SPARQL."""
 
 
-def view(kb: KnowledgeBase, *, languages: str | None = None, inverse: bool = False) -> KnowledgeBase:
-    """Return a knowledge base in some languages, or with inverse relations, or both; itself if neither is wanted.
-
-    Raises UnknownLanguage for a language that no name is in, IncomingMissing without an index from objects to facts.
-    """
-    spoken = kb if languages is None else InLanguages(kb, languages)
-    return BothWays(spoken) if inverse else spoken
-
-
 class View:
     """A view that answers as the knowledge base behind it, except for the members of its subclass."""
 

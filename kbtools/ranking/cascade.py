@@ -59,7 +59,7 @@ class CascadeScoring:
 
 def winner_shares(pools: Pools, scores: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the winner's share of each pool, as exp(score) normalised; an empty one leaves no doubt: (questions,)."""
-    return np.where(pools.counts["pair"] > 0, winner_confidence(pools, scores, trusted=False), 1.0)
+    return np.where(pools.counts["pair"] > 0, winner_confidence(pools, scores, of_links=False), 1.0)
 
 
 def unruled_mentions(pools: Pools, scores: NDArray[np.int64], margin: float) -> NDArray[np.bool_]:

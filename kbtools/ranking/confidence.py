@@ -17,12 +17,12 @@ def winner_confidence(
     pools: Pools,
     scores: NDArray[np.int64],
     *,
-    trusted: bool = True,
+    of_links: bool = True,
     among: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
     """Return the confidence in the first candidate of each question before any calibration: (questions,).
 
-    It is exp(score) normalised over the pool, times the trust in the candidate's link if `trusted`; tied candidates
+    It is exp(score) normalised over the pool, times the confidence in its link with `of_links`; tied candidates
     count as their mean. `among` marks the candidates that take part. A question without any has 0.
     """
     confidence, filled = np.zeros(len(pools)), np.flatnonzero(pools.counts["pair"])
@@ -31,8 +31,8 @@ def winner_confidence(
     scores = scores if among is None else np.where(among, scores, LEFT_OUT)
     ties = find_ties(scores, pools.first("pair")[filled])
     total = np.add.reduceat(np.exp((scores - ties.spread(ties.best)) / MICRO), ties.starts)
-    trust = ties.expected(pools.link_trust[pools.link_of_pair]) if trusted else 1.0
-    confidence[filled] = np.where(ties.best == LEFT_OUT, 0.0, trust / total)
+    in_links = ties.expected(pools.link_confidence[pools.link_of_pair]) if of_links else 1.0
+    confidence[filled] = np.where(ties.best == LEFT_OUT, 0.0, in_links / total)
     return confidence
 
 

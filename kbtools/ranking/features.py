@@ -19,7 +19,7 @@ from kbtools.ranking.weights import Weights
 VERSION = 1
 """Rises when a feature comes, goes or is computed otherwise: rankers that learned from others are refused."""
 
-LEAST_TRUST = 1e-6
+LEAST_CONFIDENCE = 1e-6
 """Trust in a link below which nothing is learned: seventeen words beside a mention."""
 
 Column = tuple[str, NDArray[Any]]
@@ -90,7 +90,7 @@ def link_columns(pools: Pools) -> Iterator[Column]:
     yield "mention", pools.link_weight[link]
     yield "rung", pools.link_rung[link]
     yield "similarity", pools.link_similarity[link]
-    yield "unexplained", np.log(np.maximum(pools.link_trust, LEAST_TRUST))[link]
+    yield "unexplained", np.log(np.maximum(pools.link_confidence, LEAST_CONFIDENCE))[link]
     yield "namesakes", np.log(bearers[link])
     rivals = alike(pools)
     yield "namesakes.rivals", np.log(np.bincount(rivals))[rivals]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.link_confidence import LinkConfidence
 from kbtools.linking.links import keep_type
-from kbtools.linking.trust import LinkTrust
 from kbtools.pruning.pruners import Pruner, prune
 from kbtools.ranking.confidence import winner_confidence
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer, log_total
@@ -41,13 +41,13 @@ class OpenedSystem:
         kb: KnowledgeBase,
         *,
         pruner: Pruner,
-        trust: LinkTrust,
+        link_confidence: LinkConfidence,
         scorer: Callable[[str], RelationScorer],
         subject_scorer: Callable[[str], SubjectScorer],
         scoring: Scoring,
     ) -> None:
-        self.system, self.kb, self.pruner, self.trust, self.scoring = system, kb, pruner, trust, scoring
-        self.scorer, self.subject_scorer = scorer, subject_scorer
+        self.system, self.kb, self.pruner, self.scoring = system, kb, pruner, scoring
+        self.link_confidence, self.scorer, self.subject_scorer = link_confidence, scorer, subject_scorer
         # What is asked about every question is made at once, the others when a question is in doubt.
         for name in system.scorers:
             if name not in system.deferred:
@@ -56,18 +56,19 @@ class OpenedSystem:
             subject_scorer(system.subject_scorer)
 
     def gather(
-        self, questions: Sequence[Question], *, type_row: int | None = None, trusted: bool = True
+        self, questions: Sequence[Question], *, type_row: int | None = None, with_confidence: bool = True
     ) -> LinkedQuestions:
         """Prune: link questions, to subjects of a type alone if one is given, and open the links up.
 
-        Links are trusted wholly unless `trusted`, which finds out how far.
+        With `with_confidence` the confidence in each link is computed; it is 1 otherwise.
         """
         links, pools = [], []
         for question, kept in zip(questions, prune(self.pruner, questions), strict=True):
             own = order_links(kept)
             own = own if type_row is None else keep_type(self.kb, own, type_row)
             links.append(own)
-            pools.append(gather_pool(self.kb, own, trust=self.trust.of(question, own) if trusted else None))
+            confidence = self.link_confidence.of(question, own) if with_confidence else None
+            pools.append(gather_pool(self.kb, own, link_confidence=confidence))
         return LinkedQuestions(questions, links, pools)
 
     def gather_batches(self, questions: Sequence[Question]) -> Iterator[LinkedQuestions]:

@@ -22,7 +22,7 @@ COLUMNS: dict[str, tuple[str, type[np.generic]]] = {
     "link_rung": ("link", np.int8),
     "link_similarity": ("link", np.float64),
     "link_weight": ("link", np.float64),
-    "link_trust": ("link", np.float64),
+    "link_confidence": ("link", np.float64),
     "mention_start": ("mention", np.int32),
     "mention_end": ("mention", np.int32),
     "subject": ("subject", np.uint32),
@@ -50,7 +50,7 @@ class Pools:
     """The pools C of the paper (Eq. 3) of some questions, end to end, in columns.
 
     counts      (questions,) for each of KINDS
-    links       start and end in characters, rung, similarity 0 to 100, weight, trust 0 to 1: (links,)
+    links       start and end in characters, rung, similarity 0 to 100, weight, confidence 0 to 1: (links,)
     mentions    the spans of links that scorers are asked about, once each: (mentions,)
     subjects    each entity of a pool once, with the best of its links, its mention and its number of facts: (subjects,)
     relations   those of a pool, once each, ascending, as rows of the knowledge base: (relations,)
@@ -63,7 +63,7 @@ class Pools:
     link_rung: NDArray[np.int64]
     link_similarity: NDArray[np.float64]
     link_weight: NDArray[np.float64]
-    link_trust: NDArray[np.float64]
+    link_confidence: NDArray[np.float64]
     mention_start: NDArray[np.int64]
     mention_end: NDArray[np.int64]
     subject: EntityRows
@@ -148,10 +148,12 @@ def order_links(links: Sequence[Link]) -> list[Link]:
     return sorted(links, key=attrgetter("order"))
 
 
-def gather_pool(kb: KnowledgeBase, links: Sequence[Link], *, trust: NDArray[np.float64] | None = None) -> Pools:
+def gather_pool(
+    kb: KnowledgeBase, links: Sequence[Link], *, link_confidence: NDArray[np.float64] | None = None
+) -> Pools:
     """Open the ordered links of a question up into pairs: C = {(s, r) : M(s, w), s -> r} (paper, Focused Pruning).
 
-    Links are trusted wholly unless it is said how far, (links,).
+    The confidence in each link, (links,), is 1 by default.
     """
     if not links:
         return EMPTY
@@ -183,7 +185,7 @@ def gather_pool(kb: KnowledgeBase, links: Sequence[Link], *, trust: NDArray[np.f
         link_rung=link_rung,
         link_similarity=link_similarity,
         link_weight=link_weight,
-        link_trust=np.array([1.0] * len(links)) if trust is None else trust,
+        link_confidence=np.array([1.0] * len(links)) if link_confidence is None else link_confidence,
         mention_start=mention_start,
         mention_end=mention_end,
         subject=subjects,

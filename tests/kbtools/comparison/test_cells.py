@@ -102,21 +102,21 @@ def test_ties_are_broken_by_id_at_both_ends(
     assert outcomes["last"].tolist() == [int(is_gold(tied(result)[-1], one)) for result, one in pairs]
 
 
-def trust_in(answerer: Answerer, result: Result, candidates: Sequence[Candidate]) -> float:
-    """The mean trust in the links of some candidates, one by one."""
+def link_confidence_in(answerer: Answerer, result: Result, candidates: Sequence[Candidate]) -> float:
+    """The mean confidence in the links of some candidates, one by one."""
     question = Question.read(result.question)
     places = [
         Link(Ngram("", 0, 0, 0, 0), one.mention.start, one.mention.end, "", Rung[one.rung.upper()], NOBODY)
         for one in candidates
     ]
-    return float(np.mean([answerer.trust.of(question, [place])[0] for place in places]))
+    return float(np.mean([answerer.link_confidence.of(question, [place])[0] for place in places]))
 
 
-def test_confidence_is_the_share_of_the_winner_in_the_pool_times_the_trust_in_its_link(
+def test_confidence_is_the_share_of_the_winner_in_the_pool_times_the_confidence_in_its_link(
     outcomes: dict[str, np.ndarray], results: list[Result], sample_memory: Answerer
 ) -> None:
     expected = [
-        trust_in(sample_memory, result, tied(result))
+        link_confidence_in(sample_memory, result, tied(result))
         / math.fsum(math.exp(found.score - result.candidates[0].score) for found in result.candidates)
         for result in results
     ]
@@ -133,7 +133,7 @@ def test_confidence_without_the_subject_is_that_of_the_others(
         best = max((found.score for found in others), default=0.0)
         total = math.fsum(math.exp(found.score - best) for found in others)
         first = [found for found in others if found.score == best]
-        expected.append(trust_in(sample_memory, result, first) / total if others else 0.0)
+        expected.append(link_confidence_in(sample_memory, result, first) / total if others else 0.0)
 
     assert outcomes["confidence_without"] == pytest.approx(expected, abs=1e-4)
 

@@ -331,7 +331,7 @@ def test_namesakes_are_linked_alike(similarity: tuple[int, int], rung: tuple[int
         counts={"link": np.array([2]), "mention": np.array([1]), "subject": np.array([2]), "relation": np.array([1]),
                 "pair": np.array([2])},
         link_start=zero, link_end=zero + 4, link_rung=np.array(rung), link_similarity=np.array(similarity, dtype=float),
-        link_weight=np.zeros(2), link_trust=np.ones(2), mention_start=zero[:1], mention_end=zero[:1] + 4,
+        link_weight=np.zeros(2), link_confidence=np.ones(2), mention_start=zero[:1], mention_end=zero[:1] + 4,
         subject=np.array([5, 6], dtype=np.uint32), subject_link=np.array([0, 1]), subject_mention=zero,
         subject_facts=zero + 1, relation=np.array([3], dtype=np.uint32), pair_subject=np.array([0, 1]),
         pair_relation=zero,

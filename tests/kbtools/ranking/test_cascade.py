@@ -92,7 +92,7 @@ def shares(answerer: Answerer, questions: Sequence[str]) -> list[float]:
     opened = answerer.opened(answerer.system(**QUERY | {"scorer": "lexical"}))
     pools, rating, _ = opened.rank(opened.gather([Question.read(text) for text in questions]), top=1)
     assert rating
-    return winner_confidence(pools, rating.scores, trusted=False).tolist()
+    return winner_confidence(pools, rating.scores, of_links=False).tolist()
 
 
 def test_scorers_in_doubt_are_not_asked_where_the_first_ranker_is_sure(opened: Opened) -> None:

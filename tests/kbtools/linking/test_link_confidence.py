@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking.link_confidence import BESIDE, ELSEWHERE, LOOSE, LinkConfidence
 from kbtools.linking.links import Link
-from kbtools.linking.trust import BESIDE, ELSEWHERE, LOOSE, LinkTrust
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
@@ -14,7 +14,7 @@ NOBODY = np.empty(0, dtype=np.uint32)
 
 
 @pytest.mark.parametrize(
-    ("text", "mention", "rung", "trust"),
+    ("text", "mention", "rung", "confidence"),
     [
         ("how tall is orla venn", "orla venn", Rung.CASE, 1.0),
         ("how tall is orla vennick", "orla", Rung.CASE, BESIDE),
@@ -27,19 +27,19 @@ NOBODY = np.empty(0, dtype=np.uint32)
         ("what country is orla in", "orla", Rung.EXACT, 1.0),
     ],
 )
-def test_trust_is_less_for_what_is_left_over_and_for_loose_rungs(
-    tiny_memory: KnowledgeBase, text: str, mention: str, rung: Rung, trust: float
+def test_confidence_is_less_for_what_is_left_over_and_for_loose_rungs(
+    tiny_memory: KnowledgeBase, text: str, mention: str, rung: Rung, confidence: float
 ) -> None:
     start = text.index(mention)
     link = Link(Ngram(mention, 0, 0, 0, 0), start, start + len(mention), mention, rung, NOBODY)
 
-    assert LinkTrust(tiny_memory).of(Question.read(text), [link]) == pytest.approx([trust])
+    assert LinkConfidence(tiny_memory).of(Question.read(text), [link]) == pytest.approx([confidence])
 
 
-def test_trust_is_what_was_measured() -> None:
+def test_confidence_is_what_was_measured() -> None:
     assert (BESIDE, ELSEWHERE) == (0.45, 0.7)
     assert LOOSE == {Rung.VARIANT: 0.8, Rung.FUZZY: 0.7}
 
 
-def test_no_links_have_no_trust(tiny_memory: KnowledgeBase) -> None:
-    assert LinkTrust(tiny_memory).of(Question.read("who"), []).tolist() == []
+def test_no_links_have_no_confidence(tiny_memory: KnowledgeBase) -> None:
+    assert LinkConfidence(tiny_memory).of(Question.read("who"), []).tolist() == []
