@@ -21,7 +21,14 @@ import elasticsearch
 from kbtools.errors import BuildLocked, KBToolsError, KBUnusable, ServerError
 from kbtools.indexers.elastic.cluster import ONCE, Cluster, Patience
 from kbtools.indexers.elastic.mapping import BUILDS, MAPPING_VERSION, OWNER, read_mapping
-from kbtools.indexers.elastic.versions import delete_versions, list_versions
+from kbtools.indexers.elastic.versions import (
+    Version,
+    check_alias,
+    delete_versions,
+    list_versions,
+    mark_complete,
+    switch,
+)
 
 CONTROL = "kbtools-builds"
 """The index that holds the notes."""
@@ -200,6 +207,27 @@ class BuildLock:
             except BuildLocked as error:
                 self.lost = error
                 raise
+
+    def make_current(self, version: Version, *, keep: int, base: Version | None = None) -> list[str]:
+        """Mark a version as complete, switch to it, and delete older ones beyond `keep`; return the deleted indexes.
+
+        `base` is the version that an update began with. Raises ServerError unless it is still current.
+        """
+        cluster = self.cluster
+        mark_complete(cluster, version)
+        # Looked at again just before the switch: the name may have been taken meanwhile.
+        versions = list_versions(cluster, self.kb)
+        if base and not any(other.current and other.number == base.number for other in versions):
+            raise ServerError(f"{self.kb}: another version became current meanwhile; run the same command again")
+        check_alias(cluster, self.kb)
+        # The last moment at which another process could have taken over; it raises if one has.
+        self.write()
+        switch(cluster, self.kb, version, versions)
+        former = [other for other in versions if other.complete and other.number < version.number]
+        # What came after the version that an update began with was rolled back: nobody goes back to it.
+        undone = [other for other in former if base and other.number > base.number]
+        older = [other for other in former if other not in undone]
+        return delete_versions(cluster, undone + older[: max(0, len(older) - keep)])
 
     def stop(self) -> None:
         self.stopped.set()

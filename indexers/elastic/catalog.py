@@ -28,12 +28,17 @@ def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:
     if any(kb.relation_names):
         lists["relation-names"] = [name or "" for name in kb.relation_names]
     language = next(iter(kb.manifest.languages), UND)
-    yield from write_catalog({"manifest": manifest.to_record(), "merged": merged, "language": language}, lists)
+    yield head_document({"manifest": manifest.to_record(), "merged": merged, "language": language})
+    yield from write_lists(lists)
 
 
-def write_catalog(head: Mapping[str, Any], lists: Mapping[str, Iterable[str]]) -> Iterator[Document]:
-    """Yield the document of the manifest, and those of lists in chunks."""
-    yield catalog_document("manifest", head)
+def head_document(head: Mapping[str, Any]) -> Document:
+    """Return the document of the manifest, and of what else is known of a version as a whole."""
+    return catalog_document("manifest", head)
+
+
+def write_lists(lists: Mapping[str, Iterable[str]]) -> Iterator[Document]:
+    """Yield the documents of lists, in chunks."""
     for name, texts in lists.items():
         chunks = list(chunked(texts))
         for number, chunk in enumerate(chunks):
@@ -57,15 +62,8 @@ def chunked(texts: Iterable[str]) -> Iterator[list[str]]:
     yield chunk
 
 
-LABELS = ("relations", "types")
-
-
 class Catalog:
-    """The catalog of a version, read from the index of entities.
-
-    Updates append to the stored lists of relations and types. Their rows are those of the labels in use, as a build
-    would number them.
-    """
+    """The catalog of a version, read from the index of entities; updates only append relations and types."""
 
     def __init__(self, cluster: Cluster, kb: str, index: str) -> None:
         self.cluster, self.kb, self.index = cluster, kb, index
@@ -107,34 +105,18 @@ class Catalog:
         return tuple(texts)
 
     @cached_property
-    def stored(self) -> dict[str, tuple[str, ...]]:
-        """Return the ids of relations and types as they are stored."""
-        return {kind: self.texts(kind) for kind in LABELS}
-
-    def in_use(self, kind: str) -> tuple[str, ...]:
-        if not self.is_updated:
-            return self.stored[kind]
-        return tuple(sorted(set(self.stored[kind]).difference(self.head["unused"][kind])))
-
-    @cached_property
     def relations(self) -> tuple[str, ...]:
-        return self.in_use("relations")
+        return self.texts("relations")
 
     @cached_property
     def relation_names(self) -> tuple[str | None, ...]:
         if self.find("relation-names-0") is None:
             return (None,) * len(self.relations)
-        # A relation that came later may have none.
-        names = dict(zip(self.stored["relations"], self.texts("relation-names"), strict=False))
-        return tuple(names.get(relation) or None for relation in self.relations)
+        return tuple(name or None for name in self.texts("relation-names"))
 
     @cached_property
     def types(self) -> tuple[str, ...]:
-        return self.in_use("types")
-
-    @property
-    def is_updated(self) -> bool:
-        return "rows" in self.head
+        return self.texts("types")
 
     @property
     def rows(self) -> int:
@@ -144,7 +126,7 @@ class Catalog:
     @cached_property
     def gone(self) -> frozenset[int]:
         """Return the rows of deleted entities."""
-        return frozenset(map(int, self.texts("gone"))) if self.is_updated else frozenset()
+        return frozenset(map(int, self.texts("gone"))) if "rows" in self.head else frozenset()
 
     @cached_property
     def relation_rows(self) -> dict[str, int]:

@@ -11,14 +11,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 from kbtools.answering.records import UpdateResult
-from kbtools.errors import BulkFailed, ServerError
+from kbtools.errors import BulkFailed
 from kbtools.indexers.elastic.build_lock import BuildLock, update_lock
 from kbtools.indexers.elastic.bulk import Sender, Sent, read_largest
-from kbtools.indexers.elastic.catalog import LABELS, write_catalog
+from kbtools.indexers.elastic.catalog import head_document, write_lists
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import LONGEST_ID, Document, form_documents, key_of_form
+from kbtools.indexers.elastic.documents import Document, form_documents, key_of_form
 from kbtools.indexers.elastic.entity_changes import EntityChanges, change_entities
 from kbtools.indexers.elastic.inventory import drop_deleted
 from kbtools.indexers.elastic.knowledge import ElasticKB
@@ -28,24 +30,20 @@ from kbtools.indexers.elastic.searches import cut
 from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.elastic.versions import (
     Version,
-    check_alias,
     check_name,
     copy_version,
     count_documents,
     count_held,
     current_version,
-    delete_versions,
-    list_versions,
-    mark_complete,
-    switch,
+    require_counts,
 )
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
-from kbtools.indexers.updates.updating import result_of
-from kbtools.kb.language_tags import UND
-from kbtools.kb.manifest import UPDATE, Change, Count, Manifest
+from kbtools.indexers.updates.updating import account, result_of, tally
+from kbtools.kb.manifest import UPDATE, Change, Manifest
+from kbtools.kb.rows import EntityRows
 from kbtools.text.name_forms import name_forms
 from kbtools.text.rungs import Form
 
@@ -54,15 +52,6 @@ MODULUS = 1 << 256
 
 ROWS_AT_ONCE = 10_000
 """Changed entities whose documents are counted in one request; the cluster's own limit is 65,536 terms."""
-
-STATISTICS = (
-    "subjects",
-    "objects",
-    "subjects_of_no_fact",
-    "entities_without_facts",
-    "entities_without_names",
-    "entities_without_types",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +126,7 @@ class UpdateJob:
 
     def run(self, sources: Sequence[str], *, keep: int) -> Manifest | None:
         """Write the new version and switch to it; None if everything is as before."""
-        draft, kb, head = self.draft, self.kb, self.kb.catalog.head
+        draft, kb, head = self.draft, self.kb, dict(self.kb.catalog.head)
         if not draft.made():
             return None
         changes = change_entities(draft, self.stored)
@@ -148,28 +137,25 @@ class UpdateJob:
             return None
         before = count_documents(self.cluster, kb.version)
         version = copy_version(self.cluster, kb.version, self.lock.note.version)
-        labels = self.write_entities(version, changes)
+        self.send(version, ENTITIES, [*changes.documents, *write_lists(self.labels())])
+        if VECTORS in version.indexes and changes.deleted:
+            self.send(version, VECTORS, [Document(str(row), b"", 0) for row in changes.deleted])
         new_kb = ElasticKB(kb.name, self.cluster, version=version)
         forms = change_forms(kb, new_kb, changes.texts)
         self.send(version, NAMES, forms.documents)
-        unused = self.unused(new_kb, changes)
-        manifest = self.account(digest, changes, forms, sources)
-        in_use = {kind: len(labels[kind]) - len(unused[kind]) for kind in LABELS}
-        manifest = replace(manifest, statistics=manifest.statistics | in_use)
-        new_head = {
-            **head,
+        manifest = self.manifest(new_kb, digest, forms, sources)
+        never = [row for row in draft.new_rows() if row in draft.deleted]
+        gone = sorted({*kb.catalog.gone, *changes.deleted, *never})
+        head |= {
             "manifest": manifest.to_record(),
-            "merged": head.get("merged", 0) + len(draft.redirects),
+            "merged": head["merged"] + len(draft.redirects),
             "rows": draft.first_row + len(draft.new_ids),
             "base": base_digest,
             "fingerprint": f"{fingerprint:x}",
-            "unused": unused,
         }
-        never = [row for row in draft.new_rows() if row in draft.deleted]
-        gone = sorted({*kb.catalog.gone, *changes.deleted, *never})
-        self.send(version, ENTITIES, write_catalog(new_head, {"gone": map(str, gone)}))
+        self.send(version, ENTITIES, [head_document(head), *write_lists({"gone": map(str, gone)})])
         self.check(before, changes, forms, version)
-        self.finish(version, keep=keep)
+        self.lock.make_current(version, keep=keep, base=kb.version)
         return manifest
 
     def renamed(self) -> int:
@@ -182,59 +168,26 @@ class UpdateJob:
                     total += sign * int.from_bytes(hashlib.sha256(f"{relation}\0{text}".encode()).digest())
         return total
 
-    def write_entities(self, version: Version, changes: EntityChanges) -> dict[str, list[str]]:
-        """Write the documents of entities, and the lists of relations and types, which they return as stored."""
-        draft, catalog = self.draft, self.kb.catalog
-        lists: dict[str, list[str]] = {}
-        for kind, labels in (("relations", draft.relations), ("types", draft.types)):
-            known = set(catalog.stored[kind])
-            new = [label for label in labels if label not in known and label in changes.labels[kind]]
-            lists[kind] = [*catalog.stored[kind], *new]
-        names = dict(zip(draft.relations, draft.relation_names, strict=True))
-        texts = [names.get(relation) or "" for relation in lists["relations"]]
-        written: dict[str, Sequence[str]] = dict(lists)
-        if any(texts) or any(self.kb.relation_names):
-            written["relation-names"] = texts
-        # The version is not updated yet to itself: rows are those of the stored lists until its head is written.
-        head = {name: value for name, value in catalog.head.items() if name != "rows"}
-        self.send(version, ENTITIES, [*changes.documents, *write_catalog(head, written)])
-        if VECTORS in version.indexes and changes.deleted:
-            self.send(version, VECTORS, [Document(str(row), b"", 0) for row in changes.deleted])
+    def labels(self) -> dict[str, Sequence[str]]:
+        """Return the lists of relations and types, to which an update only appends."""
+        lists: dict[str, Sequence[str]] = {"relations": self.draft.relations, "types": self.draft.types}
+        if any(self.draft.relation_names):
+            lists["relation-names"] = [name or "" for name in self.draft.relation_names]
         return lists
 
-    def unused(self, new_kb: ElasticKB, changes: EntityChanges) -> dict[str, list[str]]:
-        """List the relations and types that no entity has any more."""
-        former = self.kb.catalog.head.get("unused", {"relations": [], "types": []})
-        unused = {}
-        for kind, labels in changes.labels.items():
-            lost = sorted(label for label in labels - changes.kept_labels[kind] if len(label) <= LONGEST_ID)
-            searches = [{"size": 0, "terminate_after": 1, "query": {"term": {kind: label}}} for label in lost]
-            answers = new_kb.searches.run([(new_kb.entities.index, search) for search in searches])
-            empty = {label for label, hit in zip(lost, answers, strict=True) if not hit["hits"]["total"]["value"]}
-            unused[kind] = sorted(set(former[kind]).difference(labels) | empty)
-        return unused
-
-    def account(self, digest: str, changes: EntityChanges, forms: "FormChanges", sources: Sequence[str]) -> Manifest:
+    def manifest(self, new_kb: ElasticKB, digest: str, forms: "FormChanges", sources: Sequence[str]) -> Manifest:
         """Write the manifest of the new version."""
-        old, sums = self.kb.manifest, changes.sums
-        when, made = datetime.now(UTC).isoformat(timespec="seconds"), self.draft.made()
-        change = Change(UPDATE, when, old.digest, digest, tuple(sources), made, self.bytes)
-        languages = Counter(old.languages or {UND: old.counts["names"].unique})
-        languages.update(changes.languages)
-        present = +languages
-        further = {"pairs": sums["pairs"], "forms": forms.stored, "descriptions": sums["descriptions"]}
-        further |= statistics_differences(self.draft, self.stored)
-        return replace(
-            old,
-            digest=digest,
-            counts={
-                kind: Count(count.raw + sums[kind], count.unique + sums[kind]) for kind, count in old.counts.items()
-            },
-            lengths=tuple(sorted({*old.lengths, *forms.lengths})),
-            statistics=old.statistics | {name: old.statistics.get(name, 0) + more for name, more in further.items()},
-            history=(*old.history, change),
-            languages={} if present.keys() <= {UND} else dict(present.most_common()),
+        draft, old = self.draft, self.kb.manifest
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        change = Change(UPDATE, when, old.digest, digest, tuple(sources), draft.made(), self.bytes)
+        touched = draft.touched()
+        more = tally(new_kb, as_rows(row for row in touched if row not in draft.deleted))
+        more.subtract(tally(self.kb, as_rows(row for row in touched if draft.is_known(row))))
+        manifest = replace(
+            old, digest=digest, lengths=tuple(sorted({*old.lengths, *forms.lengths})), history=(*old.history, change)
         )
+        stored = old.statistics["forms"] + forms.stored
+        return account(manifest, more, {"relations": len(draft.relations), "types": len(draft.types), "forms": stored})
 
     def send(self, version: Version, role: str, documents: Iterable[Document]) -> None:
         """Write documents into an index of the new version and refresh it; raise BulkFailed if one is rejected."""
@@ -266,37 +219,19 @@ class UpdateJob:
         facts |= dict.fromkeys(("incoming facts", "facts of objects"), "facts_in")
         kinds = {kind: kind for kind in ("documents", "entities", "names", "types")} | facts
         expected = {f"{kind} of changed entities": held[name] for kind, name in kinds.items()}
-        expected["documents of entities"] = before[ENTITIES] + changes.sums["documents"]
+        expected["documents of entities"] = before[ENTITIES] + changes.more
         expected["forms"] = before[NAMES] + forms.normal
         after = count_documents(self.cluster, version)
         stored = Counter({"documents of entities": after[ENTITIES], "forms": after[NAMES]})
         for chunk in cut(changes.rows, ROWS_AT_ONCE):
             counts = count_held(self.cluster, version, {"terms": {"row": list(chunk)}})
             stored.update({f"{kind} of changed entities": count for kind, count in counts.items()})
-        if differ := {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}:
-            shares = ", ".join(f"{there:,} of {here:,} {kind}" for kind, (there, here) in differ.items())
-            raise BulkFailed(
-                f"{self.cluster.connection.where}: the new version of {version.kb!r} holds {shares}; a node may have "
-                "lost its data; the version before stays, run the same command again",
-                counts=differ,
-            )
-
-    def finish(self, version: Version, *, keep: int) -> None:
-        """Switch to a version that is whole, and delete the older ones beyond `keep`."""
-        cluster, base = self.cluster, self.kb.version
-        mark_complete(cluster, version)
-        versions = list_versions(cluster, version.kb)
-        current = next((other for other in versions if other.current), None)
-        if current is None or current.number != base.number:
-            raise ServerError(f"{version.kb}: another version became current meanwhile; run the same command again")
-        check_alias(cluster, version.kb)
-        # The last moment at which another process could have taken over; it raises if one has.
-        self.lock.write()
-        switch(cluster, version.kb, version, versions)
-        # What came after the version that this one was made of was rolled back: nobody goes back to it.
-        undone = [other for other in versions if other.complete and base.number < other.number < version.number]
-        older = [other for other in versions if other.complete and other.number <= base.number]
-        delete_versions(cluster, undone + older[: max(0, len(older) - keep)])
+        require_counts(
+            f"the new version of {version.kb!r}",
+            stored,
+            expected,
+            "the version before stays, run the same command again",
+        )
 
 
 @dataclass(slots=True)
@@ -337,21 +272,5 @@ def count_names(kb: ElasticKB, rows: Sequence[int]) -> Counter[int]:
     return counts
 
 
-def statistics_differences(draft: Draft, stored: StoredEntities) -> Counter[str]:
-    """Count how many more subjects, objects and so on there are after an update."""
-    totals = Counter[str]()
-    for row in draft.touched():
-        if draft.is_known(row):
-            content = stored.content(row)
-            named = "names" in content or "aliases" in content
-            totals.subtract(kinds_of(content["facts"] > 0, content["facts_in"] > 0, named, "types" in content))
-        if row not in draft.deleted:
-            is_subject, is_object = bool(draft.facts_from(row)), draft.is_object(row)
-            totals.update(kinds_of(is_subject, is_object, bool(draft.texts_of(row)), bool(draft.kinds_of(row))))
-    return totals
-
-
-def kinds_of(is_subject: bool, is_object: bool, is_named: bool, has_types: bool) -> list[str]:
-    """List the statistics that count an entity."""
-    counted = (is_subject, is_object, not is_subject, not is_subject and not is_object, not is_named, not has_types)
-    return [name for name, counts in zip(STATISTICS, counted, strict=True) if counts]
+def as_rows(rows: Iterable[int]) -> EntityRows:
+    return np.array(list(rows), dtype=np.uint32)

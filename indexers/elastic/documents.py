@@ -11,7 +11,7 @@ import hashlib
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -81,7 +81,7 @@ def documents(contents: Iterable[Content], language: str) -> Iterator[Document]:
 def size_of(content: Content) -> int:
     """Count the values of an entity, the languages of a name as one."""
     named = len(content.get("names", ())) + len(content.get("aliases", ())) + len(content.get("languages", ()))
-    related = [len(values) + 1 for field, *_ in RELATED for _, values in content.get(field, ())]
+    related = [len(values) + 1 for name, *_ in RELATED for _, values in content.get(name, ())]
     return named + len(content.get("types", ())) + sum(related)
 
 
@@ -91,63 +91,50 @@ def parts(content: Content, language: str) -> Iterator[Document]:
     main = next(pieces)
     count = 0
     for count, piece in enumerate(pieces, 1):
-        source = encode(completed({"row": row, "part": count} | piece.content, language)).encode()
+        source = encode(completed({"row": row, "part": count} | piece, language)).encode()
         yield Document(f"{row}-{count}", source, row)
     head = {name: content[name] for name in (*HEAD, "merged") if name in content}
     head |= {"part": 0, **({"parts": count} if count else {})}
-    yield Document(str(row), encode(completed(head | main.content, language)).encode(), row + 1)
+    yield Document(str(row), encode(completed(head | main, language)).encode(), row + 1)
 
 
-def fill_pieces(content: Content) -> Iterator["Piece"]:
-    """Fill pieces with the values of an entity, one at least."""
-    piece, sets = Piece(), iter(content.get("languages", ()))
-    for name in ("names", "aliases", "types", "objects", "subjects"):
-        for value in content.get(name, ()):
-            if name in ("objects", "subjects"):
-                relation, others = value
-                for other in others:
-                    if piece.full():
-                        yield piece
-                        piece = Piece()
-                    piece.add_related(name, relation, other)
-                continue
-            if piece.full():
-                yield piece
-                piece = Piece()
-            piece.add(name, value)
-            if name != "types" and "languages" in content:
-                piece.add("languages", next(sets))
+def fill_pieces(content: Content) -> Iterator[Content]:
+    """Cut the values of an entity into pieces, one at least, by their number and bytes."""
+    piece: Content = {}
+    count = size = 0
+    for name, relation, value, languages in values_of(content):
+        if count >= MOST_VALUES or size >= MOST_BYTES:
+            yield piece
+            piece, count, size = {}, 0, 0
+        run, added = piece.setdefault(name, []), [str(value)]
+        if relation is None:
+            run.append(value)
+        else:
+            if not run or run[-1][0] != relation:
+                run.append([relation, []])
+                added.append(relation)
+            run[-1][1].append(value)
+        if languages is not None:
+            piece.setdefault("languages", []).append(languages)
+            added.append(languages)
+        count += len(added)
+        # At most so many bytes; quotes and a comma come with each.
+        size += sum([len(text) + 4 if text.isascii() else 4 * len(text) for text in added])
     yield piece
 
 
-@dataclass(slots=True)
-class Piece:
-    """A part of a large entity while it grows."""
-
-    content: Content = field(default_factory=dict)
-    values: int = 0
-    bytes: int = 0
-
-    def add(self, name: str, value: str | int) -> None:
-        self.content.setdefault(name, []).append(value)
-        self.grow(value)
-
-    def add_related(self, name: str, relation: str, value: str | int) -> None:
-        pairs = self.content.setdefault(name, [])
-        if not pairs or pairs[-1][0] != relation:
-            pairs.append([relation, []])
-            self.grow(relation)
-        pairs[-1][1].append(value)
-        self.grow(value)
-
-    def grow(self, value: str | int) -> None:
-        """Count a value and its bytes, at most; quotes and a comma come with each."""
-        text = str(value)
-        self.values += 1
-        self.bytes += len(text) + 4 if text.isascii() else 4 * len(text)
-
-    def full(self) -> bool:
-        return self.values >= MOST_VALUES or self.bytes >= MOST_BYTES
+def values_of(content: Content) -> Iterator[tuple[str, str | None, str | int, str | None]]:
+    """Yield the values of an entity: the field, the relation of a fact, the value, the languages of a name."""
+    sets = iter(content.get("languages", ()))
+    for name in ("names", "aliases"):
+        for text in content.get(name, ()):
+            yield name, None, text, next(sets, None)
+    for kind in content.get("types", ()):
+        yield "types", None, kind, None
+    for name, *_ in RELATED:
+        for relation, values in content.get(name, ()):
+            for value in values:
+                yield name, relation, value, None
 
 
 def completed(part: Content, language: str) -> Content:

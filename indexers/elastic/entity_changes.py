@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -15,7 +15,6 @@ from kbtools.indexers.elastic.documents import (
     documents,
     drop_usual,
     id_hash,
-    names_with_sets,
 )
 from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.folder.language_sets import set_text, spoken
@@ -34,43 +33,22 @@ Group = list[Any]
 class EntityChanges:
     """The documents that an update writes and deletes, and the differences that they make.
 
-    `texts` are the names that the entities had and have, `labels` their relations and types, `kept_labels` those that
-    they have now; `rows` are the entities that stay or come, and `held` counts what they hold now. `fingerprint` is the
-    sum of the checksums of what they hold, less that of before.
+    `texts` are the names that the entities had and have; `rows` are the entities that stay or come, `held` is what they
+    hold now, and `more` the number of documents less that of before. `fingerprint` is the sum of the checksums of what
+    they hold, less that of before.
     """
 
     documents: list[Document] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
     texts: set[str] = field(default_factory=set)
-    labels: dict[str, set[str]] = field(default_factory=lambda: {"relations": set(), "types": set()})
-    kept_labels: dict[str, set[str]] = field(default_factory=lambda: {"relations": set(), "types": set()})
-    sums: Counter[str] = field(default_factory=Counter)
-    languages: Counter[str] = field(default_factory=Counter)
     rows: list[int] = field(default_factory=list)
     held: Counter[str] = field(default_factory=Counter)
+    more: int = 0
     fingerprint: int = 0
 
-    def add(self, content: Content, keys: Sequence[str], *, sign: int, language: str) -> None:
-        """Count what an entity holds now, or with the sign -1 what it held before."""
-        relations = {relation for relation, _ in content.get("objects", ())}
-        types = content.get("types", [])
-        held = Counter(
-            documents=len(keys), entities=1, descriptions="description" in content, types=len(types),
-            pairs=len(relations), facts=content["facts"], facts_in=content["facts_in"],
-        )  # fmt: skip
-        for text, languages in names_with_sets([content], language):
-            held["names"] += 1
-            self.texts.add(text)
-            self.languages.update(dict.fromkeys(spoken(text, languages).languages, sign))
-        for kind, labels in (("relations", relations), ("types", types)):
-            self.labels[kind].update(labels)
-            if sign > 0:
-                self.kept_labels[kind].update(labels)
-        if sign > 0:
-            self.held.update(held)
-            self.rows.append(content["row"])
-        for name, count in held.items():
-            self.sums[name] += sign * count
+    def add(self, content: Content, *, sign: int) -> None:
+        """Note the names and the checksum of what an entity holds now, or with the sign -1 held before."""
+        self.texts.update(content.get("names", ()), content.get("aliases", ()))
         self.fingerprint += sign * int.from_bytes(sha256(json.dumps(content, sort_keys=True).encode()).digest())
 
 
@@ -88,12 +66,17 @@ def change_entities(draft: Draft, stored: StoredEntities) -> EntityChanges:
         written = list(documents([after], changed.language)) if after else []
         kept = {document.key for document in written}
         changes.documents += [*written, *(Document(key, b"", row + 1) for key in keys if key not in kept)]
+        changes.more += len(written) - len(keys)
         if before:
-            changes.add(before, keys, sign=-1, language=changed.language)
-        if after:
-            changes.add(after, sorted(kept), sign=1, language=changed.language)
-        else:
+            changes.add(before, sign=-1)
+        if after is None:
             changes.deleted.append(row)
+            continue
+        changes.add(after, sign=1)
+        changes.rows.append(row)
+        names = len(after.get("names", ())) + len(after.get("aliases", ()))
+        facts = {name: after[name] for name in ("facts", "facts_in")}
+        changes.held.update(documents=len(written), entities=1, names=names, types=len(after.get("types", ())), **facts)
     return changes
 
 

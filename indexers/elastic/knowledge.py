@@ -22,9 +22,8 @@ from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.dense_vectors import ElasticVectors, load_vectors
 from kbtools.indexers.elastic.entities import Entities
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, ROLES, IndexSettings, check_mapping_version
-from kbtools.indexers.elastic.names import Names
+from kbtools.indexers.elastic.names import Names, SimilarNames
 from kbtools.indexers.elastic.searches import Searches
-from kbtools.indexers.elastic.similar_names import SimilarNames
 from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts

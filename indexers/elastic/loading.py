@@ -24,10 +24,8 @@ from kbtools.indexers.elastic.versions import (
     count_documents,
     count_held,
     create_version,
-    delete_versions,
     list_versions,
-    mark_complete,
-    switch,
+    require_counts,
 )
 from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
@@ -242,14 +240,7 @@ def finish(version: Version, lock: BuildLock, options: LoadOptions, watch: Build
             params={"max_num_segments": options.segments, "wait_for_completion": "false"},
         )  # fmt: skip
     missing = wait_for_copies(cluster, version.kb, both, options)
-    mark_complete(cluster, version)
-    # Looked at again just before the switch: the name may have been taken while the load ran.
-    versions = list_versions(cluster, version.kb)
-    check_alias(cluster, version.kb)
-    lock.write()
-    switch(cluster, version.kb, version, versions)
-    older = [other for other in versions if other.complete and other.number < version.number]
-    deleted = delete_versions(cluster, older[: max(0, len(older) - options.keep)])
+    deleted = lock.make_current(version, keep=options.keep)
     also = f", deleted {', '.join(deleted)}" if deleted else ""
     watch.done("switch", f"{version.kb} is version {version.number}{also}")
     return missing
@@ -268,15 +259,12 @@ def check_counts(kb: EmbeddedKB, version: Version, lock: BuildLock) -> None:
     }
     lock.cluster.ask("POST", f"/{','.join(version.indexes.values())}/_refresh", to="refresh the indexes")
     stored = count_held(lock.cluster, version) | {"forms": count_documents(lock.cluster, version)[NAMES]}
-    if differ := {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}:
+    try:
+        cure = "run the same command to load again, and kbtools remove --unfinished to drop what is left"
+        require_counts(f"version {version.number} of {version.kb!r}", stored, expected, cure)
+    except BulkFailed:
         lock.drop()
-        shares = ", ".join(f"{there:,} of {here:,} {kind}" for kind, (there, here) in differ.items())
-        raise BulkFailed(
-            f"{lock.cluster.connection.where}: version {version.number} of {version.kb!r} holds {shares}; a node may "
-            "have lost its data; run the same command to load again, and kbtools remove --unfinished to drop what is "
-            "left",
-            counts=differ,
-        )
+        raise
 
 
 def wait_for_copies(cluster: Cluster, kb: str, indexes: str, options: LoadOptions) -> int:

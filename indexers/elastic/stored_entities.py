@@ -1,7 +1,6 @@
 """Entities on a cluster as an update reads them: with all that their documents hold, fetched together and kept."""
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ class StoredEntities:
 
     def __init__(self, kb: ElasticKB) -> None:
         self.kb, self.catalog = kb, kb.catalog
+        self.relations, self.relation_names, self.types = kb.relations, kb.relation_names, kb.types
         self.rows: dict[str, int | None] = {}
         self.contents: dict[int, Content] = {}
         self.parts: dict[int, int] = {}
@@ -35,18 +35,6 @@ class StoredEntities:
 
     def added_ids(self) -> list[str]:
         return []
-
-    @cached_property
-    def relations(self) -> Sequence[str]:
-        return self.kb.relations
-
-    @cached_property
-    def relation_names(self) -> Sequence[str | None]:
-        return self.kb.relation_names
-
-    @cached_property
-    def types(self) -> Sequence[str]:
-        return self.kb.types
 
     def expect_entities(self, ids: Sequence[str]) -> None:
         rows = [row for row in dict.fromkeys(self.rows_of(ids)) if row != ABSENT]

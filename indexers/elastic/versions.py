@@ -4,12 +4,12 @@ A knowledge base is an alias on the indexes of one version. Only indexes that ca
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kbtools.errors import KBMissing, NameTaken, ServerError, Unreachable, WrongFormat
+from kbtools.errors import BulkFailed, KBMissing, NameTaken, ServerError, Unreachable, WrongFormat
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.faults import check_shards
 from kbtools.indexers.elastic.mapping import (
@@ -307,3 +307,10 @@ def count_held(cluster: Cluster, version: Version, query: dict[str, Any] | None 
         "types": counts["types"]["value"],
         **{kind: int(counts[kind]["value"]) for kind in fields},
     }
+
+
+def require_counts(version: str, stored: Mapping[str, int], expected: Mapping[str, int], cure: str) -> None:
+    """Raise BulkFailed unless a version holds what it should."""
+    if differ := {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}:
+        shares = ", ".join(f"{there:,} of {here:,} {kind}" for kind, (there, here) in differ.items())
+        raise BulkFailed(f"{version} holds {shares}; a node may have lost its data; {cure}", counts=differ)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.overlay import Overlay, open_folder
 from kbtools.indexers.updates.segment import write_segment
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, UPDATE, Change, Count, Manifest
 from kbtools.kb.rows import EntityRows
@@ -123,21 +124,29 @@ def write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources: 
         history=(*old.history, change),
     )
     touched = np.array(draft.touched(), dtype=np.uint32)
-    more = tally(Overlay(folder, manifest), touched)
-    more.subtract(tally(kb, touched))
-    # Languages are counted once any name has one; until then every name is of none.
-    languages = Counter(old.languages or {UND: old.counts["names"].unique})
-    languages.update({tag.removeprefix(LANGUAGE): more[tag] for tag in more if tag.startswith(LANGUAGE)})
-    manifest = replace(
-        manifest,
-        counts={kind: Count(count.raw + more[kind], count.unique + more[kind]) for kind, count in old.counts.items()},
-        statistics=old.statistics
-        | {name: old.statistics[name] + more[name] for name in STATISTICS}
-        | {"relations": len(draft.relations), "types": len(draft.types), "forms": written.forms},
-        languages={} if (present := +languages).keys() <= {UND} else dict(present.most_common()),
-    )
+    updated = Overlay(folder, manifest)
+    more = tally(updated, updated.present(touched))
+    more.subtract(tally(kb, kb.present(touched)))
+    statistics = {"relations": len(draft.relations), "types": len(draft.types), "forms": written.forms}
+    manifest = account(manifest, more, statistics)
     write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
     return manifest
+
+
+def account(manifest: Manifest, more: Counter[str], statistics: Mapping[str, int]) -> Manifest:
+    """Return a manifest with the counts after an update: `more` is the difference of two tallies."""
+    old = manifest.statistics
+    # Languages are counted once any name has one; until then every name is of none.
+    languages = Counter(manifest.languages or {UND: manifest.counts["names"].unique})
+    languages.update({tag.removeprefix(LANGUAGE): more[tag] for tag in more if tag.startswith(LANGUAGE)})
+    return replace(
+        manifest,
+        counts={
+            kind: Count(count.raw + more[kind], count.unique + more[kind]) for kind, count in manifest.counts.items()
+        },
+        statistics=old | {name: old[name] + more[name] for name in STATISTICS} | statistics,
+        languages={} if (present := +languages).keys() <= {UND} else dict(present.most_common()),
+    )
 
 
 STATISTICS = (
@@ -154,11 +163,14 @@ LANGUAGE = "language "
 """Before the tag of a language, in a tally."""
 
 
-def tally(kb: EmbeddedKB | Overlay, entities: EntityRows) -> Counter[str]:
-    """Count what a knowledge base says of some entities, of those that it has: facts, names, languages of names."""
-    rows = kb.present(entities)
-    facts, names = kb.fact_counts(rows), kb.alias_counts(rows)
-    types, is_object = np.diff(kb.types_of(rows).starts), kb.incoming_counts(rows) > 0
+def tally(kb: KnowledgeBase, rows: EntityRows) -> Counter[str]:
+    """Count what some entities of a knowledge base have: facts, names, languages of names."""
+    spoken, incoming = kb.names_of(rows), kb.incoming_counts(rows)
+    facts, names = kb.fact_counts(rows), np.array([len(own) for own in spoken], dtype=np.int64)
+    types, is_object = (
+        np.diff(kb.types_of(rows).starts),
+        np.zeros(len(rows), bool) if incoming is None else incoming > 0,
+    )
     sums = {
         "entities": len(rows),
         "facts": facts.sum(),
@@ -174,5 +186,5 @@ def tally(kb: EmbeddedKB | Overlay, entities: EntityRows) -> Counter[str]:
         "entities_without_types": np.count_nonzero(types == 0),
     }
     counts = Counter({name: int(count) for name, count in sums.items()})
-    counts.update(LANGUAGE + tag for own in kb.names_of(rows) for name in own for tag in name.languages)
+    counts.update(LANGUAGE + tag for own in spoken for name in own for tag in name.languages)
     return counts
