@@ -39,7 +39,7 @@ BEAT = 5.0
 STALE = 120.0
 """Seconds without a sign of life after which a note is free. Clocks of machines may differ by less than that."""
 
-Stamp = dict[str, int]
+Condition = dict[str, int]
 """What the next change of a note must state: the number of its last change."""
 
 
@@ -93,29 +93,29 @@ def note_path(kb: str) -> str:
     return f"/{CONTROL}/_doc/{kb}"
 
 
-def read_note(cluster: Cluster, kb: str) -> tuple[BuildNote, Stamp] | None:
+def read_note(cluster: Cluster, kb: str) -> tuple[BuildNote, Condition] | None:
     """Read the note of a knowledge base; None if nothing is being made of it."""
     answer = cluster.ask("GET", note_path(kb), to="read the note of a load", missing_ok=True)
     if not answer or not answer.get("found"):
         return None
-    return BuildNote.from_record(answer["_source"].get("record") or {}), stamp_of(answer)
+    return BuildNote.from_record(answer["_source"].get("record") or {}), condition_of(answer)
 
 
-def stamp_of(answer: dict[str, Any]) -> Stamp:
+def condition_of(answer: dict[str, Any]) -> Condition:
     return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
 
 def write_note(
-    cluster: Cluster, kb: str, note: BuildNote, stamp: Stamp | None, *, patience: Patience | None = None
-) -> Stamp:
-    """Write a note, a new one if there is no stamp; raise BuildLocked if another process wrote it meanwhile."""
+    cluster: Cluster, kb: str, note: BuildNote, condition: Condition | None, *, patience: Patience | None = None
+) -> Condition:
+    """Write a note, a new one if there is no condition; raise BuildLocked if another process wrote it meanwhile."""
     while True:
         try:
             answer = cluster.ask(
                 "PUT", note_path(kb), {"kb": kb, "record": asdict(note)}, to="note the progress of a load",
-                patience=patience, params={"op_type": "create"} if stamp is None else stamp,
+                patience=patience, params={"op_type": "create"} if condition is None else condition,
             )  # fmt: skip
-            return stamp_of(answer)
+            return condition_of(answer)
         except ServerError as error:
             if not isinstance(error.__cause__, elasticsearch.ConflictError):
                 raise
@@ -123,13 +123,13 @@ def write_note(
             # It is our own if only the answer to an earlier try was lost.
             if stored is None or stored[0].token != note.token:
                 raise locked(cluster, kb, stored[0] if stored else None) from error
-            stamp = stored[1]
+            condition = stored[1]
 
 
-def drop_note(cluster: Cluster, kb: str, stamp: Stamp | None = None) -> None:
-    """Remove a note; with a stamp, only if nobody changed it since."""
+def drop_note(cluster: Cluster, kb: str, condition: Condition | None = None) -> None:
+    """Remove a note; with a condition, only if nobody changed it since."""
     try:
-        cluster.ask("DELETE", note_path(kb), to="remove the note of a load", missing_ok=True, params=stamp)
+        cluster.ask("DELETE", note_path(kb), to="remove the note of a load", missing_ok=True, params=condition)
     except ServerError as error:
         if not isinstance(error.__cause__, elasticsearch.ConflictError):
             raise
@@ -160,12 +160,12 @@ def locked(cluster: Cluster, kb: str, note: BuildNote | None) -> BuildLocked:
     )
 
 
-def free_note(cluster: Cluster, kb: str, *, take_over: bool = False) -> tuple[BuildNote | None, Stamp | None]:
+def free_note(cluster: Cluster, kb: str, *, take_over: bool = False) -> tuple[BuildNote | None, Condition | None]:
     """Read the note that somebody left, if there is one; raise BuildLocked while its process shows signs of life."""
-    note, stamp = read_note(cluster, kb) or (None, None)
+    note, condition = read_note(cluster, kb) or (None, None)
     if note and not note.is_free and not take_over:
         raise locked(cluster, kb, note)
-    return note, stamp
+    return note, condition
 
 
 class BuildLock:
@@ -174,8 +174,8 @@ class BuildLock:
     Its holder changes `note`; each sign of life and each `write` takes that to the cluster.
     """
 
-    def __init__(self, cluster: Cluster, kb: str, note: BuildNote, stamp: Stamp) -> None:
-        self.cluster, self.kb, self.note, self.stamp = cluster, kb, note, stamp
+    def __init__(self, cluster: Cluster, kb: str, note: BuildNote, condition: Condition) -> None:
+        self.cluster, self.kb, self.note, self.condition = cluster, kb, note, condition
         self.lost: BuildLocked | None = None
         self.writing = threading.Lock()
         self.stopped = threading.Event()
@@ -183,11 +183,11 @@ class BuildLock:
         self.thread.start()
 
     @classmethod
-    def take(cls, cluster: Cluster, kb: str, note: BuildNote, stamp: Stamp | None) -> "BuildLock":
+    def take(cls, cluster: Cluster, kb: str, note: BuildNote, condition: Condition | None) -> "BuildLock":
         """Take the lock with a note in place of the one that `free_note` read; raise BuildLocked if it was changed."""
         owner = f"process {os.getpid()} on {socket.gethostname()}"
         note = replace(note, owner=owner, token=secrets.token_hex(8), beat=time.time(), held=True)
-        return cls(cluster, kb, note, write_note(cluster, kb, note, stamp))
+        return cls(cluster, kb, note, write_note(cluster, kb, note, condition))
 
     def show_life(self) -> None:
         while not self.stopped.wait(BEAT):
@@ -203,13 +203,13 @@ class BuildLock:
                 raise self.lost
             note = replace(self.note, beat=time.time(), held=held)
             try:
-                self.stamp = write_note(self.cluster, self.kb, note, self.stamp, patience=patience)
+                self.condition = write_note(self.cluster, self.kb, note, self.condition, patience=patience)
             except BuildLocked as error:
                 self.lost = error
                 raise
 
     def make_current(self, version: Version, *, keep: int, base: Version | None = None) -> list[str]:
-        """Mark a version as complete, switch to it, and delete older ones beyond `keep`; return the deleted indexes.
+        """Mark a version as complete and switch to it; delete older ones beyond `keep`, and return their indexes.
 
         `base` is the version that an update began with. Raises ServerError unless it is still current.
         """
@@ -243,7 +243,7 @@ class BuildLock:
     def drop(self) -> None:
         """End the signs of life and remove the note."""
         self.stop()
-        drop_note(self.cluster, self.kb, self.stamp)
+        drop_note(self.cluster, self.kb, self.condition)
 
 
 @contextmanager
@@ -253,7 +253,7 @@ def update_lock(cluster: Cluster, kb: str, *, take_over: bool = False) -> Iterat
     Raises BuildLocked while another process loads or updates the knowledge base, and if a load was left unfinished.
     """
     ensure_control(cluster)
-    left, stamp = free_note(cluster, kb, take_over=take_over)
+    left, condition = free_note(cluster, kb, take_over=take_over)
     if left and left.digest:
         raise BuildLocked(
             f"{cluster.connection.where}: a load of {kb!r} was left unfinished; run it again to go on, or drop it with "
@@ -262,7 +262,7 @@ def update_lock(cluster: Cluster, kb: str, *, take_over: bool = False) -> Iterat
         )
     versions = list_versions(cluster, kb)
     number = 1 + max([*(version.number for version in versions), left.version if left else 0])
-    lock = BuildLock.take(cluster, kb, BuildNote(number), stamp)
+    lock = BuildLock.take(cluster, kb, BuildNote(number), condition)
     try:
         # A killed update left a version that nobody reads.
         delete_versions(cluster, [v for v in versions if left and v.number == left.version and not v.current])
@@ -274,6 +274,6 @@ def update_lock(cluster: Cluster, kb: str, *, take_over: bool = False) -> Iterat
             at_once = cluster.as_patient_as(ONCE)
             delete_versions(at_once, [v for v in list_versions(at_once, kb) if v.number == number and not v.current])
             if not lock.lost:
-                drop_note(at_once, kb, lock.stamp)
+                drop_note(at_once, kb, lock.condition)
         raise
     lock.drop()

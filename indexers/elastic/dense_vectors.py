@@ -13,8 +13,8 @@ from kbtools.indexers.elastic.documents import Document, encode
 from kbtools.indexers.elastic.loading import PATIENCE
 from kbtools.indexers.elastic.mapping import (
     VECTORS,
+    IndexMark,
     IndexSettings,
-    Mark,
     final_settings,
     index_body,
     index_name,
@@ -54,7 +54,7 @@ class ElasticVectors:
             )
         self.index, self.searches = index, searches
         described = searches.ask("GET", f"/{index}/_mapping")[index]
-        mark = Mark.of(described)
+        mark = IndexMark.of(described)
         self.size = int(described["mappings"]["properties"]["vector"]["dims"])
         origin = mark.origin if mark else {}
         self.origin = VectorOrigin(str(origin.get("subject", "")), str(origin.get("model", "")))
@@ -127,7 +127,7 @@ def load_vectors(
         cluster.ask("DELETE", f"/{index}", to="remove what was not loaded whole", missing_ok=True)
         raise
     cluster.ask("PUT", f"/{index}/_settings", final_settings(settings), to="restore the settings", patience=PATIENCE)
-    mark = Mark(kb, number, version.mapping, complete=True, origin=asdict(vectors.origin))
+    mark = IndexMark(kb, number, version.mapping, complete=True, origin=asdict(vectors.origin))
     cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {index} as complete")
     actions = [
         {"add": {"index": index, "alias": kb}},

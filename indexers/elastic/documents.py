@@ -43,7 +43,7 @@ relations, and how many a part holds."""
 HEAD = ("row", "id", "facts", "facts_in", "description", "ranks")
 """The fields of the first part alone."""
 
-Content = dict[str, Any]
+EntityContent = dict[str, Any]
 """What an entity holds, by field, empty fields left out: its row and id, how many facts it is the subject and the
 object of, `names` and `aliases`, `languages` (a set for each of them, if they are not those that a document without
 sets stands for), the `ranks` of names, `description`, `types`, `objects` (ids) and `subjects` (rows) as pairs of a
@@ -67,7 +67,7 @@ class Document:
         return b'{"index":{"_id":"%s"}}\n%s\n' % (self.key.encode(), self.source)
 
 
-def documents(contents: Iterable[Content], language: str) -> Iterator[Document]:
+def documents(contents: Iterable[EntityContent], language: str) -> Iterator[Document]:
     """Yield the documents of entities; `language` is that of names whose documents hold no languages."""
     for content in contents:
         if size_of(content) <= MOST_VALUES:
@@ -78,14 +78,14 @@ def documents(contents: Iterable[Content], language: str) -> Iterator[Document]:
         yield from parts(content, language)
 
 
-def size_of(content: Content) -> int:
+def size_of(content: EntityContent) -> int:
     """Count the values of an entity, the languages of a name as one."""
     named = len(content.get("names", ())) + len(content.get("aliases", ())) + len(content.get("languages", ()))
     related = [len(values) + 1 for name, *_ in RELATED for _, values in content.get(name, ())]
     return named + len(content.get("types", ())) + sum(related)
 
 
-def parts(content: Content, language: str) -> Iterator[Document]:
+def parts(content: EntityContent, language: str) -> Iterator[Document]:
     """Yield an entity in parts, the first one last: until it is stored, the entity does not exist for readers."""
     row, pieces = content["row"], fill_pieces(content)
     main = next(pieces)
@@ -98,9 +98,9 @@ def parts(content: Content, language: str) -> Iterator[Document]:
     yield Document(str(row), encode(completed(head | main, language)).encode(), row + 1)
 
 
-def fill_pieces(content: Content) -> Iterator[Content]:
+def fill_pieces(content: EntityContent) -> Iterator[EntityContent]:
     """Cut the values of an entity into pieces, one at least, by their number and bytes."""
-    piece: Content = {}
+    piece: EntityContent = {}
     count = size = 0
     for name, relation, value, languages in values_of(content):
         if count >= MOST_VALUES or size >= MOST_BYTES:
@@ -123,7 +123,7 @@ def fill_pieces(content: Content) -> Iterator[Content]:
     yield piece
 
 
-def values_of(content: Content) -> Iterator[tuple[str, str | None, str | int, str | None]]:
+def values_of(content: EntityContent) -> Iterator[tuple[str, str | None, str | int, str | None]]:
     """Yield the values of an entity: the field, the relation of a fact, the value, the languages of a name."""
     sets = iter(content.get("languages", ()))
     for name in ("names", "aliases"):
@@ -137,7 +137,7 @@ def values_of(content: Content) -> Iterator[tuple[str, str | None, str | int, st
                 yield name, relation, value, None
 
 
-def completed(part: Content, language: str) -> Content:
+def completed(part: EntityContent, language: str) -> EntityContent:
     """Turn the content of a part into a document: terms of its names and relations, counts, and hashes of ids."""
     texts = part.get("names", []) + part.get("aliases", [])
     if texts:
@@ -156,10 +156,10 @@ def completed(part: Content, language: str) -> Content:
     return part
 
 
-def read_content(stored: Sequence[Mapping[str, Any]], language: str) -> Content:
+def read_content(stored: Sequence[Mapping[str, Any]], language: str) -> EntityContent:
     """Read the content of an entity from its documents, part 0 first."""
     main = stored[0]
-    content: Content = {name: main[name] for name in HEAD if name in main}
+    content: EntityContent = {name: main[name] for name in HEAD if name in main}
     for name in ("names", "aliases", "types"):
         if values := [value for part in stored for value in part.get(name, ())]:
             content[name] = values
@@ -176,7 +176,7 @@ def read_content(stored: Sequence[Mapping[str, Any]], language: str) -> Content:
     return drop_usual(content, language)
 
 
-def drop_usual(content: Content, language: str) -> Content:
+def drop_usual(content: EntityContent, language: str) -> EntityContent:
     """Leave the languages of names out if they are those that a document without them stands for."""
     if "languages" in content and content["languages"] == usual_sets(content, language):
         del content["languages"]

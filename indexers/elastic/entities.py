@@ -20,11 +20,11 @@ incoming facts; twice as many at most."""
 WITH_FACTS, PARTS = 20, 10
 """Documents in one answer that hold facts, and further parts of entities: each may have some megabytes."""
 
-Source = dict[str, Any]
+Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class KnownEntity:
     """An entity as it is remembered; relations and types are rows, ascending.
 
     `named` are the fields that hold its names, None if these stand in several documents.
@@ -37,7 +37,7 @@ class Entity:
     facts: int
     facts_in: int
     description: str | None
-    named: Source | None
+    named: Fields | None
 
 
 class Entities:
@@ -45,16 +45,16 @@ class Entities:
 
     def __init__(self, searches: Searches, catalog: Catalog) -> None:
         self.searches, self.catalog, self.index = searches, catalog, catalog.index
-        self.known: Cache[int, Entity] = Cache(KEPT_ENTITIES)
+        self.known: Cache[int, KnownEntity] = Cache(KEPT_ENTITIES)
         self.relations_in: Cache[int, tuple[int, ...]] = Cache(KEPT_ENTITIES)
         self.objects: Cache[tuple[int, int], EntityRows] = Cache(KEPT_FACTS)
         self.incoming: Cache[int, IncomingFacts] = Cache(KEPT_FACTS)
 
     # Documents
 
-    def parts(self, rows: Sequence[int], fields: Sequence[str], *, at_once: int = PAGE) -> dict[int, list[Source]]:
+    def parts(self, rows: Sequence[int], fields: Sequence[str], *, at_once: int = PAGE) -> dict[int, list[Fields]]:
         """Read fields of the documents of entities, part 0 first; rows of no entity are left out."""
-        found: dict[int, list[Source]] = {}
+        found: dict[int, list[Fields]] = {}
         for chunk in cut(list(dict.fromkeys(rows)), at_once):
             found |= {main["row"]: [main] for main in self.documents(list(map(str, chunk)), [*fields, "parts"])}
         keys = [f"{row}-{part}" for row, (main,) in found.items() for part in range(1, main.get("parts", 0) + 1)]
@@ -68,7 +68,7 @@ class Entities:
                 )
         return found
 
-    def documents(self, keys: Sequence[str], fields: Sequence[str]) -> list[Source]:
+    def documents(self, keys: Sequence[str], fields: Sequence[str]) -> list[Fields]:
         """Read documents by their ids, those that exist, in order."""
         answer = self.searches.ask(
             "POST", f"/{self.index}/_mget", {"ids": keys}, params={"_source_includes": ",".join(["row", *fields])}
@@ -80,7 +80,7 @@ class Entities:
 
     # Entities
 
-    def at(self, rows: Sequence[int]) -> list[Entity]:
+    def at(self, rows: Sequence[int]) -> list[KnownEntity]:
         """Return entities, fetching those that are not remembered; raise IndexError for a row that is unused."""
         entities = {row: self.known.get(row) for row in rows}
         unknown = [row for row, entity in entities.items() if entity is None]
@@ -90,13 +90,13 @@ class Entities:
             raise IndexError(f"no entity at row {missing[0]}")
         return [entity for row in rows if (entity := entities[row])]
 
-    def read(self, sources: Sequence[Source]) -> Entity:
+    def read(self, sources: Sequence[Fields]) -> KnownEntity:
         """Read an entity from its documents, part 0 first, and remember it."""
         main, catalog = sources[0], self.catalog
         names = next(
             (source[field][0] for field in ("names", "aliases") for source in sources if field in source), None
         )
-        entity = Entity(
+        entity = KnownEntity(
             main["id"],
             names,
             rows_of(catalog.relation_rows, sources, "relations"),
@@ -109,7 +109,7 @@ class Entities:
         self.known.put(main["row"], entity)
         return entity
 
-    def note(self, source: Source) -> None:
+    def note(self, source: Fields) -> None:
         """Remember an entity that a search found, unless it stands in several documents."""
         if source["part"] == 0 and "parts" not in source:
             self.read([source])
@@ -204,7 +204,7 @@ class Entities:
         return [relations[row] or () for row in rows]
 
 
-def rows_of(order: Mapping[str, int], sources: Sequence[Source], field: str) -> tuple[int, ...]:
+def rows_of(order: Mapping[str, int], sources: Sequence[Fields], field: str) -> tuple[int, ...]:
     """Return the rows of the labels in a field, ascending, once each."""
     return tuple(sorted({order[label] for source in sources for label in source.get(field, ())}))
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kbtools.indexers.elastic.documents import (
-    Content,
     Document,
+    EntityContent,
     documents,
     drop_usual,
     id_hash,
@@ -46,7 +46,7 @@ class EntityChanges:
     more: int = 0
     fingerprint: int = 0
 
-    def add(self, content: Content, *, sign: int) -> None:
+    def add(self, content: EntityContent, *, sign: int) -> None:
         """Note the names and the checksum of what an entity holds now, or with the sign -1 held before."""
         self.texts.update(content.get("names", ()), content.get("aliases", ()))
         self.fingerprint += sign * int.from_bytes(sha256(json.dumps(content, sort_keys=True).encode()).digest())
@@ -121,11 +121,11 @@ class ChangedEntities:
         }
         return {row for row in changed if draft.is_known(row) or row not in draft.deleted}
 
-    def content(self, row: int) -> Content:
+    def content(self, row: int) -> EntityContent:
         """Return what an entity holds after the update."""
         former = self.stored.content(row) if self.draft.is_known(row) else {}
         entity_id, objects, subjects = self.draft.id_of(row), self.objects(row, former), self.subjects(row, former)
-        content: Content = {
+        content: EntityContent = {
             "row": row,
             "id": entity_id,
             "facts": sum(len(targets) for _, targets in objects),
@@ -139,7 +139,7 @@ class ChangedEntities:
         }
         return {name: value for name, value in content.items() if value or isinstance(value, int)}
 
-    def named(self, row: int) -> Content:
+    def named(self, row: int) -> EntityContent:
         """Return the names, aliases, languages and ranks of an entity."""
         draft, texts = self.draft, self.draft.texts.get(row)
         if texts is None:
@@ -151,7 +151,7 @@ class ChangedEntities:
             sets = [set_text(spoken_in[text]) for _, text in run]
         else:
             sets = [set_text({self.language: is_alias}) for is_alias in flags]
-        content: Content = {
+        content: EntityContent = {
             "names": [text for (_, text), is_alias in zip(run, flags, strict=True) if not is_alias],
             "aliases": [text for (_, text), is_alias in zip(run, flags, strict=True) if is_alias],
             "languages": sets,
@@ -161,12 +161,12 @@ class ChangedEntities:
             content["ranks"] = ranks
         return drop_usual(content, self.language)
 
-    def types(self, row: int, former: Content) -> list[str]:
+    def types(self, row: int, former: EntityContent) -> list[str]:
         if row in self.draft.kinds:
             return sorted(self.draft.types[kind] for kind in self.draft.kinds[row])
         return list(former.get("types", ()))
 
-    def objects(self, row: int, former: Content) -> list[Group]:
+    def objects(self, row: int, former: EntityContent) -> list[Group]:
         """List the ids of objects by relation, in the order of relations and of the rows of objects."""
         draft = self.draft
         if row not in draft.facts:
@@ -174,7 +174,7 @@ class ChangedEntities:
         facts = sorted((draft.relations[relation], target) for relation, target in draft.facts[row])
         return grouped((relation, draft.id_of(target)) for relation, target in facts)
 
-    def subjects(self, row: int, former: Content) -> list[Group]:
+    def subjects(self, row: int, former: EntityContent) -> list[Group]:
         """List the rows of subjects by relation, in order."""
         names = self.draft.relations
         facts = {(relation, subject) for relation, subjects in former.get("subjects", ()) for subject in subjects}

@@ -5,7 +5,7 @@ from itertools import islice
 
 import numpy as np
 
-from kbtools.indexers.elastic.documents import Content, drop_usual, id_hash
+from kbtools.indexers.elastic.documents import EntityContent, drop_usual, id_hash
 from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.form_store import ENTITIES, form_key, is_normal
@@ -34,7 +34,7 @@ class FolderEntities:
         self.merged_order = np.argsort(merged, kind="stable")
         self.merged_rows = merged[self.merged_order]
 
-    def contents(self, rows: Sequence[int]) -> Iterator[Content]:
+    def contents(self, rows: Sequence[int]) -> Iterator[EntityContent]:
         """Yield the contents of a range of rows."""
         for start in range(0, len(rows), BLOCK):
             block = rows[start : start + BLOCK]
@@ -50,7 +50,7 @@ class FolderEntities:
                 ids.setdefault(row, []).append(id_hash(self.kb.redirects[place]))
         return ids
 
-    def block(self, first: int, last: int) -> Iterator[Content]:
+    def block(self, first: int, last: int) -> Iterator[EntityContent]:
         """Yield the contents of rows `first` to `last - 1`.
 
         Columns are read once for the block, as Python lists, and positions in them are counted from the block's first.
@@ -77,7 +77,7 @@ class FolderEntities:
             begin, end = object_of[pairs.start] - object_of[0], object_of[pairs.stop] - object_of[0]
             aliases = range(alias_of[place], alias_of[place + 1])
             incoming = range(incoming_of[place] - incoming_of[0], incoming_of[place + 1] - incoming_of[0])
-            content: Content = {"row": row, "id": ids[row], "facts": end - begin, "facts_in": len(incoming)}
+            content: EntityContent = {"row": row, "id": ids[row], "facts": end - begin, "facts_in": len(incoming)}
             for alias in aliases:
                 kind = "aliases" if is_alias[alias - alias_of[0]] else "names"
                 content.setdefault(kind, []).append(texts[alias])

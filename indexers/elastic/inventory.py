@@ -22,7 +22,7 @@ MERGING = Patience(total=6 * 3600.0, first=0.2, longest=10.0)
 """A merge rewrites the index: minutes for each gigabyte on a busy machine."""
 
 RELEASED = 60.0
-"""Seconds in which that happens: Elasticsearch tells its nodes every 30 what they no longer need to keep."""
+"""Seconds to wait until deleted documents may be dropped: every 30 Elasticsearch tells its nodes which are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +167,14 @@ def choose_versions(cluster: Cluster, kb: str, *, number: int | None, unfinished
 
 def remove_versions(cluster: Cluster, kb: str, chosen: list[Version]) -> list[str]:
     """Delete versions, and the note of the one that was left unfinished; raise BuildLocked while it is being made."""
-    note, stamp = read_note(cluster, kb) or (None, None)
+    note, condition = read_note(cluster, kb) or (None, None)
     numbers = {version.number for version in chosen}
     if note and note.version in numbers:
-        note, stamp = free_note(cluster, kb)
+        note, condition = free_note(cluster, kb)
     deleted = delete_versions(cluster, chosen)
     # A note goes with its version, and where a process was killed before it created one.
     if note and note.is_free and note.version not in {version.number for version in list_versions(cluster, kb)}:
-        drop_note(cluster, kb, stamp)
+        drop_note(cluster, kb, condition)
     return deleted
 
 

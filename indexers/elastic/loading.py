@@ -113,7 +113,7 @@ def holds(cluster: Cluster, version: Version, manifest: Manifest) -> bool:
 
 def begin(cluster: Cluster, kb: str, digest: str, options: LoadOptions) -> BuildLock:
     """Take the lock to go on with the load of this content that was left behind, or to make a new version."""
-    left, stamp = free_note(cluster, kb, take_over=options.take_over)
+    left, condition = free_note(cluster, kb, take_over=options.take_over)
     versions = list_versions(cluster, kb)
     same = [version for version in versions if left and version.number == left.version and not version.current]
     if left and (left.digest, left.mapping) == (digest, MAPPING_VERSION) and any(map(is_whole, same)):
@@ -121,7 +121,7 @@ def begin(cluster: Cluster, kb: str, digest: str, options: LoadOptions) -> Build
         note = replace(left, entities=0, forms=0, documents=0, rejected=0, kinds={}) if left.rejected else left
     else:
         note = BuildNote(1 + max((version.number for version in versions), default=0), digest)
-    return BuildLock.take(cluster, kb, note, stamp)
+    return BuildLock.take(cluster, kb, note, condition)
 
 
 def is_whole(version: Version) -> bool:

@@ -65,7 +65,7 @@ def index_body(role: str, *, kb: str, version: int, settings: IndexSettings) -> 
         "refresh_interval": "-1",
         "codec": settings.codec,
     }
-    body["mappings"]["_meta"] = Mark(kb, version, MAPPING_VERSION, complete=False).to_meta()
+    body["mappings"]["_meta"] = IndexMark(kb, version, MAPPING_VERSION, complete=False).to_meta()
     body["aliases"] = {loading_alias(index_name(kb, version, role)): {}}
     return body
 
@@ -78,7 +78,7 @@ def final_settings(settings: IndexSettings) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class IndexMark:
     """The mark in an index's `_meta` that says whose it is."""
 
     kb: str
@@ -88,7 +88,7 @@ class Mark:
     origin: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, index: Any) -> "Mark | None":
+    def of(cls, index: Any) -> "IndexMark | None":
         """Read the mark from the description of an index; None if it has none, or one that is not ours."""
         index = index if isinstance(index, dict) else {}
         record = ((index.get("mappings") or {}).get("_meta") or {}).get(OWNER)

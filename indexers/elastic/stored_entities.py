@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.indexers.elastic.documents import Content, names_in, read_content
+from kbtools.indexers.elastic.documents import EntityContent, names_in, read_content
 from kbtools.indexers.elastic.entities import WITH_FACTS, incoming_facts
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.folder.name_ranks import rank_spoken
@@ -26,7 +26,7 @@ class StoredEntities:
         self.kb, self.catalog = kb, kb.catalog
         self.relations, self.relation_names, self.types = kb.relations, kb.relation_names, kb.types
         self.rows: dict[str, int | None] = {}
-        self.contents: dict[int, Content] = {}
+        self.contents: dict[int, EntityContent] = {}
         self.parts: dict[int, int] = {}
 
     @property
@@ -62,7 +62,7 @@ class StoredEntities:
             self.contents[row] = read_content(parts, self.catalog.language)
             self.parts[row] = len(parts)
 
-    def content(self, row: int) -> Content:
+    def content(self, row: int) -> EntityContent:
         """Return what an entity holds."""
         self.fetch([row])
         return self.contents[row]

@@ -18,8 +18,8 @@ from kbtools.indexers.elastic.mapping import (
     NAMES,
     ROLES,
     VECTORS,
+    IndexMark,
     IndexSettings,
-    Mark,
     index_body,
     index_name,
     loading_alias,
@@ -76,7 +76,7 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
     )  # fmt: skip
     versions: dict[tuple[str, int], Version] = {}
     for index, described in (indexes or {}).items():
-        mark = Mark.of(described)
+        mark = IndexMark.of(described)
         if mark is None or (kb is not None and mark.kb != kb):
             continue
         role, number = role_of(index), number_of(index)
@@ -93,13 +93,13 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
     return [version for _, version in sorted(versions.items())]
 
 
-def read_mark(cluster: Cluster, index: str) -> Mark | None:
+def read_mark(cluster: Cluster, index: str) -> IndexMark | None:
     """Read the mark of an index; None if it has none of ours or does not exist."""
     answer = cluster.ask(
         "GET", f"/{index}", to=f"look at {index}", missing_ok=True,
         params={"features": "mappings", "filter_path": "*.mappings._meta"},
     )  # fmt: skip
-    return Mark.of((answer or {}).get(index))
+    return IndexMark.of((answer or {}).get(index))
 
 
 def current_version(cluster: Cluster, kb: str) -> Version:
@@ -131,7 +131,7 @@ def check_alias(cluster: Cluster, kb: str) -> None:
         return
     # An alias resolves to the indexes behind it; what does not resolve is an index or a data stream of that name.
     behind = sorted(resolved or {}) if resolved is not None else [kb]
-    strangers = [index for index in behind if Mark.of(indexes.get(index)) is None]
+    strangers = [index for index in behind if IndexMark.of(indexes.get(index)) is None]
     if strangers:
         kind = "an alias of" if resolved is not None else "an index,"
         raise NameTaken(
@@ -210,10 +210,11 @@ def create_version(cluster: Cluster, kb: str, number: int, settings: IndexSettin
 
 
 def mark_complete(cluster: Cluster, version: Version) -> None:
-    """Mark the indexes of a version as complete; those of a copy have the marks of another version until then."""
+    """IndexMark the indexes of a version as complete; those of a copy have the marks of another version until then."""
     for index in version.indexes.values():
         former = read_mark(cluster, index)
-        mark = Mark(version.kb, version.number, version.mapping, complete=True, origin=former.origin if former else {})
+        origin = former.origin if former else {}
+        mark = IndexMark(version.kb, version.number, version.mapping, complete=True, origin=origin)
         cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {index}")
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -133,7 +133,7 @@ def write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources: 
     return manifest
 
 
-def account(manifest: Manifest, more: Counter[str], statistics: Mapping[str, int]) -> Manifest:
+def account(manifest: Manifest, more: Counter[str], statistics: dict[str, int]) -> Manifest:
     """Return a manifest with the counts after an update: `more` is the difference of two tallies."""
     old = manifest.statistics
     # Languages are counted once any name has one; until then every name is of none.

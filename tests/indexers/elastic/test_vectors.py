@@ -13,7 +13,7 @@ from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import Loaded
-from kbtools.indexers.elastic.mapping import MAPPING_VERSION, IndexSettings, Mark
+from kbtools.indexers.elastic.mapping import MAPPING_VERSION, IndexMark, IndexSettings
 from kbtools.indexers.elastic.versions import current_version, list_versions
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import UpdateSource
@@ -89,7 +89,7 @@ def test_vectors_of_a_killed_loader_are_not_read_and_go_with_their_version(
     opened: ElasticKB, cluster: Cluster, kb_name: str
 ) -> None:
     index = opened.load_vectors(given([0, 1])).index
-    mark = Mark(kb_name, opened.version.number, MAPPING_VERSION, complete=False)
+    mark = IndexMark(kb_name, opened.version.number, MAPPING_VERSION, complete=False)
     cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to="unmark")
     again = ElasticKB(kb_name, cluster)
     with pytest.raises(VectorsMissing):
