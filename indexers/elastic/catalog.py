@@ -3,17 +3,23 @@
 They are documents of the index of entities, written first and read when the knowledge base is opened.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import Document, encode
+from kbtools.indexers.elastic.searches import WHOLE
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import Manifest
+
+T = TypeVar("T")
+
+LISTS = ("relations", "types", "relation-names", "gone")
+"""The lists of a catalog; those of names of relations and of rows of deleted entities may be missing."""
 
 CHUNK_BYTES = 1_000_000
 """Characters in one document: a quarter of the bytes of a bulk request."""
@@ -68,19 +74,23 @@ class Catalog:
     def __init__(self, cluster: Cluster, kb: str, index: str) -> None:
         self.cluster, self.kb, self.index = cluster, kb, index
 
-    def find(self, document: str) -> dict[str, Any] | None:
-        answer = self.cluster.ask("GET", f"/{self.index}/_doc/{document}", to=f"open {self.kb}", missing_ok=True)
-        return dict(answer["_source"]["catalog"]) if answer and answer.get("found") else None
+    def read(self, documents: Sequence[str]) -> list[dict[str, Any] | None]:
+        """Read documents of the catalog, None for one that does not exist."""
+        # A search and no look-up by id: it fails as a whole if a shard does not answer, and is then repeated.
+        body = {"size": len(documents), "query": {"ids": {"values": documents}}, "_source": ["catalog"]}
+        path, to = f"/{self.index}/_search", f"open {self.kb}"
+        answer = self.cluster.ask("POST", path, body, to=to, missing_ok=True, params=WHOLE)
+        found = {hit["_id"]: hit["_source"]["catalog"] for hit in answer["hits"]["hits"]} if answer else {}
+        return [found.get(document) for document in documents]
 
-    def read(self, document: str) -> dict[str, Any]:
-        content = self.find(document)
+    def require(self, name: str, content: T | None) -> T:
         if content is None:
-            raise KBUnusable(f"{self.kb}: {self.index} has no {document}; load it again", name=self.kb)
+            raise KBUnusable(f"{self.kb}: {self.index} has no {name}; load it again", name=self.kb)
         return content
 
     @cached_property
     def head(self) -> dict[str, Any]:
-        return self.read("manifest")
+        return self.require("manifest", self.read(["manifest"])[0])
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -96,27 +106,28 @@ class Catalog:
         """Return whether ids were merged into others."""
         return bool(self.head["merged"])
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Read a list whole, by row."""
-        first = self.read(f"{name}-0")
-        texts = list(first["ids"])
-        for number in range(1, first["of"]):
-            texts += self.read(f"{name}-{number}")["ids"]
-        return tuple(texts)
+    @cached_property
+    def lists(self) -> dict[str, tuple[str, ...]]:
+        """Return the lists that the catalog has, which are read together."""
+        lists: dict[str, tuple[str, ...]] = {}
+        for name, first in zip(LISTS, self.read([f"{name}-0" for name in LISTS]), strict=True):
+            if first is not None:
+                keys = [f"{name}-{number}" for number in range(1, first["of"])]
+                chunks = [first, *map(self.require, keys, self.read(keys) if keys else ())]
+                lists[name] = tuple(text for chunk in chunks for text in chunk["ids"])
+        return lists
 
     @cached_property
     def relations(self) -> tuple[str, ...]:
-        return self.texts("relations")
+        return self.require("relations", self.lists.get("relations"))
 
     @cached_property
     def relation_names(self) -> tuple[str | None, ...]:
-        if self.find("relation-names-0") is None:
-            return (None,) * len(self.relations)
-        return tuple(name or None for name in self.texts("relation-names"))
+        return tuple(name or None for name in self.lists.get("relation-names", ("",) * len(self.relations)))
 
     @cached_property
     def types(self) -> tuple[str, ...]:
-        return self.texts("types")
+        return self.require("types", self.lists.get("types"))
 
     @property
     def rows(self) -> int:
@@ -126,7 +137,7 @@ class Catalog:
     @cached_property
     def gone(self) -> frozenset[int]:
         """Return the rows of deleted entities."""
-        return frozenset(map(int, self.texts("gone"))) if "rows" in self.head else frozenset()
+        return frozenset(map(int, self.lists.get("gone", ())))
 
     @cached_property
     def relation_rows(self) -> dict[str, int]:

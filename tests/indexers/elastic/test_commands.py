@@ -68,7 +68,9 @@ def test_dense_pruning_keeps_the_same_entities_at_both_homes(
     kb_name: str,
     sample_path: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("KBTOOLS_TRUST_PLUGINS", "1")
     folder, models = tmp_path / "sample.kb", ("--models", tmp_path / "models")
     shutil.copytree(sample_path, folder)
     (tmp_path / "models").mkdir()
