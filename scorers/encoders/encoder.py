@@ -93,9 +93,9 @@ class EncoderScorer(SavedNetwork):
         """Build an untrained scorer for relations and their names."""
         import torch
 
-        from kbtools.scorers.encoders.encoder_network import make_encoder_network
+        from kbtools.scorers.encoders.encoder_network import EncoderNetwork, build_encoder
 
-        network = make_encoder_network(files, len(rows))
+        network = EncoderNetwork(build_encoder(files), len(rows))
         names = name_vectors(network.encoder.encode, texts, digest=files.digest, dim=network.encoder.dim)
         network.names.copy_(torch.from_numpy(names))
         return cls(network.eval(), rows, texts=texts, weight=weight)

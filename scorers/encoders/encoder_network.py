@@ -106,10 +106,6 @@ class EncoderNetwork(nn.Module):
         self.register_buffer("names", torch.zeros(relations, encoder.dim))
         self.learned = nn.Parameter(torch.zeros(relations, encoder.dim))
 
-    def scores(self, texts: Sequence[str]) -> Tensor:
-        """Return the scores of a batch of texts: (texts, relations)."""
-        return self.compare(self.encoder.embed(texts))
-
     def compare(self, vectors: Tensor, rows: Tensor | None = None, *, dropped: float = 0.0) -> Tensor:
         """Compare f(q) with E(r) of all relations, or of some that learn: vectors (batch, dim) -> (batch, relations).
 
@@ -132,11 +128,6 @@ class EncoderNetwork(nn.Module):
     def checkpoint(self) -> Checkpoint:
         """Return all that the network is rebuilt from but its rows."""
         return Checkpoint(asdict(self.encoder.record), (), (), arrays(self), self.encoder.graph())
-
-
-def make_encoder_network(files: PretrainedFiles, relations: int) -> EncoderNetwork:
-    """Build a network that has learned nothing yet, and knows no name."""
-    return EncoderNetwork(build_encoder(files), relations)
 
 
 def rebuild_encoder_network(saved: Checkpoint, relations: int, *, folder: Path, device: str) -> EncoderNetwork:

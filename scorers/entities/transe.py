@@ -10,19 +10,16 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.errors import CheckpointMismatch
 from kbtools.free_memory import require_memory
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.kb.vector_neighbours import NearEntity
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
+from kbtools.scorers.entities.vector_files import check_digest, entity_count
 from kbtools.scorers.networks.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kbtools.scorers.networks.devices import arrays, build_network
 from kbtools.scorers.networks.training_settings import TransESettings
-
-NAME = "transe"
-"""The name of the model."""
 
 ENTITIES_AT_ONCE = 65_536
 """Entities that are read, or compared with, in one piece."""
@@ -36,12 +33,6 @@ FACT = 3 * 8
 
 LEAST = 1e-12
 """Shorter vectors are as good as zero, and are not divided by."""
-
-
-def entity_count(kb: KnowledgeBase) -> int:
-    """Count the rows of a table of entities; those of deleted entities stand in it unused."""
-    rows = kb.entity_rows()
-    return int(rows[-1]) + 1 if len(rows) else 0
 
 
 def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
@@ -199,16 +190,6 @@ def trained_vectors(kb: KnowledgeBase, models: Path) -> EntityVectors:
     return EntityVectors(
         kb.entity_rows(), table.shape[1], lambda rows_read: table[torch.from_numpy(rows_read.astype(np.int64))].numpy()
     )
-
-
-def check_digest(folder: Path, rows: tuple[str, ...], kb: KnowledgeBase) -> None:
-    """Raise CheckpointMismatch if vectors of entities belong to another knowledge base."""
-    if rows != (kb.manifest.digest,):
-        raise CheckpointMismatch(
-            f"{folder}: its entities are those of a knowledge base with digest {rows[0][:12]}, this one has "
-            f"{kb.manifest.digest[:12]}; train it again on this knowledge base",
-            path=str(folder),
-        )
 
 
 def nearest(kb: KnowledgeBase, entity_row: int, *, models: Path, top: int) -> list[NearEntity]:

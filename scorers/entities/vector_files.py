@@ -1,4 +1,4 @@
-"""Vectors of entities that were trained elsewhere: a NumPy array and the list of ids that its rows belong to."""
+"""Vectors of entities: those trained elsewhere, as a NumPy array with a list of ids, and the knowledge base of each."""
 
 import logging
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import BadVectors, SourceMissing
+from kbtools.errors import BadVectors, CheckpointMismatch, SourceMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.rows import EntityRows
@@ -17,7 +17,6 @@ from kbtools.kb.vector_index import EntityVectors
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.record_files import file_digest
-from kbtools.scorers.entities.transe import NAME, entity_count
 from kbtools.scorers.networks.checkpoint import Checkpoint, write_checkpoint
 
 logger = logging.getLogger(__name__)
@@ -129,6 +128,22 @@ def take_over_vectors(kb: KnowledgeBase, vectors: GivenVectors, *, models: Path)
     weights = {"entities.weight": entities}
     config = {"dim": entities.shape[1]}
     write_checkpoint(
-        folder, Checkpoint(config, (), (kb.manifest.digest,), weights), Stamp(NAME, made_of=vectors.digest)
+        folder, Checkpoint(config, (), (kb.manifest.digest,), weights), Stamp("transe", made_of=vectors.digest)
     )
     return TakenOver(folder, len(vectors.table), len(vectors.rows))
+
+
+def entity_count(kb: KnowledgeBase) -> int:
+    """Count the rows of a table of entities; those of deleted entities stand in it unused."""
+    rows = kb.entity_rows()
+    return int(rows[-1]) + 1 if len(rows) else 0
+
+
+def check_digest(folder: Path, rows: tuple[str, ...], kb: KnowledgeBase) -> None:
+    """Raise CheckpointMismatch if vectors of entities belong to another knowledge base."""
+    if rows != (kb.manifest.digest,):
+        raise CheckpointMismatch(
+            f"{folder}: its entities are those of a knowledge base with digest {rows[0][:12]}, this one has "
+            f"{kb.manifest.digest[:12]}; train it again on this knowledge base",
+            path=str(folder),
+        )

@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -121,7 +121,7 @@ def fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: 
     digests = [splits.train.digest, splits.valid.digest] if splits else []
     # The order of relations counts too, which the digest of the content does not tell.
     tables = [digest_rows(kb.relations), digest_rows(kb.types), kb.manifest.digest]
-    parts = [model, json.dumps(settings.to_record(), sort_keys=True), *digests, *tables]
+    parts = [model, json.dumps(asdict(settings), sort_keys=True), *digests, *tables]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -87,10 +87,6 @@ class Encoder(nn.Module, ABC):
     def dim(self) -> int:
         """The dimensions of the vectors."""
         return self.config.dim
-
-    @classmethod
-    def build(cls, config: EncoderConfig, vocabulary: Sequence[str]) -> Self:
-        return cls(config, vocabulary)
 
     def initialise(self, words: WordVectors) -> None:
         """Start from word vectors; an encoder that reads none leaves them."""

@@ -78,11 +78,6 @@ class DotScorer(nn.Module):
         scores: Tensor = self.encoder(*self.collate(texts)) @ self.vectors(rows).T
         return scores + self.bias if self.biased else scores
 
-    def forward(self, *inputs: Tensor) -> Tensor:
-        """Return the scores of collated texts against all rows: (batch, rows)."""
-        scores: Tensor = self.encoder(*inputs) @ self.vectors().T
-        return scores + self.bias if self.biased else scores
-
     def collate(self, texts: Sequence[Sequence[str]]) -> Inputs:
         """Build the tensors of texts of one length, on the network's device."""
         return moved(self.encoder.collate(texts), self.device)
@@ -121,7 +116,7 @@ def make_network(
     """Build an untrained network that knows the words of some texts."""
     vocabulary = encoder.collect([*texts, *names] if encoder.names else texts, words=words, config=config)
     torch.manual_seed(seed)
-    network = build_network(lambda: DotScorer(encoder.build(config, vocabulary), names, biased=biased))
+    network = build_network(lambda: DotScorer(encoder(config, vocabulary), names, biased=biased))
     network.initialise(words)
     return network.eval()
 
@@ -130,5 +125,5 @@ def rebuild_network(
     encoder: type[Encoder], saved: Checkpoint, *, names: Names, biased: bool, folder: Path, device: str
 ) -> DotScorer:
     """Rebuild a trained network."""
-    built = encoder.build(EncoderConfig(**saved.config), saved.vocabulary)
+    built = encoder(EncoderConfig(**saved.config), saved.vocabulary)
     return restore_network(DotScorer(built, names, biased=biased), saved.weights, folder=folder, device=device)

@@ -74,7 +74,7 @@ class BiGRUForward(Forward):
         self.session: Session = import_object(SESSION)(saved.graph, saved.weights, prefix="encoder.")
 
     def encode(self, texts: Sequence[Sequence[str]]) -> Vectors:
-        groups = [list(range(len(texts)))] if len(texts) <= FEW else group_by_length(texts)
+        groups = [list(range(len(texts)))] if len(texts) <= FEW else group_by_length(texts, most=TEXTS_AT_ONCE)
         vectors = [self.read([texts[row] for row in group]) for group in groups]
         return np.concatenate(vectors)[np.argsort([row for group in groups for row in group])]
 

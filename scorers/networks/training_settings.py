@@ -1,7 +1,7 @@
 """Settings of a training; the defaults are the paper's, with their place in it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from math import inf
 from typing import Any, TypeVar
 
@@ -103,9 +103,6 @@ class TrainingSettings:
     objective: ObjectiveConfig = ObjectiveConfig()
     source: WordsConfig = WordsConfig()
 
-    def to_record(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class TaggerSettings:
@@ -114,9 +111,6 @@ class TaggerSettings:
     encoder: EncoderConfig = EncoderConfig()
     fit: FitConfig = FitConfig()
     source: WordsConfig = WordsConfig()
-
-    def to_record(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +136,6 @@ class PretrainedSettings:
     encoder: PretrainedConfig = PretrainedConfig()
     fit: FitConfig = FitConfig(epochs=6, batch=64, learning_rate=0.0006, optimiser="adam")
 
-    def to_record(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class VectorsConfig:
@@ -164,9 +155,6 @@ class TransESettings:
 
     vectors: VectorsConfig = VectorsConfig()
     fit: FitConfig = FitConfig(epochs=10, batch=4_096, learning_rate=0.01, optimiser="adam")
-
-    def to_record(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def setting_parts(settings: Any) -> dict[str, str]:

@@ -45,20 +45,17 @@ class RelationTask:
         gold = torch.from_numpy(self.gold[rows]).to(scores.device)
         if self.config.objective == "cross-entropy":
             return cross_entropy(scores, gold=gold)
-        forbidden = torch.from_numpy(self.relations_of(self.train.subjects[rows])[:, self.seen])
+        has = relation_marks(self.kb, self.train.subjects[rows], len(self.scorer.rows))
+        forbidden = torch.from_numpy(has[:, self.seen])
         # The gold relation is no negative, also where the knowledge base lacks the fact.
         forbidden[torch.arange(len(rows)), gold.cpu()] = True
         negatives = sample_negatives(forbidden, count=self.config.negatives).to(scores.device)
         return hinge(scores, gold=gold, negatives=negatives, margin=self.config.margin)
 
-    def relations_of(self, subjects: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Mark the relations that subjects have: (subjects, relations)."""
-        return relation_marks(self.kb, subjects, len(self.scorer.rows))
-
     def measure(self) -> dict[str, float]:
         """Return the share of questions whose relation is first: of those that the subject has, and of all."""
         scores = self.scorer.score_texts([self.scorer.text(question) for question in self.valid.questions])
-        return measure_relations(scores, self.valid, self.relations_of(self.valid.subjects))
+        return measure_relations(scores, self.valid, relation_marks(self.kb, self.valid.subjects, scores.shape[1]))
 
 
 def hinge(scores: Tensor, *, gold: Tensor, negatives: Tensor, margin: float) -> Tensor:

@@ -139,9 +139,9 @@ def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 
 def test_another_encoder_is_another_scorer_to_a_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = scorer_identity("encoder", None)
-    assert scorer_identity("encoder", tmp_path) == first
+    first = scorer_identity(["encoder"], None)
+    assert scorer_identity(["encoder"], tmp_path) == first
 
     monkeypatch.setenv("KBTOOLS_ENCODER", str(write_encoder(tmp_path / "other", seed=6)))
 
-    assert scorer_identity("encoder", None) != first
+    assert scorer_identity(["encoder"], None) != first

@@ -66,19 +66,19 @@ def test_a_network_that_was_asked_between_two_steps_answers_by_its_weights() -> 
 
     def step() -> None:
         network.train()
-        network.scores(texts).sum().backward()
+        network.compare(network.encoder.embed(texts)).sum().backward()
         for optimiser in optimisers:
             optimiser.step()
         network.eval()
 
     step()
     with torch.inference_mode():
-        network.scores(texts)
+        network.compare(network.encoder.embed(texts))
     step()
 
     with torch.inference_mode():
-        asked = network.scores(texts)
-    assert torch.allclose(asked, network.scores(texts), atol=1e-4)
+        asked = network.compare(network.encoder.embed(texts))
+    assert torch.allclose(asked, network.compare(network.encoder.embed(texts)), atol=1e-4)
 
 
 def test_relations_that_have_learned_nothing_gain_beside_those_that_have() -> None:

@@ -21,17 +21,19 @@ from kbtools.scorers.entities.transe import (
     TransE,
     TranslatingTask,
     Translation,
-    entity_count,
     nearest_rows,
     read_triples,
 )
+from kbtools.scorers.entities.vector_files import entity_count
 from kbtools.scorers.fitting.measures import Callbacks
 from kbtools.scorers.fitting.profiles import profile_settings
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.fitting.training import train
+from kbtools.scorers.networks.checkpoint import read_checkpoint
 from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings
 from kbtools.scorers.networks.words import load_words
-from kbtools.scorers.subjects.entity_vectors import ALPHA, RandomVectorScorer, SubjectTask
+from kbtools.scorers.subjects.entity_training import ALPHA, SubjectTask, rebuild_entity_network
+from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer
 
 SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
 ASKED = [MarkedQuestion(Question.read("who wrote dune"), 10, 14), MarkedQuestion(Question.read(""), 0, 0)]
@@ -56,9 +58,10 @@ def test_u_is_the_product_of_question_and_entity(sample_kb: KnowledgeBase, model
 
     scores = scorer.score(ASKED, which=which, subjects=subjects)
 
-    network = scorer.network  # type: ignore[attr-defined]
+    saved = read_checkpoint(models / "subject" / name)
+    network = rebuild_entity_network(saved, sample_kb, folder=models, device="cpu")
     questions = [network.questions([RandomVectorScorer.text(one)])[0] for one in ASKED]
-    expected = [(questions[q] @ network.table.weight[s]).item() for q, s in zip(which, subjects.tolist(), strict=True)]
+    expected = [questions[q] @ saved.weights["table.weight"][s] for q, s in zip(which, subjects.tolist(), strict=True)]
     assert scores == pytest.approx(expected, abs=1e-5)
 
 
@@ -69,7 +72,7 @@ def test_the_hinge_counts_h_for_sampled_subjects_that_have_the_relation(
     scorer = RandomVectorScorer.new(config, kb=sample_kb, texts=[], words=load_words("random"), seed=1)
     objective = ObjectiveConfig(negatives=5_000, margin=0.1)
     task = SubjectTask(scorer, objective, kb=sample_kb, splits=splits)
-    torch.nn.init.zeros_(scorer.network.table.weight)
+    torch.nn.init.zeros_(task.network.table.weight)
     torch.manual_seed(3)
 
     (loss,) = task.loss(np.array([0])).tolist()

@@ -11,7 +11,7 @@ import pytest
 
 from kbtools.entry_points import SCORERS, SUBJECT_SCORERS, TAGGERS, load_class
 from kbtools.errors import MissingDependency
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, model_folder
 from kbtools.suites.world import LONG, marked_questions, world
@@ -55,7 +55,7 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
                     parameter.uniform_(-1, 1)
             task.save(folder, Stamp(name))
         with monkeypatch.context() as patch:
-            for module in ("networks.network", "taggers.tagger", "encoders.encoder"):
+            for module in ("networks.network", "taggers.tagger", "encoders.encoder", "subjects.entity_vectors"):
                 patch.setattr(f"kbtools.scorers.{module}.without_torch", lambda device: not by_torch)
             return plugin.load(folder, world())
 
@@ -98,6 +98,20 @@ def test_scores_are_those_of_torch(loaded: Load, group: str, name: str) -> None:
     assert not isinstance(scorer.network, torch.nn.Module)
     assert scorer.score_questions(QUESTIONS) == pytest.approx(expected.score_questions(QUESTIONS), abs=1e-5)
     assert scorer.score_questions([]).shape == expected.score_questions([]).shape
+
+
+@pytest.mark.parametrize("name", ["random", "transe"])
+def test_vectors_of_questions_and_entities_are_those_of_torch(loaded: Load, name: str) -> None:
+    expected, scorer = (loaded(SUBJECT_SCORERS, name, by_torch=by_torch) for by_torch in (True, False))
+    subjects, which = np.array([2, 0, 1, 2], dtype=np.uint32), np.array([0, 0, 1, 4])
+
+    scores = scorer.score(QUESTIONS, which=which, subjects=subjects)
+
+    assert isinstance(expected.network, torch.nn.Module)
+    assert not isinstance(scorer.network, torch.nn.Module)
+    assert scores == pytest.approx(expected.score(QUESTIONS, which=which, subjects=subjects), abs=1e-5)
+    assert scorer.embed_questions(QUESTIONS) == pytest.approx(expected.embed_questions(QUESTIONS), abs=1e-5)
+    assert scorer.embed_questions([]).shape == expected.embed_questions([]).shape == (0, scorer.dim)
 
 
 @pytest.mark.parametrize("few", [0, 1_000])
@@ -153,12 +167,14 @@ def test_without_onnx_runtime_the_extra_is_named(loaded: Load, monkeypatch: pyte
         loaded(SCORERS, "bigru", by_torch=False)
 
 
+@pytest.mark.parametrize("subject", ["type-cosine", "random"])
 def test_a_query_with_trained_models_imports_no_torch(
-    sample_kb: KnowledgeBase, sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subject: str
 ) -> None:
+    kb = EmbeddedKB(sample_path)
     parts = {
         (RELATION, SCORERS): ["embed-avg", "bigru", "ltg-cnn+"],
-        (SUBJECT, SUBJECT_SCORERS): ["type-vector"],
+        (SUBJECT, SUBJECT_SCORERS): ["type-vector", "random"],
         (TAGGER, TAGGERS): ["bigru-crf+"],
     }
     monkeypatch.setenv("KBTOOLS_ENCODER", str(write_encoder(tmp_path / "pretrained")))
@@ -166,12 +182,12 @@ def test_a_query_with_trained_models_imports_no_torch(
     questions = [MarkedQuestion(Question.read(text), 21, 25)]
     for (part, group), names in parts.items():
         for name in names:
-            task = small_task(load_class(group, name), sample_kb, questions, models=tmp_path)
+            task = small_task(load_class(group, name), kb, questions, models=tmp_path)
             task.save(model_folder(tmp_path, part, name), Stamp(name))
-    make_relation_scorer("encoder", sample_kb)  # torch makes the graph of a new encoder
+    make_relation_scorer("encoder", kb)  # torch makes the graph of a new encoder
     hide = "import sys; sys.modules['torch'] = None; from kbtools.cli.main import main; main()"
     scorers = "embed-avg,bigru,ltg-cnn+,encoder"
-    options = f"--scorer {scorers} --subject type-cosine --pruning focused-idf --tagger bigru-crf+".split()
+    options = f"--scorer {scorers} --subject {subject} --pruning focused-idf --tagger bigru-crf+".split()
     command = ["query", "--kb", str(sample_path), "--models", str(tmp_path), *options, text]
 
     asked = subprocess.run([sys.executable, "-c", hide, *command], capture_output=True, text=True)

@@ -15,7 +15,8 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.entities.transe import TransE, TranslatingTask, entity_count, read_triples
+from kbtools.scorers.entities.transe import TransE, TranslatingTask, read_triples
+from kbtools.scorers.entities.vector_files import entity_count
 from kbtools.scorers.fitting.measures import Callbacks
 from kbtools.scorers.fitting.optimisers import make_optimisers
 from kbtools.scorers.fitting.profiles import profile_settings
@@ -26,7 +27,8 @@ from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveC
 from kbtools.scorers.networks.words import load_words
 from kbtools.scorers.relations.relation import BiGRUScorer, EmbedAverageScorer, LetterTrigramScorer, RelationNetwork
 from kbtools.scorers.relations.relation_training import RelationTask
-from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer, SubjectTask
+from kbtools.scorers.subjects.entity_training import SubjectTask
+from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer
 from kbtools.scorers.subjects.subject import TypeVectorScorer
 from kbtools.scorers.subjects.subject_training import TypeTask
 from kbtools.scorers.taggers.tagger import BiGRUTagger
