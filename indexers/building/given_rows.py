@@ -17,7 +17,7 @@ from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
 from kbtools.indexers.readers.table_files import ROWS, value_column
-from kbtools.indexers.readers.table_layouts import StrangeCell
+from kbtools.indexers.readers.table_rows import StrangeCell
 from kbtools.storage import temporary_folder
 
 HEADS = {
@@ -79,7 +79,7 @@ def index_given(
 def read_options(
     language: str | None, columns: Mapping[str, str], list_separator: str | None, max_bad: float
 ) -> ReadOptions:
-    """Give the options of reading that Python's arguments stand for; no language is the usual ones."""
+    """Return the options of reading for arguments of Python; without a language the usual ones."""
     named: dict[str, Any] = {
         part: (columns[part],) for part in ("name", "alias", "type", "description", "link") if part in columns
     }

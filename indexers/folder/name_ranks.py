@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kbtools.indexers.readers.ranks import ALIAS, LAST_RANK
+from kbtools.indexers.readers.labels import ALIAS, LAST_RANK
 from kbtools.kb.spoken_names import SpokenName
 
 

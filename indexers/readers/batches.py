@@ -6,8 +6,9 @@ from typing import Literal
 
 import pyarrow as pa
 
-from kbtools.indexers.readers.ranks import ALIAS as ALIAS
-from kbtools.indexers.readers.ranks import LAST_RANK as LAST_RANK
+from kbtools.indexers.readers.labels import ALIAS as ALIAS
+from kbtools.indexers.readers.labels import LAST_RANK as LAST_RANK
+from kbtools.indexers.readers.skips import Skips
 
 Kind = Literal["facts", "names", "types", "relations", "redirects", "labels", "subclasses", "counts", "descriptions"]
 
@@ -66,7 +67,7 @@ class Rows:
         return sum(len(self.of(kind)) for kind in SCHEMAS)
 
     def of(self, kind: Kind) -> Sequence[tuple[object, ...]]:
-        """Give the rows of a kind."""
+        """Return the rows of a kind."""
         rows: Sequence[tuple[object, ...]] = getattr(self, kind)
         return rows
 
@@ -89,7 +90,7 @@ class Rows:
 
 
 def with_languages(batch: RecordBatch) -> RecordBatch:
-    """Give names whose reader tells no languages the column of them, empty."""
+    """Return names with a column of languages, empty where their reader has none."""
     if batch.kind not in ("names", "labels") or batch.table.column_names != SCHEMAS[batch.kind].names[:-1]:
         return batch
     languages = repeated("", batch.table.num_rows)
@@ -118,12 +119,29 @@ def repeated(text: str, count: int) -> pa.StringArray:
 
 
 def flaw(*values: str) -> str:
-    """Name what keeps strings from being stored, whatever escape brought it; nothing if all are sound."""
+    """Return what keeps strings from being stored; empty if all are sound."""
     if any("\0" in value for value in values):
         return "NUL byte"
     return "" if all(map(is_text, values)) else "half a surrogate pair"
 
 
 def is_text(value: str) -> bool:
-    """Tell whether a string can be written as UTF-8."""
+    """Return whether a string can be written as UTF-8."""
     return value.isascii() or not any("\ud800" <= character < "\ue000" for character in value)
+
+
+def keep_description(entity: str, rank: int, text: str, number: int, rows: Rows, skips: Skips) -> None:
+    """Keep a description."""
+    if fault := flaw(entity, text):
+        skips.add(fault, line=number, text=f"{entity} {text}")
+    else:
+        rows.descriptions.append((entity, rank, text))
+
+
+def keep_name(entity: str, rank: int, text: str, language: str | None, number: int, rows: Rows, skips: Skips) -> None:
+    """Keep a name that has something to say."""
+    fault = flaw(entity, text) or ("" if text.strip() else "an empty name")
+    if fault:
+        skips.add(fault, line=number, text=f"{entity} {text}")
+    else:
+        rows.names.append((entity, rank, text, (language or "").lower()))

@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch, flaw
+from kbtools.indexers.readers.entity_layout import EntityLayout
+from kbtools.indexers.readers.fact_layout import FactLayout
 from kbtools.indexers.readers.lines import BOM, Block, lines_of
-from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.readers.table_layouts import MOST_COLUMNS, Layout, TableRows, laid_out, layout_of
+from kbtools.indexers.readers.table_rows import MOST_COLUMNS, Layout, TableRows, laid_out
 from kbtools.text.encodings import is_utf_8
 
 SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
@@ -32,6 +34,11 @@ OPENING = 30
 
 SEP_LINE = re.compile(rb'"?sep=(.)"?')
 """The first line by which Excel is told the separator."""
+
+
+def layout_of(source: Source, options: ReadOptions, skips: Skips) -> Layout:
+    """Return the lay-out of a source."""
+    return (EntityLayout if source.format == WIDE else FactLayout)(source, options, skips)
 
 
 class DelimitedReader:
@@ -352,7 +359,7 @@ def read_row(lines: Lines, place: int, *, separator: str, width: int) -> ReadRow
 
 
 def fault_of(row: ReadRow, width: int) -> str:
-    """Say what is wrong with a row of a table with so many columns; nothing if it can be read."""
+    """Return what is wrong with a row of a table with so many columns; empty if it can be read."""
     if row.fault or len(row.cells) == width:
         return row.fault
     return f"{len(row.cells)} columns where {width} were expected"
@@ -393,7 +400,7 @@ def split_cells(line: str, separator: str) -> list[str]:
 
 
 def begins_cell(line: str) -> bool:
-    """Tell whether a line of TSV may begin a quoted cell that goes on in the next."""
+    """Return whether a line of TSV may begin a quoted cell that goes on in the next."""
     return any(cell.startswith('"') and not QUOTED.fullmatch(cell) for cell in line.rstrip("\n").split("\t"))
 
 
@@ -448,6 +455,6 @@ def row_lines(text: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def divides(characters: NDArray[np.uint8], separator: str) -> NDArray[np.bool_]:
-    """Tell which characters stand between cells."""
+    """Return which characters stand between cells."""
     between: NDArray[np.bool_] = (characters == ord(separator)) | (characters == ord("\n"))
     return between

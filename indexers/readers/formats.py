@@ -140,7 +140,7 @@ def refuse_array(path: Path, number: int, line: bytes) -> None:
 
 
 def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:
-    """Say what was found and expected, and what the line may be after all."""
+    """Return an error that says what was found and expected, and what the line may be."""
     sample = shorten(line.decode(errors="replace")) if line else "nothing but blank lines"
     tables = "a table named .tsv, .csv, .jsonl, .parquet, .arrow or .feather"
     expected = {

@@ -1,11 +1,14 @@
-"""Names as RDF and the release spell them: literals with a language, of which the preferred ones are kept."""
+"""Languages and ranks of names, apart from batches: who looks names up needs no Arrow."""
 
 import re
 from dataclasses import dataclass
 from functools import cache
 
-from kbtools.indexers.readers.batches import Rows, flaw
-from kbtools.indexers.readers.skips import Skips
+ALIAS = 255
+"""The rank of an alias. A name's is the place of its language in `--lang`, from 0: the lowest is the one shown."""
+
+LAST_RANK = ALIAS - 1
+"""The rank of a name in a later language of its entity, where no other is known."""
 
 DEFAULT_LANGUAGES = "en,mul"
 """English, then `mul`: Wikidata's label for every language, where a name is spelt alike in most."""
@@ -29,7 +32,7 @@ class Languages:
         )
 
     def rank(self, tag: str | None) -> int | None:
-        """Give the place of a literal's language, from 0; nothing if it is not wanted.
+        """Return the place of a literal's language, from 0; None if it is not wanted.
 
         A region speaks its language (`en-GB` is `en`), and a literal without a tag is of the first.
         """
@@ -40,23 +43,6 @@ class Languages:
             if not wanted or tag == wanted or tag.startswith(wanted + "-"):
                 return rank
         return None
-
-
-def keep_description(entity: str, rank: int, text: str, number: int, rows: Rows, skips: Skips) -> None:
-    """Keep a description."""
-    if fault := flaw(entity, text):
-        skips.add(fault, line=number, text=f"{entity} {text}")
-    else:
-        rows.descriptions.append((entity, rank, text))
-
-
-def keep_name(entity: str, rank: int, text: str, language: str | None, number: int, rows: Rows, skips: Skips) -> None:
-    """Keep a name that has something to say."""
-    fault = flaw(entity, text) or ("" if text.strip() else "an empty name")
-    if fault:
-        skips.add(fault, line=number, text=f"{entity} {text}")
-    else:
-        rows.names.append((entity, rank, text, (language or "").lower()))
 
 
 def decode_key(key: str) -> str:

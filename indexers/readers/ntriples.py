@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from kbtools.entry_points import install_command
 from kbtools.errors import MissingDependency
-from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, SourceKind, flaw
-from kbtools.indexers.readers.labels import KEY_NAMESPACE, Languages, decode_key, keep_description, keep_name
+from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, SourceKind, flaw, keep_description, keep_name
+from kbtools.indexers.readers.labels import KEY_NAMESPACE, Languages, decode_key
 from kbtools.indexers.readers.lines import Block, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
@@ -50,7 +50,7 @@ class NTriplesReader:
 
     @classmethod
     def sniff(cls, line: bytes, kind: SourceKind) -> bool:
-        """Tell whether a line begins as a triple."""
+        """Return whether a line begins as a triple."""
         return line.lstrip().startswith((b"<", b"_:"))
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
@@ -136,7 +136,7 @@ class NTriplesReader:
         return self.oxigraph.parse(text, format=getattr(self.oxigraph.RdfFormat, self.syntax), lenient=True)  # type: ignore[no-any-return]
 
     def parse_clean(self, text: bytes) -> list[Any] | None:
-        """Parse a block at once; nothing unless every line of it is a triple.
+        """Parse a block at once; return None unless every line of it is a triple.
 
         After a quote that is never closed the parser reads on across lines, and it takes no term of over 16 MiB, so
         that a block with an error is read line by line instead.

@@ -92,7 +92,7 @@ class DocumentReader(NTriplesReader):
         return super().spell(term)
 
     def unfit(self, error: SyntaxError) -> WrongFormat:
-        """Say where a document cannot be read on, and why."""
+        """Return an error that says where a document cannot be read on, and why."""
         line = error.lineno or max(self.skips.lines, 1)
         advice = "mend it, or give the syntax that it is in with --format"
         if REMOTE in str(error):
@@ -162,7 +162,7 @@ class BlockStream:
         """Why no more is read, where that is so."""
 
     def read(self, size: int = -1) -> bytes:
-        """Give at most `size` bytes, nothing at the end."""
+        """Return at most `size` bytes, none at the end."""
         if self.place == len(self.text):
             block = next(self.blocks, None)
             if block is None:

@@ -52,12 +52,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Give what reports call it."""
+        """Return what reports call it."""
         return self.label or str(self.path)
 
     @property
     def directed(self) -> bool:
-        """Tell whether its redirects work one way; what a graph says to be the same works both ways."""
+        """Return whether its redirects work one way; what a graph says to be the same works both ways."""
         return self.kind == "redirects" or self.format == WIKIDATA
 
 
@@ -106,7 +106,7 @@ class Keep:
     ids: frozenset[str] = frozenset()
 
     def refuses(self, entity_id: str, types: Iterable[str], sitelinks: int) -> str:
-        """Say why an entity is left out; nothing if it is kept."""
+        """Return why an entity is left out; empty if it is kept."""
         if sitelinks < self.sitelinks:
             return f"entity with fewer than {self.sitelinks:,} sitelinks"
         if self.ids and entity_id not in self.ids:
@@ -155,7 +155,7 @@ class ReadOptions:
 
     @property
     def divides_words(self) -> bool:
-        """Tell whether lists are divided by what stands between the words of a name."""
+        """Return whether the separator of lists is white space, which stands between the words of a name too."""
         return self.list_separator is not None and not self.list_separator.strip()
 
 

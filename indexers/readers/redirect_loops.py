@@ -20,7 +20,7 @@ from kbtools.indexers.readers.sources import read_blocks
 def without_loops(
     batches: Sequence[RecordBatch], path: Path, skips: Skips, *, earlier: pa.Table | None = None
 ) -> list[RecordBatch]:
-    """Give the redirects of a source but for that of each loop which was read last, and closes it.
+    """Return the redirects of a source without the last one of each loop, which closes it.
 
     A loop may pass through redirects of earlier sources, which make none by themselves.
     """

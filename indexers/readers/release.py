@@ -11,9 +11,9 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, SourceKind, flaw, repeated
+from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, SourceKind, flaw, keep_name, repeated
 from kbtools.indexers.readers.delimited import parse_cells
-from kbtools.indexers.readers.labels import Languages, keep_name
+from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.lines import BOM, Block, LineReader, count_byte, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips, shorten
@@ -49,7 +49,7 @@ class ReleaseReader:
 
     @classmethod
     def sniff(cls, line: bytes, kind: SourceKind) -> bool:
-        """Tell whether a line is like those of the release; facts may be of any knowledge base."""
+        """Return whether a line is like those of the release; facts may be of any knowledge base."""
         columns = line.count(b"\t") + 1
         return (columns == 4 and line.startswith(b"<fb:") and kind != "any") or (columns == 3 and kind == "facts")
 
@@ -76,7 +76,7 @@ class ReleaseReader:
 
 
 def parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
-    """Read a block of tab-separated lines as string columns; nothing if it is not clean."""
+    """Read a block of tab-separated lines as string columns; return None if it is not clean."""
     if b"\0" in text or b"\r" in text or text.startswith(BOM):
         return None
     return parse_cells(text, [str(column) for column in range(columns)], delimiter="\t")
@@ -122,7 +122,7 @@ def divide(objects: str, separator: str | None) -> list[str]:
 
 
 def facts_in_columns(block: Block) -> RecordBatch | None:
-    """Read a clean block of facts at once; nothing if a line of it needs a closer look."""
+    """Read a clean block of facts at once; return None if a line of it needs a closer look."""
     table = parse_columns(block.text, columns=3)
     if table is None:
         return None
@@ -141,7 +141,7 @@ def facts_in_columns(block: Block) -> RecordBatch | None:
 
 
 def dotted(column: pa.StringArray) -> pa.StringArray | None:
-    """Do what `canonical_id` does to the links of a column; nothing if one is no link of Freebase, or empty."""
+    """Do what `canonical_id` does to the links of a column; return None if one is no link of Freebase, or empty."""
     if not pc.all(pc.starts_with(column, PREFIX)).as_py() or pc.min(pc.binary_length(column)).as_py() == len(PREFIX):
         return None
     # In bytes, since Arrow looks for the starts of letters otherwise: the prefix is ASCII.
@@ -181,7 +181,7 @@ def statement_reader(language: str) -> LineReader:
 
 
 def angled(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Take the ids out of `<fb:...>`; nothing if one of them is spelt otherwise, or empty."""
+    """Take the ids out of `<fb:...>`; return None if one of them is spelt otherwise, or empty."""
     if not pc.all(pc.and_(pc.starts_with(column, "<fb:"), pc.ends_with(column, ">"))).as_py():
         return None
     if pc.min(pc.binary_length(column)).as_py() <= len("<fb:>"):
@@ -195,7 +195,7 @@ def sliced(column: pa.ChunkedArray, start: int, stop: int) -> pa.ChunkedArray:
 
 
 def unescaped(column: pa.StringArray) -> pa.StringArray | None:
-    """Undo the escapes of a column; nothing if one of them brings what cannot be stored."""
+    """Undo the escapes of a column; return None if one of them brings what cannot be stored."""
     mask = pc.match_substring(column, "\\")
     plain = [unescape(literal) for literal in column.filter(mask).to_pylist()]
     if not plain:
@@ -204,7 +204,7 @@ def unescaped(column: pa.StringArray) -> pa.StringArray | None:
 
 
 def statements_in_columns(block: Block, language: str) -> list[RecordBatch] | None:
-    """Read a clean block of names and types at once; nothing if a line of it needs a closer look."""
+    """Read a clean block of names and types at once; return None if a line of it needs a closer look."""
     table = parse_columns(block.text, columns=4)
     if table is None or not pc.all(pc.equal(table.column(3), ".")).as_py():
         return None

@@ -110,7 +110,7 @@ class PackedStreams:
         self.data = b""
 
     def read1(self, size: int = -1) -> bytes:
-        """Give at least one byte and at most `size`, nothing at the end of the file; raise OSError or EOFError."""
+        """Return at least one byte and at most `size`, none at the end of the file; raise OSError or EOFError."""
         while True:
             if self.stream.eof:
                 self.data = (self.stream.unused_data or self.raw.read1(PIECE)).lstrip(self.padding)
@@ -146,7 +146,7 @@ class ParallelStream:
         self.stream = start(path, parallelization=len(os.sched_getaffinity(0)))
 
     def read1(self, size: int = -1) -> bytes:
-        """Give at most `size` bytes, nothing at the end of the file; raise OSError where it is damaged."""
+        """Return at most `size` bytes, none at the end of the file; raise OSError where it is damaged."""
         try:
             piece: bytes = self.stream.read(size)
             reached = -(-self.stream.tell_compressed() // 8)
@@ -170,7 +170,7 @@ def gzip_stream(raw: Unpacked) -> PackedStreams:
 
 
 def is_parallel(path: str, suffix: str) -> bool:
-    """Tell whether a file is worth several cores, and rapidgzip is installed."""
+    """Return whether a file is worth several cores, and rapidgzip is installed."""
     return (
         (suffix == ".bz2" or (suffix == ".gz" and (len(os.sched_getaffinity(0)) > FEW or not is_installed("isal"))))
         and os.path.getsize(path) >= WORTHWHILE

@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, flaw
-from kbtools.indexers.readers.labels import keep_description, keep_name
+from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, flaw, keep_description, keep_name
 from kbtools.indexers.readers.lines import Block
 from kbtools.indexers.readers.ntriples import NTriplesReader
 from kbtools.indexers.readers.parsing_processes import parse_in_order

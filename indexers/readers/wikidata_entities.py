@@ -79,13 +79,13 @@ def append(columns: Columns, *values: object) -> None:
 
 
 def contains_nul(batch: RecordBatch) -> bool:
-    """Tell whether a text of a table has a NUL byte."""
+    """Return whether a text of a table has a NUL byte."""
     texts = (chunk for column in batch.table.columns if column.type == pa.string() for chunk in column.chunks)
     return not all(np.frombuffer(chunk.buffers()[2] or b"", np.uint8).all() for chunk in texts)
 
 
 class Ranks(dict[str, int | None]):
-    """The place of a language among those asked for, from 0, by its tag; nothing if it is not wanted."""
+    """The place of a language among those asked for, from 0, by its tag; None if it is not wanted."""
 
     def __init__(self, languages: str) -> None:
         super().__init__()
@@ -275,7 +275,7 @@ class EntityParser:
 
 
 def members(record: dict[str, T] | list[Any]) -> "Iterable[tuple[str, T]]":
-    """Give the members of an object; an empty array stands for one without any."""
+    """Return the members of an object; an empty array stands for one without any."""
     return record.items() if isinstance(record, dict) else ()
 
 
@@ -306,5 +306,5 @@ def unknown_value(
 
 
 def best(statements: list[Statement]) -> list[Statement]:
-    """Give the preferred statements, or all where none is preferred."""
+    """Return the preferred statements, or all where none is preferred."""
     return [statement for statement in statements if statement.rank == "preferred"] or statements

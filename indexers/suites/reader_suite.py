@@ -102,7 +102,7 @@ class Contract:
         return rows(batches) == rows(before) and skips.bad == skipped.bad + 1
 
     def refuses(self, copy: Path) -> bool:
-        """Tell whether a damaged document is refused."""
+        """Return whether a damaged document is refused."""
         try:
             self.read(copy)
         except InputError:
@@ -134,7 +134,7 @@ def is_whole(batch: RecordBatch) -> bool:
 
 
 def is_storable(batch: RecordBatch) -> bool:
-    """Tell whether every id is canonical and every text can be written as UTF-8."""
+    """Return whether every id is canonical and every text can be written as UTF-8."""
     for column, values in batch.table.to_pydict().items():
         texts = [value for value in values if isinstance(value, str)]
         if flaw(*texts) or not (column == "language" or all(text.strip() for text in texts)):

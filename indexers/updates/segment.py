@@ -24,7 +24,7 @@ from kbtools.indexers.folder.form_store import ENTITIES, KIND_SHIFT, is_normal
 from kbtools.indexers.folder.form_store import NORMAL as NORMAL_KIND
 from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS, WORK
 from kbtools.indexers.folder.run_columns import spread
-from kbtools.indexers.readers.ranks import ALIAS
+from kbtools.indexers.readers.labels import ALIAS
 from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.overlay import (
     COUNTS,

@@ -1,0 +1,319 @@
+"""The lay-out of a table with an entity per row: the part of each column is named, or guessed from head and content."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kbtools.errors import WrongFormat
+from kbtools.indexers.readers.batches import RecordBatch, repeated
+from kbtools.indexers.readers.labels import Languages
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.table_rows import (
+    REWRITTEN,
+    SAYING,
+    Cells,
+    TableRows,
+    as_text,
+    batch_of,
+    canonical_column,
+    contains,
+    is_list,
+    language_ranks,
+    named_batch,
+    read_cells,
+    trimmed,
+)
+from kbtools.kb.ids import TOPIC
+from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, plain_head
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """A column of names, aliases or descriptions, as an option names it, and the language of all of them."""
+
+    kind: str
+    wanted: str
+    language: str
+
+
+class EntityLayout:
+    """The lay-out of a table with an entity per row: columns of its id, its texts and types; all others are relations.
+
+    What no option names is guessed, from the heads and from the first rows.
+    """
+
+    strict = False
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
+        self.source = source
+        self.options = options
+        self.wide = options.wide
+        self.skips = skips
+        self.languages = Languages.read(options.language)
+        self.language = options.columns.get("language")
+        self.header: list[str] = []
+        self.roles: dict[str, str] = {}
+        """The part of each column: id, name, alias, type, description, language, or value."""
+        self.texts: dict[str, TextColumn] = {}
+
+    def unfit(self, reason: str) -> WrongFormat:
+        return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
+
+    def fits(self, header: Sequence[str]) -> bool:
+        """Return whether the columns that options name are there; where none is, those of an id and a name."""
+        wanted = [self.wide.subject, *self.wide.name]
+        if any(wanted):
+            return any(find_head(name, header) for name in wanted if name)
+        return {"id", "name"} & {entity_role(head) for head in header} != set() and len(header) > 1
+
+    def begin(self, header: Sequence[str], number: int, *, advice: str = "") -> None:
+        self.header = [head if head not in header[:place] else f"{head} {list(header[:place + 1]).count(head)}"
+                       for place, head in enumerate(header)]  # fmt: skip
+        if renamed := [head for head, old in zip(self.header, header, strict=True) if head != old]:
+            names = ", ".join(map(repr, renamed[:10]))
+            self.skips.note(f"columns with the head of another one, called {names}", line=number)
+
+    def needs(self, fields: Iterable[str]) -> list[str]:
+        return list(fields)
+
+    def finish(self) -> None:
+        """Name the columns that options name and the table lacks."""
+        # A note, since another table of the same build may have it.
+        there = {*self.roles, *(column.wanted for column in self.texts.values())}
+        folded = {name.casefold() for name in there}
+        for option in (*SAYING, "type"):
+            for absent in getattr(self.wide, option):
+                if absent.casefold() not in folded:
+                    self.skips.note(f"no column {absent!r}, which --{option} names", line=1)
+        if self.language and self.language not in there:
+            self.skips.note(f"no column {self.language!r}, which --column language names", line=1)
+
+    def choose(self, batch: pa.RecordBatch, line: int) -> None:
+        """Choose the part of each new column, and say which it is."""
+        fields = [name for name in batch.schema.names if name not in self.roles]
+        first = not self.roles
+        if first:
+            self.roles |= dict.fromkeys(filter(None, [self.find_id(batch)]), "id")
+        for name in fields:
+            if column := self.find_text(name):
+                self.texts[name] = column
+            role = "language" if name == self.language else column.kind if column else ""
+            self.roles[name] = self.roles.get(name, "") or role or self.find_type(name) or "value"
+        named = self.wide.name or any(column.kind == "name" for column in self.texts.values())
+        if first and not named and (name := self.find_name(batch)):
+            self.texts[name] = TextColumn("name", name, "")
+            self.roles[name] = "name" if self.roles[name] == "value" else self.roles[name]
+        if first:
+            self.skips.note(self.report(), line=line)
+
+    def report(self) -> str:
+        """Return a line that says which columns were taken for what."""
+        parts = {role: [name for name in self.roles if self.role_of(name, role)] for role in ("id", *SAYING, "type")}
+        values = [name for name, role in self.roles.items() if role == "value"]
+        said = [f"{role} {', '.join(map(repr, names[:5]))}" for role, names in parts.items() if names]
+        said = said if parts["id"] else ["no id, rows are numbered", *said]
+        listed = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
+        return f"columns: {'; '.join(said)}" + (f"; values {listed}" if values else "")
+
+    def role_of(self, name: str, role: str) -> bool:
+        return self.roles[name] == role or (name in self.texts and self.texts[name].kind == role)
+
+    def find_id(self, batch: pa.RecordBatch) -> str:
+        """Return the column of ids: the one that is named, else a usual one, else one of ids that are all different."""
+        header = batch.schema.names
+        if self.wide.subject:
+            if found := find_head(self.wide.subject, header):
+                return found
+            raise self.unfit(f"found the columns {header[:20]!r}, none of them {self.wide.subject!r}; change --id")
+        taken = {*self.wide.alias, *self.wide.type, *self.wide.description, *self.wide.link}
+        by_plain = {plain_head(name): name for name in reversed(header) if name not in taken}
+        usual = [by_plain[head] for head in ENTITY_ROLES["id"].split("|") if head in by_plain]
+        ending = [
+            name for plain, name in by_plain.items() if re.search(r" (id|code|key)$", plain) and distinct(batch[name])
+        ]
+        return next(iter([*usual, *reversed(ending)]), "")
+
+    def find_text(self, name: str) -> TextColumn | None:
+        """Return what a column says of entities; its language stands behind an @ in its head or in the option."""
+        head = name.casefold()
+        stem, at, tag = head.rpartition("@")
+        kinds = {wanted: kind for kind in SAYING for wanted in getattr(self.wide, kind)}
+        for wanted, kind in kinds.items():
+            column, said, language = wanted.casefold().rpartition("@")
+            if wanted.casefold() == head:
+                return TextColumn(kind, wanted, tag if at else "")
+            if said and column == head:
+                return TextColumn(kind, wanted, language)
+            if at and wanted.casefold() == stem:
+                return TextColumn(kind, wanted, tag)
+        role = entity_role(stem if at else name)
+        if (
+            role in SAYING
+            and not getattr(self.wide, role)
+            and self.roles.get(name) != "id"
+            and name not in self.wide.type
+        ):
+            return TextColumn(role, name, tag if at else "")
+        return None
+
+    def find_type(self, name: str) -> str:
+        """Return `type` for a column of types."""
+        if self.wide.type:
+            return "type" if find_head(name, self.wide.type) else ""
+        return "type" if entity_role(name) == "type" else ""
+
+    def find_name(self, batch: pa.RecordBatch) -> str:
+        """Return the column of names where none is called so: by its head, else the first of texts that differ."""
+        header: list[str] = batch.schema.names
+        values = [name for name in header if self.roles[name] == "value" and name not in self.wide.link]
+        for heads in NAME_HEADS:
+            for name in values:
+                if re.fullmatch(heads, plain_head(name)):
+                    return name
+        texts = [name for name in values if pa.types.is_string(batch[name].type) and not is_value(batch[name])]
+        return next((name for name in texts if distinct(batch[name])), "")
+
+    def lay_out(self, rows: TableRows) -> Iterator[RecordBatch]:
+        """Yield the names, types, descriptions and facts of a block, column by column."""
+        batch, line, count = rows.columns, rows.lines[0], rows.columns.num_rows
+        if self.header:
+            batch = batch.rename_columns(self.header)
+        for cell in rows.strange:
+            kind = f"{cell.fault} under {cell.column}, left out"
+            self.skips.add(kind, line=rows.lines[cell.row], text=rows.shown(cell.row), bad=False)
+        if len(self.roles) < len(batch.schema) or not self.roles.keys() >= set(batch.schema.names):
+            self.choose(batch, line)
+        subjects = self.subjects(rows, batch)
+        present = pc.not_equal(subjects, "")
+        tags = None
+        if self.language in batch.schema.names:
+            tags = pc.ascii_lower(trimmed(as_text(batch[self.language])))
+        for name in batch.schema.names:
+            text, role = self.texts.get(name), self.roles[name]
+            if text is None and role in ("id", "language"):
+                continue
+            # Spaces stand between the words of a name, whatever else they divide.
+            separator = None if (text and text.kind == "description") or role == "id" else self.options.list_separator
+            cells = read_cells(batch[name], separator, words=text is not None and self.options.divides_words)
+            owners = np.arange(count) if cells.rows is None else cells.rows
+            wanted = pc.and_(present.take(pa.array(owners)), pc.not_equal(cells.texts, ""))
+            if flawed := cells.flawed():
+                line_of, text_of = rows.lines[flawed[0]], rows.shown(flawed[0])
+                kind = f"NUL byte under {name}, left out"
+                self.skips.add(kind, line=line_of, text=text_of, bad=False, count=len(flawed))
+                wanted = pc.and_(wanted, pc.invert(pc.match_substring(cells.texts, "\0")))
+            if not pc.all(wanted).as_py():
+                cells, owners = cells.kept(wanted), owners[wanted.to_numpy(zero_copy_only=False)]
+            if not len(cells.texts):
+                continue
+            entities = subjects if len(owners) == count and cells.rows is None else subjects.take(pa.array(owners))
+            if text is not None:
+                own = (
+                    repeated(text.language, len(entities))
+                    if tags is None or text.language
+                    else tags.take(pa.array(owners))
+                )
+                yield from self.lay_out_texts(text.kind, entities, cells.texts, own, line)
+            elif role == "type":
+                yield batch_of("types", [entities, canonical_column(cells.texts)], line)
+            else:
+                linked = "name" if find_head(name, self.wide.link) else "key" if KEY.search(plain_head(name)) else ""
+                values = spelt_values(cells.texts, linked)
+                yield batch_of("facts", [entities, repeated(name, len(values)), values], line)
+
+    def subjects(self, rows: TableRows, batch: pa.RecordBatch) -> pa.Array:
+        """Return the id of each row, its number in a table without ids; count the rows that lack one."""
+        name = next((name for name, role in self.roles.items() if role == "id"), None)
+        if name is None:
+            stem = self.source.path.name.partition(".")[0]
+            return pa.array([f"{stem}/{line}" for line in rows.lines], pa.string())
+        # Of objects, those of a block may all lack it.
+        ids = batch[name] if name in batch.schema.names else pa.nulls(batch.num_rows, pa.string())
+        if is_list(ids.type):
+            raise self.unfit(f"the column {name!r} holds lists, expected an id; name another with --id")
+        subjects = canonical_column(trimmed(as_text(ids)))
+        lacking = Cells(subjects).lacking(len(subjects)).tolist()
+        rows.count(dict.fromkeys(lacking, f"nothing under {name}"), self.skips)
+        return subjects
+
+    def lay_out_texts(
+        self, kind: str, entities: pa.Array, texts: pa.Array, tags: pa.Array, line: int
+    ) -> Iterator[RecordBatch]:
+        """Yield names, aliases or descriptions in the languages that are wanted."""
+        ranks = language_ranks(self.languages, tags)
+        if ranks.null_count:
+            others = pc.is_null(ranks)
+            self.skips.add(
+                f"name in another language than {self.options.language!r}",
+                line=line, text=texts.filter(others)[0].as_py(), bad=False, count=ranks.null_count,
+            )  # fmt: skip
+            entities, texts, tags, ranks = (part.filter(pc.invert(others)) for part in (entities, texts, tags, ranks))
+        if len(texts):
+            yield named_batch(kind, entities, ranks, texts, tags, line)
+
+
+def find_head(wanted: str, header: Iterable[str]) -> str:
+    """Return the column that a person means: of this head, else of one that differs in its capitals; else nothing."""
+    header = list(header)
+    folded = {head.strip().casefold(): head for head in reversed(header)}
+    return wanted if wanted in header else folded.get(wanted.strip().casefold(), "")
+
+
+def distinct(column: pa.Array) -> bool:
+    """Return whether each row has a value of its own, but for a few."""
+    if is_list(column.type) or pa.types.is_nested(column.type) or not len(column):
+        return False
+    texts = trimmed(as_text(column))
+    return bool(
+        pc.count_distinct(texts).as_py() >= 0.9 * len(texts)
+        and pc.count(texts.filter(pc.equal(texts, ""))).as_py() <= 0.1 * len(texts)
+    )
+
+
+VALUES = {
+    "number": r"^[+-]?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$",
+    "date": r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$",
+    "url": r"^(https?|ftp)://\S+$",
+}
+"""The values that are told by how they are written; a number with a leading zero is a code, and stays text."""
+
+SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
+"""Cells that are ids by their form: Freebase's and Wikidata's."""
+
+KEY = re.compile(r"\bids?$")
+"""The ending of the heads of columns that hold keys, such as `boss_id`."""
+
+PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
+"""The beginning of cells that are text for certain."""
+
+
+def is_value(column: pa.Array) -> bool:
+    """Return whether most cells of a column of text are numbers, dates or addresses."""
+    texts = column.filter(pc.is_valid(column))
+    matching = sum(pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0 for pattern in VALUES.values())
+    return bool(len(texts) and matching >= 0.5 * len(texts))
+
+
+def spelt_values(texts: pa.Array, linked: str) -> pa.Array:
+    """Write cells as objects of facts: ids by their form as they are, all others as cells, which a build settles.
+
+    Where they are `linked`, by `key` or by `name`, numbers may be entities too.
+    """
+    shaped, kinds = None, repeated(linked or "text", len(texts))
+    if not pc.all(pc.match_substring_regex(texts, PLAIN)).as_py():
+        for name, pattern in VALUES.items() if not linked else ():
+            kinds = pc.if_else(pc.match_substring_regex(texts, pattern), name, kinds)
+        shaped = pc.match_substring_regex(texts, SHAPED)
+        texts = pc.replace_substring_regex(texts, r"^([+-]?\d+)\.0$", r"\1")
+    escaped = texts
+    for letter, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        escaped = pc.replace_substring(escaped, letter, escape) if contains(texts, letter) else escaped
+    cells = pc.binary_join_element_wise('"', escaped, '"^^<cell:', kinds, ">", "")
+    if shaped is None or not pc.any(shaped).as_py():
+        return cells
+    return pc.if_else(shaped, canonical_column(texts), cells)

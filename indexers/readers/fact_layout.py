@@ -1,0 +1,294 @@
+"""The lay-out of a table with a fact, a name or a type per row."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kbtools.errors import WrongFormat
+from kbtools.indexers.readers.batches import Kind, RecordBatch, repeated
+from kbtools.indexers.readers.labels import Languages
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.table_rows import (
+    NO_TEXT,
+    SAYING,
+    Cells,
+    Places,
+    StrangeCell,
+    TableRows,
+    batch_of,
+    canonical_column,
+    first_filled,
+    language_ranks,
+    named_batch,
+    read_cells,
+)
+from kbtools.kb.table_heads import SUFFIX, USUAL
+
+COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "facts": ("subject", "relation", "object"),
+    "names": ("entity", "language", "name", "description", "alias"),
+    "types": ("entity", "type"),
+    "relations": ("relation", "name"),
+    "redirects": ("old", "new"),
+}
+OPTIONAL = TEXTS = {"language", *SAYING}
+PROPERTIES = {"relation": "subject", "type": "entity"}
+"""Columns of relations and types, and the column of ids beside them."""
+
+MOST_ROWS = 100_000
+"""Rows of one line with several lists, unless each of its values makes one: 20 KB can hold three lists of 1,000."""
+
+LISTED = r"^\[.*\]$|\S\|\S"
+"""Cells that look like lists."""
+
+
+def multiplied(columns: Sequence[Cells], kept: Places, count: int) -> list[pa.Array]:
+    """Return the columns of the kept rows, a row for every choice of a value of each, the last varying fastest."""
+    if all(column.rows is None for column in columns):
+        return [column.texts if len(kept) == count else column.texts.take(pa.array(kept)) for column in columns]
+    rows, picks = kept, []
+    for column in columns:
+        if column.rows is None:
+            picks.append(rows)
+            continue
+        sizes = np.bincount(column.rows, minlength=count)
+        starts, times = np.cumsum(sizes) - sizes, sizes[rows]
+        repeats = np.repeat(np.arange(len(rows)), times)
+        inside = np.arange(len(repeats)) - np.repeat(np.cumsum(times) - times, times)
+        picks = [pick[repeats] for pick in picks] + [starts[rows][repeats] + inside]
+        rows = rows[repeats]
+    return [column.texts.take(pa.array(pick)) for column, pick in zip(columns, picks, strict=True)]
+
+
+class FactLayout:
+    """The lay-out of a table with a fact, a name or a type per row, its columns found by their heads."""
+
+    strict = True
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
+        if source.kind == "any":
+            suffix = source.path.suffix.lower().strip(".")
+            raise WrongFormat(f"{source.path}: --rdf takes RDF, found {suffix}", path=str(source.path))
+        self.path = source.name
+        self.kind: Kind = source.kind
+        self.options = options
+        self.skips = skips
+        self.names = COLUMNS[source.kind]
+        self.lists_noted = options.list_separator is not None
+        self.languages = Languages.read(options.language)
+        self.places: dict[str, int] = {}
+        self.fields: dict[str, None] = {}
+
+    def heads(self, header: Iterable[str]) -> dict[str, list[str]]:
+        """Find the heads of each column, the first to be preferred: the caller's, else the usual ones."""
+        by_fold: dict[str, list[str]] = {}
+        for head in header:
+            by_fold.setdefault(head.casefold(), []).append(head)
+        # `subject_id` stands for a column where nothing is called `subject`.
+        for head in header:
+            by_fold.setdefault(SUFFIX.sub("", head.casefold()), [head])
+        usual = {name: chain.from_iterable(by_fold.get(head, ()) for head in self.usual(name)) for name in self.names}
+        return {
+            name: [head for head in header if head == self.options.columns[name]]
+            if name in self.options.columns
+            else list(usual[name])
+            for name in self.names
+        }
+
+    def usual(self, name: str) -> tuple[str, ...]:
+        """List the usual heads of a column; a file of relations calls its ids so too."""
+        return (*USUAL[name], "id") if self.kind == "relations" and name == "relation" else USUAL[name]
+
+    def missing(self, heads: Mapping[str, Sequence[str]]) -> list[str]:
+        """Name the columns that the kind needs, or the caller named, and that have no head."""
+        columns = self.options.columns
+        missing = [name for name in self.names if not heads[name] and (name not in OPTIONAL or name in columns)]
+        return missing or ([] if any(heads.get(name) for name in OPTIONAL) or "name" not in heads else ["name"])
+
+    def fits(self, header: Sequence[str]) -> bool:
+        return not self.missing(self.heads(header))
+
+    def begin(self, header: Sequence[str], number: int, *, advice: str = "") -> None:
+        heads = self.heads(header)
+        if missing := self.missing(heads):
+            headless = "without a header" in advice and not (self.kind == "facts" and len(missing) == 3)
+            raise self.unfit(number, missing, f"the header {list(header)[:100]!r}", "" if headless else advice)
+        for name, options in heads.items():
+            twice = [head for head in options if head.casefold() == options[0].casefold()]
+            if len(twice) > 1:
+                raise WrongFormat(
+                    f"{self.path}:{number}: found {len(twice)} columns {twice[0]!r}, expected one for {name}; "
+                    "rename the others in the header",
+                    path=self.path,
+                    line=number,
+                )
+        columns = {name: options[0] for name, options in heads.items() if options}
+        self.places = {name: list(header).index(head) for name, head in columns.items()}
+        self.note_unused([head for head in header if head not in columns.values()], number)
+
+    def unfit(self, number: int, missing: Sequence[str], header: str, advice: str = "") -> WrongFormat:
+        """Return an error that names the columns that a header lacks."""
+        named = self.options.columns.get(missing[0])
+        option = f" (--column {missing[0]}={named} was given, and there is no {named!r})" if named else ""
+        return WrongFormat(
+            f"{self.path}:{number}: {header} has no column for {', '.join(missing)}; "
+            f"name it with --column {missing[0]}=HEADER{option}{advice}",
+            path=self.path,
+            line=number,
+            missing=list(missing),
+        )
+
+    def note_unused(self, unused: Sequence[str], number: int) -> None:
+        """Name the columns that are not used, and how they would be."""
+        if unused:
+            names = ", ".join(map(repr, unused[:10])) + (", ..." if len(unused) > 10 else "")
+            # What pandas calls `Unnamed: 0`, or writes no head above, is its index: nothing to take.
+            named = [head for head in unused if head.strip() and not head.startswith("Unnamed: ")]
+            advice = f"; --column {shlex.quote(f'{self.names[-1]}={named[0]}')} takes one" if named else ""
+            self.skips.note(f"columns not used: {names}{advice}", line=number)
+
+    def needs(self, fields: Iterable[str]) -> list[str]:
+        fields = list(fields)
+        self.fields.update(dict.fromkeys(fields))
+        return list(dict.fromkeys(chain.from_iterable(self.heads(fields).values())))
+
+    def finish(self) -> None:
+        """Name the fields of objects that were not used; raise WrongFormat where a named one never came."""
+        heads = self.heads(self.fields)
+        absent = [name for name in self.names if name in self.options.columns and not heads[name]]
+        if absent and self.fields:
+            raise self.unfit(1, absent, f"a file of objects with the fields {list(self.fields)[:20]!r}")
+        used = set(chain.from_iterable(heads.values()))
+        self.note_unused([field for field in self.fields if field not in used], 1)
+
+    def columns(self, batch: pa.RecordBatch) -> dict[str, tuple[list[str], pa.Array]]:
+        """Return the heads of each column and its cells: of objects, those under the first field that one has."""
+        if self.places:
+            return {name: ([batch.schema.names[place]], batch.column(place)) for name, place in self.places.items()}
+        heads = self.heads(batch.schema.names)
+        return {name: (found, first_filled([batch[head] for head in found])) for name, found in heads.items() if found}
+
+    def lay_out(self, rows: TableRows) -> Iterator[RecordBatch]:
+        """Yield the tables of a block, and count the rows that cannot be used."""
+        count, line = rows.columns.num_rows, rows.lines[0]
+        columns = self.columns(rows.columns)
+        cells: dict[str, Cells] = {}
+        for name in self.names:
+            if name in columns or name not in SAYING:
+                cells[name] = self.cells(name, columns[name][1] if name in columns else None, count, cells)
+        faults = self.faults(rows.strange, {head: name for name, (heads, _) in columns.items() for head in heads})
+        for row, fault in self.flaws(cells, count):
+            faults.setdefault(row, fault)
+        rows.count(faults, self.skips)
+        kept = np.setdiff1d(np.arange(count), list(faults)) if faults else np.arange(count)
+        if not self.lists_noted:
+            self.note_lists(cells, line)
+        if self.kind == "names":
+            yield from self.lay_out_names(rows, cells, kept)
+        elif len(kept):
+            yield batch_of(self.kind, multiplied(list(cells.values()), kept, count), line)
+
+    def cells(self, name: str, column: pa.Array | None, count: int, before: Mapping[str, Cells]) -> Cells:
+        """Return the values under a name, ids in their canonical form."""
+        if column is None:
+            # Names without a language are in the first; any other column that lacks is a fault of each row.
+            return Cells(repeated("", count))
+        # Spaces stand between the words of a name, whatever else they divide.
+        words = name in TEXTS and self.options.divides_words
+        values = read_cells(column, None if name == "description" else self.options.list_separator, words=words)
+        if name in TEXTS:
+            return values
+        owner, beside = before.get(PROPERTIES.get(name, "")), None
+        if owner is not None:
+            beside = owner.texts if owner.rows is None else owner.first_of_each(count)
+            beside = beside if values.rows is None else beside.take(pa.array(values.rows))
+        return Cells(canonical_column(values.texts, beside), values.rows)
+
+    def faults(self, strange: Iterable[StrangeCell], names: Mapping[str, str]) -> dict[int, str]:
+        """Return the rows with a cell that cannot be stored, and what is wrong with each."""
+        faults: dict[int, str] = {}
+        for cell in strange:
+            if name := names.get(cell.column):
+                faults.setdefault(cell.row, f"{cell.fault} under {name}" if cell.fault == NO_TEXT else cell.fault)
+        return faults
+
+    def flaws(self, cells: Mapping[str, Cells], count: int) -> Iterator[tuple[int, str]]:
+        """Yield the rows that cannot be used, and what is wrong with each: a value that lacks, too many, a NUL byte."""
+        lacking = {name: values.lacking(count) for name, values in cells.items() if name not in OPTIONAL}
+        if said := [cells[name].lacking(count) for name in SAYING if name in cells]:
+            # A row lacks a name where all of its texts are empty.
+            lacking["name"] = np.flatnonzero(np.bincount(np.concatenate(said), minlength=count) == len(said))
+        if any(map(len, lacking.values())):
+            rows = {name: set(places.tolist()) for name, places in lacking.items()}
+            for row in sorted(set().union(*rows.values())):
+                yield row, f"nothing under {', '.join(name for name, places in rows.items() if row in places)}"
+        if any(values.rows is not None for values in cells.values()):
+            yield from self.overlong(cells, count)
+        for values in cells.values():
+            yield from ((row, "NUL byte") for row in values.flawed())
+
+    def overlong(self, cells: Mapping[str, Cells], count: int) -> Iterator[tuple[int, str]]:
+        """Yield the rows whose lists make too many rows."""
+        sizes = {name: values.sizes(count) for name, values in cells.items()}
+        total = np.sum(list(sizes.values()), axis=0)
+        # Each text stands in a row of its own: their numbers add up, where those of other columns multiply.
+        texts = [sizes.pop(name) for name in SAYING if name in sizes]
+        factors = [*sizes.values(), *([np.sum(texts, axis=0)] if texts else [])]
+        made = np.prod(factors, axis=0, dtype=np.float64)
+        for row in np.flatnonzero(made > np.maximum(MOST_ROWS, total)).tolist():
+            yield row, f"lists that make {made[row]:,.0f} rows, more than {MOST_ROWS:,}"
+
+    def lay_out_names(self, rows: TableRows, cells: Mapping[str, Cells], kept: Places) -> Iterator[RecordBatch]:
+        """Yield the names, aliases and descriptions of rows in the languages that are wanted."""
+        count, line, tags = rows.columns.num_rows, rows.lines[0], cells["language"]
+        if tags.rows is not None:
+            # A row without a language is in the first.
+            absent = np.setdiff1d(kept, tags.rows)
+            places = np.concatenate([tags.rows, absent])
+            order = np.argsort(places, kind="stable")
+            texts = pa.concat_arrays([tags.texts, repeated("", len(absent))])
+            tags = Cells(texts.take(pa.array(order)), places[order])
+        ranks = language_ranks(self.languages, tags.texts)
+        if ranks.null_count:
+            owners = np.arange(count) if tags.rows is None else tags.rows
+            others = owners[pc.indices_nonzero(pc.is_null(ranks)).to_numpy()]
+            others = others[np.isin(others, kept)]
+            if len(others):
+                kind = f"name in another language than {self.options.language!r}"
+                first = int(others[0])
+                self.skips.add(kind, line=rows.lines[first], text=rows.shown(first), bad=False, count=len(others))
+            tags = tags.kept(pc.is_valid(ranks))
+        for name in [name for name in SAYING if name in cells]:
+            said = cells[name]
+            if said.rows is None and tags.rows is None and cells["entity"].rows is None:
+                # The usual table, in which each row has at most one of each.
+                filled = pc.not_equal(said.texts, "")
+                if len(kept) < count:
+                    filled = pc.and_(filled, pa.array(np.isin(np.arange(count), kept)))
+                columns = [column.texts.filter(filled) for column in (cells["entity"], tags, said)]
+            else:
+                columns = multiplied([cells["entity"], tags, said.filled()], kept, count)
+            entities, languages, texts = columns
+            if len(texts):
+                yield named_batch(name, entities, language_ranks(self.languages, languages), texts, languages, line)
+
+    def note_lists(self, cells: Mapping[str, Cells], line: int) -> None:
+        """Note once per file that cells look like lists."""
+        for name in self.names:
+            if name not in cells or name in ("entity", "subject", "relation", "description", "language"):
+                continue
+            texts = cells[name].texts
+            listed = texts.filter(pc.match_substring_regex(texts, LISTED))
+            if len(listed) and cells[name].rows is None:
+                self.lists_noted = True
+                self.skips.note(
+                    f"cells under {name} that look like lists, such as {listed[0].as_py()[:60]!r}; "
+                    "--list-separator '|' takes them apart",
+                    line=line,
+                )
+                return

@@ -1,0 +1,270 @@
+"""Rows of a table on their way to record batches: columns of text or of lists of it, and the values in them."""
+
+from ast import literal_eval
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, repeated
+from kbtools.indexers.readers.labels import Languages
+from kbtools.indexers.readers.lines import BOM
+from kbtools.indexers.readers.skips import Skips
+from kbtools.kb.ids import TOPIC, canonical_property
+
+SAYING = ("name", "alias", "description")
+MOST_COLUMNS = 10_000
+"""Columns of a table: more are no table, and cost a minute for a million of them."""
+
+REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
+"""The beginnings of all spellings that `canonical_id` rewrites."""
+
+NO_TEXT = "neither text nor number"
+"""What a cell holds that is no value: an object, or what is no finite number."""
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class StrangeCell:
+    """A cell that holds no text that can be stored: its row, its column, and what it holds."""
+
+    row: int
+    column: str
+    fault: str
+
+
+@dataclass(slots=True)
+class TableRows:
+    """Rows in columns of text or of lists of it, and the line of each; `text` holds the lines from `first_line` on."""
+
+    columns: pa.RecordBatch
+    lines: Sequence[int]
+    strange: Sequence[StrangeCell] = ()
+    text: bytes = b""
+    first_line: int = 0
+    split: list[bytes] = field(default_factory=list)
+
+    def shown(self, row: int) -> str:
+        """Return a row as its file has it, for a report."""
+        if not self.text:
+            return str(self.columns.slice(row, 1).to_pylist()[0])
+        self.split = self.split or self.text.split(b"\n")
+        line = self.split[self.lines[row] - self.first_line]
+        return line.rstrip(b"\r").removeprefix(BOM).decode(errors="backslashreplace")
+
+    def count(self, faults: Mapping[int, str], skips: Skips) -> None:
+        """Count the rows that cannot be used by their fault; a blank line is none."""
+        rows_by_fault: dict[str, list[int]] = {}
+        for row, fault in sorted(faults.items()):
+            blank = fault.startswith("nothing under") and not self.shown(row).strip()
+            rows_by_fault.setdefault("blank line" if blank else fault, []).append(row)
+        for fault, rows in rows_by_fault.items():
+            text = "" if fault == "blank line" else self.shown(rows[0])
+            skips.add(fault, line=self.lines[rows[0]], text=text, bad=fault != "blank line", count=len(rows))
+
+
+class Layout(Protocol):
+    """A lay-out of the rows of a table."""
+
+    strict: bool
+    """Whether truth values and lists in lists are faults; else they are text, and lists."""
+
+    def fits(self, header: Sequence[str]) -> bool:
+        """Return whether a line may be the header of the table."""
+        ...
+
+    def begin(self, header: Sequence[str], number: int, *, advice: str = "") -> None:
+        """Take the header that stands for all rows; raise WrongFormat where a column is missing."""
+        ...
+
+    def needs(self, fields: Iterable[str]) -> list[str]:
+        """Return those of some columns that are used."""
+        ...
+
+    def lay_out(self, rows: TableRows) -> Iterator[RecordBatch]: ...
+
+    def finish(self) -> None:
+        """Note what was not used once all rows are laid out."""
+        ...
+
+
+def laid_out(layout: Layout, rows: Iterable[TableRows]) -> Iterator[RecordBatch]:
+    """Yield the tables of all rows."""
+    for part in rows:
+        if part.columns.num_rows:
+            yield from layout.lay_out(part)
+    layout.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The values of a column, trimmed: one of each row, maybe empty; or of lists, with the row of each value."""
+
+    texts: pa.Array
+    rows: Places | None = None
+
+    def kept(self, mask: pa.Array) -> "Cells":
+        """Return some of the values."""
+        rows = np.arange(len(self.texts)) if self.rows is None else self.rows
+        return Cells(self.texts.filter(mask), rows[mask.to_numpy(zero_copy_only=False)])
+
+    def filled(self) -> "Cells":
+        """Leave out the empty values."""
+        mask = pc.not_equal(self.texts, "")
+        return self if self.rows is None and pc.all(mask).as_py() else self.kept(mask)
+
+    def lacking(self, count: int) -> Places:
+        """Return the rows without a value, or with an empty one, in order."""
+        blank: Places = pc.indices_nonzero(pc.equal(self.texts, "")).to_numpy().astype(np.int64)
+        if self.rows is None:
+            return blank
+        absent = np.flatnonzero(np.bincount(self.rows, minlength=count) == 0)
+        return np.union1d(absent, self.rows[blank])
+
+    def sizes(self, count: int) -> Places:
+        """Return the number of values of each row."""
+        if self.rows is None:
+            return pc.not_equal(self.texts, "").cast(pa.int64()).to_numpy()  # type: ignore[no-any-return]
+        return np.bincount(self.rows, minlength=count)
+
+    def first_of_each(self, count: int) -> pa.Array:
+        """Return the first value of each row, empty where it has none."""
+        assert self.rows is not None
+        rows, places = np.unique(self.rows, return_index=True)
+        first = np.full(count, len(self.texts))
+        first[rows] = places
+        return pa.concat_arrays([self.texts, repeated("", 1)]).take(pa.array(first))
+
+    def flawed(self) -> list[int]:
+        """List the rows with a NUL byte."""
+        if not contains(self.texts, "\0"):
+            return []
+        places = pc.indices_nonzero(pc.match_substring(self.texts, "\0")).to_numpy()
+        return (places if self.rows is None else self.rows[places]).tolist()  # type: ignore[no-any-return]
+
+
+def contains(column: pa.Array, letter: str) -> bool:
+    """Return whether a letter of ASCII is in the memory of a column of text, that of the rows around it too."""
+    buffer = column.buffers()[2]
+    return buffer is not None and bool((np.frombuffer(buffer, np.uint8) == ord(letter)).any())
+
+
+def read_cells(column: pa.Array, separator: str | None = None, *, words: bool = False) -> Cells:
+    """Return the values of a column: lists are taken apart, in cells with a separator too; their empty parts go.
+
+    Where the separator stands between the `words` of a text, only cells such as `["a", "b"]` are lists.
+    """
+    if not is_list(column.type):
+        column = as_text(column)
+        if separator is None:
+            return Cells(trimmed(column))
+        column = divided(column, separator, words=words)
+    rows = np.arange(len(column))
+    while is_list(column.type):
+        rows = rows[pc.list_parent_indices(column).to_numpy()]
+        column = pc.list_flatten(column)
+    return Cells(trimmed(as_text(column)), rows).filled()
+
+
+def first_filled(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return the cells of the first column that has one, row by row."""
+    if len(columns) == 1:
+        return columns[0]
+    if any(is_list(column.type) for column in columns):
+        kind = pa.list_(pa.string())
+        columns = [
+            column if is_list(column.type) else pa.array([cell and [cell] for cell in column.to_pylist()], kind)
+            for column in columns
+        ]
+    return pc.coalesce(*columns)
+
+
+def trimmed(column: pa.Array) -> pa.Array:
+    return pc.utf8_trim_whitespace(pc.fill_null(column, "") if column.null_count else column)
+
+
+def divided(column: pa.Array, separator: str, *, words: bool) -> pa.Array:
+    """Take cells with lists apart: `["a", "b"]` as pandas writes it, or parts with the separator between."""
+    if not words and not pc.any(pc.match_substring_regex(column, r"^\s*\[.*\]\s*$")).as_py():
+        return pc.split_pattern(column, separator)
+    lists = [cell and (listed(cell) or ([cell] if words else cell.split(separator))) for cell in column.to_pylist()]
+    return pa.array([[] if cell is None else cell or [""] for cell in lists], pa.list_(pa.string()))
+
+
+def listed(cell: str) -> list[str]:
+    """Return the values of a cell that holds a list as Python writes it, none where it holds no such list."""
+    if not (cell.strip().startswith("[") and cell.strip().endswith("]")):
+        return []
+    try:
+        values = literal_eval(cell.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return []
+    texts = isinstance(values, list) and all(isinstance(value, str | int | float) for value in values)
+    return list(map(str, values)) if texts else []
+
+
+def as_text(column: pa.Array) -> pa.Array:
+    """Write numbers, dates and categories as text; a whole number has no fraction, whatever its column holds."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_finite(column), column, None)
+        whole = pc.and_(pc.equal(column, pc.floor(column)), pc.less(pc.abs(column), 1e15))
+        numbers = pc.cast(pc.if_else(whole, column, 0), pa.int64())
+        return pc.if_else(whole, pc.cast(numbers, pa.string()), pc.cast(column, pa.string()))
+    if pa.types.is_timestamp(column.type):
+        # A day without an hour is a date.
+        texts = pc.replace_substring_regex(pc.cast(column, pa.string()), r" 00:00:00(\.0+)?$", "")
+        return pc.replace_substring(texts, " ", "T")
+    return column if pa.types.is_string(column.type) else pc.cast(column, pa.string())
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def canonical_column(column: pa.Array, beside: pa.Array | None = None) -> pa.Array:
+    """Return the ids of a column in their canonical form; `beside` holds those that tell Freebase's properties."""
+    column = respell(column, pc.match_substring_regex(column, REWRITTEN), "")
+    if beside is None:
+        return column
+    property_of_topic = pc.and_(pc.starts_with(column, "/"), pc.match_substring_regex(beside, f"^({TOPIC.pattern})$"))
+    # Any id of Freebase says the same of the properties beside it.
+    return respell(column, property_of_topic, "m.0abc")
+
+
+def respell(column: pa.Array, mask: pa.Array, beside: str) -> pa.Array:
+    """Rewrite the ids of some rows, each distinct one once."""
+    if not pc.any(mask).as_py():
+        return column
+    distinct = column.filter(mask).dictionary_encode()
+    spelt = [canonical_property(spelling, beside=beside) for spelling in distinct.dictionary.to_pylist()]
+    return pc.replace_with_mask(column, mask, pa.array(spelt, pa.string()).take(distinct.indices))
+
+
+def language_ranks(languages: Languages, tags: pa.Array) -> pa.Array:
+    """Return the place of each language among those that are asked for, null of one that is not."""
+    distinct = tags.dictionary_encode()
+    ranks = [languages.rank(tag) for tag in distinct.dictionary.to_pylist()]
+    return pa.array(ranks, pa.uint8()).take(distinct.indices)
+
+
+def batch_of(kind: Kind, columns: Sequence[pa.Array], line: int) -> RecordBatch:
+    schema = SCHEMAS[kind]
+    return RecordBatch(kind, pa.Table.from_arrays(list(columns), schema=schema), line)
+
+
+def named_batch(
+    kind: str, entities: pa.Array, ranks: pa.Array, texts: pa.Array, tags: pa.Array, line: int
+) -> RecordBatch:
+    """Return names, aliases or descriptions as a table; aliases have a rank of their own."""
+    if kind == "description":
+        return batch_of("descriptions", [entities, ranks, texts], line)
+    if kind == "alias":
+        ranks = pa.repeat(pa.scalar(ALIAS, pa.uint8()), len(texts))
+    return batch_of("names", [entities, ranks, texts, pc.ascii_lower(tags)], line)
