@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -177,16 +178,21 @@ def contents(kb: KnowledgeBase, merged: dict[str, str]) -> dict[str, Any]:
     rows = np.array(kb.rows(known), dtype=np.uint32)
     forms = sorted({form for text in NAMES for form in name_forms(text)})
     incoming = kb.subjects_of(rows)
-    pairs = range(len(kb.relations))
+    relations, types = runs(kb.relations_of(rows), kb.relations), runs(kb.types_of(rows), kb.types)
     return {
         "known": kb.ids(rows),
         "count": len(kb.entity_rows()),
         "names": kb.names(rows),
         "aliases": kb.names_of(rows),
-        "relations": (list(kb.relations), runs(kb.relations_of(rows), kb.relations)),
-        "types": (list(kb.types), runs(kb.types_of(rows), kb.types)),
+        "relations": list(map(sorted, relations)),
+        "types": list(map(sorted, types)),
         "objects": [
-            [sorted(kb.ids(objects)) for objects in kb.objects_of([(row, relation) for relation in pairs])]
+            {
+                relation: sorted(kb.ids(objects))
+                for row_of, relation in enumerate(kb.relations)
+                for objects in kb.objects_of([(row, row_of)])
+                if len(objects)
+            }
             for row in rows.tolist()
         ],
         "fact counts": kb.fact_counts(rows).tolist(),
@@ -227,10 +233,10 @@ def counts(kb: KnowledgeBase) -> dict[str, Any]:
     return {kind: count.unique for kind, count in manifest.counts.items()} | manifest.statistics
 
 
-def apply_records(path: Path, changes: list[Record]) -> None:
+def apply_records(path: Path, changes: list[Record], options: ReadOptions | None = None) -> None:
     file = path.with_name("changes.jsonl")
     file.write_text("".join(json.dumps(record) + "\n" for record in changes))
-    update(path, [UpdateSource(Source(file, "any"), "changes")], options=ReadOptions())
+    update(path, [UpdateSource(Source(file, "any"), "changes")], options=options or ReadOptions())
 
 
 @settings(
@@ -246,6 +252,7 @@ def apply_records(path: Path, changes: list[Record]) -> None:
     aliases=aliases_of_worlds,
     types=types_of_worlds,
     updates=steps,
+    merges=st.sets(st.integers(0, 3)),
 )
 def test_after_any_updates_it_answers_as_a_fresh_build_of_the_same_facts(
     tmp_path_factory: Any,
@@ -254,17 +261,23 @@ def test_after_any_updates_it_answers_as_a_fresh_build_of_the_same_facts(
     aliases: list[tuple[str, str]],
     types: list[tuple[str, str]],
     updates: list[list[Record]],
+    merges: set[int],
 ) -> None:
     named.append((triples[0][0], "Jaws"))
     plain = Plain(World(facts=tuple(triples), names=tuple(named), aliases=tuple(aliases), types=tuple(types)))
     folder = tmp_path_factory.mktemp("updated")
     build(write_world(plain.world(), folder), folder / "x.kb", options=ReadOptions(), watch=BuildProgress())
-    for changes in updates:
+    for number, changes in enumerate(updates):
+        before = open_folder(folder / "x.kb")
         apply_records(folder / "x.kb", changes)
         for record in changes:
             plain.change(record)
         plain.forget()
         kb, world = open_folder(folder / "x.kb"), plain.world()
+        assert (kb.relations[: len(before.relations)], kb.types[: len(before.types)]) == (
+            before.relations,
+            before.types,
+        )
         fresh = MemoryKB(world.facts, world.names, world.types, aliases=world.aliases)
         number_alike(fresh, kb)
         assert contents(kb, plain.merged) == contents(fresh, {})
@@ -274,11 +287,139 @@ def test_after_any_updates_it_answers_as_a_fresh_build_of_the_same_facts(
         assert answers(kb) == answers(fresh)
         assert list(find_damage(kb.path, kb.manifest)) == []
         assert list(check_kb("embedded", kb))
+        if number in merges:
+            compact(folder / "x.kb", watch=BuildProgress())
     compact(folder / "x.kb", watch=BuildProgress())
     fresh = MemoryKB(world.facts, world.names, world.types, aliases=world.aliases)
     assert contents(open_folder(folder / "x.kb"), plain.merged) == contents(fresh, {})
     assume(world.facts and {entity for entity, _ in world.names + world.aliases} & {s for s, _, _ in world.facts})
     built = build(write_world(world, folder), folder / "fresh.kb", options=ReadOptions(), watch=BuildProgress())
     merged_kb = open_folder(folder / "x.kb")
+    assert (merged_kb.relations, merged_kb.types) == (fresh.relations, fresh.types)
     assert merged_kb.manifest.digest == built.manifest.digest or plain.merged
     assert counts(merged_kb) == counts(open_folder(folder / "fresh.kb"))
+
+
+TEXTS = ["Köln", "Cologne", "Kölle", "cologne", "Roma", "Rom", "The Who", "Solaris"]
+TAGS = ["en", "de"]
+SPOKEN_IDS = ["Q1", "Q2", "Q3", "Q4"]
+texts_in = st.dictionaries(st.sampled_from(TAGS), some(st.sampled_from(TEXTS)), min_size=1)
+spoken_records = st.one_of(
+    st.builds(
+        lambda entity, field, texts: {"id": entity, field: texts},
+        st.sampled_from(SPOKEN_IDS),
+        st.sampled_from(["names", "aliases"]),
+        texts_in,
+    ),
+    st.builds(
+        lambda entity, texts: {"id": entity, "remove": {"names": texts}},
+        st.sampled_from(SPOKEN_IDS),
+        some(st.sampled_from(TEXTS)),
+    ),
+    st.builds(
+        lambda entity, old, new: {"id": entity, "rename": {old: new}},
+        st.sampled_from(SPOKEN_IDS),
+        st.sampled_from(TEXTS),
+        st.sampled_from(TEXTS),
+    ),
+    st.builds(
+        lambda old, new: {"merge": old, "into": new}, st.sampled_from(SPOKEN_IDS[1:]), st.sampled_from(SPOKEN_IDS)
+    ),
+)
+
+
+class Spoken:
+    """The names of entities with their languages, changed by records in the plainest way.
+
+    Each has an English name of its own, so that its first name is always in the first language.
+    """
+
+    def __init__(self) -> None:
+        self.names = {entity: {f"entity {entity}": {"en": False}} for entity in SPOKEN_IDS}
+        self.merged: dict[str, str] = {}
+
+    def add(self, entity: str, text: str, parts: dict[str, bool]) -> None:
+        own = self.names[entity].setdefault(text, {})
+        own |= {tag: is_alias and own.get(tag, True) for tag, is_alias in parts.items()}
+
+    def change(self, record: Record) -> None:
+        if "merge" in record:
+            old, new = self.canonical(record["merge"]), self.canonical(record["into"])
+            if old != new:
+                for text, parts in self.names.pop(old).items():
+                    self.add(new, text, parts)
+                self.merged[old] = new
+            return
+        entity = self.canonical(record["id"])
+        for text in record.get("remove", {}).get("names", ()):
+            self.names[entity].pop(text, None)
+        for old, new in record.get("rename", {}).items():
+            if old != new and old in self.names[entity]:
+                self.add(entity, new, self.names[entity].pop(old))
+        for field in ("names", "aliases"):
+            for tag, texts in record.get(field, {}).items():
+                for text in texts:
+                    self.add(entity, text, {tag: field == "aliases"})
+
+    def canonical(self, entity: str) -> str:
+        while entity in self.merged:
+            entity = self.merged[entity]
+        return entity
+
+    def world(self) -> World:
+        rows = [(e, text, tag, alias) for e, own in self.names.items() for text, parts in own.items()
+                for tag, alias in parts.items()]  # fmt: skip
+        return World(
+            facts=(("Q1", "r.r.r", "Q1"),),
+            names=(),
+            spoken=tuple((entity, text, tag) for entity, text, tag, alias in rows if not alias),
+            spoken_aliases=tuple((entity, text, tag) for entity, text, tag, alias in rows if alias),
+            language="en,de",
+        )
+
+
+@settings(
+    max_examples=6,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    updates=st.lists(st.lists(spoken_records, min_size=1, max_size=6), min_size=2, max_size=4), merge=st.integers(0, 3)
+)
+def test_languages_are_those_of_a_fresh_build_after_any_updates(
+    tmp_path_factory: Any, updates: list[list[Record]], merge: int
+) -> None:
+    plain, folder, options = Spoken(), tmp_path_factory.mktemp("spoken"), ReadOptions(language="en,de")
+    build(write_world(plain.world(), folder), folder / "x.kb", options=options, watch=BuildProgress())
+    for number, changes in enumerate(updates):
+        apply_records(folder / "x.kb", changes, options)
+        for record in changes:
+            plain.change(record)
+        kb, world = open_folder(folder / "x.kb"), plain.world()
+        fresh = MemoryKB(world.facts, world.spoken, aliases=world.spoken_aliases, language="en,de")
+        assert spoken_in(kb, plain.names) == spoken_in(fresh, plain.names)
+        assert kb.manifest.languages == fresh.manifest.languages
+        assert list(check_kb("embedded", kb))
+        if number == merge:
+            compact(folder / "x.kb", watch=BuildProgress())
+    compact(folder / "x.kb", watch=BuildProgress())
+    built = build(write_world(world, folder), folder / "fresh.kb", options=options, watch=BuildProgress())
+    assert spoken_in(open_folder(folder / "x.kb"), plain.names) == spoken_in(fresh, plain.names)
+    assert open_folder(folder / "x.kb").manifest.digest == built.manifest.digest or plain.merged
+
+
+def spoken_in(kb: KnowledgeBase, ids: Iterable[str]) -> dict[str, Any]:
+    """Tell the names of entities, with their languages, and who is found by each in German."""
+    rows = np.array(kb.rows(list(ids)), dtype=np.uint32)
+    matches = kb.lookup(sorted({form for text in TEXTS for form in name_forms(text)}))
+    every = [match for own in matches.values() for match in own]
+    german = kb.parts_of(every, frozenset(["de"]))
+    return {
+        "names": dict(zip(ids, kb.names_of(rows), strict=True)),
+        "german": {
+            (match.form, match.name, match.is_alias): dict(zip(kb.ids(match.entities), parts.tolist(), strict=True))
+            for match, parts in zip(every, german, strict=True)
+        },
+    }
