@@ -1,9 +1,9 @@
-"""Break knowledge bases on purpose and count what came of it: kills, damaged pages, full disks, floods, junk.
+"""Break knowledge bases on purpose and count what came of it: kills, full disks, floods, junk.
 
     python benchmarks/reliability.py
 
-It needs neither data nor a network, takes at most ten minutes, and prints the tables of docs/reliability.md.
-`--damages 40`, `--kills 5`, `--lines 2000` and `--questions 20000` make it shorter.
+It needs neither data nor a network, takes at most ten minutes, and prints tables of docs/reliability.md; `damage.py`
+prints those of damaged files. `--kills 5`, `--lines 2000` and `--questions 20000` make it shorter.
 """
 
 import argparse
@@ -18,53 +18,18 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
-from children import in_a_child, run_all, verdict
+from children import in_a_child
 from endurance import agreement, command_lines, junk_lines, malformed_lines, many_questions, sample
+from folders import make, write_sources
 
 from kbtools import storage
 from kbtools.cli.main import main as kbtools
 from kbtools.errors import KBMissing
-from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.faiss_index import write_vectors
 from kbtools.indexers.folder.kb_folder import find_damage
-from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.kb.vector_index import EntityVectors
 
-PAGE = 4_096
-LARGE = 30_000
-"""Entities of the larger knowledge base, whose files are mapped and not read."""
-
-QUESTIONS = ("who wrote hary poter 7", "genre of solaris 12", "who directed avatar 29999", "what is frankenstien 100")
 SWAP = ("os.rename", "ctypes.dlsym", "os.remove", "os.rmdir")
 """What a process does from the moment that it puts a folder in place: the events of Python that a kill waits for."""
-
-
-def write_sources(folder: Path, entities: int, *, relation: str = "written_by") -> list[Source]:
-    """Write a knowledge base of invented books, films and albums as tables."""
-    folder.mkdir()
-    words = ("Harry Potter", "Solaris", "Avatar", "Frankenstein", "The Old Sea", "Iron Kite")
-    rows = range(entities)
-    lines = {
-        "facts": ["subject\trelation\tobject", *(f"e{row}\t{relation}\te{row * 7919 % entities}" for row in rows)],
-        "names": ["id\tname", *(f"e{row}\t{words[row % len(words)]} {row}" for row in rows)],
-        "types": ["id\ttype", *(f"e{row}\tt{row % 40}" for row in rows)],
-    }
-    for kind, table in lines.items():
-        (folder / f"{kind}.tsv").write_text("\n".join(table) + "\n", encoding="utf-8")
-    facts, names, types = (folder / f"{kind}.tsv" for kind in lines)
-    return [Source(facts, "facts"), Source(names, "names"), Source(types, "types")]
-
-
-def make(sources: list[Source], out: Path, *, vectors: bool = False) -> Path:
-    build(sources, out, options=ReadOptions(), watch=BuildProgress(), force=True)
-    if vectors:
-        kb = EmbeddedKB(out)
-        table = np.random.default_rng(1).normal(size=(len(kb.entity_ids), 16)).astype(np.float32)
-        rows = np.arange(len(table), dtype=np.uint32)
-        write_vectors(out, kb, EntityVectors(rows, 16, lambda some: table[some]), kind="hnsw")
-    return out
 
 
 def kill_at(number: int) -> None:
@@ -128,54 +93,6 @@ def kills(work: Path, number: int, how: str, rng: random.Random) -> Counter[str]
     return table
 
 
-def damage_page(path: Path, rng: random.Random) -> bytes:
-    """Change a page of a file in one of four ways; give what the file held."""
-    whole = path.read_bytes()
-    start = rng.randrange(0, len(whole), PAGE)
-    page = whole[start : start + PAGE]
-    bit = bytearray(page)
-    bit[rng.randrange(len(page))] ^= 1 << rng.randrange(8)
-    other = rng.randrange(0, len(whole), PAGE)
-    copied = whole[other : other + PAGE].ljust(len(page), b"\0")[: len(page)]
-    changed = rng.choice([bytes(len(page)), rng.randbytes(len(page)), bytes(bit), copied])
-    if changed == page:
-        changed = bytes([page[0] ^ 255]) + page[1:]
-    path.write_bytes(whole[:start] + changed + whole[start + PAGE :])
-    return whole
-
-
-def commands(kb: Path, questions: Path) -> list[tuple[str, list[str]]]:
-    return [
-        ("check", ["check", str(kb)]),
-        ("info", ["info", str(kb)]),
-        (
-            "query",
-            ["query", "--kb", str(kb), "--scorer", "lexical", "--questions", str(questions), "--json", "--no-timing"],
-        ),
-        ("similar", ["similar", "--kb", str(kb), "e7"]),
-    ]
-
-
-def damages(work: Path, kb: Path, number: int, rng: random.Random, *, until: float) -> dict[str, Counter[str]]:
-    """Damage one page at a time and run every command in one process, until the time is over."""
-    questions = work / "questions.txt"
-    questions.write_text("\n".join(QUESTIONS) + "\n", encoding="utf-8")
-    lines = commands(kb, questions)
-    expected = run_all(lines)
-    files = [path for path in sorted(kb.rglob("*")) if path.is_file() and path.stat().st_size]
-    weights = [max(1, path.stat().st_size // PAGE) ** 0.5 for path in files]
-    table: dict[str, Counter[str]] = {name: Counter() for name, _ in lines}
-    for _ in range(number):
-        if time.monotonic() > until:
-            break
-        (path,) = rng.choices(files, weights)
-        whole = damage_page(path, rng)
-        for name, (code, printed) in run_all(lines).items():
-            table[name][verdict(code, printed, expected[name][1])] += 1
-        path.write_bytes(whole)
-    return table
-
-
 def full_disks(work: Path, number: int) -> Counter[str]:
     """Build again under a limit on the size of files, from nothing to more than is needed."""
     old = write_sources(work / "disk old", 300)
@@ -208,7 +125,6 @@ def show(title: str, outcome: Counter[str] | str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--damages", type=int, default=500)
     parser.add_argument("--disks", type=int, default=30)
     parser.add_argument("--lines", type=int, default=100_000, help="Malformed lines for each reader, junk for a query.")
     parser.add_argument("--questions", type=int, default=1_000_000, help="As many of them as fit into two minutes.")
@@ -239,11 +155,6 @@ def main() -> None:
         show("junk on standard input", junk_lines(kb, work, options.lines, rng, until=ends(0.5)))
         two_minutes = time.monotonic() + 120
         show("one process", many_questions(kb, options.questions, rng, until=min(two_minutes, ends(0.65))))
-        print("\n| a page damaged, then | outcome |\n| --- | --- |")
-        for entities, share in ((300, 0.8), (LARGE, 1.0)):
-            kb = make(write_sources(work / f"of {entities}", entities), work / f"{entities}.kb", vectors=True)
-            for name, table in damages(work, kb, options.damages // 2, rng, until=ends(share)).items():
-                show(f"`{name}`, {entities:,} entities, {table.total()} times", table)
     print(f"\n{time.monotonic() - begun:.0f} s")
 
 

@@ -19,7 +19,7 @@ from kbtools.indexers.folder.column_files import StringTable
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
 from kbtools.indexers.folder.folder_kb import FolderKB
-from kbtools.indexers.folder.kb_folder import MANIFEST, read_manifest
+from kbtools.indexers.folder.kb_folder import MANIFEST, read_manifest, require_intact
 from kbtools.indexers.folder.language_sets import LanguageSets, spoken
 from kbtools.indexers.folder.run_columns import spread
 from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind, repeated
@@ -43,7 +43,9 @@ def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY) -> Manife
     Who has it open is answered as before. Raises as `build` does; the knowledge base stays as it was unless all goes
     well. Vectors go with their entities.
     """
-    if not read_manifest(path).is_updated:
+    before = read_manifest(path)
+    if not before.is_updated:
+        require_intact(path, before)  # "nothing to do" says that all is well
         return None
     require_address_space()
     with replacing(path) as (folder, kb):

@@ -123,6 +123,15 @@ def test_nothing_is_made_of_a_damaged_knowledge_base(
     assert not (tmp_path / "made").exists()
 
 
+def test_compacting_what_has_no_updates_finds_damage(copy: Path) -> None:
+    path = damage_page(copy, 3)
+
+    done = run(("compact", "--kb"), copy)
+
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"Error: {path}: ")
+
+
 @pytest.mark.parametrize("command", ["info", "check", "query", "similar", "compact", "update"])
 def test_a_missing_record_of_vectors_is_told(updated: Path, tmp_path: Path, command: str) -> None:
     folder = shutil.copytree(updated, tmp_path / "x.kb")
