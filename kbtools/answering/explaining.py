@@ -4,7 +4,7 @@ from kbtools.answering.results import Answer, Candidate, Result
 from kbtools.errors import BadArgument
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.linking.links import MOST_LINKED
-from kbtools.text.question import MOST_RUNS
+from kbtools.text.question import MOST_LETTERS, MOST_RUNS
 
 MATCHES = {
     "exact": "is exactly the name {name!r}",
@@ -72,7 +72,8 @@ def closing_lines(result: Result) -> list[str]:
     """Say what was answered, what was withheld, and what of the question was not read."""
     lines = []
     if result.unread:
-        lines.append(f"  only the first {MOST_RUNS:,} words and marks are read: {result.unread:,} characters are not")
+        most = f"{MOST_RUNS:,} words and marks are read, of scripts without spaces {MOST_LETTERS:,} letters"
+        lines.append(f"  only the first {most}: {result.unread:,} characters are not")
     if result.bearers_left_out:
         kept, others = f"{MOST_LINKED:,}", f"{result.bearers_left_out:,}"
         lines.append(f"  of a name's bearers the {kept} with the most facts are candidates: {others} are left out")

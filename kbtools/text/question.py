@@ -12,6 +12,10 @@ from kbtools.text.tokens import UNSPACED, Token, tokenise
 MOST_RUNS = 10_000
 """Runs of letters or of marks that are read of a question; the longest of SimpleQuestions has 36 words."""
 
+MOST_LETTERS = 2_000
+"""Letters of scripts without spaces that are read of a question. A name may begin and end at each, so that they are
+looked up two dozen times: 10,000 take three seconds, as many as are read half a second."""
+
 REACH = 64
 """Words on either side of a mention that speak of the relation, more than a question of SimpleQuestions has. Without
 a limit, scoring every mention beside all other words grows with the square: 2 s for 4,000 characters."""
@@ -40,9 +44,14 @@ class Question:
 
 def end_of_reading(text: str) -> int:
     """Find where the last run ends that is read."""
-    if len(text) <= MOST_RUNS:
-        return len(text)
-    return next((run.end() for run in islice(RUN.finditer(text), MOST_RUNS - 1, None)), len(text))
+    # A text has no more letters and no more runs than characters.
+    limits = [(UNSPACED, MOST_LETTERS), (RUN, MOST_RUNS)]
+    return min((nth_end(pattern, text, most) for pattern, most in limits if len(text) > most), default=len(text))
+
+
+def nth_end(pattern: re.Pattern[str], text: str, number: int) -> int:
+    """Find where the match of a number ends, or the text where there are fewer."""
+    return next((match.end() for match in islice(pattern.finditer(text), number - 1, None)), len(text))
 
 
 @quick_record

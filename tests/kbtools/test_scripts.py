@@ -5,6 +5,7 @@ import pytest
 import kbtools
 from kbtools.answering.answerer import Answerer
 from kbtools.text.question import Question
+from tests.work import calls_of
 
 NAMES = [
     ("chengdu", "成都"),
@@ -123,5 +124,14 @@ def test_running_text_without_spaces_is_linked(kb: Answerer, text: str, entities
 
 
 @pytest.mark.parametrize("letter", ["成", "ก", "ス"])
-def test_of_a_run_without_spaces_no_more_letters_are_read_than_words_of_others(letter: str) -> None:
-    assert Question.read(letter * 10_500).unread == 500
+def test_of_a_run_without_spaces_a_limited_number_of_letters_is_read(letter: str) -> None:
+    assert [Question.read(letter * count).unread for count in (2_000, 2_500, 10_500)] == [0, 500, 8_500]
+    assert Question.read("word " * 9_000 + letter * 2_500).unread > 0
+
+
+@pytest.mark.parametrize("letters", ["成都的人口是多少", "カタカナヲヨム", "กขคงจฉชซ"])
+def test_a_run_without_spaces_of_any_length_is_limited_work(kb: Answerer, letters: str) -> None:
+    text = letters * 250
+    kb.query("who")
+
+    assert calls_of(kb.query, text * 40) < 1.5 * calls_of(kb.query, text)
