@@ -215,9 +215,9 @@ class FaissVectors:
         table: NDArray[np.float32] = self.index.reconstruct_n(0, len(self))
         return table
 
-    def vector(self, entity: int) -> NDArray[np.float32] | None:
-        place = int(np.searchsorted(self.rows, entity))
-        if place == len(self.rows) or self.rows[place] != entity:
+    def vector(self, entity_row: int) -> NDArray[np.float32] | None:
+        place = int(np.searchsorted(self.rows, entity_row))
+        if place == len(self.rows) or self.rows[place] != entity_row:
             return None
         if self.kind == "ivf":
             self.index.make_direct_map()

@@ -44,5 +44,5 @@ class LiveVectors:
     def use(self, device: str) -> None:
         self.index.use(device)
 
-    def vector(self, entity: int) -> NDArray[np.float32] | None:
-        return None if entity in self.gone else self.index.vector(entity)
+    def vector(self, entity_row: int) -> NDArray[np.float32] | None:
+        return None if entity_row in self.gone else self.index.vector(entity_row)

@@ -207,6 +207,16 @@ def test_questions_pruned_together_take_one_request(opened: ElasticKB, requests:
     assert [bool(links) for links in linked.links] == [True, True, True]
 
 
+def test_misspelt_questions_pruned_together_take_as_many_requests_as_one(
+    opened: ElasticKB, requests: SmallServer
+) -> None:
+    texts = ("who wrote frankenstien", "Who directed Pirates of the Carribean?", "where is paris")
+    answerer = Answerer(opened)
+    linked = answerer.opened(answerer.system(pruning="n-gram-idf")).gather([Question.read(text) for text in texts])
+    assert [any(link.rung.label == "fuzzy" for link in links) for links in linked.links] == [True, True, False]
+    assert len(requests.requests) == 4
+
+
 def test_more_forms_than_one_search_takes_are_still_one_request(opened: ElasticKB, requests: SmallServer) -> None:
     forms = [f"name {number}" for number in range(2 * names.TERMS_AT_ONCE)] + ["harry potter"]
     assert list(opened.lookup(forms)) == ["harry potter"]
