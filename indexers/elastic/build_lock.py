@@ -185,6 +185,7 @@ class BuildLock:
     @classmethod
     def take(cls, cluster: Cluster, kb: str, note: BuildNote, condition: Condition | None) -> "BuildLock":
         """Take the lock with a note in place of the one that `free_note` read; raise BuildLocked if it was changed."""
+        ensure_control(cluster)
         owner = f"process {os.getpid()} on {socket.gethostname()}"
         note = replace(note, owner=owner, token=secrets.token_hex(8), beat=time.time(), held=True)
         return cls(cluster, kb, note, write_note(cluster, kb, note, condition))
@@ -252,7 +253,6 @@ def update_lock(cluster: Cluster, kb: str, *, take_over: bool = False) -> Iterat
 
     Raises BuildLocked while another process loads or updates the knowledge base, and if a load was left unfinished.
     """
-    ensure_control(cluster)
     left, condition = free_note(cluster, kb, take_over=take_over)
     if left and left.digest:
         raise BuildLocked(

@@ -10,7 +10,7 @@ from typing import Any
 
 from kbtools.errors import BulkFailed, Unreachable
 from kbtools.indexers.building.build import BuildProgress
-from kbtools.indexers.elastic.build_lock import BuildLock, BuildNote, ensure_control, free_note
+from kbtools.indexers.elastic.build_lock import BuildLock, BuildNote, free_note
 from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Rejected, Sender, Sent, read_largest
 from kbtools.indexers.elastic.catalog import catalog_documents
 from kbtools.indexers.elastic.cluster import Cluster, Patience
@@ -87,7 +87,6 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
         return Loaded(kb.manifest, current.number, fresh=False)
     # Every byte is read once here: a damaged folder would be loaded for hours before its counts do not match.
     require_intact(kb.path, kb.manifest)
-    ensure_control(cluster)
     lock = begin(cluster, name, kb.manifest.digest, options)
     try:
         version = require_version(cluster, lock, options.settings)
@@ -214,16 +213,11 @@ class LoadJob:
 
     def keep(self, rejected: Iterable[Rejected]) -> None:
         """Append rejected documents to their file."""
-        lines = [
-            json.dumps(
-                {"_id": document.key, "reason": document.reason, "document": document.source.decode()},
-                ensure_ascii=False,
-            )
-            for document in rejected
-        ]
+        records = ({"_id": one.key, "reason": one.reason, "document": one.source.decode()} for one in rejected)
+        lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
         if lines:
             with self.rejected_file.open("a", encoding="utf-8") as file:
-                file.write("\n".join(lines) + "\n")
+                file.writelines(lines)
 
 
 def finish(version: Version, lock: BuildLock, options: LoadOptions, watch: BuildProgress) -> int:

@@ -210,7 +210,7 @@ def create_version(cluster: Cluster, kb: str, number: int, settings: IndexSettin
 
 
 def mark_complete(cluster: Cluster, version: Version) -> None:
-    """IndexMark the indexes of a version as complete; those of a copy have the marks of another version until then."""
+    """Mark the indexes of a version as complete; those of a copy have the marks of another version until then."""
     for index in version.indexes.values():
         former = read_mark(cluster, index)
         origin = former.origin if former else {}
