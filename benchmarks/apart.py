@@ -24,26 +24,22 @@ from slips import misspell
 
 import kbtools
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.gold import GoldScores, find_gold
 from kbtools.answering.questions import AnnotatedQuestion, read_gold
 from kbtools.comparison.calibration import calibration_error
 from kbtools.kb.contract import find_rows
 from kbtools.linking.links import Link
-from kbtools.pruning.pruners import prune
-from kbtools.ranking.models import scorer_names
-from kbtools.ranking.order import winner_confidence
-from kbtools.ranking.pools import concatenate_pools, gather_pool, order_links
-from kbtools.ranking.rankers import Scoring, WeightedSum, calibrate_all
+from kbtools.ranking.confidence import winner_confidence
+from kbtools.ranking.opened_system import OpenedSystem
+from kbtools.ranking.pools import concatenate_pools, gather_pool
+from kbtools.ranking.rankers import Scoring, WeightedSum
 from kbtools.ranking.ties import find_ties
-from kbtools.text.question import Question
-from kbtools.tuning.weight_search import GoldScores, mark_gold
 
 PARTS = ("all", "twins", "slips")
 """All questions with those among them that are kept apart, all with the twins out of the pools, and misspelt ones."""
 
 SEED = 1
 """Of the slips in misspelt questions, and of the draws among the tied."""
-
-Names = dict[str, str | None]
 
 
 def twins(answerer: Answerer) -> NDArray[np.uint32]:
@@ -55,20 +51,16 @@ def twins(answerer: Answerer) -> NDArray[np.uint32]:
 
 
 def score(
-    answerer: Answerer,
-    gold: Sequence[AnnotatedQuestion],
-    names: Names,
-    keep: Callable[[Link], Link] = lambda link: link,
+    opened: OpenedSystem, questions: Sequence[AnnotatedQuestion], keep: Callable[[Link], Link] = lambda link: link
 ) -> GoldScores:
     """Gather and score pools of links of which some entities may be left out."""
-    texts, pools = [Question.read(question.text) for question in gold], []
-    for question, kept in zip(texts, prune(answerer.pruner(str(names["pruning"])), texts), strict=True):
-        links = order_links([keep(link) for link in kept])
-        links = [link for link in links if len(link.entities)]
-        pools.append(gather_pool(answerer.kb, links, link_confidence=answerer.link_confidence.of(question, links)))
+    gold, pools = find_gold(opened.kb, questions), []
+    for batch in opened.gather_batches(gold.texts):
+        for question, own in zip(batch.questions, batch.links, strict=True):
+            links = [link for link in map(keep, own) if len(link.entities)]
+            pools.append(gather_pool(opened.kb, links, link_confidence=opened.link_confidence.of(question, links)))
     together = concatenate_pools(pools)
-    evidence = answerer.evidence(together, texts, scorer=str(names["scorer"]), subject=names["subject"], learned=True)
-    return GoldScores(evidence, mark_gold(answerer.kb, together, gold))
+    return GoldScores(opened.evidence(together, gold.texts, learned=True), gold.pairs(together))
 
 
 def mcnemar(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
@@ -105,30 +97,30 @@ def main() -> None:
     torch.set_num_threads(1)
     answerer = kbtools.open(arguments.kb, models=arguments.models)
     parts = arguments.part or PARTS
-    system = answerer.system(pruning=arguments.pruning, scorer=arguments.scorer, subject=arguments.subject)
-    names: Names = {"pruning": system.pruning, "scorer": system.scorer, "subject": system.subject}
-    learned = answerer.scoring(**names, ranker=arguments.ranker)  # type: ignore[arg-type]
-    weighted = WeightedSum(answerer.weights(**names))  # type: ignore[arg-type]
+    names = {name: getattr(arguments, name) for name in ("pruning", "scorer", "subject", "ranker")}
+    system = answerer.system(**names)
+    opened = answerer.opened(system)
+    learned, weighted = opened.scoring, WeightedSum(system.weights)
     gold = read_gold(questions(arguments.split), answerer.kb)[: arguments.limit]
-    print(f"FBSQ {arguments.split}, ranker {learned.name} over {', '.join(map(str, names.values()))}")
+    print(f"FBSQ {arguments.split}, {system}")
     print(f"{'questions':<44}{'':>7}{'weighted':>9}{'ranker':>9}{'gain':>8}")
 
     synthetic = twins(answerer)
-    scores = score(answerer, gold, names) if {"all", "twins"} & set(parts) else None
+    scores = score(opened, gold) if {"all", "twins"} & set(parts) else None
     if scores is not None and "all" in parts:
         show_all(answerer, scores, gold, weighted, learned, synthetic)
     if scores is not None and "twins" in parts:
         real, _ = count_bearers(scores, synthetic)
         kept = np.ones(answerer.kb.entity_rows()[-1] + 1, dtype=bool)
         kept[synthetic] = False
-        apart = score(answerer, gold, names, lambda link: link._replace(entities=link.entities[kept[link.entities]]))
+        apart = score(opened, gold, lambda link: link._replace(entities=link.entities[kept[link.entities]]))
         before, after = apart.expected(weighted), apart.expected(learned)
         show("twins out of the pools: all", before, after)
         show_where("twins out of the pools: real namesakes", real > 1, before, after)
     if "slips" in parts:
         pairs = list(misspell(answerer.kb, gold, random.Random(SEED)))
         slipped = [replace(question, text=text) for question, text in pairs]
-        misspelt = score(answerer, slipped, names)
+        misspelt = score(opened, slipped)
         show(f"one slip in the mention (seed {SEED})", misspelt.expected(weighted), misspelt.expected(learned))
 
 
@@ -144,7 +136,7 @@ def show_all(
     seen = list(read_gold(questions("train"), answerer.kb))
     pools, rating = scores.evidence.pools, learned.rate(scores.evidence)
     rated = rating.scores
-    before, after = scores.expected(weighted), scores.expected_by(rated, scores.gold)
+    before, after = scores.expected(weighted), scores.expected_by(rated)
     show("all", before, after)
     leads = find_leads(answerer, scores, gold, [weighted.rate(scores.evidence).scores, rated])
     show("all, the object right", scores.expected(weighted, leads), scores.expected_by(rated, leads))
@@ -156,14 +148,11 @@ def show_all(
     show_where("real namesakes alone, no twin", (real > 1) & (unreal == 0), before, after)
     show_where("a twin bears the name", unreal > 0, before, after)
     show_where("no namesake", (real <= 1) & (unreal == 0), before, after)
-    claimed = np.zeros(len(gold))
-    filled = np.flatnonzero(pools.counts["pair"])
-    claimed[filled] = winner_confidence(pools, find_ties(rated, pools.first("pair")[filled]), rated)
+    claimed = winner_confidence(pools, rated)
     raw = calibration_error(claimed, after)
-    claimed = calibrate_all(learned, rating, claimed)
-    if rating.stages:
-        asked = np.mean([len(scorer_names(stage.scorer)) == len(scores.evidence.v) for stage in rating.stages])
-        print(f"{asked:.1%} of the questions are in doubt, and ranked by all scorers")
+    claimed = rating.calibrate(claimed)
+    if rating.late is not None:
+        print(f"{rating.late.mean():.1%} of the questions are in doubt, and ranked by all scorers")
     print(f"expected calibration error of the ranker {calibration_error(claimed, after):.4f}, uncalibrated {raw:.4f}")
 
 

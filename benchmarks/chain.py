@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from fbsq import questions
 
-from kbtools.ranking.cascade import Cascade
+from kbtools.answering import answerer as answering
+from kbtools.ranking.cascade import CascadeScoring
 
 CHAINS: dict[str, tuple[str, ...]] = {
     "best, as trained": (),
@@ -57,7 +58,7 @@ def measure(kb: Path, models: Path | None, chain: str, by: str, count: int) -> d
     if by == BY_TORCH:
         use_torch()
     import kbtools
-    from kbtools.answering.answer_options import QueryOptions
+    from kbtools.answering.answerer import QueryOptions
     from kbtools.answering.questions import read_annotated
 
     options = QueryOptions(**dict(zip(OPTIONS, CHAINS[chain], strict=False)))  # type: ignore[typeddict-item]
@@ -94,24 +95,28 @@ class Parts:
 
     def __init__(self, answerer: Any) -> None:
         self.spent: dict[str, float] = defaultdict(float)
-        self.watch(answerer, "gather", "links and pool, the tagger included")
+        parts = answerer.parts
+        for opened in answerer.opened_systems.values():
+            self.watch(opened, "gather", "links and pool, the tagger included")
         for pruner in answerer.pruners.values():
             if hasattr(pruner, "tags"):
                 self.watch(pruner.tags.tagger, "spans", "tagger")
-                self.watch(pruner, "expect", "tagger ahead")
-        for name, scorer in [*answerer.scorers.items(), *answerer.subject_scorers.items()]:
+        for name, scorer in [*parts.scorers.items(), *parts.subject_scorers.items()]:
             self.watch(scorer, "score", name)
-        for (_, name), scoring in answerer.rankers.items():
+        for system, scoring in parts.scorings.items():
+            name = system.ranker_name
             # Of a cascade the second ranker is made by now: some of the first questions are in doubt.
             stages = (
-                [("first ", scoring.first), ("last ", scoring.last_stage.scoring)]
-                if isinstance(scoring, Cascade)
+                [("first ", scoring.first), ("last ", scoring.last)]
+                if isinstance(scoring, CascadeScoring)
                 else [("", scoring)]
+                if system.ranker
+                else []
             )
             for place, learned in stages:
                 self.watch(learned.ranker, "score", place + name)
                 self.watch(learned.ranker, "explain", f"{place}{name}, explained")
-        self.watch(answerer, "result", "result written")
+        self.watch(answering, "write_result", "result written")
 
     def watch(self, owner: object, method: str, part: str) -> None:
         act = getattr(owner, method)

@@ -24,12 +24,12 @@ from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.views import read_direction
 from kbtools.ranking.pools import concatenate_pools
-from kbtools.ranking.score import add_parts, score_parts, score_relations, score_subjects
+from kbtools.ranking.rankers import WeightedSum
 from kbtools.text.question import Question
 
 
 @dataclass(frozen=True)
-class Asked:
+class MirroredQuestion:
     """A question with its gold as rows, and the relations that the object has to the subject."""
 
     text: str
@@ -39,7 +39,7 @@ class Asked:
     mirrors: frozenset[int]
 
 
-def read_gold(kb: KnowledgeBase, path: Path) -> list[Asked]:
+def read_gold(kb: KnowledgeBase, path: Path) -> list[MirroredQuestion]:
     """Read the questions whose gold fact the knowledge base holds."""
     relations = {relation: row for row, relation in enumerate(kb.relations)}
     gold = list(read_annotated(path))
@@ -49,19 +49,21 @@ def read_gold(kb: KnowledgeBase, path: Path) -> list[Asked]:
         if subject is not None and target is not None and question.relation in relations:
             (facts,) = kb.subjects_of(np.array([subject], dtype=np.uint32))
             mirrors = set(facts.relations[facts.subjects == target].tolist()) - {relations[question.relation]}
-            asked.append(Asked(question.text, subject, relations[question.relation], target, frozenset(mirrors)))
+            relation = relations[question.relation]
+            asked.append(MirroredQuestion(question.text, subject, relation, target, frozenset(mirrors)))
     return asked
 
 
-def share_right(answerer: Answerer, gold: Sequence[Asked], scorer: str, subject: str | None, *, mirrored: bool) -> str:
+def share_right(
+    answerer: Answerer, gold: Sequence[MirroredQuestion], scorer: str, subject: str | None, *, mirrored: bool
+) -> str:
     """Format the shares of right pairs and right objects, and of winners that are read backwards."""
     kb = answerer.kb
     texts = [Question.read(one.text) for one in gold]
-    pools = concatenate_pools([one.pool for one in answerer.gather(texts, pruning="n-gram-idf")])
-    v = score_relations(kb, pools, texts, answerer.scorer(scorer))
-    u = score_subjects(pools, texts, answerer.subject_scorer(subject)) if subject else None
-    weights = answerer.weights(pruning="n-gram-idf", scorer=scorer, subject=subject)
-    scores = add_parts(score_parts(pools, weights, v=v, u=u))
+    system = answerer.system(pruning="n-gram-idf", scorer=scorer, subject=subject, ranker="weighted-sum")
+    opened = answerer.opened(system)
+    pools = concatenate_pools([pool for batch in opened.gather_batches(texts) for pool in batch.pools])
+    scores = WeightedSum(system.weights).rate(opened.evidence(pools, texts)).scores
     first = pools.first("pair")
     pairs = objects = inverse = 0
     for one, begin, end in zip(gold, first[:-1], first[1:], strict=True):

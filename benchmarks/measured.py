@@ -8,9 +8,11 @@ from fbsq import questions
 
 import kbtools
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.gold import GoldScores, find_gold, score_gold
 from kbtools.answering.questions import AnnotatedQuestion, read_annotated
+from kbtools.ranking.opened_system import OpenedSystem
+from kbtools.ranking.system import POPULARITY
 from kbtools.scorers.fitting.splits import Examples, read_examples
-from kbtools.tuning.weight_search import GoldScores, score_gold
 
 
 class Measured:
@@ -41,24 +43,25 @@ class Measured:
 
 
 def pair_accuracy(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> float:
-    """Give the expected share of right pairs, ranked by what was trained for this query if there is any."""
-    answerer, scores = scored_by(at, tagger, pruning, scorer, subject)
-    return float(scores.expected(answerer.scoring(pruning=pruning, scorer=scorer, subject=subject)).mean())
+    """Return the expected share of right pairs, ranked by what was trained for this query if there is any."""
+    opened, scores = scored_by(at, tagger, pruning, scorer, subject)
+    return float(scores.expected(opened.scoring).mean())
 
 
 def object_accuracy(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> float:
-    """Give the expected share of questions whose gold object is among those of the first pair."""
-    answerer, scores = scored_by(at, tagger, pruning, scorer, subject)
+    """Return the expected share of questions whose gold object is among those of the first pair."""
+    opened, scores = scored_by(at, tagger, pruning, scorer, subject)
     targets = at.kb.rows([question.object for question in at.gold])
     pools = scores.evidence.pools
-    pairs = zip(
-        pools.question_of_pair.tolist(), pools.subject_of_pair.tolist(), pools.relation_of_pair.tolist(), strict=True
-    )
-    leads = np.array([targets[question] in at.kb.objects_of([(s, r)])[0] for question, s, r in pairs])
-    scoring = answerer.scoring(pruning=pruning, scorer=scorer, subject=subject)
-    return float(scores.expected(scoring, leads).mean())
+    pairs = list(zip(pools.subject_of_pair.tolist(), pools.relation_of_pair.tolist(), strict=True))
+    objects = at.kb.objects_of(pairs)
+    leads = np.array([targets[at] in own for at, own in zip(pools.question_of_pair.tolist(), objects, strict=True)])
+    return float(scores.expected(opened.scoring, leads).mean())
 
 
-def scored_by(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> tuple[Answerer, GoldScores]:
+def scored_by(
+    at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None
+) -> tuple[OpenedSystem, GoldScores]:
     answerer = at.answerer(tagger)
-    return answerer, score_gold(answerer, at.gold, pruning=pruning, scorer=scorer, subject=subject)
+    opened = answerer.opened(answerer.system(pruning=pruning, scorer=scorer, subject=subject or POPULARITY))
+    return opened, score_gold(opened, find_gold(answerer.kb, at.gold))

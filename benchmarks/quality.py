@@ -14,25 +14,29 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from evaluation import pruning_figures
 from fbsq import questions, sources
 from measured import Measured, object_accuracy, pair_accuracy
 
 import kbtools
+from kbtools.answering.gold import find_gold, score_gold
+from kbtools.answering.questions import read_gold
 from kbtools.errors import KBToolsError
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.ranking.contracts import RelationScorer
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, make_tagger, model_folder
-from kbtools.ranking.system import keep_system
-from kbtools.ranking.weights import default_weights, ranking_key
+from kbtools.ranking.rankers import WeightedSum
+from kbtools.ranking.system import POPULARITY
+from kbtools.ranking.trained import read_systems
 from kbtools.scorers.fitting.measures import first_share, relation_marks
 from kbtools.scorers.fitting.profiles import PLANS, profile_settings
 from kbtools.scorers.fitting.splits import Splits, label_questions
 from kbtools.scorers.fitting.training import train, train_profile
 from kbtools.scorers.networks.training_settings import change_settings
-from kbtools.text.question import MarkedQuestion, Question
-from kbtools.tuning.weight_search import score_gold, tune_weights
+from kbtools.text.question import MarkedQuestion
+from kbtools.tuning.weight_search import tune_weights
 
 HINGE, PAPER = "hinge", "paper"
 """Folders, inside that of the models, of the BiGRU trained with the hinge, and of the models of the profile `paper`."""
@@ -95,9 +99,9 @@ def encoder_rows(at: Measured) -> Iterator[Row]:
         "CPU milliseconds of a question alone, its mention known, p50",
         milliseconds(scorer, [[one] for one in marked]),
     )
-    pools = [
-        one.pool for one in at.answerer("bigru-crf+").gather([one.question for one in marked], pruning="n-gram-idf")
-    ]
+    answerer = at.answerer("bigru-crf+")
+    opened = answerer.opened(answerer.system(pruning="n-gram-idf", scorer="lexical", subject=POPULARITY))
+    pools = opened.gather([one.question for one in marked]).pools
     several = [
         [
             MarkedQuestion(one.question, first, last)
@@ -119,16 +123,10 @@ def milliseconds(scorer: RelationScorer, batches: Sequence[Sequence[MarkedQuesti
 
 
 def pruning_rows(at: Measured) -> Iterator[Row]:
-    rows = {relation: row for row, relation in enumerate(at.kb.relations)}
     for pruning, tagger in PRUNING:
-        sizes, recalled = [], 0
-        for gold in at.gold:
-            pool = at.answerer(tagger).gather([Question.read(gold.text)], pruning=pruning)[0].pool
-            (subject,) = at.kb.rows([gold.subject])
-            pairs = (pool.subject_of_pair == subject) & (pool.relation_of_pair == rows.get(gold.relation, -1))
-            recalled += bool(subject is not None and pairs.any())
-            sizes.append(pool.pairs)
-        yield f"recall {pruning} {tagger} ({np.mean(sizes):.1f} pairs)", 100 * recalled / len(at.gold)
+        figures = pruning_figures(at.answerer(tagger), at.gold, pruning=pruning)
+        share = 100 * figures.recalled / figures.questions
+        yield f"recall {pruning} {tagger} ({figures.mean_pool:.1f} pairs)", share
 
 
 def end_rows(at: Measured) -> Iterator[Row]:
@@ -154,8 +152,9 @@ def zero_shot_rows(at: Measured) -> Iterator[Row]:
     # Without the folder of models, which may hold a trained `encoder`.
     answerer = kbtools.open(at.path)
     for scorer in ZERO_SHOT:
-        scores = score_gold(answerer, at.gold, pruning="n-gram-idf", scorer=scorer)
-        yield f"n-gram-idf {scorer}, nothing trained", 100 * float(scores.expected(default_weights(None)).mean())
+        system = answerer.system(pruning="n-gram-idf", scorer=scorer)
+        scores = score_gold(answerer.opened(system), find_gold(answerer.kb, at.gold))
+        yield f"n-gram-idf {scorer}, nothing trained", 100 * scores.accuracy(WeightedSum(system.weights))
 
 
 def training_rows(at: Measured) -> Iterator[Row]:
@@ -203,17 +202,16 @@ def train_paper(at: Measured) -> None:
     splits = Splits.read(at.kb, train=questions("train"), valid=questions("valid"))
     for _ in train_profile(at.kb, splits, profile="paper", models=own.models):
         pass
-    keep_system(own.models, plan.system(typed=True))
+    read_systems(own.models).choose(plan.system(typed=True))
     choose(own, plan.tagger, "n-gram-idf", ",".join(plan.relations), plan.ranked_by)
 
 
 def choose(at: Measured, tagger: str, pruning: str, scorer: str, subject: str | None) -> None:
     """Choose weights on the validation split, if they have not been chosen yet."""
     answerer = at.answerer(tagger)
-    key = ranking_key(pruning=answerer.pruning_key(pruning), scorer=scorer, subject=subject)
-    if key not in answerer.weights_by_key:
-        query = {"pruning": pruning, "scorer": scorer, "subject": subject}
-        tune_weights(answerer, questions("valid"), models=at.models, limit=CHOSEN_ON, **query)  # type: ignore[arg-type]
+    system = answerer.system(pruning=pruning, scorer=scorer, subject=subject or POPULARITY)
+    if not answerer.parts.trained.weighted(system):
+        tune_weights(answerer, read_gold(questions("valid"), answerer.kb)[:CHOSEN_ON], system)
 
 
 def main() -> None:

@@ -19,11 +19,11 @@ import numpy as np
 
 import kbtools
 from kbtools.answering import answerer as answering
-from kbtools.answering import ranked_pool
+from kbtools.answering import result_writing
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_questions
 from kbtools.linking import strict
-from kbtools.ranking import evidence, order, score
+from kbtools.ranking import opened_system, order, score
 from kbtools.text.question import Question
 
 ROUNDS = 8
@@ -32,13 +32,13 @@ ROUNDS = 8
 STAGES: dict[str, tuple[tuple[object, str], ...]] = {
     "words of the question": ((Question, "read"),),
     "n-grams that may be names": ((strict, "ngrams_of"),),
-    "names looked up and links made": ((answering, "prune"),),
-    "pool of subjects and relations": ((answering, "order_links"), (answering, "gather_pool")),
+    "names looked up and links made": ((opened_system, "prune"),),
+    "pool of subjects and relations": ((opened_system, "order_links"), (opened_system, "gather_pool")),
     "relations scored by their words": ((score, "check_scores"),),
-    "scores laid out and added up": ((evidence, "score_relations"), (answering, "rank_pools")),
+    "scores laid out and added up": ((opened_system, "score_relations"), (opened_system, "rank_candidates")),
     "order": ((order, "order"),),
-    "candidates written": ((ranked_pool.RankedPool, "candidates"),),
-    "answers fetched": ((ranked_pool.RankedPool, "answers"),),
+    "candidates written": ((result_writing, "write_candidates"),),
+    "answers fetched": ((result_writing, "write_answers"), (answering, "write_result")),
     "result, and all between": ((Answerer, "query"),),
 }
 """The functions of each stage, as those that call them find them."""

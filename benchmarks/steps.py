@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 import kbtools
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.gold import GoldScores, find_gold
 from kbtools.answering.questions import AnnotatedQuestion, read_gold
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.model_store import read_model
@@ -31,7 +32,7 @@ from kbtools.ranking.score import score_relations, score_subjects
 from kbtools.ranking.weights import default_weights
 from kbtools.scorers.fitting.profiles import PLANS
 from kbtools.text.question import Question
-from kbtools.tuning.weight_search import GoldScores, choose_weights, mark_gold
+from kbtools.tuning.weight_search import choose_weights
 
 PLAN = PLANS["best"]
 RARE = "n-gram-idf"
@@ -63,14 +64,14 @@ def read_split(answerer: Answerer, split: str, limit: int | None) -> Split:
     v: dict[str, NDArray[np.float64]] = {}
     by_pruner = {}
     for pruning in (RARE, PLAN.pruning):
-        gathered = [one.pool for one in answerer.gather(texts, pruning=pruning, with_confidence=True)]
-        pools = concatenate_pools(gathered)
+        opened = answerer.opened(answerer.system(pruning=pruning, ranker="weighted-sum"))
+        pools = concatenate_pools([pool for batch in opened.gather_batches(texts) for pool in batch.pools])
         v = v or {
             name: score_relations(answerer.kb, pools, texts, answerer.scorer(name))
             for name in (LEXICAL, *PLAN.scorers())
         }
-        u = score_subjects(pools, texts, answerer.subject_scorer(str(PLAN.ranked_by)))
-        by_pruner[pruning] = GoldScores(Evidence(pools, v, u), mark_gold(answerer.kb, pools, gold))
+        u = score_subjects(pools, texts, answerer.parts.subject_scorer(str(PLAN.ranked_by)))
+        by_pruner[pruning] = GoldScores(Evidence(pools, v, u), find_gold(answerer.kb, gold).pairs(pools))
     return Split(gold, by_pruner)
 
 
@@ -116,8 +117,8 @@ def steps(
     yield f"`{PLAN.ranked_by}`", seconds(models, SUBJECT, str(PLAN.subject)), asked, chosen(own)
     own, asked = (split.scores(PLAN.pruning, scorers, subject=True) for split in (valid, test))
     yield f"`{PLAN.pruning}`, by the tagger `{PLAN.tagger}`", seconds(models, TAGGER, PLAN.tagger), asked, chosen(own)
-    scoring = answerer.scoring(pruning=PLAN.pruning, scorer=",".join(scorers), subject=PLAN.ranked_by)
-    yield f"the ranker `{scoring.name}`: the profile `best`", 0.0, asked, scoring
+    system = answerer.system(pruning=PLAN.pruning, scorer=",".join(scorers), subject=PLAN.ranked_by)
+    yield f"the ranker `{system.ranker_name}`: the profile `best`", 0.0, asked, answerer.parts.scoring(system)
 
 
 def main() -> None:
@@ -138,7 +139,7 @@ def main() -> None:
     total, before = 0.0, None
     for name, cost, scores, scoring in steps(answerer, untrained, valid, test):
         rated = scoring.rate(scores.evidence).scores
-        right = scores.expected_by(rated, scores.gold)
+        right = scores.expected_by(rated)
         objects = scores.expected_by(rated, find_leads(answerer, scores, test.gold, [rated]))
         total += cost
         gain = "" if before is None else gain_text(right - before)

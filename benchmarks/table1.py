@@ -14,17 +14,17 @@ from pathlib import Path
 
 import torch
 from fbsq import first_lines, questions, sources
+from paper_tables import AVERAGED, NETWORKS, PRUNINGS, SUBJECTS, paper_sections
 
 import kbtools
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.report.paper_tables import AVERAGED, NETWORKS, PRUNINGS, SUBJECTS, paper_sections
 from kbtools.comparison.report.summary import aligned, make_report, terminal_table
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import ENTITIES, RELATION, SUBJECT, TAGGER
-from kbtools.ranking.system import keep_system
+from kbtools.ranking.trained import read_systems
 from kbtools.scorers.fitting.profiles import PLANS, profile_settings
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.fitting.training import change_known, train
@@ -61,7 +61,7 @@ def train_models(kb: KnowledgeBase, splits: Splits, models: Path, *, epochs: Map
         figures = ", ".join(f"{figure} {value:.3f}" for figure, value in model.figures.items())
         print(f"{part} {name}: {figures}", flush=True)
         trained.append(f"{part} {name} {settings.fit.epochs} of {whole.fit.epochs}")
-    keep_system(models, PLAN.system(typed=True))
+    read_systems(models).choose(PLAN.system(typed=True))
     return trained
 
 

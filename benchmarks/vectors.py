@@ -79,9 +79,9 @@ def trained(kb_path: Path, models: Path, subject: str) -> None:
     kb = answerer.kb
     gold = list(read_annotated(questions("test")))
     rows = np.array([-1 if row is None else row for row in kb.rows([one.subject for one in gold])])
-    unlinked = np.array(
-        [not one.links for one in answerer.gather([Question.read(each.text) for each in gold], pruning="n-gram-idf")]
-    )
+    opened = answerer.opened(answerer.system(pruning="n-gram-idf"))
+    batches = opened.gather_batches([Question.read(each.text) for each in gold])
+    unlinked = np.array([not links for batch in batches for links in batch.links])
     vectors = subject_vectors(subject, kb, models=models)
     for kind in KINDS:
         index = write_vectors(kb_path, kb, vectors, kind=kind)

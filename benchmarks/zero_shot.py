@@ -17,11 +17,11 @@ import numpy as np
 
 import kbtools
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.gold import find_gold, score_gold
 from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.ranking.weights import default_weights
-from kbtools.tuning.weight_search import score_gold
+from kbtools.ranking.rankers import WeightedSum
 
 QUESTIONS = Path(__file__).with_name("zero_shot")
 SCORERS = ("lexical", "encoder")
@@ -192,8 +192,9 @@ def main() -> None:
             check(kb, gold)
             right = {}
             for scorer in SCORERS:
-                scores = score_gold(kb, gold, pruning="n-gram-idf", scorer=scorer)
-                right[scorer] = scores.expected(default_weights(None))
+                system = kb.system(pruning="n-gram-idf", scorer=scorer)
+                scores = score_gold(kb.opened(system), find_gold(kb.kb, gold))
+                right[scorer] = scores.expected(WeightedSum(system.weights))
                 print(f"{name}, {len(gold)} questions, {scorer}: {100 * right[scorer].mean():.1f} % right", flush=True)
             gain = right["encoder"] - right["lexical"]
             draws = np.random.default_rng(1).choice(gain, (DRAWS, len(gain))).mean(axis=1)

@@ -181,8 +181,9 @@ def command(
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
     if calibration:
         from kbtools.comparison.abstention import calibrate_system
+        from kbtools.comparison.run_folder import open_run
 
-        system = calibrate_system(calibration, answerer, system)
+        system = calibrate_system(open_run(calibration), answerer, system)
     options = QueryOptions(system=system, type=of_type, inverse=inverse, top=top, answers=answers, abstain=abstain)
     # One question needs no thread that reads ahead; of a stream, the lines at hand are answered together.
     several = questions is not None or text == "-"

@@ -67,27 +67,26 @@ def command(
     the weights of the joint score chosen and its ranker fitted, but for the profile paper, whose score is its Eq. 4. A
     training that was stopped goes on where it was.
     """
-    from kbtools.ranking.trained import read_systems
-    from kbtools.scorers.fitting.splits import Splits
-    from kbtools.scorers.fitting.training import train_profile
-    from kbtools.scorers.networks.distributed import rank
+    from kbtools.scorers.fitting.whole_training import train as train_whole
 
-    changes = read_changes(config, changes)
-    kb = open_whole(path, elasticsearch).kb
-    splits = Splits.read(kb, train=train, valid=valid)
-    options: dict[str, Any] = {"changes": changes, "device": chosen_device(), "begin": show_name}
-    options |= {"callbacks": callbacks(), "skip": partial(say, err=True)}
-    for model in train_profile(kb, splits, profile=profile, models=models, **options):
-        show_trained(model)
-    if rank() == 0:  # the first process of a launcher chooses for all
-        system = PLANS[profile].system(typed=bool(kb.types))
-        read_systems(models).choose(system)
-        if PLANS[profile].weights:
-            say(f"weights: {PLANS[profile].weights}, the profile's own")
-        else:
-            answerer = open_whole(path, elasticsearch, models=models)
-            train_ranking(answerer, valid, system, ranker=ranker, in_doubt=PLANS[profile].scorers_in_doubt())
-        say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
+    hear: dict[str, Any] = {"begin": show_name, "trained": show_trained, "callbacks": callbacks()}
+    done = train_whole(
+        open_whole(path, elasticsearch),
+        train,
+        valid,
+        out=models,
+        profile=profile,
+        ranker=ranker,
+        settings=read_changes(config, changes),
+        device=chosen_device(),
+        skip=partial(say, err=True),
+        **hear,
+    )
+    if done.tuning:
+        show_tuning(done.tuning)
+    else:
+        say(f"weights: {PLANS[profile].weights}, the profile's own")
+    say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
 
 
 def add_part(name: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -200,22 +199,21 @@ def ranking(
 
     The ranker answers for just this pruner and these scorers; with weighted-sum, the weights alone do.
     """
+    from kbtools.answering.questions import read_gold
     from kbtools.ranking.system import POPULARITY, WEIGHTED_SUM
+    from kbtools.tuning.system_training import train_system
 
     if in_doubt and ranker == WEIGHTED_SUM:
         raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
     answerer = open_whole(path, elasticsearch, models=models, tagger=tagger)
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject or POPULARITY, ranker=WEIGHTED_SUM)
-    options: dict[str, Any] = {"limit": limit, "ranker": ranker, "seed": changes.get("seed", 1)}
-    train_ranking(answerer, valid, system, in_doubt=in_doubt.split(",") if in_doubt else (), **options)
+    options: dict[str, Any] = {"ranker": ranker, "seed": changes.get("seed", 1)}
+    deferred = in_doubt.split(",") if in_doubt else ()
+    show_tuning(train_system(answerer, read_gold(valid, answerer.kb)[:limit], system, in_doubt=deferred, **options))
 
 
-def train_ranking(answerer: Any, valid: Path, system: Any, *, limit: int | None = None, **options: Any) -> None:
-    """Choose weights, and fit a ranker unless the weighted sum is to rank."""
-    from kbtools.answering.questions import read_gold
-    from kbtools.tuning.system_training import train_system
-
-    trained = train_system(answerer, read_gold(valid, answerer.kb)[:limit], system, **options)
+def show_tuning(trained: Any) -> None:
+    """Print the weights that were chosen, and the ranker that was fitted."""
     show_chosen(trained.weights)
     if trained.ranker:
         show_ranker(trained.ranker)

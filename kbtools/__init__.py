@@ -81,7 +81,10 @@ if TYPE_CHECKING:
         UpdateResult,
     )
     from kbtools.answering.results import Answer, Candidate, Mention, Named, Result
+    from kbtools.comparison.report.comparing import Comparison, compare
     from kbtools.indexing import compact, index, update
+    from kbtools.ranking.system import System
+    from kbtools.scorers.fitting.whole_training import Training, train
 
 __all__ = [
     "Answer",
@@ -99,6 +102,7 @@ __all__ = [
     "BulkFailed",
     "Candidate",
     "CheckpointMismatch",
+    "Comparison",
     "DeviceFull",
     "DiskFull",
     "Entity",
@@ -143,7 +147,9 @@ __all__ = [
     "SourceDamaged",
     "SourceEmpty",
     "SourceMissing",
+    "System",
     "TooManyBadLines",
+    "Training",
     "TrainingError",
     "UnknownDevice",
     "UnknownEntity",
@@ -158,11 +164,13 @@ __all__ = [
     "WrongServer",
     "__version__",
     "compact",
+    "compare",
     "explain",
     "index",
     "open",
     "to_arrow",
     "to_frame",
+    "train",
     "update",
 ]
 
@@ -181,12 +189,17 @@ RECORDS = (
 )
 HOMES = {
     "Answerer": "answering.answerer",
+    "Comparison": "comparison.report.comparing",
+    "System": "ranking.system",
+    "Training": "scorers.fitting.whole_training",
     "compact": "indexing",
+    "compare": "comparison.report.comparing",
     "explain": "answering.explaining",
     "index": "indexing",
     "open": "answering.answerer",
     "to_arrow": "answering.frames",
     "to_frame": "answering.frames",
+    "train": "scorers.fitting.whole_training",
     "update": "indexing",
     **dict.fromkeys(RESULTS, "answering.results"),
     **dict.fromkeys(RECORDS, "answering.records"),

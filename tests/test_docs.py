@@ -48,6 +48,7 @@ def test_every_example_of_the_python_page_gives_what_it_says(
 ) -> None:
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "sample.kb").symlink_to(sample_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
 
     outcome = doctest.testfile(str(ROOT / "docs" / "api.md"), module_relative=False, encoding="utf-8")

@@ -1,7 +1,7 @@
 """The folder of a comparison: a record of what it was made of, and the outcomes of its cells."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import find_causes
 from kbtools.comparison.weighting import cell_weights, weights_text
 from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
+from kbtools.ranking.system import System
 from kbtools.record_files import read_record, write_record
 from kbtools.storage import find_stranger, make_folder
 
@@ -68,6 +69,10 @@ class Run:
         """Write the weights of a cell, and where they come from."""
         facts = self.cells[cell].facts
         return weights_text(facts["weighting"], cell_weights(facts), cell)
+
+    def system(self, cell: Cell, system: System) -> System:
+        """Return a system with the weights that the cell of its names was compared with."""
+        return replace(system, weights=cell_weights(self.cells[cell].facts))
 
     def causes(self, cell: Cell) -> NDArray[np.int8]:
         """Return the cause of each question that is not answered in full."""

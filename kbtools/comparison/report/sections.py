@@ -7,7 +7,6 @@ from kbtools.comparison.calibration import calibration_figures, run_calibration
 from kbtools.comparison.figures import MEANINGS
 from kbtools.comparison.lost_questions import EXAMPLES, Cause, read_examples
 from kbtools.comparison.report.markup import Section
-from kbtools.comparison.report.paper_tables import paper_sections
 from kbtools.comparison.report.summary import COLUMNS, Report, cell_names, part_names, show, show_interval
 from kbtools.comparison.significance import Difference
 
@@ -33,7 +32,7 @@ def make_sections(report: Report) -> list[Section]:
         calibration_section(report),
         abstention_section(report),
         *examples_sections(report),
-        *paper_sections(report),
+        *taggers_sections(report),
     ]
 
 
@@ -168,3 +167,16 @@ def pair_text(pair: dict[str, Any] | None) -> str:
     if pair is None:
         return "no candidates"
     return f"{pair['name'] or 'no name'} ({pair['subject']}), {pair['relation']}"
+
+
+def taggers_sections(report: Report) -> list[Section]:
+    """Compare taggers by the share of questions whose mention is the one that they find most probable."""
+    rows = []
+    for name, marks in report.run.taggers.items():
+        labelled, right = int(marks["labelled"].sum()), int(marks["right"].sum())
+        rows.append([name, f"{100 * right / labelled:.1f} ({right:,} of {labelled:,})" if labelled else "-"])
+    lead = (
+        "The share of questions whose most probable mention is right to the word, of those whose mention the gold "
+        "subject's names tell: the longest that is in the question."
+    )
+    return [Section("Taggers: mentions found", lead, ["tagger", "mentions found"], rows)] if rows else []

@@ -70,7 +70,7 @@ def test_no_candidates_give_no_answer_at_any_confidence(sample_memory: Answerer)
 
 
 def test_a_calibrated_cell_is_read(calibrated: Run, sample_memory: Answerer) -> None:
-    found = calibrate_system(calibrated.folder, sample_memory, system(sample_memory, "n-gram+")).calibration
+    found = calibrate_system(calibrated, sample_memory, system(sample_memory, "n-gram+")).calibration
 
     assert found
     assert 0 <= min(found.correct) <= max(found.correct) <= 1
@@ -78,17 +78,17 @@ def test_a_calibrated_cell_is_read(calibrated: Run, sample_memory: Answerer) -> 
 
 def test_a_cell_that_was_not_compared_is_named(calibrated: Run, sample_memory: Answerer) -> None:
     with pytest.raises(RunUnusable, match="n-gram / lexical / popularity is not calibrated there"):
-        calibrate_system(calibrated.folder, sample_memory, system(sample_memory, "n-gram"))
+        calibrate_system(calibrated, sample_memory, system(sample_memory, "n-gram"))
 
 
 def test_a_run_without_validation_questions_calibrates_nothing(sample_run: Run, sample_memory: Answerer) -> None:
     with pytest.raises(RunUnusable, match="run kbtools compare --valid"):
-        calibrate_system(sample_run.folder, sample_memory, system(sample_memory, "n-gram"))
+        calibrate_system(sample_run, sample_memory, system(sample_memory, "n-gram"))
 
 
 def test_a_calibration_of_another_knowledge_base_is_refused(calibrated: Run, tiny_memory: KnowledgeBase) -> None:
     with pytest.raises(RunMismatch, match=r"compared on the knowledge base sample\.kb, not on this one"):
-        calibrate_system(calibrated.folder, Answerer(tiny_memory), system(Answerer(tiny_memory), "n-gram+"))
+        calibrate_system(calibrated, Answerer(tiny_memory), system(Answerer(tiny_memory), "n-gram+"))
 
 
 def test_a_calibration_of_other_models_is_refused(
@@ -100,7 +100,7 @@ def test_a_calibration_of_other_models_is_refused(
     (tmp_path / "models" / "relation" / "lexical" / "weights").write_text("other", encoding="utf-8")
 
     with pytest.raises(RunMismatch, match="was compared with other models or weights than these"):
-        calibrate_system(run.folder, answerer, system(answerer, "n-gram+"))
+        calibrate_system(run, answerer, system(answerer, "n-gram+"))
 
 
 def test_a_calibration_of_other_weights_is_refused(calibrated: Run, sample_memory: Answerer) -> None:
@@ -108,4 +108,4 @@ def test_a_calibration_of_other_weights_is_refused(calibrated: Run, sample_memor
     answerer.parts.keep(system(answerer, "n-gram+").weighted(Weights(relation=0.5)))
 
     with pytest.raises(RunMismatch, match="was compared with other models or weights than these"):
-        calibrate_system(calibrated.folder, answerer, system(answerer, "n-gram+"))
+        calibrate_system(calibrated, answerer, system(answerer, "n-gram+"))

@@ -156,7 +156,7 @@ def test_a_calibration_is_that_of_the_ranker_that_answers(
 ) -> None:
     run = compare(fitted, request_for(grid=GRID, valid=examples / "sample.valid.txt"))
 
-    by_ranker = calibrate_system(run.folder, fitted, fitted.system(**QUERY))
-    by_sum = calibrate_system(run.folder, fitted, fitted.system(**QUERY, ranker="weighted-sum"))
+    by_ranker = calibrate_system(run, fitted, fitted.system(**QUERY))
+    by_sum = calibrate_system(run, fitted, fitted.system(**QUERY, ranker="weighted-sum"))
 
     assert by_ranker.calibration != by_sum.calibration

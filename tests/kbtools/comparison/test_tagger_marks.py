@@ -9,7 +9,8 @@ import pytest
 from kbtools.answering.answerer import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.report.paper_tables import tagger_section
+from kbtools.comparison.report.sections import taggers_sections
+from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.run_folder import Run
 from kbtools.pruning.tagging import word_places
 from kbtools.text.question import Question
@@ -55,8 +56,10 @@ def test_a_mention_counts_if_it_is_marked_exactly(judged: Callable[[], Run]) -> 
     assert columns["right"].tolist() == [1, 0, 0, 0]
 
 
-def test_taggers_stand_beside_those_of_the_paper(judged: Callable[[], Run]) -> None:
-    assert tagger_section(judged()).rows == [["last-two", "-", "50.0 (1 of 2)"]]
+def test_the_report_says_how_many_mentions_a_tagger_finds(judged: Callable[[], Run]) -> None:
+    (section,) = taggers_sections(make_report(judged()))
+
+    assert section.rows == [["last-two", "50.0 (1 of 2)"]]
 
 
 def test_a_tagger_is_judged_once(judged: Callable[[], Run]) -> None:

@@ -253,7 +253,7 @@ def test_every_cell_says_its_weights_everywhere(tuned: Run) -> None:
 def test_a_calibration_lends_the_weights_that_it_was_tuned_with(tuned: Run, sample_memory: Answerer) -> None:
     answerer, cell = Answerer(sample_memory.kb), Cell("n-gram-idf", "lexical", "type-count")
 
-    system = calibrate_system(tuned.folder, answerer, answerer.system(**cell._asdict()))
+    system = calibrate_system(tuned, answerer, answerer.system(**cell._asdict()))
 
     assert system.weights == weightings(tuned)[cell][1]
 

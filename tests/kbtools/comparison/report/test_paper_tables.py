@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+from paper_tables import TABLE_1, paper_sections, table_1_cells
 
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.report.paper_tables import TABLE_1, paper_sections, table_1_cells
 from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.run_folder import Run
 

@@ -7,7 +7,6 @@ from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import Cause
 from kbtools.comparison.report.markup import Section
 from kbtools.comparison.report.summary import Report
-from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Resamples, compare_cells
 
 NETWORKS = {"embed-avg": "Embed-AVG", "ltg-cnn": "LTG-CNN", "ltg-cnn+": "LTG-CNN+", "bigru": "BiGRU"}
@@ -40,9 +39,6 @@ TABLE_2 = {
 TABLE_3 = {"embed-avg": (71.6, 72.1), "ltg-cnn": (68.0, 68.6), "ltg-cnn+": (70.4, 71.1), "bigru": (75.4, 75.7)}
 """Accuracy with an Embed-AVG and with a BiGRU as the subject network, under focused pruning and type vectors."""
 
-SENTENCE_ACCURACY = {"bigru-crf": 95.5, "crf": 91.2}
-"""The share of sentences whose every token is tagged right, of the paper's two taggers (Additional Analysis)."""
-
 LEAD = "The paper's value, then that of this run; a dash where the run lacks the cell."
 
 FiguresByCell = Mapping[Cell, CellFigures]
@@ -58,8 +54,6 @@ def paper_sections(report: Report) -> list[Section]:
         sections.append(table_2(figures))
     if figures.keys() & {Cell("focused", scorer, AVERAGED) for scorer in TABLE_3}:
         sections.append(table_3(figures))
-    if report.run.taggers:
-        sections.append(tagger_section(report.run))
     return sections
 
 
@@ -121,26 +115,6 @@ def table_3(cells: FiguresByCell) -> Section:
     ]
     head = ["Relation network", "Embed-AVG", "BiGRU"]
     return Section("The paper's Table 3: the subject network, under focused pruning and type vectors", LEAD, head, rows)
-
-
-def tagger_section(run: Run) -> Section:
-    """Compare taggers by the share of questions whose mention is the one that they find most probable."""
-    rows = []
-    for name, marks in run.taggers.items():
-        labelled, right = int(marks["labelled"].sum()), int(marks["right"].sum())
-        share = f"{100 * right / labelled:.1f} ({right:,} of {labelled:,})" if labelled else "-"
-        rows.append([name, f"{SENTENCE_ACCURACY[name]:.1f}" if name in SENTENCE_ACCURACY else "-", share])
-    return Section(
-        "Taggers: mentions found",
-        "The share of questions whose most probable mention is right to the word, of those whose mention the gold "
-        "subject's names tell: the longest that is in the question.",
-        ["tagger", "the paper's sentence accuracy", "mentions found here"],
-        rows,
-        notes=[
-            "sentence accuracy counts the questions whose every token is tagged right, as kbtools train tagger does; "
-            "the most probable mention may be right where some token is not"
-        ],
-    )
 
 
 def order_section(report: Report) -> Section:

@@ -1,0 +1,115 @@
+"""A comparison from Python: systems over questions with known answers, as tables and pictures."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.answering.frames import load
+from kbtools.answering.questions import AnnotatedQuestion
+from kbtools.comparison.abstention import calibrate_system
+from kbtools.comparison.experiment import Questions, Request, make_systems
+from kbtools.comparison.experiment import compare as fill_run
+from kbtools.comparison.grid import Cell
+from kbtools.comparison.report.pictures import PICTURES, draw_one
+from kbtools.comparison.report.summary import Report, make_report, terminal_table
+from kbtools.errors import BadArgument
+from kbtools.ranking.system import System
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Rows = str | Path | Iterable[AnnotatedQuestion | Sequence[str]]
+"""A file of annotated questions, or rows of subject, relation, object and question."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Compared systems with their figures; printed, it is the table of `kbtools compare`."""
+
+    report: Report
+    answerer: Answerer
+    systems: Mapping[Cell, System]
+
+    def __str__(self) -> str:
+        return terminal_table(self.report)
+
+    @property
+    def best(self) -> System:
+        """Return the most accurate system, the first of those that tie."""
+        return self.systems[self.report.best.cell]
+
+    def calibrated(self, system: System | None = None) -> System:
+        """Return a system, by default the best, whose confidence is the share that is right on validation questions.
+
+        Its weights are those that it was compared with. Raises RunUnusable where it was not compared on any.
+        """
+        return calibrate_system(self.report.run, self.answerer, system or self.best)
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each system: the names of its parts, and its figures.
+
+        Shares are from 0 to 1; `accuracy_low` and `accuracy_high` bound 95 %. Raises MissingDependency without pandas.
+        """
+        rows = []
+        for cell in self.report.cells:
+            figures = {name: figure.value for name, figure in cell.figures.items()}
+            accuracy = cell.figures["accuracy"]
+            bounds = {"accuracy_low": accuracy.low, "accuracy_high": accuracy.high}
+            rows.append(
+                {**cell.cell._asdict(), "weights": self.report.run.weights_text(cell.cell), **figures, **bounds}
+            )
+        return load("pandas").DataFrame(rows)
+
+    def plot(self, name: str = "accuracy") -> "Figure":
+        """Draw one picture: recall, accuracy, calibration, risk or frequency; raise MissingDependency, BadArgument."""
+        if name not in PICTURES:
+            raise BadArgument(f"name is one of {', '.join(PICTURES)}, found {name!r}", name="name")
+        return draw_one(PICTURES[name], self.report)
+
+
+def compare(
+    kb: Answerer | str | Path,
+    questions: Rows,
+    *,
+    systems: Iterable[System] = (),
+    valid: Rows | None = None,
+    out: str | Path | None = None,
+    tune: bool = False,
+    limit: int | None = None,
+) -> Comparison:
+    """Compare systems, by default the one that answers queries, on questions with known answers.
+
+    On `valid` questions confidence is calibrated, and with `tune` the weights of each system are chosen. In the folder
+    `out` what was computed is kept for the next call, as `kbtools compare` does. Raises as that does, and BadArgument
+    for rows that are no questions.
+    """
+    answerer = kb if isinstance(kb, Answerer) else open_kb(kb)
+    chosen = list(systems) or [answerer.system()]
+    with TemporaryDirectory() if out is None else nullcontext(out) as folder:
+        request = Request(
+            read_rows(questions),
+            Path(folder),
+            chosen,
+            Path(getattr(answerer.kb, "path", "given in Python")),
+            limit=limit,
+            valid=None if valid is None else read_rows(valid),
+            tune=tune,
+        )
+        run = fill_run(answerer, request)
+    tuned = {cell: run.system(cell, system) for cell, system in make_systems(answerer, chosen).systems.items()}
+    return Comparison(make_report(run), answerer, tuned)
+
+
+def read_rows(questions: Rows) -> Questions:
+    """Return questions as the comparison takes them; raise BadArgument for rows of another shape."""
+    if isinstance(questions, str | Path):
+        return Path(questions)
+    rows = [question if isinstance(question, AnnotatedQuestion) else tuple(question) for question in questions]
+    for row in rows:
+        if not isinstance(row, AnnotatedQuestion) and (len(row) != 4 or not all(isinstance(part, str) for part in row)):
+            raise BadArgument(f"a question is subject, relation, object and text, found {row!r:.80}", name="questions")
+    return [row if isinstance(row, AnnotatedQuestion) else AnnotatedQuestion(*row) for row in rows]

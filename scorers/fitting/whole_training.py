@@ -1,0 +1,110 @@
+"""The training of a profile from its first model to its ranker: `kbtools train`, and `kbtools.train` from Python."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbtools.answering.answerer import Answerer, open_kb
+from kbtools.answering.frames import load
+from kbtools.answering.questions import read_gold
+from kbtools.errors import MissingDependency
+from kbtools.ranking.system import System
+from kbtools.ranking.trained import read_systems
+from kbtools.scorers.fitting.measures import SILENT, Callbacks, Epoch
+from kbtools.scorers.fitting.profiles import PLANS
+from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.training import TrainedModel, train_profile
+from kbtools.scorers.networks.distributed import rank
+from kbtools.tuning.system_training import TrainedSystem, train_system
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """The models of a profile with their epochs, and the system that answers by them.
+
+    `tuning` says how its weights and its ranker were chosen, None where the profile has weights of its own.
+    """
+
+    folder: Path
+    models: tuple[TrainedModel, ...]
+    epochs: Mapping[str, tuple[Epoch, ...]]
+    system: System
+    tuning: TrainedSystem | None = None
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each figure of a model; raise MissingDependency without pandas."""
+        rows = [
+            {"model": model.name, "figure": figure, "value": value}
+            for model in self.models
+            for figure, value in model.figures.items()
+        ]
+        return load("pandas").DataFrame(rows, columns=["model", "figure", "value"])
+
+    def plot(self) -> "Figure":
+        """Draw the loss of each model by epoch, of those trained in this call; raise MissingDependency."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise MissingDependency("pictures need matplotlib: pip install matplotlib", module="matplotlib") from error
+        figure = Figure(figsize=(7.5, 5), layout="constrained")
+        axes = figure.add_subplot()
+        for name, epochs in self.epochs.items():
+            axes.plot([epoch.number for epoch in epochs], [epoch.loss for epoch in epochs], marker="o", label=name)
+        axes.set(xlabel="epoch", ylabel="mean loss", title="Training")
+        figure.legend(loc="outside lower center", ncols=2, fontsize=7)
+        return figure
+
+
+def train(
+    kb: Answerer | str | Path,
+    train: str | Path,
+    valid: str | Path,
+    *,
+    out: str | Path,
+    profile: str = "best",
+    ranker: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    begin: Callable[[str], None] = lambda name: None,
+    skip: Callable[[str], None] = lambda reason: None,
+    trained: Callable[[TrainedModel], None] = lambda model: None,
+    callbacks: Callbacks = SILENT,
+) -> Training:
+    """Train all of a profile on files of annotated questions, and keep it in the folder `out`.
+
+    `settings` change those of the profile by their names. What is trained already is not trained again. Afterwards
+    `kbtools.open(..., models=out)` answers by it. The functions hear what goes on, as the command prints it.
+    """
+    answerer, folder = kb if isinstance(kb, Answerer) else open_kb(kb), Path(out)
+    splits = Splits.read(answerer.kb, train=Path(train), valid=Path(valid))
+    models: list[TrainedModel] = []
+    epochs: dict[str, list[Epoch]] = {}
+    names: list[str] = []
+
+    def start(name: str) -> None:
+        names.append(name)
+        begin(name)
+
+    def note(epoch: Epoch) -> None:
+        epochs.setdefault(names[-1], []).append(epoch)
+        callbacks.epoch(epoch)
+
+    noted = replace(callbacks, epoch=note)
+    options: dict[str, Any] = {"changes": settings, "device": device, "begin": start, "skip": skip, "callbacks": noted}
+    for model in train_profile(answerer.kb, splits, profile=profile, models=folder, **options):
+        models.append(model)
+        trained(model)
+    plan = PLANS[profile]
+    system, tuning = plan.system(typed=bool(answerer.kb.types)), None
+    if rank() == 0:  # the first process of a launcher chooses for all
+        read_systems(folder).choose(system)
+        if not plan.weights:
+            by_models = Answerer(answerer.kb, models=folder, device=device, trust_plugins=answerer.parts.trust_plugins)
+            gold = read_gold(Path(valid), answerer.kb)
+            tuning = train_system(by_models, gold, system, ranker=ranker, in_doubt=plan.scorers_in_doubt())
+    by_name = {name: tuple(own) for name, own in epochs.items()}
+    return Training(folder, tuple(models), by_name, tuning.system if tuning else system, tuning)
