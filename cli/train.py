@@ -67,7 +67,7 @@ def command(
     the weights of the joint score chosen and its ranker fitted, but for the profile paper, whose score is its Eq. 4. A
     training that was stopped goes on where it was.
     """
-    from kbtools.scorers.fitting.whole_training import train as train_whole
+    from kbtools.comparison.report.whole_training import train as train_whole
 
     hear: dict[str, Any] = {"begin": show_name, "trained": show_trained, "callbacks": callbacks()}
     done = train_whole(

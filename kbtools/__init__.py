@@ -82,9 +82,9 @@ if TYPE_CHECKING:
     )
     from kbtools.answering.results import Answer, Candidate, Mention, Named, Result
     from kbtools.comparison.report.comparing import Comparison, compare
+    from kbtools.comparison.report.whole_training import Training, train
     from kbtools.indexing import compact, index, update
     from kbtools.ranking.system import System
-    from kbtools.scorers.fitting.whole_training import Training, train
 
 __all__ = [
     "Answer",
@@ -191,7 +191,7 @@ HOMES = {
     "Answerer": "answering.answerer",
     "Comparison": "comparison.report.comparing",
     "System": "ranking.system",
-    "Training": "scorers.fitting.whole_training",
+    "Training": "comparison.report.whole_training",
     "compact": "indexing",
     "compare": "comparison.report.comparing",
     "explain": "answering.explaining",
@@ -199,7 +199,7 @@ HOMES = {
     "open": "answering.answerer",
     "to_arrow": "answering.frames",
     "to_frame": "answering.frames",
-    "train": "scorers.fitting.whole_training",
+    "train": "comparison.report.whole_training",
     "update": "indexing",
     **dict.fromkeys(RESULTS, "answering.results"),
     **dict.fromkeys(RECORDS, "answering.records"),

@@ -30,10 +30,11 @@ LEVELS = (
     {"linking"},
     {"pruning"},
     {"ranking"},
-    {"answering", "kbtools"},
+    {"answering"},
     {"tuning"},
     {"comparison"},
     {"comparison.report", "suites"},
+    {"kbtools"},
     {
         "indexers",
         "indexers.readers",

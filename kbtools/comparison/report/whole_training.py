@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,6 @@ from kbtools.answering.questions import read_gold
 from kbtools.errors import MissingDependency
 from kbtools.ranking.system import System
 from kbtools.ranking.trained import read_systems
-from kbtools.scorers.fitting.measures import SILENT, Callbacks, Epoch
-from kbtools.scorers.fitting.profiles import PLANS
-from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.fitting.training import TrainedModel, train_profile
-from kbtools.scorers.networks.distributed import rank
 from kbtools.tuning.system_training import TrainedSystem, train_system
 
 if TYPE_CHECKING:
@@ -30,8 +26,8 @@ class Training:
     """
 
     folder: Path
-    models: tuple[TrainedModel, ...]
-    epochs: Mapping[str, tuple[Epoch, ...]]
+    models: tuple[Any, ...]
+    epochs: Mapping[str, tuple[Any, ...]]
     system: System
     tuning: TrainedSystem | None = None
 
@@ -71,36 +67,39 @@ def train(
     device: str = "cpu",
     begin: Callable[[str], None] = lambda name: None,
     skip: Callable[[str], None] = lambda reason: None,
-    trained: Callable[[TrainedModel], None] = lambda model: None,
-    callbacks: Callbacks = SILENT,
+    trained: Callable[[Any], None] = lambda model: None,
+    callbacks: Any = None,
 ) -> Training:
     """Train all of a profile on files of annotated questions, and keep it in the folder `out`.
 
     `settings` change those of the profile by their names. What is trained already is not trained again. Afterwards
     `kbtools.open(..., models=out)` answers by it. The functions hear what goes on, as the command prints it.
     """
+    # By name: this package knows of no network, they are reached as a plugin is.
+    fitting = import_module("kbtools.scorers.fitting.training")
+    callbacks = callbacks or fitting.SILENT
     answerer, folder = kb if isinstance(kb, Answerer) else open_kb(kb), Path(out)
-    splits = Splits.read(answerer.kb, train=Path(train), valid=Path(valid))
-    models: list[TrainedModel] = []
-    epochs: dict[str, list[Epoch]] = {}
+    splits = fitting.Splits.read(answerer.kb, train=Path(train), valid=Path(valid))
+    models: list[Any] = []
+    epochs: dict[str, list[Any]] = {}
     names: list[str] = []
 
     def start(name: str) -> None:
         names.append(name)
         begin(name)
 
-    def note(epoch: Epoch) -> None:
+    def note(epoch: Any) -> None:
         epochs.setdefault(names[-1], []).append(epoch)
         callbacks.epoch(epoch)
 
     noted = replace(callbacks, epoch=note)
     options: dict[str, Any] = {"changes": settings, "device": device, "begin": start, "skip": skip, "callbacks": noted}
-    for model in train_profile(answerer.kb, splits, profile=profile, models=folder, **options):
+    for model in fitting.train_profile(answerer.kb, splits, profile=profile, models=folder, **options):
         models.append(model)
         trained(model)
-    plan = PLANS[profile]
+    plan = fitting.PLANS[profile]
     system, tuning = plan.system(typed=bool(answerer.kb.types)), None
-    if rank() == 0:  # the first process of a launcher chooses for all
+    if fitting.rank() == 0:  # the first process of a launcher chooses for all
         read_systems(folder).choose(system)
         if not plan.weights:
             by_models = Answerer(answerer.kb, models=folder, device=device, trust_plugins=answerer.parts.trust_plugins)
