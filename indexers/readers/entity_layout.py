@@ -309,7 +309,9 @@ def spelt_values(texts: pa.Array, linked: str) -> pa.Array:
         for name, pattern in VALUES.items() if not linked else ():
             kinds = pc.if_else(pc.match_substring_regex(texts, pattern), name, kinds)
         shaped = pc.match_substring_regex(texts, SHAPED)
-        texts = pc.replace_substring_regex(texts, r"^([+-]?\d+)\.0$", r"\1")
+        if linked:
+            # A key as pandas writes it beside empty cells.
+            texts = pc.replace_substring_regex(texts, r"^([+-]?\d+)\.0$", r"\1")
     escaped = texts
     for letter, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
         escaped = pc.replace_substring(escaped, letter, escape) if contains(texts, letter) else escaped

@@ -1,7 +1,9 @@
 """RDF that is no triple a line: Turtle, TriG, RDF/XML, JSON-LD, and N-Quads, through Oxigraph's parser."""
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +17,9 @@ from kbtools.indexers.readers.sources import file_digest
 
 TRIPLES = 50_000
 """Triples in a batch of rows: some 10 MB."""
+
+ENCODED = re.compile(rb"""(<\?xml\b[^>]*?)\s+encoding=["']([A-Za-z0-9._-]+)["']""")
+"""The head of XML as far as it names the encoding."""
 
 PIECE = 4096
 """Bytes of XML that are looked at together."""
@@ -174,11 +179,27 @@ class BlockStream:
         return piece
 
 
+def recoded(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Yield blocks of XML in UTF-8, which the parser takes alone, from the encoding that the head names."""
+    first = next(blocks)
+    head = ENCODED.match(first.text)
+    try:
+        encoding = codecs.lookup(head[2].decode()).name if head else "utf-8"
+    except LookupError:
+        encoding = "utf-8"
+    if not head or encoding == "utf-8":
+        yield from chain([first], blocks)
+        return
+    first = Block(head[1] + first.text[head.end() :], first.first_line)
+    for block in chain([first], blocks):
+        yield Block(block.text.decode(encoding, errors="replace").encode(), block.first_line)
+
+
 class XMLStream(BlockStream):
     """Blocks of XML, which end at declared entities, as they may expand without bound, and at elements too deep."""
 
     def __init__(self, blocks: Iterator[Block], skips: Skips) -> None:
-        super().__init__(blocks, skips)
+        super().__init__(recoded(blocks), skips)
         self.depth = 0
         self.before = b""
 

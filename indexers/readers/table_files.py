@@ -1,6 +1,7 @@
 """Tables as rows in columns: JSON Lines, Parquet, Arrow, SQLite, DuckDB, spreadsheets, and values from Python."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -160,6 +161,8 @@ def numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) ->
             objects = {field.name for field in batch.schema if holds_objects(field.type)}
             if objects and not layout.strict:
                 skips.note(f"columns of objects, left out: {', '.join(map(repr, sorted(objects)))}", line=1)
+            # The numbers of rows that pandas writes into the file.
+            objects |= {name for name in names if re.fullmatch(r"__index_level_\d+__", name)}
             used = [name for name in names if name not in objects or layout.strict]
             layout.begin(used, 1)
         for start in range(0, batch.num_rows, ROWS):
@@ -188,10 +191,11 @@ def plain_column(column: pa.Array, name: str, strange: list[StrangeCell]) -> pa.
 
 
 def holds_objects(kind: pa.DataType) -> bool:
-    """Return whether the values of a column, or of the lists in it, have parts of their own."""
+    """Return whether the values of a column, or of the lists in it, are bytes or have parts of their own."""
     while is_list(kind):
         kind = kind.value_type
-    return bool(pa.types.is_nested(kind))
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return bool(pa.types.is_nested(kind) or binary)
 
 
 def query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
@@ -295,9 +299,10 @@ class JSONLinesReader:
 
     def rows_of(self, block: Block) -> TableRows | None:
         """Return the objects of a block in columns; None if it holds none."""
-        records = parse_block(block.text)
+        decoder = DECODER if self.layout.strict else AS_WRITTEN
+        records = parse_block(block.text, decoder)
         if records is None:
-            numbered_records = parse_lines(block, self.skips)
+            numbered_records = parse_lines(block, self.skips, decoder)
             lines: Sequence[int] = list(numbered_records)
             records = list(numbered_records.values())
         else:
@@ -309,7 +314,7 @@ class JSONLinesReader:
         return TableRows(columns, lines, strange, block.text, block.first_line)
 
 
-def parse_block(text: bytes) -> list[dict[str, Any]] | None:
+def parse_block(text: bytes, decoder: json.JSONDecoder) -> list[dict[str, Any]] | None:
     """Parse a block at once; return None unless every line of it is one object, as far as can be told."""
     lines = text.count(b"\n")
     # Each line begins with a brace, and nothing in it would be text of another kind once it is parsed.
@@ -317,19 +322,19 @@ def parse_block(text: bytes) -> list[dict[str, Any]] | None:
         return None
     try:
         # One array of all lines: one call of the parser, which is what a line each would cost most.
-        records = DECODER.decode("[" + text.decode().rstrip("\n").replace("\n", ",") + "]")
+        records = decoder.decode("[" + text.decode().rstrip("\n").replace("\n", ",") + "]")
     except (ValueError, RecursionError):
         return None
     return records if len(records) == lines and all(type(record) is dict for record in records) else None
 
 
-def parse_lines(block: Block, skips: Skips) -> dict[int, dict[str, Any]]:
+def parse_lines(block: Block, skips: Skips, decoder: json.JSONDecoder) -> dict[int, dict[str, Any]]:
     """Parse a block line by line: the object of each line that holds one; the others are counted."""
     records: dict[int, dict[str, Any]] = {}
 
     def keep(number: int, line: str, rows: Rows, skips: Skips) -> None:
         try:
-            record = DECODER.decode(line)
+            record = decoder.decode(line)
         except (ValueError, RecursionError) as error:
             skips.add("no JSON", line=number, text=line, reason=error)
             return
@@ -425,4 +430,11 @@ def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
+def as_written(number: str) -> float | str:
+    """Return a number as its text, unless it is too large to be one."""
+    return number if isfinite(float(number)) else float(number)
+
+
 DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unrepeated)
+AS_WRITTEN = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unrepeated, parse_float=as_written)
+"""The parser of tables of entities, in which values stay as they are written."""

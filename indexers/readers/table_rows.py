@@ -219,7 +219,8 @@ def as_text(column: pa.Array) -> pa.Array:
         return pc.if_else(whole, pc.cast(numbers, pa.string()), pc.cast(column, pa.string()))
     if pa.types.is_timestamp(column.type):
         # A day without an hour is a date.
-        texts = pc.replace_substring_regex(pc.cast(column, pa.string()), r" 00:00:00(\.0+)?$", "")
+        texts = pc.replace_substring_regex(pc.cast(column, pa.string()), r"\.0+(Z?)$", r"\1")
+        texts = pc.replace_substring_regex(texts, r" 00:00:00$", "")
         return pc.replace_substring(texts, " ", "T")
     return column if pa.types.is_string(column.type) else pc.cast(column, pa.string())
 

@@ -62,8 +62,8 @@ def update_sources(kind: str, given: Any, path: Path, columns: Mapping[str, str]
 def changes_of(kind: str, given: Any, path: Path) -> Iterator[UpdateSource]:
     """Yield files of records or ids, or the one that they are written to."""
     role: Role = "changes" if kind == "add" else "gone"
-    if isinstance(given, Path) or (kind == "add" and isinstance(given, str)):
-        given = [given]
+    if isinstance(given, Path) or (isinstance(given, str) and (kind == "add" or Path(given).is_file())):
+        given = [Path(given)]
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise BadArgument(f"{kind}: expected a path or several {'records' if kind == 'add' else 'ids'}", name=kind)
     remaining = iter(given)

@@ -155,7 +155,7 @@ def test_cells_are_values_of_their_kind_or_entities(tmp_path: Path) -> None:
         ("1", "country", "Q183"),
         ("1", "zip", '"01067"'),
         ("2", "founded", f'"1998"^^<{XSD}decimal>'),
-        ("2", "size", f'"2"^^<{XSD}decimal>'),
+        ("2", "size", f'"2.0"^^<{XSD}decimal>'),
         ("2", "remark", f'"1"^^<{XSD}decimal>'),
         ("2", "country", "Q142"),
         ("2", "zip", f'"7"^^<{XSD}decimal>'),

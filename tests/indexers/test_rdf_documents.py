@@ -165,3 +165,11 @@ def test_elements_nested_too_deep_are_refused(tmp_path: Path, depth: int, refuse
             list(reading.batches())
     else:
         assert sum(batch.table.num_rows for batch in reading.batches()) == depth
+
+
+def test_the_encoding_that_xml_names_is_heeded(tmp_path: Path) -> None:
+    text = XML.format(dtd="") + '<rdf:Description rdf:about="http://a/s"><a:p>café</a:p></rdf:Description></rdf:RDF>'
+    head = '<?xml version="1.0" encoding="ISO-8859-1"?>'
+    (tmp_path / "l.rdf").write_bytes(text.replace('<?xml version="1.0"?>', head).encode("latin-1"))
+    (batch,) = Reading(Source(tmp_path / "l.rdf", "any"), ReadOptions()).batches()
+    assert batch.table["object"].to_pylist() == ['"café"']

@@ -266,7 +266,7 @@ def test_values_of_json_stay_as_they_are_written(tmp_path: Path) -> None:
     }  # fmt: skip
     assert rows["facts"] == {
         ("P1", "found", "1954-01-01"), ("P2", "found", "1942"), ("P1", "gene", "G1"), ("P2", "gene", "G2"),
-        ("P2", "gene", "G3"), ("P1", "known", "true"), ("2020-01-01", "mass", "1.5"),
+        ("P2", "gene", "G3"), ("P1", "known", "true"), ("2020-01-01", "mass", "1.50"),
     }  # fmt: skip
     assert (reading.skips.lines, reading.skips.kinds) == (3, {})
 
