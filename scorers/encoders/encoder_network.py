@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecord, make_tokenizer, split_texts
 from kbtools.scorers.encoders.sentence_forward import SHARPNESS, UNSEEN
-from kbtools.scorers.encoders.transformer import Shapes, Transformer, shapes_of, split_groups
+from kbtools.scorers.encoders.transformer import Transformer
 from kbtools.scorers.encoders.transformer_config import TransformerConfig
 from kbtools.scorers.networks.checkpoint import Checkpoint, Graph
 from kbtools.scorers.networks.devices import arrays, restore_network, scoring
@@ -44,32 +44,24 @@ class SentenceEncoder(nn.Module):
         """Split texts into tokens."""
         return split_texts(self.tokenizer, texts)
 
-    def pool(self, states: Tensor, shapes: Shapes) -> Tensor:
-        """Return a vector of length 1 for the states of each text: (tokens, dim) -> (batch, dim)."""
-        texts = [group.view(*shape, -1) for group, shape in zip(split_groups(states, shapes), shapes, strict=True)]
-        first = self.record.pooling == "first"
-        pooled = torch.cat([states[:, 0] if first else states.mean(dim=1) for states in texts])
+    def pool(self, states: Tensor, length: int) -> Tensor:
+        """Return a vector of length 1 for the states of each text: (batch · length, dim) -> (batch, dim)."""
+        texts = states.view(-1, length, self.dim)
+        pooled = texts[:, 0] if self.record.pooling == "first" else texts.mean(dim=1)
         return nn.functional.normalize(pooled, dim=-1)
 
-    def forward(self, *groups: Tensor) -> Tensor:
-        """Encode groups of texts of one length: tokens (batch, length) of each -> (batch of all, dim)."""
-        return self.pool(self.transformer(groups), shapes_of(groups))
-
-    def embed(self, texts: Sequence[str]) -> Tensor:
-        """Encode a batch of texts of any length: (texts, dim)."""
-        tokens = self.tokens(texts)
-        groups = group_by_length(tokens)
-        vectors: Tensor = self(*(torch.tensor([tokens[row] for row in group], device=self.device) for group in groups))
-        return vectors[torch.tensor([row for group in groups for row in group]).argsort()]
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Encode texts of one length: tokens (batch, length) -> (batch, dim)."""
+        return self.pool(self.transformer(tokens), tokens.shape[1])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Encode any number of texts, without gradients: (texts, dim)."""
-        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        tokens = self.tokens(texts)
         with scoring(len(texts)):
-            for first in range(0, len(order), TEXTS_AT_ONCE):
-                rows = order[first : first + TEXTS_AT_ONCE]
-                vectors[rows] = self.embed([texts[row] for row in rows]).cpu().numpy()
+            for rows in group_by_length(tokens, most=TEXTS_AT_ONCE):
+                group = torch.tensor([tokens[row] for row in rows], device=self.device)
+                vectors[rows] = self(group).cpu().numpy()
         return vectors
 
     def graph(self) -> Graph:

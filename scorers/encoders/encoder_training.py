@@ -65,10 +65,10 @@ class EncoderTask:
         if self.states is None:
             self.states = self.frozen_states()
         device = self.states.device
-        shapes = [(len(rows), int(self.lengths[rows[0]]))]
+        length = int(self.lengths[rows[0]])
         states = self.states[self.places(rows).to(device)].float()
-        states = self.transformer.run(states, shapes, first=self.frozen, last=self.layers, dropout=self.config.dropout)
-        vectors = self.network.encoder.pool(states, shapes)
+        states = self.transformer.run(states, length, first=self.frozen, last=self.layers, dropout=self.config.dropout)
+        vectors = self.network.encoder.pool(states, length)
         scores = self.network.compare(vectors, self.seen.to(device), dropped=self.config.learned_dropout)
         gold = torch.zeros(scores.shape)
         for place, row in enumerate(rows.tolist()):
@@ -93,8 +93,7 @@ class EncoderTask:
         with torch.no_grad():
             for rows in group_by_length(self.tokens, most=TEXTS_AT_ONCE):
                 group = torch.tensor([self.tokens[row] for row in rows], device=device)
-                shapes = [(len(group), group.shape[1])]
-                below = self.transformer.run(self.transformer.embed([group]), shapes, first=0, last=self.frozen)
+                below = self.transformer.run(self.transformer.embed(group), group.shape[1], first=0, last=self.frozen)
                 states[self.places(np.array(rows)).to(device)] = below.half()
         self.transformer.train()
         return states

@@ -5,7 +5,6 @@ not padded; tests compare it with `transformers`, family by family.
 """
 
 import math
-from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -13,21 +12,8 @@ from torch import Tensor, nn
 
 from kbtools.scorers.encoders.transformer_config import TransformerConfig
 
-Shapes = Sequence[tuple[int, int]]
-"""The batch and the length of each group of texts."""
-
 FARTHEST = 128
 """The distance at which the last class of MPNet begins."""
-
-
-def shapes_of(groups: Sequence[Tensor]) -> Shapes:
-    return [(group.shape[0], group.shape[1]) for group in groups]
-
-
-def split_groups(states: Tensor, shapes: Shapes) -> Sequence[Tensor]:
-    """Split states into those of each group of texts."""
-    # One group is exported, whose size is not known then.
-    return [states] if len(shapes) == 1 else torch.split(states, [batch * length for batch, length in shapes])
 
 
 class Layer(nn.Module):
@@ -43,25 +29,24 @@ class Layer(nn.Module):
         self.output = nn.Linear(config.hidden, config.dim)
         self.second_norm = nn.LayerNorm(config.dim, eps=config.epsilon)
 
-    def forward(self, states: Tensor, shapes: Shapes, biases: Sequence[Tensor | None], dropout: float) -> Tensor:
-        """States (tokens, dim) -> (tokens, dim); tokens see those of their text. Biases (heads, length, length)."""
-        groups = split_groups(self.attention(states), shapes)
-        heads = torch.cat([self.attend(*group) for group in zip(groups, shapes, biases, strict=True)])
+    def forward(self, states: Tensor, length: int, bias: Tensor | None, dropout: float) -> Tensor:
+        """States (batch · length, dim) -> (batch · length, dim); bias (heads, length, length)."""
+        heads = self.attend(self.attention(states), length, bias)
         states = self.first_norm(states + F.dropout(self.attended(heads), dropout, self.training))
         output = self.output(F.gelu(self.hidden(states)))
         normal: Tensor = self.second_norm(states + F.dropout(output, dropout, self.training))
         return normal
 
-    def attend(self, projected: Tensor, shape: tuple[int, int], bias: Tensor | None) -> Tensor:
+    def attend(self, projected: Tensor, length: int, bias: Tensor | None) -> Tensor:
         """Attend from the tokens of each text to each other: (batch · length, 3 dim) -> (batch · length, dim)."""
         width = projected.shape[1] // (3 * self.heads)
-        heads = projected.view(*shape, 3, self.heads, width).permute(2, 0, 3, 1, 4)
+        heads = projected.view(-1, length, 3, self.heads, width).permute(2, 0, 3, 1, 4)
         attended = F.scaled_dot_product_attention(heads[0], heads[1], heads[2], attn_mask=bias)
         return attended.transpose(1, 2).reshape(-1, self.heads * width)
 
 
 class Transformer(nn.Module):
-    """The states of the tokens of texts: groups of texts of one length lie end to end, so that nothing is padded."""
+    """The states of the tokens of texts of one length, which lie end to end."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -73,22 +58,22 @@ class Transformer(nn.Module):
         if config.distances:
             self.distances = nn.Embedding(config.distances, config.heads)
 
-    def forward(self, groups: Sequence[Tensor]) -> Tensor:
-        """Tokens (batch, length) of each group -> states (tokens of all groups, dim)."""
-        return self.run(self.embed(groups), shapes_of(groups), first=0, last=self.config.layers)
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Tokens (batch, length) -> states (batch · length, dim)."""
+        return self.run(self.embed(tokens), tokens.shape[1], first=0, last=self.config.layers)
 
-    def embed(self, groups: Sequence[Tensor]) -> Tensor:
-        """Return the states below the first layer: (tokens, dim)."""
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Return the states below the first layer: (batch · length, dim)."""
         first = self.config.offset
-        parts = [self.words(group) + self.positions.weight[first : first + group.shape[1]] for group in groups]
-        embedded: Tensor = self.norm(torch.cat([part.view(-1, self.config.dim) for part in parts]))
-        return embedded
+        embedded = self.words(tokens) + self.positions.weight[first : first + tokens.shape[1]]
+        states: Tensor = self.norm(embedded.view(-1, self.config.dim))
+        return states
 
-    def run(self, states: Tensor, shapes: Shapes, *, first: int, last: int, dropout: float = 0.0) -> Tensor:
-        """Return the states above the layer before `last`, from those below `first`: (tokens, dim)."""
-        biases = [self.distance_bias(length) if self.config.distances else None for _, length in shapes]
+    def run(self, states: Tensor, length: int, *, first: int, last: int, dropout: float = 0.0) -> Tensor:
+        """Return the states above the layer before `last`, from those below `first`: (batch · length, dim)."""
+        bias = self.distance_bias(length) if self.config.distances else None
         for layer in self.layers[first:last]:
-            states = layer(states, shapes, biases, dropout)
+            states = layer(states, length, bias, dropout)
         return states
 
     def distance_bias(self, length: int) -> Tensor:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kbtools import storage, user_cache
+from kbtools import user_cache
 from kbtools.record_files import read_record, write_record
 from kbtools.scorers.encoders.encoder_cache import FORMAT_NAME, FORMAT_VERSION, keep
 
@@ -60,7 +60,7 @@ def test_a_full_disk_under_the_cache_costs_time_alone(cache: Path, monkeypatch: 
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(storage.os, "fsync", full)
+    monkeypatch.setattr("os.fsync", full)
 
     assert [keep("vectors", "a", make) for _ in range(2)] == [b"made"] * 2
     assert make.asked == 2

@@ -51,7 +51,7 @@ def test_every_family_computes_as_transformers_does(family: str, small_encoder: 
     tokens = torch.randint(5, 190, (3, 40))
 
     with torch.inference_mode():
-        states = network([tokens]).view(3, 40, -1)
+        states = network(tokens).view(3, 40, -1)
         expected = reference(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
 
     torch.testing.assert_close(states, expected, rtol=1e-4, atol=1e-5)
@@ -99,7 +99,7 @@ def test_the_first_state_is_the_vector_where_the_folder_says_so(small_encoder: P
     tokens = torch.tensor([[2, 4, 5, 3]])
 
     with torch.inference_mode():
-        state = first.transformer([tokens])[0]
+        state = first.transformer(tokens)[0]
         vector = first(tokens)[0]
 
     torch.testing.assert_close(vector, state / state.norm())
