@@ -153,7 +153,7 @@ def test_what_has_no_vectors_says_so_and_what_makes_them(request: pytest.Fixture
 @pytest.mark.parametrize(
     ("vectors", "error", "message"),
     [
-        pytest.param([[1, np.nan], [1, 1]], BadVectors, "no number", id="nan"),
+        pytest.param([[1, np.nan], [1, 1]], BadVectors, "not a number", id="nan"),
         pytest.param([[0, 0], [0, 0]], VectorsMissing, "none of its entities has a vector", id="zero"),
     ],
 )
