@@ -1,6 +1,7 @@
 """Answer questions over large knowledge bases: index, prune, rank, answer."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtools.errors import (
@@ -85,6 +86,11 @@ if TYPE_CHECKING:
     from kbtools.comparison.report.whole_training import Training, train
     from kbtools.indexing import compact, index, update
     from kbtools.ranking.system import System
+
+_CLONE = Path(__file__).resolve().parents[1]
+if (_CLONE / "setup.cfg").is_file():
+    # Python that starts in a clone imports this folder; the other folders of the package lie beside it.
+    __path__.append(str(_CLONE))
 
 __all__ = [
     "Answer",
