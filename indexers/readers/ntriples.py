@@ -17,6 +17,17 @@ from kbtools.kb.ids import canonical_id
 
 # Oxigraph counts lines from the start of what it parses, which is our line: its words of the place are left out.
 PLACE = re.compile(r"^Parser error (?:at|between) .*?: | \(.*, line \d+\)$", re.DOTALL)
+SKOSXL = "http://www.w3.org/2008/05/skos-xl#"
+EXTENDED_NAMES = {f"{SKOSXL}prefLabel": False, f"{SKOSXL}altLabel": True, f"{SKOSXL}hiddenLabel": True}
+"""Predicates of names that are nodes of their own, and whether each is of aliases."""
+
+LITERAL_FORM = f"{SKOSXL}literalForm"
+"""The predicate of the words of such a name."""
+
+FIRST, REST = "http://www.w3.org/1999/02/22-rdf-syntax-ns#first", "http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"
+MOST_LISTS = 1_000_000
+"""Facts with a blank node that are remembered, since it may begin a list: some 300 MB."""
+
 FREEBASE_TYPE = "type.object.type"
 """The one predicate of types that is no relation too: every topic of Freebase has dozens, and its release none."""
 
@@ -47,6 +58,12 @@ class NTriplesReader:
             )
         )  # fmt: skip
         self.blanks = ""
+        self.extended: dict[str, tuple[list[tuple[str, bool]], list[tuple[int, str, str | None]]]] = {}
+        """The owners and the words of each name that is a node: either may come first."""
+        self.lists: dict[str, dict[str, str]] = {}
+        """The member and the rest at each node of a list."""
+        self.heads: list[tuple[str, str, str]] = []
+        """Facts whose object may begin a list."""
 
     @classmethod
     def sniff(cls, line: bytes, kind: SourceKind) -> bool:
@@ -63,6 +80,7 @@ class NTriplesReader:
         self.blanks = hashlib.sha256(first.text).hexdigest()[:12]
         for block in chain([first], blocks):
             yield from self.read_block(block).batches()
+        yield from self.list_facts()
 
     def read_block(self, block: Block) -> Rows:
         """Parse a block at once if each of its lines is a triple, else line by line."""
@@ -108,7 +126,13 @@ class NTriplesReader:
             keep_description(entity, rank, target.value, number, rows, self.skips)
         elif relation in self.same and not literal:
             rows.redirects.append((entity, value))
+        elif relation == LITERAL_FORM if literal else relation in EXTENDED_NAMES:
+            self.keep_extended(entity, relation, triple.object, rank, number, rows)
         else:
+            if relation in (FIRST, REST):
+                self.lists.setdefault(entity, {})[relation] = value
+            elif value.startswith("_:") and not literal and len(self.heads) < MOST_LISTS:
+                self.heads.append((entity, relation, value))
             if relation in self.types and not literal:
                 rows.types.append((entity, value))
             if self.closure and relation in self.subclass and not literal:
@@ -117,6 +141,32 @@ class NTriplesReader:
             if literal or relation not in self.types or relation != FREEBASE_TYPE:
                 rows.facts.append((entity, relation, value))
         rows.mark(number)
+
+    def keep_extended(self, entity: str, relation: str, term: Any, rank: int, number: int, rows: Rows) -> None:
+        """Keep a part of a name that is a node, as in SKOS-XL: its owner, or its words."""
+        node = entity if relation == LITERAL_FORM else self.spell(term)
+        owners, forms = self.extended.setdefault(node, ([], []))
+        if relation == LITERAL_FORM:
+            forms.append((rank, term.value, term.language))
+            pairs = [(owner, forms[-1]) for owner in owners]
+        else:
+            owners.append((entity, EXTENDED_NAMES[relation]))
+            pairs = [(owners[-1], form) for form in forms]
+        for (owner, alias), (place, text, language) in pairs:
+            keep_name(owner, ALIAS if alias else place, text, language, number, rows, self.skips)
+
+    def list_facts(self) -> Iterator[RecordBatch]:
+        """Yield each member of a list as an object of the fact that has the list."""
+        rows = Rows()
+        for entity, relation, node in self.heads:
+            passed = set()
+            while node in self.lists and node not in passed:
+                passed.add(node)
+                if member := self.lists[node].get(FIRST):
+                    rows.facts.append((entity, relation, member))
+                node = self.lists[node].get(REST, "")
+        rows.mark(max(self.skips.lines, 1))
+        yield from rows.batches()
 
     def spell(self, term: Any) -> str:
         """Write a term as an id, or as N-Triples do if it is a literal or a blank node."""

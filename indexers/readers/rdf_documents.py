@@ -82,6 +82,7 @@ class DocumentReader(NTriplesReader):
             line = max(self.skips.lines, 1)
             raise WrongFormat(f"{self.path}:{line}: {stream.refused}", path=self.path, line=line)
         yield from rows.batches()
+        yield from self.list_facts()
 
     def open_stream(self, blocks: Iterator[Block]) -> "BlockStream":
         return BlockStream(blocks, self.skips)

@@ -173,3 +173,28 @@ def test_the_encoding_that_xml_names_is_heeded(tmp_path: Path) -> None:
     (tmp_path / "l.rdf").write_bytes(text.replace('<?xml version="1.0"?>', head).encode("latin-1"))
     (batch,) = Reading(Source(tmp_path / "l.rdf", "any"), ReadOptions()).batches()
     assert batch.table["object"].to_pylist() == ['"café"']
+
+
+def test_names_that_are_nodes_name_their_owners_in_any_order(tmp_path: Path) -> None:
+    xl = "@prefix xl: <http://www.w3.org/2008/05/skos-xl#> . @prefix : <http://a/> .\n"
+    forms = ':l1 xl:literalForm "Hound"@en .\n:l2 xl:literalForm "Dog"@en , "Chien"@fr .\n'
+    owners = ":s xl:prefLabel :l1 ; xl:altLabel :l2 .\n"
+    for text in (xl + forms + owners, xl + owners + forms):
+        (tmp_path / "k.ttl").write_text(text)
+        batches = list(Reading(Source(tmp_path / "k.ttl", "any"), ReadOptions()).batches())
+        names = {tuple(row.values()) for batch in batches for row in batch.table.to_pylist()}
+        assert names == {("http://a/s", 0, "Hound", "en"), ("http://a/s", ALIAS, "Dog", "en")}
+
+
+@pytest.mark.parametrize("name", ["k.ttl", "k.nt"])
+def test_members_of_a_list_are_objects_of_the_fact_that_has_it(tmp_path: Path, name: str) -> None:
+    lines = {
+        "k.ttl": "<http://a/s> <http://a/p> (<http://a/x> <http://a/y>) .\n",
+        "k.nt": f"<http://a/s> <http://a/p> _:a .\n_:a <{RDF}first> <http://a/x> .\n_:a <{RDF}rest> _:b .\n"
+        f"_:b <{RDF}first> <http://a/y> .\n_:b <{RDF}rest> <{RDF}nil> .\n",
+    }[name]
+    (tmp_path / name).write_text(lines)
+    batches = list(Reading(Source(tmp_path / name, "any"), ReadOptions()).batches())
+    rows = [row for batch in batches for row in batch.table.to_pylist()]
+    members = {row["object"] for row in rows if row["subject"] == "http://a/s" and not row["object"].startswith("_:")}
+    assert members == {"http://a/x", "http://a/y"}
