@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from kbtools.answering.bearers import find_entity
+from kbtools.answering.name_candidates import find_entity
 from kbtools.cli.commands import Command
 from kbtools.cli.display import ResultPrinter, echo, echo_json
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home

@@ -90,7 +90,7 @@ def index(
 
 
 def in_python(error: KBToolsError) -> KBToolsError:
-    """Say what an error says of options of the command line of the arguments that they are here."""
+    """Return an error whose message names arguments in place of options of the command line."""
     message = COLUMN.sub(r"columns={'\1': '\2'}", str(error))
     return type(error)(OPTION.sub(lambda option: ARGUMENTS[option[1]], message), **error.facts)
 

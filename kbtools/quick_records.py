@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 
 def quick_record(cls: type[Record]) -> type[Record]:
-    """Let a frozen dataclass fill its fields itself, in half the time; one that makes defaults by a factory cannot.
+    """Make a frozen dataclass fill its fields itself, in half the time; one with a default factory cannot.
 
     The `__init__` of a frozen dataclass sets each field by its name through `object.__setattr__`. This one writes to
     the slots, or to `__dict__` where there are none. Its arguments, defaults and `__post_init__` stay what they are.

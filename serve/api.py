@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.bearers import find_entity
+from kbtools.answering.name_candidates import find_entity
 from kbtools.answering.records import LookupResult
 from kbtools.answering.results import Record, Result
 from kbtools.errors import BadArgument, KBToolsError

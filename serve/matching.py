@@ -8,7 +8,7 @@ import numpy as np
 from rapidfuzz import fuzz
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.bearers import STEP
+from kbtools.answering.name_candidates import STEP
 from kbtools.answering.records import EntityMatch
 from kbtools.answering.results import Named
 from kbtools.errors import IncomingMissing, UnknownType

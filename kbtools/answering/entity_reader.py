@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from kbtools.answering.bearers import link_name, rank_bearers
 from kbtools.answering.limits import read_count, read_limit, require_text
+from kbtools.answering.name_candidates import link_name, rank_by_name
 from kbtools.answering.records import Entity, Fact, Facts
 from kbtools.answering.results import Named
 from kbtools.errors import UnknownEntity, UnknownType
@@ -50,7 +50,7 @@ class EntityReader:
         raise UnknownType(f"no entity has the type {type_id!r}; kbtools show prints the types of one", type=type_id)
 
     def labels(self, entities: EntityRows) -> list[Named]:
-        """Give ids and names; the text of a literal is its name."""
+        """Return ids and names; the text of a literal is its name."""
         return [
             Named(entity_id, literal_text(entity_id) if name is None and is_literal(entity_id) else name)
             for entity_id, name in zip(self.kb.ids(entities), self.kb.names(entities), strict=True)
@@ -72,7 +72,7 @@ class EntityReader:
             self.type_labels[kind] = Named(type_id, None if row is None else next(names))
 
     def entity(self, entity_id: str) -> Entity:
-        """Give what is known of an entity; raise UnknownEntity where there is none."""
+        """Return what is known of an entity; raise UnknownEntity where there is none."""
         row = self.row_of(entity_id)
         rows = np.array([row], dtype=np.uint32)
         (label,), (types,) = self.labels(rows), self.types_of(rows)
@@ -95,8 +95,8 @@ class EntityReader:
         )
 
     def prior(self, row: int, names: Sequence[str]) -> float | None:
-        """Give p(entity | its name), as a look-up of the name does; nothing for one without a name."""
-        bearers = rank_bearers(self.kb, link_name(self.kb, names[0])) if names else None
+        """Return p(entity | its name), as a look-up of the name does; nothing for one without a name."""
+        bearers = rank_by_name(self.kb, link_name(self.kb, names[0])) if names else None
         if bearers is None or row not in bearers.entities:
             return None
         return round(float(bearers.prior.values[bearers.entities == row][0]), 6)

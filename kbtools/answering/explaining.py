@@ -69,7 +69,7 @@ def candidate_line(place: int, candidate: Candidate) -> str:
 
 
 def closing_lines(result: Result) -> list[str]:
-    """Say what was answered, what was withheld, and what of the question was not read."""
+    """Return the lines on the answers, on withheld ones, and on the part of the question that was not read."""
     lines = []
     if result.unread:
         most = f"{MOST_RUNS:,} words and marks are read, of scripts without spaces {MOST_LETTERS:,} letters"
@@ -96,7 +96,7 @@ def answer_text(answer: Answer) -> str:
 
 
 def why_empty(result: Result) -> str:
-    """Say why a result has no candidates."""
+    """Return why a result has no candidates."""
     if not result.without_facts:
         return "no candidates: no name of the knowledge base is in the question"
     named = ", ".join(f"{entity.name} ({entity.id})" for entity in result.without_facts)
@@ -105,7 +105,7 @@ def why_empty(result: Result) -> str:
 
 
 def verdict(result: Result) -> str:
-    """Say how sure a result is, and whether that was enough to answer."""
+    """Return how sure a result is, and whether that was enough to answer."""
     return (
         f"confidence {result.confidence:.2f}" if result.answered else f"no answer: confidence {result.confidence:.2f}"
     )

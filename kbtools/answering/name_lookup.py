@@ -1,9 +1,9 @@
 """Look-up: from a name to the entities that bear it, strictly, else to those whose names resemble it."""
 
-from kbtools.answering.bearers import Bearers, link_name, link_similar_names, rank_bearers, whole
 from kbtools.answering.entity_reader import EntityReader
 from kbtools.answering.explaining import MATCHES
 from kbtools.answering.limits import TOP, read_limit, require_text
+from kbtools.answering.name_candidates import NameCandidates, link_name, link_similar_names, rank_by_name, whole
 from kbtools.answering.records import EntityMatch, LookupResult
 from kbtools.linking.strict import link_inverted
 from kbtools.text.normaliser import normal_form
@@ -22,15 +22,15 @@ class NameLookup:
         require_text(name, "name")
         limit = read_limit(limit, "limit")
         of_type = None if type is None else self.reader.type_row(type)
-        bearers = rank_bearers(self.kb, link_name(self.kb, name), of_type=of_type)
+        bearers = rank_by_name(self.kb, link_name(self.kb, name), of_type=of_type)
         if not len(bearers.entities):
             (inverted,) = link_inverted(self.kb, [[whole(name, normal_form(name))]])
-            bearers = rank_bearers(self.kb, inverted, of_type=of_type)
+            bearers = rank_by_name(self.kb, inverted, of_type=of_type)
         if not len(bearers.entities):
-            bearers = rank_bearers(self.kb, link_similar_names(self.kb, name), of_type=of_type)
+            bearers = rank_by_name(self.kb, link_similar_names(self.kb, name), of_type=of_type)
         return LookupResult(name, type, self.matches(name, bearers, limit=limit))
 
-    def matches(self, words: str, bearers: Bearers, *, limit: int | None) -> tuple[EntityMatch, ...]:
+    def matches(self, words: str, bearers: NameCandidates, *, limit: int | None) -> tuple[EntityMatch, ...]:
         """Write out the first bearers of some words."""
         entities = bearers.entities[:limit]
         labels, types = self.reader.labels(entities), self.reader.types_of(entities)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from kbtools.answering.bearers import rank_bearers
 from kbtools.answering.limits import read_limit, read_share, require_text
+from kbtools.answering.name_candidates import rank_by_name
 from kbtools.answering.name_lookup import NameLookup
 from kbtools.answering.records import LinkedMention, LinkedText
 from kbtools.linking.links import Link
@@ -80,7 +80,7 @@ def sentence_ends(text: str) -> Iterator[int]:
 
 
 def has_case(text: str) -> bool:
-    """Tell whether capitals distinguish the words of a text: some words have one, and not all letters are."""
+    """Return whether capitals distinguish the words of a text: some words have one, and not all letters are."""
     words = re.findall(r"\w+", text)
     capitals = sum(word[0].isupper() for word in words)
     return capitals * RARE_CAPITALS > len(words) and text != text.upper()
@@ -136,7 +136,7 @@ class TextLinker:
             if not covered.isdisjoint(characters):
                 continue
             covered.update(characters)  # an ambiguous name is left out, but none inside it takes its place
-            bearers = rank_bearers(self.kb, links)
+            bearers = rank_by_name(self.kb, links)
             score = certainty * float(bearers.prior.values[0])
             if score >= threshold:
                 first = bearers.links[0]
@@ -166,7 +166,7 @@ def weigh(
 
 
 def spelling_likelihood(question: Question, link: Link, *, cased: bool) -> float:
-    """Say how likely words are meant as a name, 0 to 1, from their case and how far they are from the name."""
+    """Return how likely words are meant as a name, 0 to 1, from their case and how far they are from the name."""
     words = question.text[link.start : link.end]
     looser = 1.0 - LOOSER * max(0, link.rung - Rung.CASE)
     capitals = words != words.lower()

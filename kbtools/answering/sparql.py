@@ -68,9 +68,9 @@ def relation_path(subject: str, relation: str) -> str:
 
 
 def in_full(spelling: str, wikidata: str) -> str | None:
-    """Give the IRI of an id: Wikidata's in a namespace, one under a usual prefix (`dbr:Berlin`), or the IRI that it is.
+    """Return the IRI of an id: Wikidata's in a namespace, one under a usual prefix (`dbr:Berlin`), or the IRI itself.
 
-    Nothing for any other.
+    None for any other.
     """
     if "://" in spelling and ABSOLUTE.match(spelling):
         return spelling

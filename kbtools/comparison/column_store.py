@@ -59,7 +59,7 @@ def write_file(path: Path, content: bytes) -> Path:
 
 @contextmanager
 def named_failure(path: Path) -> Iterator[None]:
-    """Say which file of a run cannot be written, and why: a full disk, a folder that is gone."""
+    """Raise OutputUnusable with the file that cannot be written, and why: a full disk, a folder that is gone."""
     try:
         yield
     except OSError as error:
@@ -94,6 +94,6 @@ def find_columns(path: Path, fingerprint: str) -> Columns | None:
 
 
 def digest(*parts: object) -> str:
-    """Give the fingerprint of some facts: equal for equal facts."""
+    """Return the fingerprint of some facts: equal for equal facts."""
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -73,7 +73,7 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
 
 
 def of_validation(watch: StageProgress) -> StageProgress:
-    """Say of each stage that it is one of the validation questions."""
+    """Name the validation questions in the names of stages."""
     return lambda stage, done, total: watch(f"validation, {stage}", done, total)
 
 

@@ -41,7 +41,7 @@ class Resamples:
         return np.concatenate([self.counts[at : at + ROUNDS_AT_ONCE].astype(np.float64) @ values for at in starts])
 
     def quantiles(self, values: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-        """Give a quantile of each resample, between neighbours where it falls between them: (rounds,)."""
+        """Return a quantile of each resample, between neighbours where it falls between them: (rounds,)."""
         # np.quantile(values[drawn], share) for each round: values are sorted once, and cumulated counts say where
         # the drawn value of a rank stands among them.
         order = np.argsort(values, kind="stable")
@@ -55,7 +55,7 @@ class Resamples:
 
 
 def interval(resampled: NDArray[np.float64]) -> tuple[float, float]:
-    """Give the middle 95 % of a bootstrap distribution; rounds without a value (nan) are left out."""
+    """Return the middle 95 % of a bootstrap distribution; rounds without a value (nan) are left out."""
     valued = resampled[np.isfinite(resampled)]
     if not len(valued):
         return float("nan"), float("nan")
@@ -112,7 +112,7 @@ def compare_two(
 
 
 def mcnemar(won: int, lost: int) -> float:
-    """Give the exact two-sided probability of a split as uneven as this one, by a fair coin.
+    """Return the exact two-sided probability of a split as uneven as this one, by a fair coin.
 
     >>> mcnemar(1, 5)
     0.21875

@@ -22,8 +22,13 @@ from kbtools.comparison.fingerprints import (
     step_versions,
     tagger_identity,
 )
-from kbtools.comparison.gold_mentions import find_linkable, mark_mentions
-from kbtools.comparison.gold_pools import GoldPools, gather_gold_pools, read_gold_pools
+from kbtools.comparison.gold_pools import (
+    GoldPools,
+    find_linkable,
+    gather_gold_pools,
+    mark_mentions,
+    read_gold_pools,
+)
 from kbtools.comparison.grid import Cell, file_name
 from kbtools.comparison.lost_questions import remove_examples, write_examples
 from kbtools.comparison.outcomes import ObjectCheck, find_outcomes

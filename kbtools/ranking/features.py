@@ -37,7 +37,7 @@ class Features:
     counts: NDArray[np.int64]
 
     def of(self, questions: NDArray[np.bool_]) -> "Features":
-        """Give the features of the marked questions: (questions,)."""
+        """Return the features of the marked questions: (questions,)."""
         return Features(self.names, self.values[np.repeat(questions, self.counts)], self.counts[questions])
 
 
@@ -105,7 +105,7 @@ def alike(pools: Pools) -> NDArray[np.int64]:
 
 
 def best_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Give for each value the greatest of its group."""
+    """Return for each value the greatest of its group."""
     best = np.full(int(group.max(initial=-1)) + 1, -np.inf)
     np.maximum.at(best, group, values)
     own: NDArray[np.float64] = best[group]
@@ -113,7 +113,7 @@ def best_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[
 
 
 def total_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Give for each logarithm that of the sum over its group."""
+    """Return for each logarithm that of the sum over its group."""
     best = best_of(values, group)
     total: NDArray[np.float64] = best + np.log(np.bincount(group, weights=np.exp(values - best))[group])
     return total

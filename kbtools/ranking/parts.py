@@ -107,7 +107,7 @@ class Parts:
         return self.named[key]
 
     def complete(self, system: System, ranker: str | None) -> System:
-        """Give a system the weights and the ranker that were chosen for its parts."""
+        """Return a system with the weights and the ranker that were chosen for its parts."""
         learned = {} if system.subject == NO_SUBJECT else self.trained.learned(system.key)
         if ranker is None:  # a ranker that a file names, not a person
             for fitted in learned.values():
@@ -155,7 +155,7 @@ class Parts:
         self.forget_made()
 
     def forget_learned(self, system: System) -> None:
-        """Let the weighted sum rank for the parts of a system from now on."""
+        """Forget the rankers of the parts of a system, so that the weighted sum ranks."""
         self.trained.forget_learned(system.key)
         self.forget_made()
 

@@ -84,14 +84,14 @@ class Pools:
         return len(self.pair_subject)
 
     def first(self, kind: str) -> NDArray[np.int64]:
-        """Give where the rows of each question start, and where the last ones end: (questions + 1,)."""
+        """Return where the rows of each question start, and where the last ones end: (questions + 1,)."""
         counts = self.counts[kind]
         starts = np.zeros(len(counts) + 1, dtype=np.int64)
         counts.cumsum(out=starts[1:])
         return starts
 
     def question_of(self, kind: str) -> NDArray[np.int64]:
-        """Give the question that each row of a kind belongs to."""
+        """Return the question that each row of a kind belongs to."""
         return np.repeat(np.arange(len(self)), self.counts[kind])
 
     @computed_once
@@ -100,7 +100,7 @@ class Pools:
 
     @computed_once
     def v_of_mention(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Say where the scores v of each mention start, and how many there are: one for each relation of its pool."""
+        """Return where the scores v of each mention start, and their number: one for each relation of its pool."""
         sizes = self.counts["relation"].repeat(self.counts["mention"])
         return sizes.cumsum() - sizes, sizes
 
@@ -110,16 +110,16 @@ class Pools:
 
     @computed_once
     def subject_of_pair(self) -> EntityRows:
-        """Give the subject of each candidate as a row of the knowledge base."""
+        """Return the subject of each candidate as a row of the knowledge base."""
         return self.subject[self.pair_subject]
 
     @computed_once
     def relation_of_pair(self) -> NDArray[np.uint32]:
-        """Give the relation of each candidate as a row of the knowledge base."""
+        """Return the relation of each candidate as a row of the knowledge base."""
         return self.relation[self.pair_relation]
 
     def with_mentions(self, mentions: NDArray[np.bool_]) -> "Pools":
-        """Give the same pools to scorers that are to read the marked mentions alone: (mentions,)."""
+        """Return the same pools to scorers that are to read the marked mentions alone: (mentions,)."""
         counted = np.bincount(self.question_of("mention")[mentions], minlength=len(self))
         return replace(
             self,
@@ -199,7 +199,7 @@ def gather_pool(
 
 
 def distinct(rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Give the distinct rows, ascending, and where each first stands.
+    """Return the distinct rows, ascending, and where each first stands.
 
     It stands for np.unique, which takes twice as long on the few rows of a question.
     """

@@ -50,7 +50,7 @@ def score_relations(
     *,
     constant: Constant = log_total,
 ) -> NDArray[np.float64]:
-    """Give v(r, q) of each mention and each relation of its question's pool: by question, then mention, then relation.
+    """Return v(r, q) of each mention and each relation of its question's pool: by question, mention, then relation.
 
     It is log p(r|q) over all relations of the knowledge base, whatever constant the scorer adds to a question's: that
     is what `constant` finds and what is taken off; `no_constant` leaves it where nothing but differences count.
@@ -87,7 +87,7 @@ def score_subjects(
     scorer: SubjectScorer,
     progress: Progress = lambda done: None,
 ) -> NDArray[np.float64]:
-    """Give u(s, r, q) of each subject: (subjects,); raise BrokenPlugin as `score_relations` does."""
+    """Return u(s, r, q) of each subject: (subjects,); raise BrokenPlugin as `score_relations` does."""
     mentions, subjects = pools.first("mention"), pools.first("subject")
     blocks = [np.empty(0)]
     for first, last, marked in mark_questions(pools, questions):
@@ -123,7 +123,7 @@ def mark_questions(pools: Pools, questions: Sequence[Question]) -> Iterator[tupl
 def score_parts(
     pools: Pools, weights: Weights, *, v: NDArray[np.floating], u: NDArray[np.floating] | None = None
 ) -> dict[str, NDArray[np.float64]]:
-    """Give the parts of every candidate's score, (pairs,) each; v and u as `score_relations`, `score_subjects` do."""
+    """Return the parts of every candidate's score, (pairs,) each; v and u as `score_relations`, `score_subjects` do."""
     link = pools.link_of_pair
     parts: dict[str, NDArray[Any]] = {
         "relation": relation_part(pools, v, weights),
@@ -152,7 +152,7 @@ def as_micro(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> NDArray[np.float64]:
-    """Give log p(r|q), normalised over the relations of the pool (paper, Eq. 9): (pairs,)."""
+    """Return log p(r|q), normalised over the relations of the pool (paper, Eq. 9): (pairs,)."""
     if not len(v):
         return np.zeros(pools.pairs)
     starts, sizes = pools.v_of_mention
@@ -167,7 +167,7 @@ def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> ND
 
 
 def places_of_v(pools: Pools) -> NDArray[np.int64]:
-    """Give the place of each candidate's v, that of its mention and its relation, in what `score_relations` gives."""
+    """Return the place of each candidate's v, that of its mention and its relation, in what `score_relations` gives."""
     starts, _ = pools.v_of_mention
     column = pools.pair_relation
     if len(pools) > 1:  # those of the first question start at 0
@@ -177,7 +177,7 @@ def places_of_v(pools: Pools) -> NDArray[np.int64]:
 
 
 def subject_part(pools: Pools, u: NDArray[np.floating], weights: Weights) -> NDArray[np.float64]:
-    """Give log p(s|q, r), normalised over the subjects of the pool (paper, Eq. 11): (pairs,).
+    """Return log p(s|q, r), normalised over the subjects of the pool (paper, Eq. 11): (pairs,).
 
     alpha·h(r, s) counts only in the normaliser, between the subjects that have r and the others: every pair has r.
     """

@@ -26,7 +26,7 @@ class Ties:
         return np.repeat(values, self.sizes)
 
     def expected(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Give the expected value of a candidate drawn from those tied for the first place: (groups,).
+        """Return the expected value of a candidate drawn from those tied for the first place: (groups,).
 
         Of marks for what is right this is 1/k where one of k tied candidates is.
         """
@@ -46,7 +46,7 @@ def find_ties(scores: NDArray[Any], starts: NDArray[np.int64], *, tolerance: flo
 
 
 def expected_first(scores: NDArray[Any], right: NDArray[np.bool_], *, tolerance: float = 0.0) -> NDArray[np.float64]:
-    """Give for each row the chance that a draw from its first place is right: (rows, candidates) -> (rows,)."""
+    """Return for each row the chance that a draw from its first place is right: (rows, candidates) -> (rows,)."""
     rows, candidates = scores.shape
     ties = find_ties(scores.reshape(-1), np.arange(rows) * candidates, tolerance=tolerance)
     return ties.expected(right.reshape(-1))

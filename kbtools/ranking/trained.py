@@ -42,7 +42,7 @@ class TrainedSystems:
         return {system.ranker.name: system for system in self.systems if system.key == key and system.ranker}
 
     def choose(self, system: System) -> None:
-        """Let a system answer the questions that name none."""
+        """Keep a system as the one of questions that name none."""
         self.refresh()
         self.default = system
         self.write()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.priors import SHARPNESS, share_names
+from kbtools.answering.name_candidates import SHARPNESS, share_names
 from kbtools.indexers.folder.memory import MemoryKB
 
 FACTS = [("a", "r", "x"), ("a", "r", "y"), ("a", "s", "x"), ("p", "r", "b")]

@@ -12,7 +12,7 @@ from kbtools.kb.contract import KnowledgeBase
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
-from kbtools.answering.bearers import find_entity
+from kbtools.answering.name_candidates import find_entity
 from kbtools.scorers.entities.transe import nearest
 from kbtools.scorers.entities.vector_files import read_array, take_over_vectors
 

@@ -131,5 +131,5 @@ def report_json(report: Report) -> str:
 
 
 def number(value: float | None) -> float | None:
-    """Give a number, or None for what is no number."""
+    """Return a number, or None for what is no number."""
     return None if value is None or math.isnan(value) else value

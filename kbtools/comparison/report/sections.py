@@ -128,7 +128,7 @@ def calibration_section(report: Report) -> Section:
 
 
 def abstention_section(report: Report) -> Section:
-    """Say what the best cell gains and loses by giving no answer below a confidence."""
+    """Lay out what the best cell gains and loses by giving no answer below a confidence."""
     cell = report.best.cell
     outcomes, fitted = report.run.cells[cell], run_calibration(report.run, cell)
     confidence, outside = outcomes["confidence"], outcomes["confidence_without"]

@@ -44,7 +44,7 @@ class Report:
 
     @property
     def best(self) -> CellFigures:
-        """Give the most accurate cell, the first of those that tie."""
+        """Return the most accurate cell, the first of those that tie."""
         return self.tied_best[0]
 
     @property
@@ -68,7 +68,7 @@ def find_best(cells: Sequence[CellFigures]) -> list[CellFigures]:
 
 
 def is_control(cell: Cell) -> bool:
-    """Tell whether a cell's subjects are not scored or only counted, or nothing of it is trained."""
+    """Return whether a cell's subjects are not scored or only counted, or nothing of it is trained."""
     return cell.subject in CONTROL_SUBJECTS or cell == Cell(CONTROL_PRUNER, CONTROL_SCORER, POPULARITY)
 
 
