@@ -34,7 +34,14 @@ class FormWriter:
         self.map_size = MAP_SIZE
         with self.failing():
             self.environment = lmdb.open(
-                str(path), subdir=False, map_size=MAP_SIZE, max_dbs=2, lock=False, sync=False, metasync=False
+                str(path),
+                subdir=False,
+                map_size=MAP_SIZE,
+                max_dbs=2,
+                lock=False,
+                sync=False,
+                metasync=False,
+                mode=0o666,
             )
             self.tables = {name: self.environment.open_db(name) for name in (b"forms", b"words")}
         self.lengths: set[int] = set()
