@@ -205,9 +205,9 @@ def keep_record(keep: Keep) -> dict[str, object]:
 
 
 def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Manifest | None:
-    """Give the old manifest where the same files, by checksum, were read in the same way by the same versions.
+    """Return the old manifest if the same files, by checksum, were read in the same way by the same versions.
 
-    There is none where a file of the old knowledge base is damaged, so that it is built again.
+    None if a file of the old knowledge base is damaged, so that it is built again.
     """
     try:
         old = read_manifest(out)

@@ -84,5 +84,5 @@ def encoded(texts: pa.ChunkedArray) -> tuple[pa.StringArray, Numbers]:
 
 
 def numbered(first: int, count: int) -> pa.UInt32Array:
-    """Give the numbers from the first on; Arrow refuses those that are too large."""
+    """Return the numbers from the first on; Arrow refuses those that are too large."""
     return pa.array(np.arange(first, first + count), pa.int64()).cast(pa.uint32())

@@ -27,7 +27,7 @@ class FormGroups:
     names: NDArray[np.uint32]
 
     def normal(self) -> tuple[pa.StringArray, NDArray[np.uint32]]:
-        """Give the forms that are the normal form of a name, and the row of such a name."""
+        """Return the forms that are the normal form of a name, and the row of such a name."""
         mask = self.kinds <= NORMAL
         return self.forms.filter(pa.array(mask)), self.names[mask]
 
@@ -75,7 +75,7 @@ def group_rows(table: pa.Table) -> FormGroups:
 
 
 def differs(texts: pa.StringArray) -> NDArray[np.bool_]:
-    """Tell of each text whether it is another than the one before it; the first one is."""
+    """Return which texts differ from the one before; the first one does."""
     other = pc.not_equal(texts.slice(1), texts.slice(0, len(texts) - 1)).to_numpy(zero_copy_only=False)
     return np.concatenate([np.ones(1, dtype=bool), other])
 

@@ -110,7 +110,7 @@ class NamesLeft:
 
 
 def shaped_forms(texts: pa.StringArray) -> tuple[list[SpeltForms], NDArray[np.uint32]]:
-    """Give the forms of all names of these shapes, and the places of the others."""
+    """Return the forms of all names of these shapes, and the places of the others."""
     plain = is_plain(texts)
     left = NamesLeft(texts)
     places, names = left.take(plain)
@@ -123,7 +123,7 @@ def shaped_forms(texts: pa.StringArray) -> tuple[list[SpeltForms], NDArray[np.ui
 
 
 def is_plain(texts: pa.StringArray) -> pa.BooleanArray:
-    """Tell of each name whether its only form is itself in lower case; of some that it is not, where it is."""
+    """Return which names surely have one form only, themselves in lower case."""
     letters = pc.match_substring_regex(texts, LETTERS)
     return pc.and_(letters, pc.invert(pc.match_substring_regex(pc.ascii_lower(texts), REWRITTEN)))
 

@@ -99,7 +99,7 @@ class FormWriter:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Say what LMDB calls an input/output error where the disk, or a limit on the size of files, cut a write."""
+        """Raise the reason for what LMDB calls an input/output error: a full disk, or a limit on the size of files."""
         try:
             yield
         except lmdb.MemoryError as error:

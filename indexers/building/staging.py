@@ -157,7 +157,7 @@ class Staging:
             ) from error
 
     def limit(self) -> float:
-        """Give the bytes that the tables may take, which DuckDB says in binary units: `953.6 MiB`."""
+        """Return the bytes that the tables may take, which DuckDB reports in binary units: `953.6 MiB`."""
         [(setting,)] = self.connection.execute("SELECT current_setting('memory_limit')").fetchall()
         amount, unit = str(setting).split()
         return float(amount) * 1024.0 ** ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"].index(unit)
@@ -189,7 +189,7 @@ class Staging:
         self.connection.unregister("incoming")
 
     def number(self, languages: pa.ChunkedArray) -> pa.Array:
-        """Give the numbers of languages."""
+        """Return the numbers of languages."""
         tags = languages.combine_chunks().dictionary_encode()
         numbers = [self.languages.setdefault(tag, len(self.languages)) for tag in tags.dictionary.to_pylist()]
         return pa.array(numbers, pa.uint16()).take(tags.indices)
@@ -245,12 +245,12 @@ class Staging:
         return int(counted[0]) if counted else 0
 
     def first(self, table: str, column: str) -> str | None:
-        """Give the first value of a column; nothing where the table is empty."""
+        """Return the first value of a column; None if the table is empty."""
         row = self.connection.execute(f"SELECT {column} FROM {table} LIMIT 1").fetchone()
         return str(row[0]) if row else None
 
     def intern(self) -> None:
-        """Give every entity, relation and type its row, and write the facts as rows."""
+        """Number every entity, relation and type, and write the facts as rows."""
         self.number_ids("entities", ENTITY_IDS)
         self.number_ids("relations", "SELECT relation AS id FROM predicates")
         self.number_ids("kinds", "SELECT type AS id FROM types")

@@ -25,7 +25,7 @@ HINTS = {
 
 
 def cannot_open(path: Path, error: OSError) -> KBUnusable:
-    """Say why a file of a knowledge base cannot be opened: it is gone, or the system refuses for now."""
+    """Return the error for a file that cannot be opened: it is gone, or the system refuses for now."""
     reason = error.strerror or str(error)
     cure = INDEX_AGAIN if error.errno in GONE else HINTS.get(error.errno or 0, "")
     return KBUnusable(f"{path}: {reason}" + (f"; {cure}" if cure else ""), path=str(path), errno=error.errno)

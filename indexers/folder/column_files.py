@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a reader of columns needs no Arrow, whose import takes a te
 SMALL = 256 * 1024
 """Bytes up to which a file is read: of 16 files of a knowledge base of millions of entities, 12 are larger."""
 
-AT_ONCE = 250_000
+STARTS_AT_ONCE = 250_000
 """Values that are made at once where a column repeats itself."""
 
 DONTNEED = 4
@@ -70,8 +70,8 @@ class StartsWriter:
         self.values += len(rows)
 
     def fill(self, end: int) -> None:
-        """Let the rows before `end` that are not written yet start here."""
-        while (missing := min(end - self.column.count, AT_ONCE)) > 0:
+        """Write the start of the rows before `end` that have no value."""
+        while (missing := min(end - self.column.count, STARTS_AT_ONCE)) > 0:
             self.column.write(np.full(missing, self.values))
 
     def close(self, rows: int) -> str:
@@ -202,5 +202,5 @@ def release_pages(folder: Path, *, beyond: int = 0) -> None:
 
 
 def resident_bytes() -> int:
-    """Tell how many bytes of files are in this process's memory; Linux tells."""
+    """Return how many bytes of files are in this process's memory, as Linux counts them."""
     return int(STATM.read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE

@@ -5,6 +5,7 @@ place that its length bounds (pass-join: Li et al. 2011). Each part of each name
 What a key brings by accident is told by its pairs of letters, kept in 64 bits a name.
 """
 
+import string
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
@@ -16,7 +17,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from kbtools.indexers.folder.column_files import StringTable
-from kbtools.indexers.folder.letter_sets import share_letters
 from kbtools.kb.contract import EDITS
 from kbtools.linking.similarity import LONGEST_NAME
 
@@ -37,9 +37,20 @@ MOST_SEEN = 200_000
 """Names whose pairs of letters are compared, those of the rarest parts first: of 3,000 variants none needs 40,000, and
 where a hundred thousand names begin alike it bounds a look-up to some ten milliseconds."""
 
+DIFFERENT_LETTERS = 2 * EDITS
+"""Letters in which two edits make names differ: of each that is replaced one goes and one comes."""
+
+UNTOLD = 1 << 63
+"""The bit of what normal forms write otherwise: all but ASCII, and `&`, which is the word `and`."""
+
+BITS = np.zeros(256, dtype=np.uint64)
+for _place, _letter in enumerate(string.ascii_lowercase + string.digits):
+    BITS[[ord(_letter), ord(_letter.upper())]] = 1 << _place
+BITS[128:] = BITS[ord("&")] = UNTOLD
+
 NOTHING = np.empty(0, dtype=np.uint32)
 
-AT_ONCE = 50_000
+HASHED_AT_ONCE = 50_000
 """Names that are hashed in one pass."""
 
 BUCKETS = 64
@@ -71,7 +82,7 @@ class Segments(NamedTuple):
 
 
 def cut(length: int) -> tuple[int, ...]:
-    """Give where the parts of a name start, and where the last one ends."""
+    """Return where the parts of a name start, and where the last one ends."""
     first = length // PARTS
     return 0, first, first + (length - first) // 2, length
 
@@ -171,8 +182,8 @@ def hash_names(forms: Sequence[str], rows: NDArray[np.uint32]) -> Iterator[tuple
     """
     lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
     places = np.flatnonzero((lengths >= SHORTEST) & (lengths <= LONGEST_NAME))
-    for first in range(0, len(places), AT_ONCE):
-        piece = places[first : first + AT_ONCE]
+    for first in range(0, len(places), HASHED_AT_ONCE):
+        piece = places[first : first + HASHED_AT_ONCE]
         letters, own = letters_of([forms[place] for place in piece.tolist()]), rows[piece]
         sums, third = running_sums(letters), letters.lengths // PARTS
         starts = np.stack([np.zeros_like(third), third, third + (letters.lengths - third) // 2, letters.lengths])
@@ -308,3 +319,18 @@ def rarest_runs(form_of: NDArray[np.int64], sizes: NDArray[np.int64], firsts: ND
     opening = form_of[order].searchsorted(form_of[order], "left")
     before = (total - sizes[order])[opening]
     return order[total - before <= MOST_SEEN]
+
+
+def share_letters(form: str, texts: StringTable, rows: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return which of the names at some rows, none of them empty, may be within two edits of a normal form.
+
+    Two edits change at most four letters of a set: this leaves out most of the thousands of names that share a part
+    and most pairs of letters with a form, without reading their texts one by one.
+    """
+    if not form.isascii():
+        return np.ones(len(rows), dtype=bool)
+    codes, starts = texts.bytes_at(rows)
+    letters = np.bitwise_or.reduceat(BITS[codes], starts)
+    own = np.bitwise_or.reduce(BITS[np.frombuffer(form.encode(), dtype=np.uint8)])
+    told: NDArray[np.bool_] = np.bitwise_count(letters ^ own) <= DIFFERENT_LETTERS
+    return told | (letters >= UNTOLD)

@@ -133,7 +133,7 @@ def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: i
 
 
 def vectors_cure(path: Path) -> str:
-    """Say what makes the vectors beside a knowledge base again."""
+    """Return the cure for damaged vectors, in words."""
     return f"make the vectors again with kbtools index vectors --kb {path}"
 
 
@@ -225,7 +225,7 @@ class FaissVectors:
         return reconstructed
 
     def read(self, entities: EntityRows) -> NDArray[np.float32]:
-        """Give the directions of the vectors of entities that have one: (entities, dim)."""
+        """Return the directions of the vectors of entities that have one: (entities, dim)."""
         if self.kind == "ivf":
             self.index.make_direct_map()
         vectors: NDArray[np.float32] = self.index.reconstruct_batch(np.searchsorted(self.rows, entities))

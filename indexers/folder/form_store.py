@@ -102,7 +102,7 @@ class FormStore:
         return [count or 0 for count in self.frequencies(words)]
 
     def value(self, form: str) -> bytes:
-        """Give what is stored under a form, nothing where it is not."""
+        """Return the value of a form, empty if it is not stored."""
         value = self.transaction.get(form_key(form)) if form else None
         return b"" if value is None else bytes(value)
 
@@ -139,7 +139,7 @@ class FormStore:
 
 
 def is_normal(value: bytes | memoryview) -> bool:
-    """Tell whether a value's first group is of names in their normal form."""
+    """Check whether a value's first group is of names in their normal form."""
     return int.from_bytes(value[:4], "little") >> KIND_SHIFT <= NORMAL
 
 

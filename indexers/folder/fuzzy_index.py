@@ -72,7 +72,7 @@ class FuzzyWriter:
             raise self.reason(error) from error
 
     def reason(self, error: ValueError) -> OSError:
-        """Say why tantivy stopped writing: where a thread of it did, it does not tell that the disk is full."""
+        """Return the reason why tantivy stopped writing; its threads do not report a full disk."""
         if KILLED in str(error) and shutil.disk_usage(self.folder).free < WRITER_BYTES:
             return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return system_error(error) or OSError(errno.EIO, str(error))
@@ -112,7 +112,7 @@ def system_error(error: Exception) -> OSError | None:
 
 @contextmanager
 def links_to(folder: Path) -> Iterator[str]:
-    """Give a folder of links to files that may not be written beside: tantivy locks even where it only reads.
+    """Yield a folder of links to files that may not be written beside: tantivy locks even to read.
 
     A lock that a thread of tantivy left there after a build is not linked: whoever may only read could not take it.
     """
@@ -152,11 +152,11 @@ class FuzzyIndex:
         self.searcher = self.index.searcher()
 
     def forms(self, rows: Iterable[int]) -> list[str]:
-        """Give the normal form of each name by row."""
+        """Return the normal form of each name by row."""
         return normal_forms(self.texts.take(rows))
 
     def names(self, rows: Iterable[int]) -> set[str]:
-        """Give the distinct normal forms of names by row."""
+        """Return the distinct normal forms of names by row."""
         return set(self.forms(rows))
 
     def near(self, form: str) -> list[int]:

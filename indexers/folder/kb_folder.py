@@ -73,7 +73,7 @@ WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?|edit\.(
 
 
 def is_ours(path: Path) -> bool:
-    """Tell whether a build, or that of its vectors, writes such a file into the folder of a knowledge base."""
+    """Check whether a build, or that of its vectors, writes such a file into the folder of a knowledge base."""
     first, _, rest = str(path).partition("/")
     if first == SEGMENT:
         return not rest or rest in SEGMENT_COLUMNS or is_ours(Path(rest))

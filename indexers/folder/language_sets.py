@@ -28,7 +28,7 @@ def set_text(parts: Mapping[str, bool]) -> str:
 
 
 def spoken(text: str, languages: str) -> SpokenName:
-    """Give a name the languages of a set."""
+    """Return a name with the languages of a set."""
     tags = languages.split(" ") if languages else []
     alias_in = tuple(tag.removesuffix(MARK) for tag in tags if tag.endswith(MARK))
     return SpokenName(text, tuple(tag for tag in tags if not tag.endswith(MARK)), alias_in)
@@ -46,11 +46,11 @@ class LanguageSets:
         self.parts_in = lru_cache(16)(self.read_parts)
 
     def read_parts(self, tags: frozenset[str]) -> NDArray[np.uint8]:
-        """Tell of each set which part its names play in some languages: (sets,)."""
+        """Return the part that names of each set play in some languages: (sets,)."""
         return np.array([spoken("", languages).part_in(tags) for languages in self.sets], dtype=np.uint8)
 
     def parts(self, rows: NDArray[Any], is_alias: NDArray[Any], tags: frozenset[str]) -> NDArray[np.uint8]:
-        """Tell which part names play in some languages: (rows,)."""
+        """Return the part that names play in some languages: (rows,)."""
         if self.numbers is not None:
             parts: NDArray[np.uint8] = self.parts_in(tags)[self.numbers[rows]]
             return parts
@@ -58,7 +58,7 @@ class LanguageSets:
         return part.astype(np.uint8)
 
     def spoken(self, row: int, text: str, *, is_alias: bool) -> SpokenName:
-        """Give a name with its languages."""
+        """Return a name with its languages."""
         if self.numbers is not None:
             return spoken(text, self.sets[int(self.numbers[row])])
         return SpokenName(text, (), (self.sets[0],)) if is_alias else SpokenName(text, (self.sets[0],))

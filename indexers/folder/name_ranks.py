@@ -7,7 +7,7 @@ from kbtools.kb.spoken_names import SpokenName
 
 
 def rank_names(texts: Sequence[str], flags: Sequence[bool]) -> list[tuple[str, int]]:
-    """Give the names of an entity their ranks, by which of them are aliases.
+    """Return the names of an entity with their ranks, by which of them are aliases.
 
     Of several languages the order is kept alone: where texts stop ascending among the aliases, those of another begin.
     """
@@ -22,7 +22,7 @@ def rank_names(texts: Sequence[str], flags: Sequence[bool]) -> list[tuple[str, i
 
 
 def rank_spoken(names: Sequence[SpokenName], flags: Sequence[bool]) -> list[tuple[str, int]]:
-    """Give names their ranks where their languages are known: what is a name in any of them is no alias."""
+    """Return names with their ranks by their languages: a name in any language is no alias."""
     ranked = rank_names([name.text for name in names], flags)
     return [
         (text, min(rank, LAST_RANK) if name.name_in else rank) for name, (text, rank) in zip(names, ranked, strict=True)

@@ -35,7 +35,7 @@ class EntityChange:
 
     @property
     def entities(self) -> Sequence[Any]:
-        """Give the ids of the entities that it is about."""
+        """Return the ids of the entities that it is about."""
         return self.arguments[ENTITIES.get(self.method, ONE)]
 
 
@@ -137,7 +137,7 @@ def require_fields(record: Mapping[str, Any], known: frozenset[str]) -> None:
 
 
 def texts_of(record: Mapping[str, Any], field: str) -> Sequence[str]:
-    """Give the texts of a field, which may be one alone."""
+    """Return the texts of a field, which may be one alone."""
     value = record.get(field, ())
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list | tuple):

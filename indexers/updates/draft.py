@@ -65,14 +65,14 @@ class Updatable(Protocol):
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]: ...
 
     def is_object_of_more(self, entity: int, *, than: int) -> bool:
-        """Tell whether an entity is the object of more than so many facts."""
+        """Check whether an entity is the object of more than so many facts."""
         ...
 
 
 class Draft:
     """The new state of the entities that an update changes, by row; all others stay what they are in `kb`.
 
-    New entities, relations and types get rows behind the last of their kind, and no row is ever given again. `counts`
+    New entities, relations and types get rows behind the last of their kind, and no row is ever used again. `counts`
     are the changes made; `missing` is what was to be taken away and is not there, with the first of each kind.
     """
 
@@ -126,11 +126,11 @@ class Draft:
         return self.kb.ids(np.array([row], dtype=np.uint32))[0]
 
     def is_known(self, row: int) -> bool:
-        """Tell whether the knowledge base has such a row already."""
+        """Check whether the knowledge base has such a row already."""
         return row < self.known_entities
 
     def delete(self, entity_id: str) -> None:
-        """Take an entity away, with its names, its types, and every fact that it is in."""
+        """Remove an entity, with its names, its types, and every fact that it is in."""
         row = self.find(entity_id)
         if row is None or self.id_of(row) != entity_id:
             self.miss("entities", entity_id)
@@ -139,7 +139,7 @@ class Draft:
         self.deleted.add(row)
 
     def clear(self, row: int) -> None:
-        """Take all away that an entity has, and every fact that it is the object of."""
+        """Remove all that an entity has, and every fact that it is the object of."""
         for relation, subject in self.read_facts_into(row):
             self.drop(subject, relation, row)
         for relation, target in list(self.facts_from(row)):
@@ -151,7 +151,7 @@ class Draft:
             self.descriptions[row] = ""
 
     def merge(self, old: str, new: str) -> None:
-        """Give all that an entity has to another, and let its id stand for that one from here on."""
+        """Move all that an entity has to another; from here on its id stands for that one."""
         row, gone = self.require(new), self.find(old)
         if gone == row:
             return
@@ -177,7 +177,7 @@ class Draft:
     # Facts
 
     def facts_from(self, row: int) -> set[Pair]:
-        """Give the facts of a subject, to be changed: relation and object of each."""
+        """Return the facts of a subject, to be changed: relation and object of each."""
         if row not in self.facts:
             known = self.kb.facts_of(np.array([row], dtype=np.uint32))[:, 1:].tolist() if self.is_known(row) else []
             self.facts[row] = {(relation, target) for relation, target in known}
@@ -241,7 +241,7 @@ class Draft:
             self.drop(row, relation_row, target_row)
 
     def remove_facts(self, subject: str, relation: str | None = None) -> None:
-        """Take away the facts of a subject, all or those of a relation."""
+        """Remove the facts of a subject, all or those of a relation."""
         row = self.find(subject)
         wanted = None if relation is None else self.relation_rows.get(relation, -1)
         pairs = [] if row is None else [pair for pair in self.facts_from(row) if wanted in (None, pair[0])]
@@ -263,7 +263,7 @@ class Draft:
     # Names
 
     def texts_of(self, row: int) -> dict[str, int]:
-        """Give the names of an entity with the rank of each, to be changed."""
+        """Return the names of an entity with the rank of each, to be changed."""
         if row not in self.texts:
             known = self.is_known(row)
             self.texts[row] = dict(self.kb.ranked_names(row)) if known else {}
@@ -271,7 +271,7 @@ class Draft:
         return self.texts[row]
 
     def parts_of(self, row: int) -> dict[str, Parts]:
-        """Give the languages of the names of an entity, which are changed with these."""
+        """Return the languages of the names of an entity, which are changed with these."""
         if row in self.parts:
             return self.parts[row]
         if not self.is_known(row):
@@ -280,7 +280,7 @@ class Draft:
         return {name.text: name.parts for name in names}
 
     def name(self, row: int, text: str, rank: int, parts: Parts) -> None:
-        """Give an entity a name of a rank, with the languages in which it is a name, or an alias."""
+        """Add a name of a rank to an entity, with the languages in which it is a name, or an alias."""
         texts = self.texts_of(row)
         own = self.parts[row].setdefault(text, {})
         self.counts["names added"] += text not in texts or not own.keys() >= parts.keys()
@@ -288,7 +288,7 @@ class Draft:
         own |= {tag: is_alias and own.get(tag, True) for tag, is_alias in parts.items()}
 
     def add_name(self, entity_id: str, text: str, rank: int, language: str = "") -> None:
-        """Give an entity a name; where the id is that of a relation alone, the relation gets it."""
+        """Add a name to an entity; if the id is only that of a relation, the relation gets it."""
         if entity_id in self.relation_rows and self.find(entity_id) is None:
             self.name_relation(entity_id, text)
         else:
@@ -303,7 +303,7 @@ class Draft:
             self.counts["names removed"] += 1
 
     def remove_names(self, entity_id: str, *, aliases: bool) -> None:
-        """Take away the names of an entity, or its aliases."""
+        """Remove the names of an entity, or its aliases."""
         row = self.find(entity_id)
         texts = {} if row is None else self.texts_of(row)
         first = min(texts.values(), default=ALIAS)
@@ -325,20 +325,20 @@ class Draft:
             self.name(row, new, rank, parts)
 
     def languages(self) -> set[str]:
-        """Give the languages of the names of the entities that it speaks of."""
+        """Return the languages of the names of the drafted entities."""
         return {tag for parts in self.parts.values() for own in parts.values() for tag in own}
 
     # Types
 
     def kinds_of(self, row: int) -> set[int]:
-        """Give the types of an entity, to be changed."""
+        """Return the types of an entity, to be changed."""
         if row not in self.kinds:
             known = self.kb.types_of(np.array([row], dtype=np.uint32)).values.tolist() if self.is_known(row) else []
             self.kinds[row] = set(known)
         return self.kinds[row]
 
     def add_type(self, entity_id: str, kind: str) -> None:
-        """Give an entity a type; what has neither fact nor name at the end of the update gets none."""
+        """Add a type to an entity; one without fact and name at the end of the update gets none."""
         if kind not in self.type_rows:
             self.type_rows[kind] = len(self.types)
             self.types.append(kind)
@@ -365,7 +365,7 @@ class Draft:
     # Descriptions
 
     def description_of(self, row: int) -> str:
-        """Give the description of an entity, empty where it has none."""
+        """Return the description of an entity, empty if it has none."""
         if row not in self.descriptions and self.is_known(row):
             return self.kb.descriptions(np.array([row], dtype=np.uint32))[0] or ""
         return self.descriptions.get(row, "")
@@ -391,7 +391,7 @@ class Draft:
     # The end
 
     def settle(self) -> None:
-        """Take away what is left without fact and name, and count the entities that came and went."""
+        """Remove entities left without fact and name, and count the entities that came and went."""
         touched = self.touched()
         known = np.array([row for row in touched if self.is_known(row)], dtype=np.uint32)
         self.kb.expect_entities(self.kb.ids(known))
@@ -405,7 +405,7 @@ class Draft:
         self.counts["entities removed"] += sum(self.is_known(row) for row in self.deleted - self.survivors.keys())
 
     def made(self) -> dict[str, int]:
-        """Give the numbers of changes by kind, none of a kind that there are none of."""
+        """Return the numbers of changes by kind, without zeros."""
         return {kind: count for kind, count in sorted(self.counts.items()) if count}
 
     def touched(self) -> list[int]:
@@ -417,6 +417,6 @@ class Draft:
         return range(self.known_entities, self.first_row + len(self.new_ids))
 
     def is_object(self, row: int) -> bool:
-        """Tell whether an entity is the object of a fact by now."""
+        """Check whether an entity is the object of a fact by now."""
         gained = self.incoming[row]
         return gained > 0 or (self.is_known(row) and self.kb.is_object_of_more(row, than=-gained))

@@ -18,7 +18,7 @@ from kbtools.indexers.updates.change_records import EntityChange, read_changes
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.ids import canonical_id
 
-AT_ONCE = 1_000
+CHANGES_AT_ONCE = 1_000
 """Changes whose entities are announced together, which a cluster then answers in few requests."""
 
 Role = Literal["changes", "gone", "add", "remove"]
@@ -90,7 +90,7 @@ def read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> S
     lines = text_lines(part.source, skips)
     languages = Languages.read(options.language)
     changes = removals(lines, skips) if part.role == "gone" else records(lines, skips, languages)
-    while together := list(islice(changes, AT_ONCE)):
+    while together := list(islice(changes, CHANGES_AT_ONCE)):
         draft.kb.expect_entities([entity for change in together for entity in change.entities])
         for change in together:
             change.make(draft)

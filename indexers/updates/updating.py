@@ -62,7 +62,7 @@ def update(path: Path, sources: Sequence[UpdateSource], *, options: ReadOptions)
 def result_of(
     kb: str | Path, draft: Draft, skips: Sequence[Skips], changes: dict[str, int], digest: str
 ) -> UpdateResult:
-    """Tell what an update did, what was not there, and what was left out of its files."""
+    """Return what an update did, what was not there, and what was left out of its files."""
     return UpdateResult(
         kb=str(kb),
         changes=changes,

@@ -8,7 +8,7 @@ from kbtools.text.normaliser import NORMALISER_VERSION
 from kbtools.text.owner_variants import NO_VARIANTS, Table
 
 FORMAT_NAME = "kbtools-kb"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 1
 """Rises when a folder of an older build cannot be read any more."""
 
 
@@ -65,7 +65,7 @@ class Change:
 class Manifest:
     """The account of a build; `digest` is equal for equal content, in any order of the sources.
 
-    Of each file there are the bytes in `files` and the SHA-256 in `checksums`, which older builds did not keep. Where
+    `files` holds the bytes of each file, `checksums` the SHA-256. Where
     updates are yet to be merged, the digest is that of the build with that of the updates.
     """
 
@@ -117,20 +117,20 @@ class Manifest:
                 "index again",
                 found=record["normaliser"],
             )
-        # msgpack gives lists where the record had tuples; notes are younger than the format.
+        # msgpack gives lists where the record had tuples.
         sources = tuple(
             SourceFile(
                 **{
                     **source,
                     "skipped": tuple(tuple(skip) for skip in source["skipped"]),
-                    "notes": tuple(source.get("notes", ())),
+                    "notes": tuple(source["notes"]),
                 }
             )
             for source in record["sources"]
         )
         counts = {kind: Count(**count) for kind, count in record["counts"].items()}
         history = tuple(
-            Change(**{**change, "sources": tuple(change["sources"])}) for change in record.get("history", ())
+            Change(**{**change, "sources": tuple(change["sources"])}) for change in record["history"]
         )
         lengths = tuple(record["lengths"])
         return cls(**{**record, "sources": sources, "counts": counts, "history": history, "lengths": lengths})

@@ -13,8 +13,7 @@ from rapidfuzz.distance import Levenshtein
 
 from kbtools.indexers.folder import edit_index
 from kbtools.indexers.folder.column_files import StringTable, StringWriter
-from kbtools.indexers.folder.edit_index import SHORTEST, EditIndex, EditKeys, probes_of
-from kbtools.indexers.folder.letter_sets import share_letters
+from kbtools.indexers.folder.edit_index import SHORTEST, EditIndex, EditKeys, probes_of, share_letters
 from kbtools.kb.contract import EDITS
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.normaliser import normal_form
