@@ -113,6 +113,19 @@ FORMS = "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, 
 
 WORDS = "SELECT word, sum(names)::UINTEGER AS names FROM words GROUP BY word ORDER BY word"
 
+QUERIES = {
+    "relation_names": RELATION_NAMES,
+    "redirects": REDIRECTS,
+    "descriptions": DESCRIPTIONS,
+    "facts": FACTS,
+    "incoming": INCOMING,
+    "types": TYPES,
+    "counts": COUNTS,
+    "forms": FORMS,
+    "words": WORDS,
+}
+"""The tables of `SortedTables`, but for names."""
+
 
 class Staging:
     """A throw-away database in the folder of a build; what does not fit in memory goes to that folder's disk."""
@@ -200,44 +213,20 @@ class Staging:
         for batch in self.stream(f"SELECT id FROM {table} ORDER BY row"):
             yield batch.column(0)
 
-    def relation_names(self) -> Iterator[pa.RecordBatch]:
-        return self.stream(RELATION_NAMES)
-
-    def redirects(self) -> Iterator[pa.RecordBatch]:
-        return self.stream(REDIRECTS)
-
-    def descriptions(self) -> Iterator[pa.RecordBatch]:
-        return self.stream(DESCRIPTIONS)
-
-    def facts(self) -> Iterator[pa.RecordBatch]:
-        return self.stream(FACTS)
-
-    def incoming(self) -> Iterator[pa.RecordBatch]:
-        return self.stream(INCOMING)
-
-    def names(self) -> Iterator[pa.RecordBatch]:
-        roles = ROLES if len(self.languages) > 1 else "''"
-        return self.stream(NAMES.format(roles=roles))
-
-    def types(self) -> Iterator[pa.RecordBatch]:
-        return self.stream(TYPES)
+    def rows(self, table: str) -> Iterator[pa.RecordBatch]:
+        if table == "names":
+            return self.stream(NAMES.format(roles=ROLES if len(self.languages) > 1 else "''"))
+        if table == "forms":
+            # The writer of the fuzzy index takes memory of its own.
+            self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
+            return self.stream(QUERIES[table], rows=FORMS_AT_ONCE)
+        return self.stream(QUERIES[table])
 
     def unknown_types(self) -> int:
         return self.count(f"({UNKNOWN_TYPES})")
 
-    def counts(self) -> Iterator[pa.RecordBatch]:
-        return self.stream(COUNTS)
-
-    def forms(self) -> Iterator[pa.RecordBatch]:
-        # The writer of the fuzzy index takes memory of its own.
-        self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
-        return self.stream(FORMS, rows=FORMS_AT_ONCE)
-
     def searchable(self, forms: pa.StringArray, names: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.uint32]]:
         return forms.to_pylist(), names
-
-    def words(self) -> Iterator[pa.RecordBatch]:
-        return self.stream(WORDS)
 
     def count(self, query: str) -> int:
         """Count the rows of a table or of a query in parentheses."""

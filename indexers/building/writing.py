@@ -35,6 +35,21 @@ Report = Callable[[str, str], None]
 """Called at the end of each step with its name and what it counted."""
 
 
+TABLES = {
+    "relation_names": "the name of each relation, empty for none",
+    "redirects": "merged ids, ascending, and the row of the entity that each stands for",
+    "descriptions": "entities, ascending, and the description of each",
+    "facts": "subjects, relations and objects",
+    "incoming": "objects, relations and subjects of the facts",
+    "names": "entities, whether a name is an alias, texts, and their parts in each language, in the order of an entity",
+    "types": "entities and types",
+    "counts": "keys of names, entities and counts",
+    "forms": "forms of names, by form, kind, text and entity, with the row of the name",
+    "words": "words, ascending, with the number of normal forms that hold each",
+}
+"""The columns of each table; its rows are sorted by all of them unless it says otherwise."""
+
+
 class SortedTables(Protocol):
     """The content of a knowledge base as the writer reads it: rows of entities, relations and types, sorted."""
 
@@ -47,52 +62,16 @@ class SortedTables(Protocol):
         """Return the ids of `entities`, `relations` or `kinds`, by row."""
         ...
 
-    def relation_names(self) -> Batches:
-        """Return the name of each relation, empty for none."""
-        ...
-
-    def redirects(self) -> Batches:
-        """Return merged ids, ascending, and the row of the entity that each stands for."""
-        ...
-
-    def descriptions(self) -> Batches:
-        """Return the rows of entities, ascending, and the description of each."""
-        ...
-
-    def facts(self) -> Batches:
-        """Return subjects, relations and objects, sorted; rows may come again."""
-        ...
-
-    def incoming(self) -> Batches:
-        """Return the objects, relations and subjects of the facts, sorted; rows may come again."""
-        ...
-
-    def names(self) -> Batches:
-        """Return entities, whether a name is an alias, texts, and their parts in each language, by entity."""
-        ...
-
-    def types(self) -> Batches:
-        """Return entities and types, sorted."""
+    def rows(self, table: str) -> Batches:
+        """Return the rows of a table, as TABLES names and orders them; facts may come again."""
         ...
 
     def unknown_types(self) -> int:
         """Count the types of what is no entity."""
         ...
 
-    def counts(self) -> Batches:
-        """Return keys of names, entities and counts, sorted."""
-        ...
-
-    def forms(self) -> Batches:
-        """Return the forms that were added, by form, kind, text and entity, with the row of the name."""
-        ...
-
     def searchable(self, forms: pa.StringArray, names: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.uint32]]:
         """Return those of some normal forms, each with the row of a name, that the fuzzy and the edit index get."""
-        ...
-
-    def words(self) -> Batches:
-        """Return the words that were added, ascending, with the number of normal forms that hold each."""
         ...
 
     def add(self, table: str, rows: pa.Table) -> None:
@@ -200,7 +179,7 @@ class Writer:
     def write_relation_names(self) -> int:
         """Write the name of each relation, empty for one that has none; return the number of names."""
         names, named = self.strings("relation.name"), 0
-        for batch in self.tables.relation_names():
+        for batch in self.tables.rows("relation_names"):
             names.write(batch.column(0))
             named += len(batch) - pc.sum(pc.equal(batch.column(0), "")).as_py()
         self.of_content(named)["relation.name"] = names.close()
@@ -209,7 +188,7 @@ class Writer:
     def write_redirects(self) -> int:
         """Write the ids that were merged into another, with the row of each one's survivor; return their number."""
         ids, rows = self.strings("redirect.old"), self.column("redirect.row")
-        for batch in self.tables.redirects():
+        for batch in self.tables.rows("redirects"):
             ids.write(batch.column(0))
             rows.write(batch.column(1).to_numpy())
         hashes = self.of_content(rows.count)
@@ -219,7 +198,7 @@ class Writer:
     def write_descriptions(self) -> int:
         """Write a description for each entity that has one, by row; return their number."""
         rows, texts = self.column("description.row"), self.strings("description.text")
-        for batch in self.tables.descriptions():
+        for batch in self.tables.rows("descriptions"):
             rows.write(batch.column(0).to_numpy())
             texts.write(batch.column(1))
         hashes = self.of_content(rows.count)
@@ -230,7 +209,7 @@ class Writer:
     def write_counts(self) -> int:
         """Write how often names mean entities, by the hash of the form and by entity; return the number of rows."""
         columns = [self.column(f"count.{name}") for name in ("key", "entity", "count")]
-        for batch in self.tables.counts():
+        for batch in self.tables.rows("counts"):
             for place, column in enumerate(columns):
                 column.write(batch.column(place).to_numpy())
         hashes = self.of_content(columns[0].count)
@@ -261,7 +240,7 @@ class Writer:
         pairs_of = self.starts("fact.first")
         in_facts = np.zeros(entities, dtype=bool)
         last = (-1, -1)
-        for subject, relation, target in without_repeats(self.tables.facts()):
+        for subject, relation, target in without_repeats(self.tables.rows("facts")):
             # A pair begins where subject or relation are others than in the row before, across batches too.
             new = np.ones(len(subject), dtype=bool)
             new[1:] = (subject[1:] != subject[:-1]) | (relation[1:] != relation[:-1])
@@ -286,7 +265,7 @@ class Writer:
         """Write the facts once more, by object: the relation and the subject of each, ascending."""
         relations, subjects = self.column("incoming.relation"), self.column("incoming.subject")
         facts_of = self.starts("incoming.first")
-        for target, relation, subject in without_repeats(self.tables.incoming()):
+        for target, relation, subject in without_repeats(self.tables.rows("incoming")):
             facts_of.write(target)
             relations.write(relation)
             subjects.write(subject)
@@ -322,7 +301,7 @@ class Writer:
     def named_forms(self) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
         """Yield the names of entities, and the rows of their forms."""
         row = 0
-        for batch in self.tables.names():
+        for batch in self.tables.rows("names"):
             entity, alias, text, _ = batch.columns
             yield batch, form_rows(text, alias, entity, first=row)
             row += len(text)
@@ -331,7 +310,7 @@ class Writer:
         """Write the types of every entity."""
         types = self.column("type.type")
         types_of = self.starts("type.first")
-        for batch in self.tables.types():
+        for batch in self.tables.rows("types"):
             types.write(batch.column(1).to_numpy())
             types_of.write(batch.column(0).to_numpy())
         self.hashes["type.type"] = types.close()
@@ -351,7 +330,7 @@ class Writer:
 
         def groups() -> Iterator[FormGroups]:
             uncounted: list[pa.StringArray] = []
-            for group in group_forms(self.tables.forms()):
+            for group in group_forms(self.tables.rows("forms")):
                 normal, aliases = group.normal()
                 searchable = self.tables.searchable(normal, aliases)
                 fuzzy.add(*searchable)
@@ -372,7 +351,7 @@ class Writer:
         bits = self.column("form.filter")
         bits.write(form_filter.bits)
         self.derived["form.filter"] = bits.close()
-        exact.write_words(self.tables.words())
+        exact.write_words(self.tables.rows("words"))
         exact.close()
         return exact.lengths, exact.forms
 

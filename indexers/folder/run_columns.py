@@ -25,13 +25,7 @@ def gather(starts: NDArray[Any], values: NDArray[Any], rows: NDArray[Any]) -> Gr
 def spread(starts: NDArray[Any], rows: NDArray[Any], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List the places of the runs of several rows among so many values, and where each run begins in that list."""
     rows = rows.astype(np.int64)
-    return spread_runs(starts.take(rows), starts.take(rows + 1), size)
-
-
-def spread_runs(
-    begin: NDArray[np.int64], end: NDArray[np.int64], size: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """List the places of runs among so many values, and where each run begins in that list."""
+    begin, end = starts.take(rows), starts.take(rows + 1)
     lengths = end - begin
     # Sooner than `any` of a few tells, and than their least and largest are found.
     if np.logical_or.reduce((lengths < 0) | (end > size)):

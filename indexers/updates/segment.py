@@ -111,12 +111,12 @@ class SegmentTables:
         }  # fmt: skip
         is_place = self.changes > 0
         is_place[facts[:, 2]] = is_place[as_rows(self.survivor_of.values())] = True
-        self.rows = np.flatnonzero(is_place).astype(np.uint32)
-        known = self.rows[self.rows < draft.first_row]
-        self.incoming_counts = np.zeros(len(self.rows), dtype=np.int64)
+        self.entities = np.flatnonzero(is_place).astype(np.uint32)
+        known = self.entities[self.entities < draft.first_row]
+        self.incoming_counts = np.zeros(len(self.entities), dtype=np.int64)
         self.incoming_counts[: len(known)] = self.base.incoming_counts(known)
         for differing, sign in ((gained, 1), (lost, -1)):
-            self.incoming_counts += sign * np.bincount(self.places(differing[:, 2]), minlength=len(self.rows))
+            self.incoming_counts += sign * np.bincount(self.places(differing[:, 2]), minlength=len(self.entities))
         self.sorted_facts = np.stack([self.places(facts[:, 0]), facts[:, 1], self.places(facts[:, 2])], axis=1)
         self.sorted_facts = self.sorted_facts[np.lexsort(self.sorted_facts.T[::-1])]
         self.read_names()
@@ -163,7 +163,7 @@ class SegmentTables:
 
     def places(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Return the rows that entities have in the segment."""
-        return self.rows.searchsorted(rows.astype(np.uint32))
+        return self.entities.searchsorted(rows.astype(np.uint32))
 
     def read_facts(self) -> Facts:
         """Return the facts of changed subjects."""
@@ -214,10 +214,13 @@ class SegmentTables:
     def ids(self, table: str) -> Iterator[pa.StringArray]:
         if table == "entities":
             first = self.draft.first_row
-            known, new = self.rows[self.rows < first], self.rows[self.rows >= first]
+            known, new = self.entities[self.entities < first], self.entities[self.entities >= first]
             yield pa.array([*self.base.ids(known), *(self.draft.new_ids[row - first] for row in new)], pa.string())
         else:
             yield pa.array(self.draft.relations if table == "relations" else self.draft.types, pa.string())
+
+    def rows(self, table: str) -> Iterator[pa.RecordBatch]:
+        yield from getattr(self, table)()
 
     def relation_names(self) -> Iterator[pa.RecordBatch]:
         yield batch(pa.array([name or "" for name in self.draft.relation_names], pa.string()))
@@ -348,8 +351,8 @@ class SegmentTables:
         alive = [row for row in range(first, first + len(new_ids)) if not self.changes[row] & GONE]
         states = self.form_changes.states
         return {
-            "place.row": self.rows,
-            "place.changes": self.changes[self.rows],
+            "place.row": self.entities,
+            "place.changes": self.changes[self.entities],
             "place.incoming": self.incoming_counts,
             "entity.order": self.places(as_rows(sorted(alive, key=lambda row: new_ids[row - first]))),
             "alias.rank": self.ranks,

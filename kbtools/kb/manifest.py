@@ -129,8 +129,6 @@ class Manifest:
             for source in record["sources"]
         )
         counts = {kind: Count(**count) for kind, count in record["counts"].items()}
-        history = tuple(
-            Change(**{**change, "sources": tuple(change["sources"])}) for change in record["history"]
-        )
+        history = tuple(Change(**{**change, "sources": tuple(change["sources"])}) for change in record["history"])
         lengths = tuple(record["lengths"])
         return cls(**{**record, "sources": sources, "counts": counts, "history": history, "lengths": lengths})
