@@ -12,7 +12,7 @@ from collections.abc import Callable
 import kbtools.cli.index  # imported here, once, so that no fork has to
 import kbtools.cli.info
 import kbtools.cli.query
-import kbtools.cli.similar
+import kbtools.cli.show
 import kbtools.scorers.entities.transe
 from kbtools.cli.main import main as kbtools
 

@@ -9,8 +9,9 @@ SECTIONS = {
     "Knowledge base": "path paths name elasticsearch models lang inverse out",
     "Files": "facts names types rdf relations redirects counts variants add remove also questions train valid vectors "
     "ids",
-    "Reading": "languages column predicate list_separator file_format max_bad subject_column name_column alias "
-    "description type_column sql min_sitelinks keep_type keep_property keep_ids closure",
+    "Reading": "languages column predicate list_separator file_format max_bad subject_column name_columns "
+    "alias_columns description_columns type_columns link_columns sheet encoding query min_sitelinks keep_type "
+    "keep_property keep_ids closure",
     "System": "pruning scorer subject ranker tagger in_doubt of_type",
     "Output": "top limit answers abstain calibration explain output as_json timing quiet errors",
 }

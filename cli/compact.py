@@ -1,13 +1,11 @@
 """kbtools compact: the updates of a knowledge base become part of what was built."""
 
-from pathlib import Path
-
 import click
 
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.options import chosen_memory, kb_argument
+from kbtools.cli.homes import Elasticsearch, Home, kb_argument
+from kbtools.cli.options import chosen_memory
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.updates.compacting import compact
 from kbtools.kb.manifest_report import counts_report, size_text
@@ -18,25 +16,24 @@ from kbtools.kb.manifest_report import counts_report, size_text
 )
 @kb_argument()
 @click.option("--quiet", is_flag=True, help="Print only the final counts.")
-@elasticsearch_options
-def command(path: Path, quiet: bool, elasticsearch: Elasticsearch | None) -> None:
+def command(home: Home, quiet: bool) -> None:
     """Build a knowledge base again from all that it holds, its updates merged.
 
     It takes as long as kbtools index, without reading files; who reads the knowledge base meanwhile sees it as it was.
     Entities are numbered anew, so that models with a vector for each entity are trained again. On a cluster, an update
     is part of the indexes already: what it deleted or replaced is dropped from the disk, and numbers stay.
     """
-    if elasticsearch is not None:
+    if home.elasticsearch is not None:
         with stoppable():
-            echo(compact_version(str(path), elasticsearch))
+            echo(compact_version(str(home.path), home.elasticsearch))
         return
     with stoppable(), shown([], quiet) as watch:
-        manifest = compact(path, watch=watch, memory=chosen_memory())
+        manifest = compact(home.path, watch=watch, memory=chosen_memory())
     if manifest is None:
-        echo(f"{path} has no updates, nothing to do")
+        echo(f"{home.path} has no updates, nothing to do")
         return
     echo(*counts_report(manifest).split("\n"))
-    echo(f"{path}: {sum(manifest.files.values()):,} bytes, content {manifest.digest[:16]}")
+    echo(f"{home.path}: {sum(manifest.files.values()):,} bytes, content {manifest.digest[:16]}")
 
 
 def compact_version(name: str, elasticsearch: Elasticsearch) -> str:

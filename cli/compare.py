@@ -2,13 +2,14 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_document, overwrite
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_whole
-from kbtools.cli.options import inverse_option, json_option, kb_argument, lang_option, models_option
+from kbtools.cli.homes import Home, kb_argument
+from kbtools.cli.options import inverse_option, json_option, lang_option, models_option
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid, split_names
 from kbtools.comparison.report.report_files import report_json, write_page, write_page_with_pictures, write_tables
@@ -95,11 +96,9 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
     "--errors", default=0, type=click.IntRange(0), help="Write so many lost questions of each cause per cell."
 )
 @click.option("--quiet", is_flag=True, help="Print only the table.")
-@elasticsearch_options
 @json_option
 def command(
-    path: Path,
-    elasticsearch: Elasticsearch | None,
+    home: Home,
     questions: Path,
     out: Path,
     pruning: tuple[str, ...],
@@ -110,24 +109,19 @@ def command(
     inverse: bool,
     lang: str | None,
     models: Path | None,
-    valid: Path | None,
-    tune: bool,
-    limit: int | None,
-    errors: int,
     quiet: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Compare every pruner with every scorer on questions with known answers; names stand with commas between.
 
     Controls are always among the cells: n-gram-idf with the untrained scorer, and subject scorers that see nothing
     or only count. What is computed is kept: a run that was stopped goes on, and other names are added to it.
     """
-    if tune and not valid:
+    if options["tune"] and not options["valid"]:
         raise click.UsageError("--tune chooses weights on validation questions; name their file with --valid")
-    answerer = open_whole(path, elasticsearch, models=models, tagger=tagger, lang=lang)
-    request = Request(
-        questions, out, Grid(pruning, scorer, subject, ranker), path, limit=limit, errors=errors, valid=valid, tune=tune
-    )
+    answerer = home.open_intact(models=models, tagger=tagger, lang=lang)
+    request = Request(questions, out, Grid(pruning, scorer, subject, ranker), home.path, **options)
     made = make_report(compare(answerer.both_ways() if inverse else answerer, request, watch=shown(quiet)))
     write_tables(made)
     show_report(made, as_json)

@@ -3,13 +3,24 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
+from click.core import ParameterSource
 
 from kbtools.answering.answerer import Answerer, models_folder, open_kb
-from kbtools.cli.options import EMBEDDED, Command, chosen_backend, chosen_device, trusts_files
+from kbtools.cli.options import (
+    EMBEDDED,
+    FILE,
+    KB_FIRST,
+    Command,
+    chosen_backend,
+    chosen_device,
+    take_options,
+    trusts_files,
+)
 from kbtools.entry_points import BACKENDS, load_class
 from kbtools.indexers.folder.kb_folder import read_manifest, require_intact
 
@@ -42,36 +53,85 @@ class Elasticsearch:
         return cluster
 
 
-def open_home(
-    kb: str | Path,
-    elasticsearch: Elasticsearch | None,
-    *,
-    models: Path | None = None,
-    tagger: str | None = None,
-    lang: str | None = None,
-) -> Answerer:
-    """Open a knowledge base: a folder, or a name on a cluster."""
-    backend = chosen_backend()
-    parts: dict[str, Any] = {"tagger": tagger, "device": chosen_device(), "trust_plugins": trusts_files()}
-    if elasticsearch is None:
-        answerer = open_kb(kb, backend=backend, models=models, **parts)
-    elif backend != EMBEDDED:
-        raise click.UsageError("--elasticsearch is a backend of its own; leave --backend out")
-    else:
-        folder = models_folder(models)
-        open_cluster = load_class(BACKENDS, "elasticsearch")
-        answerer = Answerer(open_cluster(str(kb), elasticsearch.open()), models=folder, **parts)
-    return answerer if lang is None else answerer.in_languages(lang)
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The place of a knowledge base: a folder or, with a cluster, a name there."""
+
+    path: Path
+    elasticsearch: Elasticsearch | None
+
+    def open(self, *, models: Path | None = None, tagger: str | None = None, lang: str | None = None) -> Answerer:
+        """Open the knowledge base, with trained models, asked in some languages."""
+        backend = chosen_backend()
+        parts: dict[str, Any] = {"tagger": tagger, "device": chosen_device(), "trust_plugins": trusts_files()}
+        if self.elasticsearch is None:
+            answerer = open_kb(self.path, backend=backend, models=models, **parts)
+        elif backend != EMBEDDED:
+            raise click.UsageError("--elasticsearch is a backend of its own; leave --backend out")
+        else:
+            folder = models_folder(models)
+            open_cluster = load_class(BACKENDS, "elasticsearch")
+            answerer = Answerer(open_cluster(str(self.path), self.elasticsearch.open()), models=folder, **parts)
+        return answerer if lang is None else answerer.in_languages(lang)
+
+    def open_intact(self, **parts: Any) -> Answerer:
+        """Open a knowledge base that something is made from; raise KBUnusable for a folder with a damaged file.
+
+        What was learned or measured on damaged files would not tell.
+        """
+        if self.elasticsearch is None and chosen_backend() == EMBEDDED:
+            require_intact(self.path, read_manifest(self.path))
+        return self.open(**parts)
 
 
-def open_whole(kb: str | Path, elasticsearch: Elasticsearch | None, **parts: Any) -> Answerer:
-    """Open a knowledge base that something is made from; raise KBUnusable for a folder with a damaged file.
+def kb_argument(words: str = "", *, required: bool = True, cluster: bool = True) -> Callable[[Command], Command]:
+    """Take a knowledge base as `home`: from --kb, else the first argument, else KBTOOLS_KB; on a `cluster` too.
 
-    What was learned or measured on damaged files would not tell.
+    With `words`, the metavar of what else the command takes, the other arguments come as `text`, blanks between them,
+    None if there are none. Without `required`, `home` may be None, and `elasticsearch` comes as well.
     """
-    if elasticsearch is None and chosen_backend() == EMBEDDED:
-        require_intact(Path(kb), read_manifest(Path(kb)))
-    return open_home(kb, elasticsearch, **parts)
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def gathered(
+            *args: Any,
+            path: Path | None,
+            elasticsearch: Elasticsearch | None = None,
+            arguments: tuple[str, ...],
+            **kwargs: Any,
+        ) -> object:
+            context = click.get_current_context()
+            first, *others = arguments or (None,)
+            by_option = context.get_parameter_source("path") is ParameterSource.COMMANDLINE
+            # With KBTOOLS_KB, a lone argument is what is asked, and the first of several only if it is a folder.
+            by_environment = path and words and (not others or not Path(first or "").is_dir())
+            if first is not None and not by_option and not by_environment:
+                path, arguments = Path(first), tuple(others)
+            if arguments and not words:
+                raise click.UsageError(f"unexpected argument {arguments[0]!r}: the knowledge base is {str(path)!r}")
+            if path is None and required:
+                raise click.UsageError(KB_FIRST)
+            if words:
+                kwargs["text"] = " ".join(arguments) if arguments else None
+            if not required:
+                kwargs["elasticsearch"] = elasticsearch
+            return command(*args, home=None if path is None else Home(path, elasticsearch), **kwargs)
+
+        options = [
+            click.option(
+                "--kb",
+                "path",
+                type=FILE,
+                envvar="KBTOOLS_KB",
+                show_envvar=True,
+                help="The knowledge base, instead of the first argument: a folder, or with --elasticsearch its name.",
+            ),
+            click.argument("arguments", nargs=-1, metavar=f"[KB] {words}".strip()),
+            *([elasticsearch_options] if cluster else []),
+        ]
+        return cast(Command, take_options(gathered, options))
+
+    return decorate
 
 
 def elasticsearch_options(command: Command) -> Command:

@@ -125,9 +125,9 @@ def listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
     return listed
 
 
-def columns_in(text: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:
-    """Read names of columns with commas between; the usual ones if none are named."""
-    return usual if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+def columns_in(text: str) -> tuple[str, ...]:
+    """Read names of columns with commas between."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def read_ids(path: Path) -> frozenset[str]:
@@ -258,17 +258,19 @@ def read_also(
 )
 @FILES
 @ALSO
-@click.option("--id", "--subject", "subject_column", default="", help="Column with the ids of entities.")
+@click.option("--id", "--subject", "subject_column", help="Column with the ids of entities.")
 @click.option(
-    "--name", "name_column", help="Columns with names, commas between; label_de@de is in German. May be that of --id."
+    "--name", "name_columns", help="Columns with names, commas between; label_de@de is in German. May be that of --id."
 )
-@click.option("--alias", help="Columns with aliases.")
-@click.option("--description", help="Columns with descriptions.")
-@click.option("--type", "type_column", help="Columns with types.")
-@click.option("--link-column", help="Columns whose cells name entities, by id or name; others hold values.")
-@click.option("--sheet", default="", help="Sheet of a spreadsheet; the first if not given.")
-@click.option("--encoding", default="", help="Encoding of text, such as cp1252; found if not given.")
-@click.option("--query", "sql", metavar="SQL", help="What to take from a file that is an SQLite or DuckDB database.")
+@click.option("--alias", "alias_columns", help="Columns with aliases.")
+@click.option("--description", "description_columns", help="Columns with descriptions.")
+@click.option("--type", "type_columns", help="Columns with types.")
+@click.option(
+    "--link-column", "link_columns", help="Columns whose cells are entities, by id or name; others hold values."
+)
+@click.option("--sheet", help="Sheet of a spreadsheet; the first if not given.")
+@click.option("--encoding", help="Encoding of text, such as cp1252; found if not given.")
+@click.option("--query", metavar="SQL", help="What to take from an SQLite or DuckDB database.")
 @gather_options
 @LANG
 @COLUMN
@@ -279,18 +281,11 @@ def read_also(
 def table(
     files: tuple[Path, ...],
     also: tuple[str, ...],
-    subject_column: str,
-    name_column: str | None,
-    alias: str | None,
-    description: str | None,
-    type_column: str | None,
-    link_column: str | None,
-    sheet: str,
-    encoding: str,
-    sql: str | None,
+    encoding: str | None,
     options: ReadOptions,
     closure: bool,
     target: Target,
+    **wide: str | None,
 ) -> None:
     """Build a knowledge base from tables of an entity a row: spreadsheets, CSV, Parquet, Arrow, JSON Lines, databases.
 
@@ -300,18 +295,12 @@ def table(
     """
     target.check()
     sources, options = read_also(files, "table", also, options)
-    usual = Wide()
-    wide = Wide(
-        subject=subject_column,
-        name=columns_in(name_column, usual.name),
-        alias=columns_in(alias, usual.alias),
-        type=columns_in(type_column, usual.type),
-        description=columns_in(description, usual.description),
-        link=columns_in(link_column, ()),
-        sheet=sheet,
-        query=sql or "",
-    )
-    options = replace(options, wide=wide, encoding=encoding, closure=closure)
+    parts: dict[str, Any] = {
+        name.partition("_")[0]: columns_in(value) if name.endswith("_columns") else value
+        for name, value in wide.items()
+        if value is not None
+    }
+    options = replace(options, wide=Wide(**parts), encoding=encoding or "", closure=closure)
     build_at(target, sources, options)
 
 

@@ -9,8 +9,8 @@ import click
 
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_whole
-from kbtools.cli.options import FILE, chosen_device, kb_argument, models_option, take_options
+from kbtools.cli.homes import Home, kb_argument
+from kbtools.cli.options import FILE, chosen_device, models_option, take_options
 from kbtools.cli.options import Command as Function
 from kbtools.errors import ModelMissing
 from kbtools.kb.contract import KnowledgeBase
@@ -56,7 +56,6 @@ def read_vectors_options(command: Function) -> Function:
     ),
 )
 @kb_argument()
-@elasticsearch_options
 @models_option
 @click.option("--subject", help="Index E(s) of this subject scorer; then --pruning dense finds subjects by its g(q).")
 @read_vectors_options
@@ -69,8 +68,7 @@ def read_vectors_options(command: Function) -> Function:
 @click.option("--shards", default=1, type=click.IntRange(1), help="On Elasticsearch: shards.")
 @click.option("--replicas", type=click.IntRange(0, 32), help="On Elasticsearch: copies; one if a node can take it.")
 def command(
-    path: Path,
-    elasticsearch: Elasticsearch | None,
+    home: Home,
     models: Path | None,
     subject: str | None,
     read_vectors: ReadVectors | None,
@@ -85,11 +83,11 @@ def command(
     """
     if subject and read_vectors:
         raise click.UsageError("give --subject, or vectors made elsewhere, not both")
-    kb = open_whole(path, elasticsearch).kb
+    kb = home.open_intact().kb
     vectors = read_vectors(kb).entity_vectors() if read_vectors else trained_vectors(kb, models, subject)
     # The clients of a cluster and of FAISS are loaded by whoever needs one of them.
     index: VectorIndex
-    if elasticsearch:
+    if home.elasticsearch:
         from kbtools.indexers.elastic.knowledge import ElasticKB
         from kbtools.indexers.elastic.mapping import IndexSettings
 
@@ -98,8 +96,8 @@ def command(
     else:
         from kbtools.indexers.folder.faiss_index import write_vectors
 
-        index = write_vectors(path, kb, vectors, kind=kind)
-    echo(f"{path}: {len(index):,} vectors of {index.dim} dimensions")
+        index = write_vectors(home.path, kb, vectors, kind=kind)
+    echo(f"{home.path}: {len(index):,} vectors of {index.dim} dimensions")
 
 
 def trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None) -> EntityVectors:

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,8 +9,8 @@ import click
 from kbtools.answering.results import JSON_VERSION
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_json
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.options import json_option, kb_argument
+from kbtools.cli.homes import Elasticsearch, Home, kb_argument
+from kbtools.cli.options import json_option
 from kbtools.errors import VectorsMissing
 from kbtools.indexers.folder.faiss_index import read_vectors_record
 from kbtools.indexers.folder.folder_kb import FolderKB
@@ -33,25 +32,24 @@ from kbtools.kb.manifest_report import (
 )
 @kb_argument(required=False)
 @json_option
-@elasticsearch_options
-def command(path: Path | None, as_json: bool, elasticsearch: Elasticsearch | None) -> None:
+def command(home: Home | None, as_json: bool, elasticsearch: Elasticsearch | None) -> None:
     """Show the counts, sizes, versions and sources of a knowledge base, and what its build left out.
 
     With --elasticsearch and no name, all knowledge bases of the cluster are listed.
     """
     if elasticsearch is not None:
-        show_cluster(elasticsearch, None if path is None else str(path), as_json)
+        show_cluster(elasticsearch, None if home is None else str(home.path), as_json)
         return
-    if path is None:
+    if home is None:
         raise click.UsageError("give the folder of a knowledge base, or --elasticsearch")
-    kb = open_folder(path)
+    kb = open_folder(home.path)
     manifest, vectors = kb.manifest, vectors_record(kb)
     if as_json:
         record = manifest_record(manifest) | {"vectors": vectors, "json_version": JSON_VERSION}
         echo_json(record)
         return
     size = size_text(sum(manifest.files.values()))
-    echo(f"{path}: built {manifest.built}, {size}, content {manifest.digest}")
+    echo(f"{home.path}: built {manifest.built}, {size}, content {manifest.digest}")
     show_manifest(manifest)
     # The eight largest; the others are small columns.
     for file, length in sorted(manifest.files.items(), key=lambda entry: -entry[1])[:8]:
@@ -63,13 +61,14 @@ def command(path: Path | None, as_json: bool, elasticsearch: Elasticsearch | Non
 
 
 @click.command("check", cls=Command, examples=("kbtools check sample.kb", "kbtools check sample.kb --json"))
-@kb_argument()
+@kb_argument(cluster=False)
 @json_option
-def check(path: Path, as_json: bool) -> None:
+def check(home: Home, as_json: bool) -> None:
     """Compare every file of a knowledge base, its vectors too, with the checksum that was kept when it was written.
 
     Each damaged file is named with what makes it again, and the exit code is 1.
     """
+    path = home.path
     manifest = read_manifest(path)
     damages = list(find_damage(path, manifest))
     checked, count, size = bool(manifest.checksums), len(manifest.files), sum(manifest.files.values())

@@ -1,7 +1,7 @@
 """kbtools load: from the folder of a knowledge base to a cluster."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -58,20 +58,14 @@ COUNTS_STAY = "counts stay in the folder: on a cluster the numbers of facts deci
 def command(
     folder: Path,
     name: str,
-    keep: int,
     shards: int,
     replicas: int | None,
     refresh: str,
     codec: str,
-    batch: int,
-    in_flight: int,
-    segments: int | None,
     patience: float,
-    rejected: Path | None,
-    force: bool,
-    take_over: bool,
     quiet: bool,
     elasticsearch: Elasticsearch,
+    **options: Any,
 ) -> None:
     """Load the knowledge base in FOLDER into a cluster, which kbtools index made.
 
@@ -83,21 +77,12 @@ def command(
     from kbtools.indexers.elastic.loading import LoadOptions
     from kbtools.indexers.elastic.mapping import IndexSettings
 
-    options = LoadOptions(
-        settings=IndexSettings(shards, replicas, refresh, codec),
-        keep=keep,
-        force=force,
-        take_over=take_over,
-        in_flight=in_flight,
-        batch=batch,
-        segments=segments,
-        rejected=rejected,
-        patience=Patience(total=patience),
-    )
+    settings = IndexSettings(shards, replicas, refresh, codec)
+    load_options = LoadOptions(settings=settings, patience=Patience(total=patience), **options)
     if read_manifest(folder).files.get("count.key"):
         echo(COUNTS_STAY, err=True)
     with stoppable(), shown([], quiet) as watch:
-        echo(load_folder(folder, name, elasticsearch, options, watch))
+        echo(load_folder(folder, name, elasticsearch, load_options, watch))
 
 
 def check_target(name: str, elasticsearch: Elasticsearch) -> None:

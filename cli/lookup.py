@@ -1,17 +1,17 @@
-"""kbtools lookup: from a name to the entities that it may mean."""
+"""kbtools lookup and link: from a name, or from running text, to the entities that they mean."""
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import click
 
 from kbtools.answering.limits import TOP
-from kbtools.answering.records import LookupResult
+from kbtools.answering.records import LinkedText, LookupResult
+from kbtools.answering.running_text import CANDIDATES, THRESHOLD
 from kbtools.cli.commands import Command
 from kbtools.cli.display import ResultPrinter, named
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import kb_argument, lang_option, output_option, require_text
+from kbtools.cli.homes import Home, kb_argument
+from kbtools.cli.options import Between, lang_option, output_option, require_text
 from kbtools.cli.query import texts
 
 
@@ -45,16 +45,14 @@ def lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
 @click.option("--limit", default=TOP, type=click.IntRange(0), help="Entities to print; 0 prints all.")
 @click.option("--explain", is_flag=True, help="Print why each entity has its place.")
 @output_option()
-@elasticsearch_options
 def command(
-    path: Path,
+    home: Home,
     text: str | None,
     of_type: str | None,
     lang: str | None,
     limit: int,
     explain: bool,
     output: str | None,
-    elasticsearch: Elasticsearch | None,
 ) -> None:
     """Find the entities that bear NAME, or each line of standard input if NAME is `-`, best first.
 
@@ -62,7 +60,64 @@ def command(
     score, 0 to 100, tells how well the name fits, then how likely it means this entity.
     """
     name = require_text(text, "a NAME")
-    answerer = open_home(path, elasticsearch)
+    answerer = home.open()
     printer = ResultPrinter(output, partial(lines, explain=explain))
     for result in answerer.lookup_many(texts(name, None), type=of_type, lang=lang, limit=limit):
         printer.print(result)
+
+
+def mention_lines(linked: LinkedText, *, explain: bool) -> Iterator[str]:
+    """Lay a linked text out, a mention a line with its first candidate, or with all of them and the reasons."""
+    yield linked.text
+    if not linked.mentions:
+        yield "  no mention"
+    for mention in linked.mentions:
+        first, *others = mention.candidates
+        place = f"{mention.start}-{mention.end}"
+        yield f"{place:>9}  {mention.score:.3f}  {mention.text}: {named(first.id, first.name)}" + (
+            f" or {len(others)} more" if others and not explain else ""
+        )
+        for candidate in mention.candidates if explain else ():
+            yield f"{'':>13}{candidate.score:6.2f}  {named(candidate.id, candidate.name)}"
+            yield from (f"{'':>21}{reason}" for reason in candidate.reasons)
+
+
+@click.command(
+    "link",
+    cls=Command,
+    examples=(
+        "kbtools link sample.kb J. K. Rowling lives in Edinburgh",
+        "kbtools link sample.kb - --json < articles.txt",
+    ),
+)
+@kb_argument("TEXT...")
+@click.option(
+    "--threshold",
+    default=THRESHOLD,
+    type=Between(0, 1),
+    help="Leave out mentions that score lower: higher links less, and more surely.",
+)
+@click.option("--limit", default=CANDIDATES, type=click.IntRange(0), help="Candidates of each mention; 0 prints all.")
+@lang_option
+@click.option("--explain", is_flag=True, help="Print all candidates, and why each has its place.")
+@output_option()
+def link(
+    home: Home,
+    text: str | None,
+    threshold: float,
+    limit: int,
+    lang: str | None,
+    explain: bool,
+    output: str | None,
+) -> None:
+    """Find the entities that TEXT mentions, or each line of standard input if TEXT is `-`.
+
+    Mentions do not overlap; each has its candidates, best first, and a score from 0 to 1: how likely its words mean the
+    first of them.
+    """
+    text = require_text(text, "a TEXT")
+    answerer = home.open()
+    printer = ResultPrinter(output, partial(mention_lines, explain=explain))
+    for running in texts(text, None):
+        linked = answerer.link(running, threshold=threshold, limit=limit, lang=lang)
+        printer.print(linked)

@@ -45,7 +45,7 @@ COMMANDS = {
 }
 """The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""
 
-SHARED_MODULES = {"check": "info", "report": "compare", "rollback": "remove"}
+SHARED_MODULES = {"check": "info", "report": "compare", "rollback": "remove", "link": "lookup", "similar": "show"}
 """Commands that are in the module of another, as objects of their own names."""
 
 TYPED_PLUGIN = re.compile(r"(?:.*[,&=])?([A-Za-z_]\w*)[\w.]*:[A-Za-z_]\w*")

@@ -11,8 +11,8 @@ import click
 from kbtools.answering.answerer import Answerer
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import kb_argument, models_option
+from kbtools.cli.homes import Home, kb_argument
+from kbtools.cli.options import models_option
 from kbtools.entry_points import import_object
 
 T = TypeVar("T")
@@ -26,21 +26,20 @@ T = TypeVar("T")
 @kb_argument()
 @models_option
 @click.option("--schema", is_flag=True, help="Print the tools as function schemas of OpenAI's API, and end.")
-@elasticsearch_options
-def command(path: Path, models: Path | None, schema: bool, elasticsearch: Elasticsearch | None) -> None:
+def command(home: Home, models: Path | None, schema: bool) -> None:
     """Offer a knowledge base to an agent by the Model Context Protocol: lookup, show, facts, link and query.
 
     The agent starts this command and speaks to it over standard input and output. `kbtools serve` offers the same tools
     under /mcp. Needs the extra mcp.
     """
     make_server = import_object("kbtools.serve.agent_tools:make_server")
-    answerer = open_home(path, elasticsearch, models=models)
+    answerer = home.open(models=models)
 
     async def ask(job: Callable[[Answerer], T], /, *, characters: float) -> T:
         return job(answerer)
 
     describe_tools = import_object("kbtools.serve.agent_tools:function_schemas")
-    server = make_server(ask, name=path.name)
+    server = make_server(ask, name=home.path.name)
     if schema:
         echo(*json.dumps(asyncio.run(describe_tools(server)), indent=2).splitlines())
         return

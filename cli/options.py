@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from kbtools.pruning.pruners import DEFAULT
 
@@ -57,47 +55,6 @@ def trusts_files() -> bool:
     """Return whether files may name classes as module:Class."""
     trusted: bool = click.get_current_context().meta[TRUST]
     return trusted
-
-
-def kb_argument(words: str = "", *, required: bool = True) -> Callable[[Command], Command]:
-    """Take a knowledge base as `path`: from --kb, else the first argument, else KBTOOLS_KB.
-
-    With `words`, the metavar of what else the command takes, the other arguments come as `text`, blanks between them,
-    None if there are none.
-    """
-
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def gathered(*args: Any, path: Path | None, arguments: tuple[str, ...], **kwargs: Any) -> object:
-            context = click.get_current_context()
-            first, *others = arguments or (None,)
-            by_option = context.get_parameter_source("path") is ParameterSource.COMMANDLINE
-            # With KBTOOLS_KB, a lone argument is what is asked, and the first of several only if it is a folder.
-            by_environment = path and words and (not others or not Path(first or "").is_dir())
-            if first is not None and not by_option and not by_environment:
-                path, arguments = Path(first), tuple(others)
-            if arguments and not words:
-                raise click.UsageError(f"unexpected argument {arguments[0]!r}: the knowledge base is {str(path)!r}")
-            if path is None and required:
-                raise click.UsageError(KB_FIRST)
-            if words:
-                kwargs["text"] = " ".join(arguments) if arguments else None
-            return command(*args, path=path, **kwargs)
-
-        options = [
-            click.option(
-                "--kb",
-                "path",
-                type=FILE,
-                envvar="KBTOOLS_KB",
-                show_envvar=True,
-                help="The knowledge base, instead of the first argument: a folder, or with --elasticsearch its name.",
-            ),
-            click.argument("arguments", nargs=-1, metavar=f"[KB] {words}".strip()),
-        ]
-        return cast(Command, take_options(gathered, options))
-
-    return decorate
 
 
 KB_FIRST = "name a knowledge base (the first argument, --kb or KBTOOLS_KB)"

@@ -17,12 +17,11 @@ from kbtools.answering.results import Result
 from kbtools.answering.sparql import winner_query
 from kbtools.cli.commands import Command
 from kbtools.cli.display import ResultPrinter, echo, echo_json
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
+from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.options import (
     KB_FIRST,
     Between,
     inverse_option,
-    kb_argument,
     lang_option,
     models_option,
     output_option,
@@ -142,15 +141,10 @@ def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Itera
     "--timing/--no-timing", default=True, help="Include in JSON the milliseconds, which differ from run to run."
 )
 @output_option("sparql")
-@elasticsearch_options
 def command(
-    path: Path,
+    home: Home,
     text: str | None,
     questions: Path | None,
-    pruning: str | None,
-    scorer: str | None,
-    subject: str | None,
-    ranker: str | None,
     tagger: str | None,
     of_type: str | None,
     lang: str | None,
@@ -163,7 +157,7 @@ def command(
     explain: bool,
     timing: bool,
     output: str | None,
-    elasticsearch: Elasticsearch | None,
+    **names: str | None,
 ) -> None:
     """Answer QUESTION, or each line of standard input if QUESTION is `-`; its words need no quotes.
 
@@ -176,9 +170,9 @@ def command(
         raise click.UsageError("--calibration requires --abstain")
     if text is not None:
         require_text(text, "a QUESTION")
-    answerer = open_home(path, elasticsearch, models=models, tagger=tagger, lang=lang)
+    answerer = home.open(models=models, tagger=tagger, lang=lang)
     answerer = answerer.both_ways() if inverse else answerer
-    system = answerer.system(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
+    system = answerer.system(**names)
     if calibration:
         from kbtools.comparison.abstention import calibrate_system
         from kbtools.comparison.run_folder import open_run

@@ -1,13 +1,10 @@
 """kbtools remove and rollback: the versions of a knowledge base on a cluster."""
 
-from pathlib import Path
-
 import click
 
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.options import kb_argument
+from kbtools.cli.homes import Home, kb_argument
 
 
 @click.command(
@@ -19,20 +16,19 @@ from kbtools.cli.options import kb_argument
 @click.option("--version", "number", type=click.IntRange(1), help="Delete only this version; the current one stays.")
 @click.option("--unfinished", is_flag=True, help="Delete only what killed or failed builds left.")
 @click.option("--yes", is_flag=True, help="Do not ask before a whole knowledge base is deleted.")
-@elasticsearch_options
-def command(path: Path, number: int | None, unfinished: bool, yes: bool, elasticsearch: Elasticsearch | None) -> None:
+def command(home: Home, number: int | None, unfinished: bool, yes: bool) -> None:
     """Delete a knowledge base from a cluster, one version of it, or the leftovers of builds.
 
     An index that kbtools did not make is never deleted.
     """
-    name = str(path)
-    if elasticsearch is None:
+    name = str(home.path)
+    if home.elasticsearch is None:
         raise click.UsageError("give --elasticsearch; a folder is removed like any other folder")
     if number is not None and unfinished:
         raise click.UsageError("give --version or --unfinished, not both")
     from kbtools.indexers.elastic.inventory import choose_versions, remove_versions
 
-    with elasticsearch.connect() as cluster:
+    with home.elasticsearch.connect() as cluster:
         chosen = choose_versions(cluster, name, number=number, unfinished=unfinished)
         if number is None and not unfinished and not yes:
             click.confirm(f"Delete {name} with its {len(chosen)} versions from {cluster.connection.where}?", abort=True)
@@ -48,13 +44,12 @@ def command(path: Path, number: int | None, unfinished: bool, yes: bool, elastic
     examples=("kbtools rollback fb5m --elasticsearch", "kbtools rollback --kb fb5m --elasticsearch http://search:9200"),
 )
 @kb_argument()
-@elasticsearch_options
-def rollback(path: Path, elasticsearch: Elasticsearch | None) -> None:
+def rollback(home: Home) -> None:
     """Point a knowledge base on a cluster at its newest complete version before the current one, in one call."""
-    if elasticsearch is None:
+    if home.elasticsearch is None:
         raise click.UsageError("give --elasticsearch; only a cluster keeps older versions")
     from kbtools.indexers.elastic.versions import roll_back
 
-    with elasticsearch.connect() as cluster:
-        version = roll_back(cluster, str(path))
-    echo(f"{path} is version {version.number} again; kbtools remove --version deletes the newer one")
+    with home.elasticsearch.connect() as cluster:
+        version = roll_back(cluster, str(home.path))
+    echo(f"{home.path} is version {version.number} again; kbtools remove --version deletes the newer one")

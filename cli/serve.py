@@ -1,6 +1,7 @@
 """kbtools serve: knowledge bases over HTTP, as a page, an API and a reconciliation service."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -45,14 +46,11 @@ def command(
     folders: tuple[str, ...],
     paths: tuple[str, ...],
     models: Path | None,
-    tagger: str | None,
     host: str,
     port: int,
     workers: int,
-    root_path: str,
-    cors: tuple[str, ...],
-    hosts: tuple[str, ...],
     elasticsearch: Elasticsearch | None,
+    **options: Any,
 ) -> None:
     """Serve knowledge bases: a page to ask in a browser, a JSON API, and a reconciliation service for OpenRefine.
 
@@ -70,14 +68,13 @@ def command(
         kbs=folders or paths,
         backend=chosen_backend(),
         models=None if models is None else str(models),
-        tagger=tagger,
         device=chosen_device(),
         trust_plugins=trusts_files(),
         elasticsearch=None if elasticsearch is None else elasticsearch.url,
-        root_path=root_path,
-        cors=cors,
-        hosts=hosts,
+        **options,
     )
-    run_server(
-        settings, host=host, port=port, workers=workers, announce=lambda url: echo(f"serving at {url}", err=True)
-    )
+
+    def announce(url: str) -> None:
+        echo(f"serving at {url}", err=True)
+
+    run_server(settings, host=host, port=port, workers=workers, announce=announce)

@@ -1,17 +1,20 @@
-"""kbtools show: an entity with its names, types and facts."""
+"""kbtools show and similar: an entity with its names, types and facts, and the entities nearest to it."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import numpy as np
 
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.name_candidates import find_entity
 from kbtools.answering.records import Entity, Facts
 from kbtools.cli.commands import Command
 from kbtools.cli.display import ResultPrinter, echo, echo_json, named
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_home
-from kbtools.cli.options import kb_argument, lang_option, output_option, require_text
+from kbtools.cli.homes import Home, kb_argument
+from kbtools.cli.options import lang_option, models_option, output_option, require_text
 from kbtools.errors import UnknownEntity
+from kbtools.kb.vector_neighbours import indexed_nearest
 
 SHOWN = 20
 """Facts of each direction: both fit on a screen."""
@@ -61,17 +64,14 @@ def more(facts: Facts) -> Iterator[str]:
 @click.option("--limit", default=SHOWN, type=click.IntRange(0), help="Facts of each direction; 0 prints all.")
 @lang_option
 @output_option()
-@elasticsearch_options
-def command(
-    path: Path, text: str | None, limit: int, lang: str | None, output: str | None, elasticsearch: Elasticsearch | None
-) -> None:
+def command(home: Home, text: str | None, limit: int, lang: str | None, output: str | None) -> None:
     """Show ENTITY, an id or a name: its names and types, the facts about it, and those that it is the object of.
 
     Of several entities with the name, the likeliest is shown; kbtools lookup lists them all.
     """
     text = require_text(text, "an id or a name")
-    answerer = open_home(path, elasticsearch, lang=lang)
-    shown = find_entity(answerer, text)
+    answerer = home.open(lang=lang)
+    shown = entity_of(answerer, text)
     outgoing = answerer.facts(shown.id, limit=limit)
     incoming = None if shown.facts_in is None else answerer.facts(shown.id, reverse=True, limit=limit)
     if output == "json":
@@ -86,7 +86,7 @@ def command(
         echo(*lines(shown, outgoing, incoming))
 
 
-def find_entity(answerer: Answerer, text: str) -> Entity:
+def entity_of(answerer: Answerer, text: str) -> Entity:
     """Find an entity by its id, else by its name; raise UnknownEntity if there is none."""
     try:
         return answerer.entity(text)
@@ -97,3 +97,51 @@ def find_entity(answerer: Answerer, text: str) -> Entity:
     if len(matches) > 1:
         echo(f"other entities are called {text!r} too, or alike; kbtools lookup lists them", err=True)
     return answerer.entity(matches[0].id)
+
+
+@click.command(
+    "similar",
+    cls=Command,
+    examples=("kbtools similar fbsq.kb harry potter", "kbtools similar fbsq.kb m.078ffw --models models --top 3"),
+)
+@kb_argument("ENTITY...")
+@models_option
+@click.option("--top", default=10, type=click.IntRange(1), help="Entities to show.")
+@lang_option
+@output_option()
+def similar(
+    home: Home,
+    models: Path | None,
+    text: str | None,
+    top: int,
+    lang: str | None,
+    output: str | None,
+) -> None:
+    """Show the entities nearest to ENTITY, an id or a name, by the cosine of their vectors.
+
+    The vectors are those that kbtools index vectors put beside the knowledge base, or with --models those of kbtools
+    train transe, one by one.
+    """
+    text = require_text(text, "an id or a name")
+    answerer = home.open()
+    kb = answerer.kb
+    named = kb if lang is None else answerer.in_languages(lang).kb
+    row = find_entity(named, text)
+    if models:
+        from kbtools.scorers.entities.transe import nearest
+
+        neighbours = nearest(kb, row, models=models, top=top)
+    else:
+        neighbours = indexed_nearest(kb, row, top=top)
+    rows = np.array([near.entity_row for near in neighbours], dtype=np.uint32)
+    cosines = [near.cosine for near in neighbours]
+    table = [*zip(kb.ids(rows), named.names(rows), cosines, strict=True)]
+    header = ("id", "name", "cosine")
+    if output in ("csv", "tsv"):
+        ResultPrinter(output).print_rows(header, table)
+        return
+    for entity_id, name, cosine in table:
+        if output:
+            echo_json(dict(zip(header, (entity_id, name, cosine), strict=True)))
+        else:
+            echo(f"{cosine:.4f}  {entity_id}  {name or '(no name)'}")

@@ -12,16 +12,15 @@ import click
 
 from kbtools.cli.commands import Command, CommandWithParts
 from kbtools.cli.display import echo
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options, open_whole
+from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.index_vectors import ReadVectors, read_vectors_options
-from kbtools.cli.options import FILE, chosen_device, kb_argument, pruning_option
+from kbtools.cli.options import FILE, chosen_device, pruning_option
 from kbtools.cli.training_options import (
     OUT,
     SETTINGS,
     SPELLINGS,
     leaving,
     names_option,
-    read_changes,
     read_setting,
     settings_options,
     training_options,
@@ -51,14 +50,12 @@ RANKER = click.option(
 @RANKER
 @leaving
 def command(
-    path: Path,
-    elasticsearch: Elasticsearch | None,
+    home: Home,
     train: Path,
     valid: Path,
     models: Path,
     profile: str,
     changes: dict[str, Any],
-    config: Path | None,
     ranker: str | None,
 ) -> None:
     """Train the models of a knowledge base: all of a profile, or one part.
@@ -71,13 +68,13 @@ def command(
 
     hear: dict[str, Any] = {"begin": show_name, "trained": show_trained, "callbacks": callbacks()}
     done = train_whole(
-        open_whole(path, elasticsearch),
+        home.open_intact(),
         train,
         valid,
         out=models,
         profile=profile,
         ranker=ranker,
-        settings=read_changes(config, changes),
+        settings=changes,
         device=chosen_device(),
         skip=partial(say, err=True),
         **hear,
@@ -86,7 +83,7 @@ def command(
         show_tuning(done.tuning)
     else:
         say(f"weights: {PLANS[profile].weights}, the profile's own")
-    say(f"now ask: kbtools query --kb {path} --models {models} QUESTION")
+    say(f"now ask: kbtools query --kb {home.path} --models {models} QUESTION")
 
 
 def add_part(name: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -135,22 +132,19 @@ def train_models(
     part: str,
     *,
     names: str,
-    path: Path,
-    elasticsearch: Elasticsearch | None,
+    home: Home,
     train: Path,
     valid: Path,
     models: Path,
     profile: str,
     changes: dict[str, Any],
-    config: Path | None,
 ) -> None:
     """Train several models of one part, each with the settings of its profile and the changes to them."""
     from kbtools.scorers.fitting import training
     from kbtools.scorers.fitting.splits import Splits
 
-    changes = read_changes(config, changes)
     chosen = {name: change_settings(profile_settings(profile, part, name), changes) for name in names.split(",")}
-    kb = open_whole(path, elasticsearch).kb
+    kb = home.open_intact().kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
         say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
@@ -164,7 +158,6 @@ def train_models(
     "kbtools train ranking fbsq.kb --models models --valid valid.txt --pruning focused-k --ranker weighted-sum",
 )
 @kb_argument()
-@elasticsearch_options
 @click.option("--valid", required=True, type=FILE, help="Annotated questions to choose on.")
 @click.option("--models", required=True, type=FILE, help="The folder of models, where the weights are kept.")
 @pruning_option
@@ -182,8 +175,7 @@ def train_models(
     "--set", "changes", multiple=True, metavar="seed=N", callback=read_setting, help="The seed.  [default: 1]"
 )
 def ranking(
-    path: Path,
-    elasticsearch: Elasticsearch | None,
+    home: Home,
     valid: Path,
     models: Path,
     pruning: str,
@@ -205,7 +197,7 @@ def ranking(
 
     if in_doubt and ranker == WEIGHTED_SUM:
         raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
-    answerer = open_whole(path, elasticsearch, models=models, tagger=tagger)
+    answerer = home.open_intact(models=models, tagger=tagger)
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject or POPULARITY, ranker=WEIGHTED_SUM)
     options: dict[str, Any] = {"ranker": ranker, "seed": changes.get("seed", 1)}
     deferred = in_doubt.split(",") if in_doubt else ()
@@ -227,17 +219,14 @@ def show_tuning(trained: Any) -> None:
     "kbtools train transe fbsq.kb --vectors entities.npy --ids entities.txt --out models",
 )
 @kb_argument()
-@elasticsearch_options
 @OUT
 @read_vectors_options
 @settings_options
 def transe(
-    path: Path,
-    elasticsearch: Elasticsearch | None,
+    home: Home,
     models: Path,
     read_vectors: ReadVectors | None,
     changes: dict[str, Any],
-    config: Path | None,
 ) -> None:
     """Train vectors of entities, E(s) + E(r) near E(o), for the subject scorer transe and for kbtools similar.
 
@@ -246,12 +235,12 @@ def transe(
     from kbtools.scorers.entities.vector_files import take_over_vectors
     from kbtools.scorers.fitting import training
 
-    kb = open_whole(path, elasticsearch).kb
+    kb = home.open_intact().kb
     if read_vectors:
         takeover = take_over_vectors(kb, read_vectors(kb), models=models)
         say(f"{takeover.folder}: {takeover.known:,} of {takeover.vectors:,} vectors belong to entities")
         return
-    settings = change_settings(TransESettings(), read_changes(config, changes))
+    settings = change_settings(TransESettings(), changes)
     show_name("transe")
     where: dict[str, Any] = {"part": parts.ENTITIES, "name": "transe", "models": models, "device": chosen_device()}
     show_trained(training.train(kb, None, settings=settings, callbacks=callbacks(), **where))

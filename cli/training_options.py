@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import click
 
-from kbtools.cli.homes import elasticsearch_options
-from kbtools.cli.options import FILE, Command, kb_argument, take_options
+from kbtools.cli.homes import kb_argument
+from kbtools.cli.options import FILE, Command, take_options
 from kbtools.errors import BadSetting
 from kbtools.scorers.fitting.profiles import PROFILES
 from kbtools.scorers.networks.training_settings import (
@@ -65,7 +65,12 @@ def read_setting(context: click.Context, option: click.Parameter, texts: tuple[s
 
 
 def settings_options(command: Command) -> Command:
-    """Take changes of settings: `--set` as `changes`, and `--config`, a file that they outrank."""
+    """Take changes of settings as `changes`: those of `--set`, which outrank those of `--config`."""
+
+    @wraps(command)
+    def gathered(*args: Any, changes: dict[str, Any], config: Path | None, **kwargs: Any) -> object:
+        return command(*args, changes=(read_settings(config) if config else {}) | changes, **kwargs)
+
     options = [
         click.option(
             "--set", "changes", multiple=True, metavar="NAME=VALUE", callback=read_setting,
@@ -73,14 +78,13 @@ def settings_options(command: Command) -> Command:
         ),
         click.option("--config", type=FILE, help="A TOML file of settings, by the same names."),
     ]  # fmt: skip
-    return take_options(command, options)
+    return cast(Command, take_options(gathered, options))
 
 
 def training_options(command: Command) -> Command:
     """Take the knowledge base, the questions, the folder of models, the profile and changes of its settings."""
     options = [
         kb_argument(),
-        elasticsearch_options,
         click.option("--train", required=True, type=FILE, help="Annotated questions to learn from."),
         click.option("--valid", required=True, type=FILE, help="Annotated questions to measure on meanwhile."),
         OUT,
@@ -108,11 +112,9 @@ def leaving(command: Command) -> Command:
     return cast(Command, ended)
 
 
-def read_changes(config: Path | None, changes: dict[str, Any]) -> dict[str, Any]:
-    """Read settings from a TOML file, which `changes` outrank; raise BadSetting for another file."""
-    if config is None:
-        return changes
+def read_settings(config: Path) -> dict[str, Any]:
+    """Read settings from a TOML file; raise BadSetting for another file."""
     try:
-        return tomllib.loads(config.read_text(encoding="utf-8")) | changes
+        return tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSetting(f"{config}: cannot be read as TOML ({error})", path=str(config)) from error

@@ -8,8 +8,8 @@ import click
 from kbtools.answering.records import UpdateResult
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_json
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options
-from kbtools.cli.options import FILE, json_option, kb_argument
+from kbtools.cli.homes import Elasticsearch, Home, kb_argument
+from kbtools.cli.options import FILE, json_option
 from kbtools.cli.progress import stoppable
 from kbtools.cli.reading_options import SPELLINGS, reading_options
 from kbtools.indexers.readers.batches import SourceKind
@@ -50,9 +50,8 @@ REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
 @click.option("--keep", default=1, type=click.IntRange(0), help="Older versions that stay on a cluster.")
 @reading_options
 @json_option
-@elasticsearch_options
 def command(
-    path: Path,
+    home: Home,
     add: tuple[Path, ...],
     remove: tuple[str, ...],
     facts: tuple[Path, ...],
@@ -64,7 +63,6 @@ def command(
     keep: int,
     options: ReadOptions,
     as_json: bool,
-    elasticsearch: Elasticsearch | None,
 ) -> None:
     """Change a knowledge base: entities, facts, names and types come, go, or are renamed.
 
@@ -90,9 +88,9 @@ def command(
         raise click.UsageError("give at least one file of changes, such as --add new.jsonl or --remove gone.txt")
     with stoppable():
         updated = (
-            update(path, sources, options=options)
-            if elasticsearch is None
-            else update_version(str(path), sources, elasticsearch, options=options, keep=keep)
+            update(home.path, sources, options=options)
+            if home.elasticsearch is None
+            else update_version(str(home.path), sources, home.elasticsearch, options=options, keep=keep)
         )
     if as_json:
         echo_json(updated.to_json())
