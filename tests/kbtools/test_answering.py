@@ -1,5 +1,6 @@
 """Answering: from a question to its answers, and what a caller may get wrong."""
 
+import gc
 import json
 import os
 import pickle
@@ -265,6 +266,7 @@ def test_an_answerer_is_pickled_by_path(sample_path: Path, tmp_path: Path) -> No
 
 def test_a_closed_answerer_holds_no_file_and_refuses_questions(sample_path: Path, tmp_path: Path) -> None:
     shutil.copytree(sample_path, tmp_path / "copy.kb")
+    gc.collect()  # so that no file of an earlier test is closed meanwhile
     before = len(os.listdir("/proc/self/fd"))
     with open_kb(tmp_path / "copy.kb") as answerer:
         answerer.query("who wrote frankenstien")
