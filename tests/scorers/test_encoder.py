@@ -115,7 +115,7 @@ def test_it_answers_where_nothing_is_trained_if_its_extra_is_there(
     assert kbtools.open(sample_path).query("who created the character harry potter").scorer == "encoder"
 
     monkeypatch.setattr("kbtools.ranking.models.is_installed", lambda extra: False)
-    assert kbtools.open(sample_path).query("who created the character harry potter").scorer == "lexical"
+    assert kbtools.open(sample_path).query("who created the character harry potter").scorer == "static"
 
 
 def test_a_folder_of_models_without_one_is_asked_as_without_a_folder(sample: Answerer, tmp_path: Path) -> None:
