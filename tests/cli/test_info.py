@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from click.testing import Result as Invocation
 
 from kbtools.cli.main import main
+from kbtools.record_files import record_checksum
 
 
 def info(*args: object) -> Invocation:
@@ -19,12 +20,11 @@ def info(*args: object) -> Invocation:
 
 
 def pack(path: Path, **changes: Any) -> None:
-    """Change the envelope of a manifest, which has no checksum then, or what the `record` in it says."""
+    """Change the envelope of a manifest, or what the `record` in it says, with the checksum that goes with it."""
     manifest = path / "manifest.msgpack"
     wrapped = msgpack.unpackb(manifest.read_bytes())
-    del wrapped["checksum"]
     record = wrapped["record"] | changes.pop("record", {})
-    manifest.write_bytes(msgpack.packb(wrapped | {"record": record} | changes))
+    manifest.write_bytes(msgpack.packb(wrapped | {"record": record, "checksum": record_checksum(record)} | changes))
 
 
 @pytest.fixture
