@@ -79,7 +79,7 @@ class KBAPI:
             names = one_of(arguments, "names", "name")
             return await self.stream(names, lambda answerer, batch: answerer.lookup_many(batch, **arguments))
         name = one_of(arguments, "name", "names")
-        return await self.record(lambda answerer: answerer.lookup(name, **arguments))
+        return await self.record(lambda answerer: answerer.lookup(name, **arguments), characters=len(name))
 
     async def link(self, request: Request) -> Response:
         arguments = await parameters_of("link", request)

@@ -4,17 +4,22 @@ from typing import Any
 
 import numpy as np
 
+from kbtools.errors import RequestTooLarge
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
 from kbtools.kb.rows import EntityRows
 from kbtools.serve.live_kb import Edition
-from kbtools.serve.reconciliation_queries import ExtensionProperty, ExtensionQuery
+from kbtools.serve.reconciliation_queries import ExtensionQuery
 from kbtools.serve.suggestions import property_record
+from kbtools.serve.workers import check_time
 
 NOBODY = np.empty(0, dtype=np.uint32)
 
 VALUES = 1_000
 """Values of one cell where the client sets no limit."""
+
+ALL_VALUES = 100_000
+"""Values of one answer: some megabytes."""
 
 SETTINGS = [
     {
@@ -37,7 +42,7 @@ SETTINGS = [
 
 
 def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
-    """Give the values of each property of each entity; what there is not has none."""
+    """Return the values of each property of each entity; raise RequestTooLarge where they are too many."""
     kb = edition.answerer.kb
     rows = kb.rows([canonical_id(entity_id) for entity_id in query.ids])
     known = edition.vocabulary.relation_rows
@@ -48,23 +53,27 @@ def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
         if row is not None and column.relation in known
     }
     objects = dict(zip(pairs, kb.objects_of(list(pairs.values())), strict=True))
+    columns = {column.relation: column for column in query.properties}
+    shown = {(entity_id, name): found[: columns[name].count or VALUES] for (entity_id, name), found in objects.items()}
+    total = sum(map(len, shown.values()))
+    if total > ALL_VALUES:
+        raise RequestTooLarge(
+            f"extend: {total:,} values, at most {ALL_VALUES:,} in an answer; ask for fewer ids, or set a limit"
+        )
     cells = {
         entity_id: {
-            column.relation: values(kb, objects.get((entity_id, column.relation), NOBODY), column)
-            for column in query.properties
+            name: values(kb, shown.get((entity_id, name), NOBODY), column.settings.content)
+            for name, column in columns.items()
         }
-        for entity_id in query.ids
+        for entity_id in dict.fromkeys(query.ids)
     }
     return {"meta": [property_record(edition, column.relation) for column in query.properties], "rows": cells}
 
 
-def values(kb: KnowledgeBase, objects: EntityRows, column: ExtensionProperty) -> list[dict[str, str]]:
+def values(kb: KnowledgeBase, objects: EntityRows, content: str) -> list[dict[str, str]]:
     """Return the values of a cell, by row of the object."""
-    first = objects[: column.count or VALUES]
-    return [
-        value(object_id, name, column.settings.content)
-        for object_id, name in zip(kb.ids(first), kb.names(first), strict=True)
-    ]
+    check_time()
+    return [value(object_id, name, content) for object_id, name in zip(kb.ids(objects), kb.names(objects), strict=True)]
 
 
 def value(object_id: str, name: str | None, content: str) -> dict[str, str]:

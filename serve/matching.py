@@ -15,6 +15,7 @@ from kbtools.errors import IncomingMissing, UnknownType
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.reconciliation_queries import PropertyValue, ReconciliationQuery
+from kbtools.serve.workers import check_time
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Rung
 
@@ -34,8 +35,8 @@ CERTAIN_RUNGS = frozenset({"exact", "case", "accents", "punctuation", "apostroph
 """Rungs on which a name is the same name: neither a variant of it nor one that resembles it."""
 
 
-FactValues = dict[tuple[str, str], list[tuple[str, str | None]]]
-"""Ids and names of objects, by the id of a subject and a relation."""
+FactValues = dict[tuple[str, str], list[tuple[str, str]]]
+"""Ids and normal forms of objects, by the id of a subject and a relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Scored:
 
 def reconcile(edition: Edition, query: ReconciliationQuery) -> list[dict[str, Any]]:
     """Rank the candidates of a query, best first; ties by id."""
+    check_time()
     matches = find_matches(edition, query)
     known = fact_values(edition, matches, query)
     scored = [compare(match, query, known) for match in matches]
@@ -113,8 +115,12 @@ def fact_values(edition: Edition, matches: Sequence[EntityMatch], query: Reconci
     }
     values: FactValues = {}
     for key, objects in zip(pairs, kb.objects_of(list(pairs.values())) if pairs else (), strict=True):
+        check_time()
         first = objects[:OBJECTS]
-        values[key] = list(zip(kb.ids(first), kb.names(first), strict=True))
+        values[key] = [
+            (object_id, normal_form(name or (literal_text(object_id) if is_literal(object_id) else "")))
+            for object_id, name in zip(kb.ids(first), kb.names(first), strict=True)
+        ]
     return values
 
 
@@ -130,19 +136,19 @@ def compare(match: EntityMatch, query: ReconciliationQuery, known: FactValues) -
     return Scored(match, typed, agreements)
 
 
-def agreement(objects: Sequence[tuple[str, str | None]], constraint: PropertyValue) -> float:
+def agreement(objects: Sequence[tuple[str, str]], constraint: PropertyValue) -> float:
     """Return how far one of some objects agrees with one of the values, 0 to 1."""
     best = 0.0
     for value in constraint.values:
+        check_time()
         if value.entity_id and canonical_id(value.entity_id) in (object_id for object_id, _ in objects):
             return 1.0
-        form = normal_form(value.text)
-        for object_id, name in objects:
+        form = normal_form(value.text) if objects else ""
+        for object_id, object_form in objects:
             if value.text and value.text == object_id:
                 return 1.0
-            text = name or (literal_text(object_id) if is_literal(object_id) else "")
-            if form and text:
-                best = max(best, fuzz.ratio(form, normal_form(text)) / 100)
+            if form and object_form:
+                best = max(best, fuzz.ratio(form, object_form, score_cutoff=100 * best) / 100)
     return best
 
 
@@ -168,6 +174,7 @@ def find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMat
     limit = max(query.count, RERANKED if query.types or query.properties else 2)
     matches: dict[str, EntityMatch] = {}
     for type_id in query.types:
+        check_time()
         try:
             of_type = answerer.lookup(query.text, type=type_id, limit=limit).matches
         except UnknownType:
@@ -182,6 +189,7 @@ def matches_afar(answerer: Answerer, text: str, *, limit: int) -> list[EntityMat
     """Find what resembles a name less than a link may: somebody looks at candidates, and none of these is certain."""
     matches: dict[str, EntityMatch] = {}
     for name in answerer.kb.similar([normal_form(text)], limit=limit, cutoff=FARTHEST)[0]:
+        check_time()
         score = (100.0 - STEP * (Rung.FUZZY - 1)) * name.similarity / 100.0
         for match in answerer.lookup(name.form, limit=limit).matches:
             far = replace(match, rung=Rung.FUZZY.label, similarity=name.similarity, score=round(score, 4))
@@ -196,6 +204,7 @@ def matches_by_id(answerer: Answerer, ids: Iterable[str]) -> list[EntityMatch]:
     matches = []
     for spelling, row in zip(known, rows, strict=True):
         if row is not None:
+            check_time()
             entity = answerer.entity(spelling)
             matches.append(
                 EntityMatch(
@@ -221,14 +230,17 @@ def matches_by_value(edition: Edition, properties: Sequence[PropertyValue]) -> l
     """
     answerer = edition.answerer
     subjects: dict[str, None] = {}
-    for constraint in properties:
-        for value in constraint.values:
-            if value.entity_id:
-                objects = [value.entity_id]
-            else:
-                objects = [match.id for match in answerer.lookup(value.text, limit=RERANKED).matches]
-            for object_id in objects:
-                subjects |= dict.fromkeys(subjects_of(edition, object_id, constraint.relation))
+    for constraint, value in [(prop, value) for prop in properties for value in prop.values]:
+        if len(subjects) >= SUBJECTS:
+            break
+        check_time()
+        if value.entity_id:
+            objects = [value.entity_id]
+        else:
+            objects = [match.id for match in answerer.lookup(value.text, limit=RERANKED).matches]
+        for object_id in objects:
+            check_time()
+            subjects |= dict.fromkeys(subjects_of(edition, object_id, constraint.relation))
     matches = matches_by_id(answerer, list(subjects)[:SUBJECTS])
     return [replace(match, rung="value", score=0.0, similarity=0.0) for match in matches]
 

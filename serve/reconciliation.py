@@ -19,11 +19,13 @@ from kbtools.serve.extension import SETTINGS, extend
 from kbtools.serve.live_kb import Edition, LiveKB
 from kbtools.serve.matching import reconcile
 from kbtools.serve.parameters import parse_json, read_body, shortened
-from kbtools.serve.reconciliation_queries import BATCH, read_batch, read_extension
+from kbtools.serve.reconciliation_queries import BATCH, LOOKED_UP, read_batch, read_extension
 from kbtools.serve.responses import json_response
 from kbtools.serve.suggestions import (
     HEIGHT,
+    LAST_SUGGESTED,
     STYLE_POLICY,
+    SUGGESTED,
     WIDTH,
     flyout,
     preview_page,
@@ -43,6 +45,13 @@ CALLBACK = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*", re.ASCII)
 
 FORM_BYTES = 4 << 20
 """Bytes of a batch: each of its names may be a cell of some pages, and a character takes up to nine in a form."""
+
+LOOK_UP = 20
+"""Characters of a question that take as long as a look-up: batches of more than 25 go to the thread of the long ones,
+and OpenRefine sends ten queries at a time."""
+
+CELLS_AT_ONCE = 10
+"""Cells of a data extension that take as long as a look-up."""
 
 LONGEST_CALLBACK = 100
 MOST_PROPOSED = 1_000
@@ -64,8 +73,8 @@ class ReconciliationService:
             Route("/reconcile/preview", self.preview),
         ]
 
-    async def run(self, job: Callable[[Edition], T]) -> T:
-        return await self.workers.run_on(self.kb, job)
+    async def run(self, job: Callable[[Edition], T], *, look_ups: int = 1) -> T:
+        return await self.workers.run_on(self.kb, job, characters=LOOK_UP * look_ups)
 
     async def reconcile(self, request: Request) -> Response:
         """Give the manifest, or answer a batch of queries, or extend rows."""
@@ -75,11 +84,14 @@ class ReconciliationService:
             record: Any = await self.run(
                 lambda edition: {
                     key: {"result": reconcile(edition.in_languages(lang), query)} for key, query in batch.items()
-                }
+                },
+                look_ups=sum(query.look_ups for query in batch.values()),
             )
         elif "extend" in form:
             query = read_extension(form["extend"])
-            record = await self.run(lambda edition: extend(edition.in_languages(lang), query))
+            record = await self.run(
+                lambda edition: extend(edition.in_languages(lang), query), look_ups=query.cells // CELLS_AT_ONCE
+            )
         elif request.method == "POST":
             raise BadArgument("a POST brings queries or extend, as a form or as JSON")
         else:
@@ -91,7 +103,10 @@ class ReconciliationService:
         suggest = {"entity": suggest_entities, "property": suggest_properties, "type": suggest_types}[kind_of(request)]
         prefix = request.query_params.get("prefix", "").encode(errors="replace").decode()
         cursor = whole_number(request, "cursor", default=0)
-        record = await self.run(lambda edition: {"result": suggest(edition, prefix, cursor=cursor)})
+        record = await self.run(
+            lambda edition: {"result": suggest(edition, prefix, cursor=cursor)},
+            look_ups=len(prefix) // LOOKED_UP + min(cursor, LAST_SUGGESTED) // SUGGESTED,
+        )
         return with_callback(request, record)
 
     async def flyout(self, request: Request) -> Response:

@@ -17,6 +17,15 @@ BATCH = 100
 EXTENDED = 1_000
 """Entities of a data extension query; OpenRefine sends ten as well."""
 
+LOOK_UPS = 2_000
+"""Look-ups of a batch: names, once for each type, and values of properties. At three milliseconds each, six seconds."""
+
+LOOKED_UP = 500
+"""Characters of a text that count as one look-up: a longer text counts as several."""
+
+CELLS = 10_000
+"""Entities times properties of a data extension query."""
+
 LIMIT, MOST = 10, 100
 """Candidates of a query that names no limit, and the most that one gets."""
 
@@ -51,7 +60,9 @@ class PropertyValue(Struct, dict=True):
 
     @cached_property
     def values(self) -> list[Value]:
-        return [read_value(raw) for raw in (self.raw if isinstance(self.raw, list) else [self.raw])[:MOST]]
+        """The distinct values, at most MOST."""
+        raw = self.raw if isinstance(self.raw, list) else [self.raw]
+        return list(dict.fromkeys(map(read_value, raw)))[:MOST]
 
 
 class ReconciliationQuery(Struct, forbid_unknown_fields=True):
@@ -65,7 +76,13 @@ class ReconciliationQuery(Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         self.text = self.text[:TEXT_CHARACTERS]  # of a longer one the beginning, so that the other queries are answered
-        self.types = [self.types] if isinstance(self.types, str) else self.types[:MOST]
+        self.types = [self.types] if isinstance(self.types, str) else list(dict.fromkeys(self.types))[:MOST]
+
+    @property
+    def look_ups(self) -> int:
+        """The work of the query: its name, once for each type, and each value of its properties."""
+        values = [max(1, sum(map(look_ups_of, prop.values))) for prop in self.properties]
+        return look_ups_of(self) * (1 + len(self.types)) + sum(values)
 
     @property
     def count(self) -> int:
@@ -102,6 +119,10 @@ class ExtensionQuery(Struct):
 
     ids: list[str]
     properties: list[ExtensionProperty]
+
+    @property
+    def cells(self) -> int:
+        return len(set(self.ids)) * len({column.relation for column in self.properties})
 
 
 VALUE = "a value is a text, a number, true, false or an object with an id"
@@ -141,15 +162,28 @@ def read_batch(text: str | bytes | Mapping[str, Any]) -> dict[str, Reconciliatio
     for key, query in queries.items():
         if "query" not in batch[key] and not query.properties:
             raise BadArgument(f"query {key!r} needs a query or at least one of properties")
+    look_ups = sum(query.look_ups for query in queries.values())
+    if look_ups > LOOK_UPS:
+        raise RequestTooLarge(
+            f"the queries need {look_ups:,} look-ups (each name once for each type, and each value of a property), "
+            f"at most {LOOK_UPS:,} in a batch; send fewer queries at a time"
+        )
     return queries
+
+
+def look_ups_of(text: "ReconciliationQuery | Value") -> int:
+    """Return how many look-ups a text counts as."""
+    return 1 + len(text.text) // LOOKED_UP
 
 
 def read_extension(text: str | bytes | Mapping[str, Any]) -> ExtensionQuery:
     """Read a data extension query; raise as `read_batch` does."""
     raw = parse_json(text, "extend") if isinstance(text, str | bytes) else text
     query = read_record("extend", raw, ExtensionQuery)
-    if len(query.ids) > EXTENDED or len(query.properties) > BATCH:
-        raise RequestTooLarge(f"extend: at most {EXTENDED:,} ids and {BATCH} properties in a request")
+    if len(query.ids) > EXTENDED or len(query.properties) > BATCH or query.cells > CELLS:
+        raise RequestTooLarge(
+            f"extend: at most {EXTENDED:,} ids, {BATCH} properties, and {CELLS:,} of both multiplied in a request"
+        )
     return query
 
 

@@ -15,6 +15,9 @@ from kbtools.text.normaliser import normal_form
 SUGGESTED = 20
 """Suggestions of one answer."""
 
+LAST_SUGGESTED = 1_000
+"""Suggestions that a cursor reaches: all before it are computed too."""
+
 FORMS = 500
 """Names with a beginning among which those of the most facts are suggested."""
 
@@ -24,7 +27,7 @@ NOTABLE = 3
 def suggest_entities(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
     """Suggest the entity of that id, those of that name, then those whose name begins so, then similar ones."""
     answerer = edition.answerer
-    if not prefix.strip():
+    if not prefix.strip() or cursor >= LAST_SUGGESTED:
         return []
     last = cursor + SUGGESTED
     matches = matches_by_id(answerer, [prefix.strip()])

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from time import monotonic
 from typing import TypeVar
 
 from kbtools.errors import AnswerTooSlow, ServerBusy
@@ -20,8 +22,25 @@ LONG = 500
 WAITING = 256
 """Answers that may wait for a thread; at a few milliseconds each, the last one waits about a second."""
 
+LONG_WAITING = 32
+"""Long answers that may wait for their one thread, so that they never fill the queue of the short ones."""
+
 SECONDS = 30.0
 """Time that an answer may take, the wait for a thread included."""
+
+DEADLINE: ContextVar[tuple[float, float]] = ContextVar("DEADLINE")
+"""When the job of this thread has to end, and the seconds that it was given."""
+
+
+def check_time() -> None:
+    """Raise AnswerTooSlow once the time of the request that this thread works for is up; loops call it."""
+    end, seconds = DEADLINE.get((float("inf"), 0.0))
+    if monotonic() >= end:
+        raise too_slow(seconds)
+
+
+def too_slow(seconds: float) -> AnswerTooSlow:
+    return AnswerTooSlow(f"no answer within {seconds:g} seconds; ask for less at a time", seconds=seconds)
 
 
 class Workers:
@@ -31,27 +50,33 @@ class Workers:
         self.pool = ThreadPoolExecutor(threads, thread_name_prefix="answer")
         self.long_pool = ThreadPoolExecutor(1, thread_name_prefix="long")
         self.waiting, self.seconds = waiting, seconds
-        self.pending = 0
+        self.pending = dict.fromkeys((self.pool, self.long_pool), 0)
 
     async def run(self, job: Callable[[], T], *, characters: float = 0) -> T:
         """Compute in a thread; raise ServerBusy where too much waits, AnswerTooSlow where it takes too long.
 
-        The job is as much work as a question of so many characters. One that takes too long is not stopped, and counts
-        as waiting until it ends.
+        The job is as much work as a question of so many characters. One whose time is up does not begin, and one that
+        has begun ends at the next `check_time` of its loops; it counts as waiting until it ends.
         """
-        if self.pending >= self.waiting:
-            raise ServerBusy(f"{self.pending} answers are being computed; ask again in a second")
-        self.pending += 1
         pool = self.long_pool if characters > LONG else self.pool
-        future = asyncio.get_running_loop().run_in_executor(pool, job)
-        future.add_done_callback(self.finished)
+        waiting = min(self.waiting, LONG_WAITING) if pool is self.long_pool else self.waiting
+        if self.pending[pool] >= waiting:
+            raise ServerBusy(f"{self.pending[pool]} answers are being computed; ask again in a second")
+        deadline = monotonic() + self.seconds, self.seconds
+
+        def timed_job() -> T:
+            DEADLINE.set(deadline)
+            check_time()
+            return job()
+
+        self.pending[pool] += 1
+        future = asyncio.get_running_loop().run_in_executor(pool, timed_job)
+        future.add_done_callback(lambda done: self.finished(pool, done))
         try:
             async with asyncio.timeout(self.seconds):
                 return await asyncio.shield(future)
         except TimeoutError as error:
-            raise AnswerTooSlow(
-                f"no answer within {self.seconds:g} seconds; ask for less at a time", seconds=self.seconds
-            ) from error
+            raise too_slow(self.seconds) from error
 
     async def run_on(self, kb: LiveKB, job: Callable[[Edition], T], *, characters: float = 0) -> T:
         """Compute with the newest edition of a knowledge base; raise as `run` does."""
@@ -62,8 +87,8 @@ class Workers:
 
         return await self.run(with_newest, characters=characters)
 
-    def finished(self, future: "asyncio.Future[T]") -> None:
-        self.pending -= 1
+    def finished(self, pool: ThreadPoolExecutor, future: "asyncio.Future[T]") -> None:
+        self.pending[pool] -= 1
         if not future.cancelled():
             future.exception()  # seen: whoever asked may be gone
 
