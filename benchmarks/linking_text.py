@@ -19,8 +19,8 @@ import kbtools
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_annotated
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.text.question import tokenise
 from kbtools.text.relation_words import relation_words
-from kbtools.text.tokens import tokenise
 
 PARAGRAPH = 10
 

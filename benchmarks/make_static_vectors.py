@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kbtools.scorers.encoders.pretrained import read_files
 from kbtools.scorers.encoders.sentence_forward import SentenceForward
-from kbtools.scorers.networks.weight_files import write_weights
+from kbtools.scorers.networks.checkpoint import write_weights
 
 SMOOTHING = 1e-4
 """The constant `a` of the weight a / (a + p(token)): on FBSQ validation 59.5 % at 3e-5, 59.9 at 1e-4, 60.1 at 3e-4."""

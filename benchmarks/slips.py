@@ -19,8 +19,8 @@ from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.contract import KnowledgeBase, find_rows
 from kbtools.pruning.tagging import label_mentions
-from kbtools.text.name_forms import name_forms
 from kbtools.text.question import Question
+from kbtools.text.variants import name_forms
 
 SHORTEST = 4
 """Letters of a word that takes a slip: of three letters every slip makes another word."""

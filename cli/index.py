@@ -37,7 +37,7 @@ from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, 
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest_report import counts_report, skipped_report
 from kbtools.storage import temporary_folder
-from kbtools.text.owner_variants import read_variants
+from kbtools.text.readings import read_variants
 
 KINDS: dict[str, SourceKind] = {
     "facts": "facts", "names": "names", "types": "types", "relations": "relations", "redirects": "redirects",

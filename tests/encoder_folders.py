@@ -5,7 +5,7 @@ import string
 from pathlib import Path
 from typing import Any
 
-from kbtools.scorers.networks.weight_files import write_weights
+from kbtools.scorers.networks.checkpoint import write_weights
 
 PARTS = ("who", "wrote", "##s", "born", "where", "it", "person", "place", "film", "author")
 SMALL = {"vocab_size": 200, "max_position_embeddings": 64, "hidden_act": "gelu"}

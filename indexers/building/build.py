@@ -36,7 +36,7 @@ from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, So
 from kbtools.read_ahead import read_ahead
 from kbtools.record_files import write_record
 from kbtools.storage import built_folder, find_stranger, link_or_copy, locked
-from kbtools.text.owner_variants import variant_table
+from kbtools.text.readings import variant_table
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import match_kind
-from kbtools.text.name_forms import JOINED, name_forms
 from kbtools.text.rungs import Form
-from kbtools.text.variants import SPECIAL
+from kbtools.text.variants import JOINED, SPECIAL, name_forms
 
 LETTERS = r"^[A-Za-z]+( [A-Za-z]+)*$"
 

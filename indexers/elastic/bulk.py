@@ -7,9 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from kbtools.errors import NotAllowed, ServerError, Unreachable
-from kbtools.indexers.elastic.cluster import Cluster, Patience
+from kbtools.indexers.elastic.cluster import PASSING, Cluster, Patience, is_too_large, kind_of, root_cause
 from kbtools.indexers.elastic.documents import Document
-from kbtools.indexers.elastic.faults import PASSING, is_too_large, kind_of, root_cause
 from kbtools.indexers.elastic.mapping import loading_alias
 
 IN_FLIGHT = 4

@@ -21,13 +21,12 @@ from kbtools.indexers.elastic.catalog import head_document, write_lists
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.documents import Document, form_documents, key_of_form
-from kbtools.indexers.elastic.entity_changes import EntityChanges, change_entities
+from kbtools.indexers.elastic.entity_changes import EntityChanges, StoredEntities, change_entities
 from kbtools.indexers.elastic.inventory import drop_deleted
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import PATIENCE
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES, VECTORS
 from kbtools.indexers.elastic.searches import cut
-from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.elastic.versions import (
     Version,
     check_name,
@@ -44,8 +43,8 @@ from kbtools.indexers.updates.update_sources import UpdateSource, read_into
 from kbtools.indexers.updates.updating import account, result_of, tally
 from kbtools.kb.manifest import UPDATE, Change, Manifest
 from kbtools.kb.rows import EntityRows
-from kbtools.text.name_forms import name_forms
 from kbtools.text.rungs import Form
+from kbtools.text.variants import name_forms
 
 MODULUS = 1 << 256
 """Sums of checksums are taken modulo this, the number of checksums that there are."""

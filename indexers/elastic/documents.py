@@ -18,7 +18,7 @@ from typing import Any
 from kbtools.indexers.folder.language_sets import set_text, spoken
 from kbtools.kb.spoken_names import SpokenName
 from kbtools.linking.similarity import LONGEST_NAME
-from kbtools.text.name_forms import name_forms
+from kbtools.text.variants import name_forms
 
 LONGEST_TERM = 480
 """Bytes of a form that is a term as it is; of a longer one the term is a hash.

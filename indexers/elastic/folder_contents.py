@@ -10,7 +10,7 @@ from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.form_store import ENTITIES, form_key, is_normal
 from kbtools.kb.language_tags import UND
-from kbtools.text.name_forms import name_forms
+from kbtools.text.variants import name_forms
 
 BLOCK = 2_000
 """Entities or forms that are read together: enough to make NumPy's cost for each call small."""

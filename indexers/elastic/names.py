@@ -26,7 +26,7 @@ from kbtools.linking.similarity import (
     shortlist,
     within_edits,
 )
-from kbtools.text.name_forms import name_forms
+from kbtools.text.variants import name_forms
 
 TERMS_AT_ONCE = 4_000
 """Forms or words in one search; the cluster's own limit is 65,536."""

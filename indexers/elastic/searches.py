@@ -6,9 +6,8 @@ from typing import Any, Generic, TypeVar
 import elasticsearch
 
 from kbtools.errors import KBMissing, ServerError, Unreachable
-from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.cluster import PASSING, Cluster, check_shards, root_cause
 from kbtools.indexers.elastic.documents import encode, word_term
-from kbtools.indexers.elastic.faults import PASSING, check_shards, root_cause
 
 MOST_SEARCHES = 200
 """Searches in one request, which bounds the memory of one answer; more of them go out in further ones."""

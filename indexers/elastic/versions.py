@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kbtools.errors import BulkFailed, KBMissing, NameTaken, ServerError, Unreachable, WrongFormat
-from kbtools.indexers.elastic.cluster import Cluster
-from kbtools.indexers.elastic.faults import check_shards
+from kbtools.indexers.elastic.cluster import Cluster, check_shards
 from kbtools.indexers.elastic.mapping import (
     ENTITIES,
     MAPPING_VERSION,

@@ -23,9 +23,9 @@ from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.linking.similarity import rescore, within_edits
-from kbtools.text.name_forms import name_forms
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
+from kbtools.text.variants import name_forms
 
 Name = tuple[str, str] | tuple[str, str, str]
 

@@ -12,10 +12,10 @@ from kbtools.kb.ids import canonical_id
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.fuzzy import link_fuzzily
 from kbtools.linking.links import Link
-from kbtools.text.name_forms import name_forms
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form, Rung, compare
+from kbtools.text.variants import name_forms
 
 SHARPNESS = 0.6
 """The weight of a logarithm of a number of facts: of 1,699 ambiguous mentions in validation questions of FBSQ, the gold

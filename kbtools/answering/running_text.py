@@ -14,8 +14,8 @@ from kbtools.pruning.n_gram_idf import NGramIdf
 from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import Question
+from kbtools.text.readings import inner_ngrams
 from kbtools.text.rungs import Rung
-from kbtools.text.unspaced import inner_ngrams
 
 # The threshold and the likelihoods below: 30 sentences over the sample, 60 of their 61 mentions found and one besides.
 # On 611 facts of FBSQ written out as sentences F1 is 89 %, and 20 % of the mentions found mean another entity; at 0.2

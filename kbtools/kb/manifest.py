@@ -5,7 +5,7 @@ from typing import Any
 
 from kbtools.errors import KBUnusable
 from kbtools.text.normaliser import NORMALISER_VERSION
-from kbtools.text.owner_variants import NO_VARIANTS, Table
+from kbtools.text.readings import NO_VARIANTS, Table
 
 FORMAT_NAME = "kbtools-kb"
 FORMAT_VERSION = 1

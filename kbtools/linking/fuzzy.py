@@ -16,8 +16,8 @@ from kbtools.linking.strict import StrictMatch, link_inverted
 from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
+from kbtools.text.readings import inner_ngrams
 from kbtools.text.rungs import Form, Rung
-from kbtools.text.unspaced import inner_ngrams
 
 LONGEST_SPAN = 10
 """Words of a mention that may be misspelt; few names have more, and the n-grams to look up grow with it."""

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from kbtools.entry_points import ask_plugin
 from kbtools.errors import BrokenPlugin
 from kbtools.kb.contract import ABSENT, KnowledgeBase
-from kbtools.text.name_forms import name_forms
 from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import Question
+from kbtools.text.variants import name_forms
 
 MOST_WORDS = 100
 """Words that a tagger reads: the longest question of FBSQ has 36, and spans grow with their square."""

@@ -12,10 +12,19 @@ from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.views import BothWays
 from kbtools.ranking.contracts import RelationScorer, as_scores
-from kbtools.text.answer_kinds import AIDS, ARTICLES, OPENERS, PLACES, SYMBOL, answer_kinds, kind_stems, stems
 from kbtools.text.function_words import FUNCTION_WORDS
 from kbtools.text.question import MarkedQuestion
-from kbtools.text.relation_words import relation_parts
+from kbtools.text.relation_words import (
+    AIDS,
+    ARTICLES,
+    OPENERS,
+    PLACES,
+    SYMBOL,
+    answer_kinds,
+    kind_stems,
+    relation_parts,
+    stems,
+)
 
 # Chosen on 2,000 validation questions of FBSQ, which are as accurate with these as without inverse relations, and on
 # the 590 training and validation questions whose fact is also stored the other way round: asked without the fact that

@@ -112,7 +112,7 @@ def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
         raise BrokenPlugin(
             f"plugin {name!r} is rebuilt by its `load` alone, without `task`; check it in tests of its own", name=name
         )
-    sketch: Callable[..., Any] = import_object("kbtools.scorers.fitting.small_models:small_model")
+    sketch: Callable[..., Any] = import_object("kbtools.scorers.fitting.training:small_model")
     return lambda: construct(name, lambda: sketch(plugin, world(), marked_questions()))
 
 

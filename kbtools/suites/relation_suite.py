@@ -80,7 +80,7 @@ def is_rebuilt(scorer: Any) -> bool:
 
 
 def has_finite_gradients(plugin: object) -> bool:
-    sketch: Callable[..., Any] = import_object("kbtools.scorers.fitting.small_models:small_task")
+    sketch: Callable[..., Any] = import_object("kbtools.scorers.fitting.training:small_task")
     with tempfile.TemporaryDirectory() as models:
         task = sketch(plugin, world(), marked_questions(), models=Path(models))
         task.network.train()

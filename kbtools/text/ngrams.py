@@ -5,11 +5,10 @@ from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
-from kbtools.text.name_forms import APOSTROPHE, join_apostrophes
 from kbtools.text.normaliser import fold_character, normal_form
-from kbtools.text.question import Question
+from kbtools.text.question import Question, Token
 from kbtools.text.rungs import Form
-from kbtools.text.tokens import Token
+from kbtools.text.variants import APOSTROPHE, join_apostrophes
 
 LONGEST_PUNCTUATION = 16
 """Marks of a name without words: those of FBSQ have three at most."""

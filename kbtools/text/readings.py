@@ -1,13 +1,19 @@
-"""Every way to read the words of a question as a name: as they stand, written otherwise, inside unspaced words."""
+"""Every way to read the words of a question as a name: as they stand, written otherwise, by the table of variants of
+the owner of a knowledge base, and inside words of scripts without spaces or before Korean particles."""
 
-from collections.abc import Iterable, Iterator
+import re
+import unicodedata
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
+from kbtools.errors import InputError
 from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS
 from kbtools.text.ngrams import Ngram, Runs, every_run, ngrams
-from kbtools.text.owner_variants import NO_VARIANTS, Table, owner_ngrams
-from kbtools.text.question import Question
-from kbtools.text.tokens import Token
-from kbtools.text.unspaced import inner_ngrams
+from kbtools.text.normaliser import normal_form
+from kbtools.text.question import UNSPACED, Question, Token
+from kbtools.text.rungs import Form
 from kbtools.text.variants import CONJUNCTIONS, is_special, variant_forms
 
 OUTER = QUESTION_WORDS | AUXILIARIES
@@ -15,6 +21,28 @@ OUTER = QUESTION_WORDS | AUXILIARIES
 
 MOST_WRITTEN = 8
 """Words of an n-gram that may be written otherwise: each adds some ten forms to look up."""
+
+PARTICLE = re.compile(
+    "(?<=[\uac00-\ud7a3])(?:은|는|이|가|을|를|의|에|에서|에게|에는|에서는|에도|와|과|로|으로|도|만|까지|부터|보다|처럼|"
+    "하고|이나|나|이랑|랑|께|께서|한테|이란|란|이라는|라는|이다|입니다|인가요|인가|이야|야|이며|며)"
+)
+"""Korean particles, which are written without a space behind a name."""
+
+DIVIDED = re.compile(rf"(?<={UNSPACED.pattern}) (?={UNSPACED.pattern})")
+"""The place of a mark inside a name, `スター・ウォーズ`, that is written without it too."""
+
+HINT = re.compile(rf"{UNSPACED.pattern}|[\uac00-\ud7a3]")
+
+SHORTEST_INNER = 2
+"""Characters of a name that is found inside a word: one is a part of too many."""
+
+LONGEST_INNER = 24
+"""Characters of a name that begins or ends inside a word; the forms to look up grow with them."""
+
+Table = Mapping[str, Sequence[Sequence[str]]]
+"""By the first word of one way to write something, that way and the other, in normal form."""
+
+NO_VARIANTS: Table = {}
 
 
 def every_ngram(
@@ -63,3 +91,92 @@ def variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngra
 def follows(text: str, pair: list[tuple[int, Token]]) -> bool:
     """Return whether the second of two words follows the first without a space."""
     return len(pair) == 2 and not any(map(str.isspace, text[pair[0][1].end : pair[1][1].start]))
+
+
+class Cuts(NamedTuple):
+    """Characters of a question at which a name may begin or end in a word, ascending, its own edges among them."""
+
+    starts: list[int]
+    ends: list[int]
+
+
+def inner_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]:
+    """Yield what begins or ends inside a word: `成都` in `成都的人口`, `서울` in `서울의`.
+
+    A name of several words may begin in one and end in another.
+    """
+    if not HINT.search(question.text):
+        return
+    words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
+    cuts = [word_cuts(question.text, token) for _, token in words]
+    longest = max(lengths, default=0)
+    for at, (first, opening) in enumerate(words):
+        for start in cuts[at].starts:
+            for (last, closing), other in zip(words[at : at + longest], cuts[at : at + longest], strict=True):
+                for end in other.ends[bisect(other.ends, start) : bisect(other.ends, start + LONGEST_INNER)]:
+                    if end - start >= SHORTEST_INNER and (start > opening.start or end < closing.end):
+                        form = normal_form(question.text[start:end])
+                        if form.count(" ") + 1 in lengths:
+                            yield Ngram(form, first, last, start, end)
+                        if " " in form and (together := DIVIDED.sub("", form)).count(" ") + 1 in lengths:
+                            yield Ngram(together, first, last, start, end, Form.OTHERWISE)
+
+
+def word_cuts(text: str, token: Token) -> Cuts:
+    """Find where names may begin and end in a word: at each letter of an unspaced script, before a particle."""
+    word = text[token.start : token.end]
+    inner = [
+        token.start + at
+        for at in range(1, len(word))
+        if (UNSPACED.match(word, at - 1) or UNSPACED.match(word, at))
+        and unicodedata.category(word[at]) not in ("Mn", "Mc", "Lm")
+    ]
+    particles = [token.start + at for at in range(1, len(word)) if PARTICLE.fullmatch(word, at)]
+    return Cuts([token.start, *inner], sorted({*inner, *particles, token.end}))
+
+
+def variant_table(pairs: Iterable[tuple[str, str]]) -> dict[str, list[list[str]]]:
+    """Arrange pairs of ways to write the same, each way leading to the other."""
+    table: dict[str, list[list[str]]] = {}
+    for one, other in pairs:
+        for written, meant in ((normal_form(one), normal_form(other)), (normal_form(other), normal_form(one))):
+            if written and meant and written != meant:
+                table.setdefault(written.split(" ")[0], []).append([written, meant])
+    return table
+
+
+def read_variants(path: Path) -> list[tuple[str, str]]:
+    """Read a table of two columns, with a tab or a comma between; raise InputError for one that cannot be used."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise InputError(f"{path}: cannot be read ({reason})", path=str(path)) from error
+    pairs = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            cells = [cell.strip() for cell in line.split("\t" if "\t" in line else ",")]
+            if len(cells) != 2 or not all(map(normal_form, cells)):
+                raise InputError(
+                    f"{path}:{number}: found {line!r}, expected two ways to write the same with a tab between",
+                    path=str(path),
+                )
+            pairs.append((cells[0], cells[1]))
+    return pairs
+
+
+def owner_ngrams(question: Question, lengths: frozenset[int], table: Table) -> Iterator[Ngram]:
+    """Yield the n-grams that hold words of a table, with the other way to write these."""
+    words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
+    texts = [token.text for _, token in words]
+    for at, text in enumerate(texts):
+        for written, meant in table.get(text, ()):
+            end = at + written.count(" ") + 1
+            if " ".join(texts[at:end]) != written:
+                continue
+            for first in range(max(0, end - MOST_WRITTEN), at + 1):
+                for last in range(end, min(first + MOST_WRITTEN, len(words)) + 1):
+                    form = " ".join([*texts[first:at], meant, *texts[end:last]])
+                    if form.count(" ") + 1 in lengths:
+                        (begin, opening), (close, closing) = words[first], words[last - 1]
+                        yield Ngram(form, begin, close, opening.start, closing.end, Form.OTHERWISE)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase, relation_texts
-from kbtools.scorers.encoders.encoder_cache import keep
-from kbtools.scorers.encoders.pretrained import PretrainedFiles, read_files
+from kbtools.scorers.encoders.pretrained import PretrainedFiles, keep, read_files
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, match_rows, other_network, read_checkpoint
 from kbtools.scorers.networks.network import without_torch

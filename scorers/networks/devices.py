@@ -12,9 +12,8 @@ from torch import nn
 
 import kbtools.free_memory
 from kbtools.errors import DeviceFull, UnknownDevice
-from kbtools.scorers.networks.checkpoint import other_network
+from kbtools.scorers.networks.checkpoint import Weights, other_network
 from kbtools.scorers.networks.distributed import local_rank, processes
-from kbtools.scorers.networks.weight_files import Weights
 from kbtools.scorers.networks.words import TEXTS_AT_ONCE
 
 Network = TypeVar("Network", bound=nn.Module)

@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.scorers.networks.base import Encoder, initialise, moved
 from kbtools.scorers.networks.checkpoint import Checkpoint
 from kbtools.scorers.networks.devices import arrays, build_network, restore_network, scoring
 from kbtools.scorers.networks.training_settings import EncoderConfig
+from kbtools.scorers.networks.word_networks import Encoder, initialise, moved
 from kbtools.scorers.networks.words import TEXTS_AT_ONCE, WordVectors, group_by_length
 
 Inputs = tuple[Tensor, ...]

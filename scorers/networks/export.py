@@ -11,8 +11,7 @@ import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-from kbtools.scorers.networks.checkpoint import Graph
-from kbtools.scorers.networks.weight_files import Weights
+from kbtools.scorers.networks.checkpoint import Graph, Weights
 
 OPSET = 20
 """The version of the operators: Gelu came with 20."""

@@ -24,8 +24,8 @@ from kbtools.scorers.networks.words import SYMBOL, UNKNOWN, WordVectors
 from kbtools.text.question import MarkedQuestion
 
 if TYPE_CHECKING:
-    from kbtools.scorers.networks.base import Encoder
     from kbtools.scorers.networks.dot_scorer import DotScorer
+    from kbtools.scorers.networks.word_networks import Encoder
 
 BY_ROW = ("table", "bias")
 """The weights that have an entry for each row."""

@@ -6,8 +6,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from kbtools.scorers.networks.checkpoint import Graph
-from kbtools.scorers.networks.weight_files import Weights
+from kbtools.scorers.networks.checkpoint import Graph, Weights
 
 
 class Session:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.scorers.networks.weight_files import read_weights
+from kbtools.scorers.networks.checkpoint import read_weights
 from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_parts

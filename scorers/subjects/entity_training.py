@@ -14,11 +14,10 @@ from kbtools.scorers.entities.transe import load_vectors
 from kbtools.scorers.entities.vector_files import entity_count
 from kbtools.scorers.fitting.measures import Namesakes, relation_marks
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.base import initialise, moved
 from kbtools.scorers.networks.checkpoint import Checkpoint
 from kbtools.scorers.networks.devices import arrays, build_network, restore_network, scoring
 from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveConfig
-from kbtools.scorers.networks.word_networks import BiGRU
+from kbtools.scorers.networks.word_networks import BiGRU, initialise, moved
 from kbtools.scorers.networks.words import TEXTS_AT_ONCE, WordVectors, group_by_length
 from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer
 

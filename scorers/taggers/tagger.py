@@ -1,4 +1,9 @@
-"""The focused tagger, a BiGRU whose outputs are the emissions of a CRF (paper, section Focused Pruning)."""
+"""The focused tagger, a BiGRU whose outputs are the emissions of a CRF (paper, section Focused Pruning).
+
+A CRF's score is s(y, q) = sum_t H_(t, y_t) + sum_t A_(y_(t-1), y_t).
+Emissions H are (batch, length, tags), transitions A are (tags, tags); texts of a batch have one length. A gazetteer
+adds the names of a knowledge base as features of words.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,15 +15,16 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.tagging import words_of
+from kbtools.pruning.n_gram_idf import NGramIdf
+from kbtools.pruning.tagging import opening, word_places, words_of
 from kbtools.scorers.fitting.splits import Labelled, Splits
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, other_network, read_checkpoint
 from kbtools.scorers.networks.forward import SESSION, UNKNOWN_ROW, rows_by_part
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import EncoderConfig, TaggerSettings
 from kbtools.scorers.networks.words import TEXTS_AT_ONCE, WordVectors, group_by_length, load_words
-from kbtools.scorers.taggers.crf import best_sequence, span_log_probabilities
-from kbtools.scorers.taggers.gazetteer import BITS, Gazetteer
+from kbtools.text.function_words import has_content
+from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 
 if TYPE_CHECKING:
@@ -26,9 +32,15 @@ if TYPE_CHECKING:
     from kbtools.scorers.networks.sessions import Session
 
 
-from kbtools.scorers.taggers.crf import SUBJECT
-
 Bits = NDArray[np.float32]
+
+OUTSIDE, SUBJECT = 0, 1
+"""The paper's two tags, O and SUB."""
+
+Numbers = NDArray[np.floating]
+
+BITS = 6
+"""Bits of a word: begins, is in, ends a name that no longer name contains; the same three for the rarest name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,3 +188,86 @@ class GazetteerTagger(BiGRUTagger):
     """The tagger `bigru-crf+`: words, and what the names of the knowledge base say of them."""
 
     gazetteer = True
+
+
+def best_sequence(emissions: Numbers, transitions: Numbers) -> NDArray[np.int64]:
+    """Find the tagging with the greatest s(y, q), by the Viterbi algorithm: (batch, length)."""
+    # best[tag] is the greatest score of the words so far that ends in a tag; came_from says by which tag before.
+    best, came_from = emissions[:, 0], []
+    for place in range(1, emissions.shape[1]):
+        reached = best[:, :, None] + transitions
+        came_from.append(reached.argmax(axis=1))
+        best = reached.max(axis=1) + emissions[:, place]
+    tags = [best.argmax(axis=1)]
+    for before in reversed(came_from):
+        tags.append(np.take_along_axis(before, tags[-1][:, None], axis=1)[:, 0])
+    return np.stack(tags[::-1], axis=1)
+
+
+def span_log_probabilities(emissions: Numbers, transitions: Numbers) -> NDArray[np.float64]:
+    """Return log p(w|q) of every n-gram exactly: of the tagging that is SUB from word i to word j and O elsewhere.
+
+    (batch, length, length) for [i, j], minus infinity where j < i.
+    """
+    batch, length, _ = emissions.shape
+    # A tagging with one mention scores all words as O, plus what each word of the mention gains as SUB: a difference
+    # of cumulative sums for every span at once, instead of a loop over the words of each.
+    gained = emissions[:, :, SUBJECT] - emissions[:, :, OUTSIDE]
+    until = np.concatenate([np.zeros((batch, 1)), gained.cumsum(axis=1)], axis=1)
+    emitted = emissions[:, :, OUTSIDE].sum(axis=1)[:, None, None] + until[:, None, 1:] - until[:, :-1, None]
+    place = np.arange(length)
+    first, last = place[:, None], place[None, :]
+    # The transitions of O..O SUB..SUB O..O, counted: one in unless it begins the text, one out unless it ends it.
+    enters, leaves, stays = first > 0, last < length - 1, last - first
+    apart = length - 1 - enters - leaves - stays
+    moved = (
+        enters * transitions[OUTSIDE, SUBJECT]
+        + leaves * transitions[SUBJECT, OUTSIDE]
+        + stays * transitions[SUBJECT, SUBJECT]
+        + apart * transitions[OUTSIDE, OUTSIDE]
+    )
+    spans: NDArray[np.float64] = emitted + moved - log_sum(emissions, transitions)[:, None, None]
+    spans[:, last < first] = -np.inf
+    return spans
+
+
+def log_sum(emissions: Numbers, transitions: Numbers) -> NDArray[np.float64]:
+    """Return the logarithm of the sum of exp s(y, q) over every tagging, by the forward algorithm: (batch,)."""
+    # forward[tag] is the log-sum of all taggings of the words so far that end in a tag.
+    forward = emissions[:, 0]
+    for place in range(1, emissions.shape[1]):
+        forward = np.logaddexp.reduce(forward[:, :, None] + transitions, axis=1) + emissions[:, place]
+    total: NDArray[np.float64] = np.logaddexp.reduce(forward, axis=1)
+    return total
+
+
+class Gazetteer:
+    """A marker of the words of questions by the names of a knowledge base."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.rarity = NGramIdf(kb)
+
+    def bits(self, question: Question) -> NDArray[np.float32]:
+        """Return the bits of each word: (words, BITS) of zeros and ones."""
+        word_at = {place: word for word, place in enumerate(word_places(question))}
+        every = ngrams(opening(question), lengths=self.kb.manifest.lengths, likely=self.kb.likely_runs)
+        candidates = [ngram for ngram in every if ngram.first in word_at]
+        names = self.kb.lookup([ngram.form for ngram in candidates])
+        linked = [ngram for ngram in candidates if ngram.form in names and has_content(ngram.form)]
+        marks = np.zeros((len(word_at), BITS), dtype=np.float32)
+        spans = {(word_at[ngram.first], word_at[ngram.last]) for ngram in linked}
+        for first, last in spans:
+            if not any(a <= first and last <= b and (a, b) != (first, last) for a, b in spans):
+                mark(marks, first, last, bit=0)
+        if linked:
+            self.rarity.learn({word for ngram in linked for word in ngram.form.split(" ")})
+            rarest = max(linked, key=lambda ngram: (self.rarity.weigh(ngram.form), ngram.last - ngram.first))
+            mark(marks, word_at[rarest.first], word_at[rarest.last], bit=3)
+        return marks
+
+
+def mark(marks: NDArray[np.float32], first: int, last: int, *, bit: int) -> None:
+    """Set the bits of the words `first` to `last`: begins, is in, ends."""
+    marks[first, bit] = marks[last, bit + 2] = 1.0
+    marks[first : last + 1, bit + 1] = 1.0

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from kbtools.scorers.fitting.measures import SENTENCES_RIGHT
 from kbtools.scorers.fitting.splits import Splits, label_questions
-from kbtools.scorers.networks.base import WordEmbedding, initialise
 from kbtools.scorers.networks.checkpoint import Checkpoint
 from kbtools.scorers.networks.devices import arrays, build_network, restore_network, scoring
 from kbtools.scorers.networks.export import export_graph
 from kbtools.scorers.networks.training_settings import EncoderConfig
+from kbtools.scorers.networks.word_networks import WordEmbedding, initialise
 from kbtools.scorers.networks.words import WordVectors, collect_words
 from kbtools.scorers.taggers.tagger import BiGRUTagger
 

@@ -12,9 +12,8 @@ from kbtools.indexers.building.form_groups import group_forms
 from kbtools.indexers.building.form_rows import form_rows, is_plain, shaped_forms
 from kbtools.indexers.folder.form_store import KIND_SHIFT
 from kbtools.kb.contract import match_kind
-from kbtools.text.name_forms import name_forms
 from kbtools.text.rungs import Form
-from kbtools.text.variants import SPECIAL
+from kbtools.text.variants import SPECIAL, name_forms
 
 WORDS = [
     *SPECIAL,

@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.taggers.crf import best_sequence, span_log_probabilities
+from kbtools.scorers.taggers.tagger import best_sequence, span_log_probabilities
 from kbtools.scorers.taggers.tagger_training import log_partition, sequence_score
 
 LENGTH = 5

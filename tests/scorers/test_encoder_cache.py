@@ -7,7 +7,7 @@ import pytest
 
 from kbtools import user_cache
 from kbtools.record_files import read_record, write_record
-from kbtools.scorers.encoders.encoder_cache import FORMAT_NAME, FORMAT_VERSION, keep
+from kbtools.scorers.encoders.pretrained import FORMAT_NAME, FORMAT_VERSION, keep
 
 
 class Maker:

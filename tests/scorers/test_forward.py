@@ -22,7 +22,7 @@ pytest.importorskip("onnxruntime", reason="forward passes need onnxruntime: pip 
 
 import torch
 
-from kbtools.scorers.fitting.small_models import small_task
+from kbtools.scorers.fitting.training import small_task
 from kbtools.scorers.networks.network import without_torch
 from tests.encoder_folders import write_encoder
 

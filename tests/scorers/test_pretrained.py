@@ -15,12 +15,11 @@ pytest.importorskip("tokenizers", reason="pretrained encoders need tokenizers: p
 import torch
 
 from kbtools.errors import KBToolsError, MissingDependency, ModelUnusable
-from kbtools.scorers.encoders.encoder_network import SentenceEncoder, build_encoder
+from kbtools.scorers.encoders.encoder_network import SentenceEncoder, Transformer, build_encoder
 from kbtools.scorers.encoders.pretrained import PACKAGE, read_files
 from kbtools.scorers.encoders.sentence_forward import SentenceForward
-from kbtools.scorers.encoders.transformer import Transformer
 from kbtools.scorers.encoders.transformer_config import FAMILIES, TransformerConfig, name_weights
-from kbtools.scorers.networks.weight_files import read_weights
+from kbtools.scorers.networks.checkpoint import read_weights
 from tests.encoder_folders import SIZES, SIZES_OF_DISTILBERT, SMALL, write_encoder, write_json
 
 TEXTS = ["who wrote it", "", "where was the author of it born", "who wrote it", "x" * 200, "東京 in it"]

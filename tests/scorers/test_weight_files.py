@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kbtools.scorers.networks.weight_files import read_weights, write_weights
+from kbtools.scorers.networks.checkpoint import read_weights, write_weights
 
 ARRAYS: dict[str, NDArray[Any]] = {
     "table": np.arange(6, dtype=np.float32).reshape(2, 3),

@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.networks.base import WordEmbedding, initialise
+from kbtools.scorers.networks.word_networks import WordEmbedding, initialise
 from kbtools.scorers.networks.words import SYMBOL, collect_words
 
 

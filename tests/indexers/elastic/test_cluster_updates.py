@@ -29,11 +29,11 @@ from kbtools.indexers.elastic.build_lock import read_note
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.cluster_updates import UpdateJob, UpdateOptions, update_on_cluster
 from kbtools.indexers.elastic.documents import key_of_form
+from kbtools.indexers.elastic.entity_changes import StoredEntities
 from kbtools.indexers.elastic.inventory import choose_versions, drop_deleted, remove_versions
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import LoadOptions, load
 from kbtools.indexers.elastic.mapping import index_name
-from kbtools.indexers.elastic.stored_entities import StoredEntities
 from kbtools.indexers.elastic.versions import Version, list_versions, roll_back
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source

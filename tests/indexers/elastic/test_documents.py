@@ -22,7 +22,7 @@ from kbtools.indexers.elastic.documents import (
 from kbtools.indexers.elastic.folder_contents import FolderEntities, count_normal_forms, normal_forms
 from kbtools.indexers.elastic.mapping import ROLES, read_mapping
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.text.name_forms import name_forms
+from kbtools.text.variants import name_forms
 from tests.conftest import World
 
 LONGEST_LUCENE_TERM = 32_766

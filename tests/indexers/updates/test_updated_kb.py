@@ -24,7 +24,7 @@ from kbtools.indexers.updates.updating import update
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import Grouped
 from kbtools.pruning import UNGUIDED
-from kbtools.text.name_forms import name_forms
+from kbtools.text.variants import name_forms
 from tests.conftest import World, write_world
 
 Record = dict[str, Any]

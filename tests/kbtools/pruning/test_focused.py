@@ -12,7 +12,7 @@ from kbtools.pruning.focused import Focused, FocusedK, FocusedKB
 from kbtools.pruning.focused_idf import IMPROBABLE, RARITY, FocusedIdf
 from kbtools.pruning.n_gram_idf import NGramIdf
 from kbtools.pruning.tagging import words_of
-from kbtools.scorers.taggers.gazetteer import BITS, Gazetteer
+from kbtools.scorers.taggers.tagger import BITS, Gazetteer
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form, Rung
 

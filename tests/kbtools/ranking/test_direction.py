@@ -12,8 +12,8 @@ from kbtools.errors import BrokenPlugin
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.views import BothWays
 from kbtools.ranking.direction import DirectedScorer, Directions
-from kbtools.text.answer_kinds import SYMBOL, answer_kinds
 from kbtools.text.question import MarkedQuestion, Question
+from kbtools.text.relation_words import SYMBOL, answer_kinds
 
 BACKWARDS = {
     "what films did steven spielberg direct": {"Jaws"},

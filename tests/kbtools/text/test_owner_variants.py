@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from kbtools.errors import InputError
-from kbtools.text.owner_variants import read_variants, variant_table
 from kbtools.text.question import Question
-from kbtools.text.readings import every_ngram
+from kbtools.text.readings import every_ngram, read_variants, variant_table
 
 
 @pytest.mark.parametrize(

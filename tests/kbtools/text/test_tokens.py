@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.text.normaliser import normal_form
-from kbtools.text.tokens import ascii_tokens, character_tokens, tokenise
+from kbtools.text.question import ascii_tokens, character_tokens, tokenise
 
 CHARACTERS = [
     character

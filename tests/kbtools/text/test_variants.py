@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.text.name_forms import name_forms, words_of
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
 from kbtools.text.rungs import Form
-from kbtools.text.variants import roman_value, variant_forms
+from kbtools.text.variants import name_forms, roman_value, variant_forms, words_of
 
 LENGTHS = frozenset(range(1, 12))
 

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from kbtools.scorers.networks.base import WordEncoder
+from kbtools.scorers.networks.word_networks import WordEncoder
 from kbtools.scorers.relations.relation import RelationNetwork
 
 
