@@ -4,6 +4,7 @@ import ctypes
 import errno
 import fcntl
 import functools
+import hashlib
 import os
 import re
 import secrets
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kbtools.errors import BuildLocked, DiskFull, KBToolsError, MemoryExhausted, OutputUnusable
+
+MANIFEST = "manifest.msgpack"
+"""The file of a knowledge base's folder that tells what it holds."""
 
 FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
 """The words of libraries for a full disk, a full quota, and the limit on a file's size."""
@@ -187,13 +191,16 @@ def is_same_file(descriptor: int, path: Path) -> bool:
         return False
 
 
-def folder_identity(path: Path) -> tuple[int, int] | None:
-    """Tell one folder from the one that takes its place; nothing while there is none."""
+def folder_identity(path: Path) -> tuple[int, int, bytes] | None:
+    """Return what differs between a knowledge base and the one that takes its place, None while there is none.
+
+    File systems use the number of a removed folder again, so that the digest of the manifest is part of it.
+    """
     try:
-        status = path.stat()
+        status, manifest = path.stat(), (path / MANIFEST).read_bytes()
     except OSError:
         return None
-    return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, hashlib.sha256(manifest).digest()
 
 
 Ours = Callable[[Path], bool]

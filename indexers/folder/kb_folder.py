@@ -13,12 +13,12 @@ from kbtools.indexers.folder.faiss_index import FOLDER, VECTOR_FILES, read_vecto
 from kbtools.indexers.folder.language_sets import LANGUAGE_FILES, NUMBERS
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, Manifest
 from kbtools.record_files import read_record
+from kbtools.storage import MANIFEST as MANIFEST
 from kbtools.storage import beside, folder_identity, is_being_built
 
 Value = TypeVar("Value")
 Opened = TypeVar("Opened")
 
-MANIFEST = "manifest.msgpack"
 FORMS = "forms.lmdb"
 FUZZY = "fuzzy"
 COLUMNS = {

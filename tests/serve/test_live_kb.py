@@ -39,6 +39,23 @@ def test_a_rebuilt_knowledge_base_answers_without_a_restart(folder: Path) -> Non
         assert (before, client.get("/api/entity/m.0one").json()["name"]) == ("Heroes", "Low")
 
 
+def test_a_folder_with_the_number_of_the_former_one_is_told_by_its_content(
+    tmp_path: Path, folder: Path, live: LiveKB
+) -> None:
+    number = folder.stat().st_ino
+    (tmp_path / "other").mkdir()
+    rebuild(tmp_path / "other" / "music.kb", "Low")
+    for part in sorted((tmp_path / "other" / "music.kb").iterdir()):
+        if (folder / part.name).is_dir():
+            shutil.rmtree(folder / part.name)
+        part.replace(folder / part.name)
+
+    with live.newest() as edition:
+        name = edition.answerer.entity("m.0one").name
+
+    assert (folder.stat().st_ino, name) == (number, "Low")
+
+
 def test_the_former_edition_is_closed_when_its_last_user_is_done(
     folder: Path, live: LiveKB, monkeypatch: pytest.MonkeyPatch
 ) -> None:
