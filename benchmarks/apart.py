@@ -29,11 +29,10 @@ from kbtools.answering.questions import AnnotatedQuestion, read_gold
 from kbtools.comparison.calibration import calibration_error
 from kbtools.kb.contract import find_rows
 from kbtools.linking.links import Link
-from kbtools.ranking.confidence import winner_confidence
+from kbtools.ranking.confidence import find_ties, winner_confidence
 from kbtools.ranking.opened_system import OpenedSystem
 from kbtools.ranking.pools import concatenate_pools, gather_pool
 from kbtools.ranking.rankers import Scoring, WeightedSum
-from kbtools.ranking.ties import find_ties
 
 PARTS = ("all", "twins", "slips")
 """All questions with those among them that are kept apart, all with the twins out of the pools, and misspelt ones."""

@@ -18,7 +18,7 @@ import torch
 from torch.optim import Optimizer
 
 from kbtools.scorers.entities.transe import TransE, TranslatingTask
-from kbtools.scorers.fitting.optimisers import make_optimisers
+from kbtools.scorers.fitting.training_loop import make_optimisers
 from kbtools.scorers.networks.training_settings import EncoderConfig
 from kbtools.scorers.networks.words import load_words
 from kbtools.scorers.relations.relation import BiGRUScorer, EmbedAverageScorer, LetterTrigramScorer, RelationNetwork

@@ -174,7 +174,7 @@ def command(
     answerer = answerer.both_ways() if inverse else answerer
     system = answerer.system(**names)
     if calibration:
-        from kbtools.comparison.abstention import calibrate_system
+        from kbtools.comparison.calibration import calibrate_system
         from kbtools.comparison.run_folder import open_run
 
         system = calibrate_system(open_run(calibration), answerer, system)

@@ -18,10 +18,15 @@ import pyarrow as pa
 
 from kbtools.errors import KBMissing, KBUnusable, MemoryExhausted, NothingBuilt, OutputUnusable, VectorsMissing
 from kbtools.indexers.building.count_files import CountsReading
-from kbtools.indexers.building.derived_rows import lend_labels, name_relations, name_units, widen_types
-from kbtools.indexers.building.merged_ids import merge_ids
+from kbtools.indexers.building.derived_rows import (
+    lend_labels,
+    link_cells,
+    merge_ids,
+    name_relations,
+    name_units,
+    widen_types,
+)
 from kbtools.indexers.building.staging import BATCH, MEMORY, Staging
-from kbtools.indexers.building.table_cells import link_cells
 from kbtools.indexers.building.writing import write_content
 from kbtools.indexers.folder.checksums import compare_files
 from kbtools.indexers.folder.embedded import EmbeddedKB

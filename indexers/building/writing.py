@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kbtools.indexers.building.form_groups import FormGroups, count_words, group_forms
 from kbtools.indexers.building.form_rows import form_rows
-from kbtools.indexers.building.form_writer import FormWriter
+from kbtools.indexers.building.form_writer import FormGroups, FormWriter, count_words, group_forms
 from kbtools.indexers.building.language_writer import LanguageWriter
 from kbtools.indexers.folder.column_files import ColumnWriter, StartsWriter, StringWriter
 from kbtools.indexers.folder.edit_index import EditKeys

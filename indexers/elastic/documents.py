@@ -16,7 +16,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from kbtools.indexers.folder.language_sets import set_text, spoken
-from kbtools.kb.spoken_names import SpokenName
+from kbtools.kb.language_tags import SpokenName
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.variants import name_forms
 

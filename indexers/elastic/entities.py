@@ -10,8 +10,8 @@ from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.documents import id_field, id_hash, names_in
 from kbtools.indexers.elastic.searches import LINKED, NAMED, PAGE, Cache, Searches, cut, terms_search
+from kbtools.kb.language_tags import SpokenName
 from kbtools.kb.rows import EntityRows, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName
 
 KEPT_ENTITIES, KEPT_FACTS = 50_000, 500
 """Entities that are remembered, and pairs of an entity and a relation with their objects, or entities with their

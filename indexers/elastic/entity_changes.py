@@ -27,9 +27,8 @@ from kbtools.indexers.folder.name_ranks import rank_spoken
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.contract import ABSENT
-from kbtools.kb.language_tags import UND
+from kbtools.kb.language_tags import UND, SpokenName
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName
 
 EVERY_FIELD = ["*"]
 

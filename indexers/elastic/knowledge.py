@@ -40,8 +40,8 @@ from kbtools.indexers.elastic.names import Names, SimilarNames
 from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.versions import Version, current_version, list_versions
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
+from kbtools.kb.language_tags import SpokenName
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
 
 REPLACED = 10.0

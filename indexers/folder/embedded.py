@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable
 from kbtools.indexers.folder.checksums import INDEX_AGAIN, require_files
-from kbtools.indexers.folder.column_files import StringTable, read_column
+from kbtools.indexers.folder.column_files import StringTable, facts_at, gather, read_column, spread, within
 from kbtools.indexers.folder.edit_index import EditIndex, Probes
 from kbtools.indexers.folder.faiss_index import FaissVectors
 from kbtools.indexers.folder.folder_kb import FolderKB, explained
@@ -28,11 +28,10 @@ from kbtools.indexers.folder.kb_folder import (
 from kbtools.indexers.folder.language_sets import LanguageSets
 from kbtools.indexers.folder.name_counts import counts_at
 from kbtools.indexers.folder.name_ranks import rank_names, rank_spoken
-from kbtools.indexers.folder.run_columns import facts_at, gather, spread, within
 from kbtools.kb.contract import NameMatch
+from kbtools.kb.language_tags import SpokenName
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
 
 FEW = 8

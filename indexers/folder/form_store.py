@@ -1,6 +1,6 @@
 """The exact index: an LMDB file from normal forms to the names and entities behind them, and from words to counts.
 
-A value is one group per spelling, as `kbtools.indexers.building.form_groups` lays them out.
+A value is one group per spelling, as `kbtools.indexers.building.form_writer` lays them out.
 """
 
 import errno

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.indexers.folder.column_files import StringTable, read_column
-from kbtools.kb.language_tags import UND
-from kbtools.kb.spoken_names import ALIAS, NAME, SpokenName
+from kbtools.kb.language_tags import ALIAS, NAME, UND, SpokenName
 
 SETS, NUMBERS = "language.set", "alias.language"
 LANGUAGE_FILES = (NUMBERS, f"{SETS}.utf8", f"{SETS}.starts")

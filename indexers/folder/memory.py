@@ -17,10 +17,9 @@ from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES, Languages
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName, match_kind
 from kbtools.kb.ids import canonical_id
-from kbtools.kb.language_tags import UND
+from kbtools.kb.language_tags import UND, SpokenName
 from kbtools.kb.manifest import Count, Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.linking.similarity import rescore, within_edits
 from kbtools.text.normaliser import normal_form

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kbtools.indexers.readers.labels import ALIAS, LAST_RANK
-from kbtools.kb.spoken_names import SpokenName
+from kbtools.kb.language_tags import SpokenName
 
 
 def rank_names(texts: Sequence[str], flags: Sequence[bool]) -> list[tuple[str, int]]:

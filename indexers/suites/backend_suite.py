@@ -12,9 +12,8 @@ from kbtools.entry_points import BACKENDS, construct, load_class
 from kbtools.errors import KBMissing, KBUnusable
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import ABSENT, KnowledgeBase
-from kbtools.kb.language_tags import UND
+from kbtools.kb.language_tags import UND, part_among
 from kbtools.kb.rows import EntityRows, Grouped
-from kbtools.kb.spoken_names import part_among
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.suites.checking import Claim, check_claims
 from kbtools.text.ngrams import every_run

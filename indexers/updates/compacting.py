@@ -15,13 +15,12 @@ from kbtools.errors import KBUnusable, VectorsMissing
 from kbtools.indexers.building.build import BuildProgress, check, require_address_space, write_tables
 from kbtools.indexers.building.staging import MEMORY, Staging
 from kbtools.indexers.folder.checksums import INDEX_AGAIN
-from kbtools.indexers.folder.column_files import StringTable
+from kbtools.indexers.folder.column_files import StringTable, spread
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
 from kbtools.indexers.folder.folder_kb import FolderKB
 from kbtools.indexers.folder.kb_folder import MANIFEST, read_manifest, require_intact
 from kbtools.indexers.folder.language_sets import LanguageSets, spoken
-from kbtools.indexers.folder.run_columns import spread
 from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind, repeated
 from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.indexers.updates.overlay import NAMES, Overlay

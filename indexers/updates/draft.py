@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.indexers.readers.batches import ALIAS
-from kbtools.kb.language_tags import UND
+from kbtools.kb.language_tags import UND, SpokenName
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName
 
 Pair = tuple[int, int]
 

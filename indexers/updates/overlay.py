@@ -26,9 +26,9 @@ from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS, open_steadily, pa
 from kbtools.indexers.folder.name_counts import form_range
 from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.kb.contract import NameMatch
+from kbtools.kb.language_tags import SpokenName
 from kbtools.kb.manifest import SEGMENT, Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.text.rungs import Form
 

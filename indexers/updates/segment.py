@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from kbtools.indexers.building.form_rows import form_rows
 from kbtools.indexers.building.writing import Content, write_content
-from kbtools.indexers.folder.column_files import ColumnWriter
+from kbtools.indexers.folder.column_files import ColumnWriter, spread
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.form_store import ENTITIES, KIND_SHIFT, is_normal
 from kbtools.indexers.folder.form_store import NORMAL as NORMAL_KIND
 from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS, WORK
-from kbtools.indexers.folder.run_columns import spread
 from kbtools.indexers.readers.labels import ALIAS
 from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.overlay import (

@@ -1,22 +1,53 @@
-"""The sources of an update: files of changes, of ids that go, and of rows that come or go, read into a draft."""
+"""The sources of an update: files of changes, of ids that go, and of rows that come or go, read into a draft.
 
-from collections.abc import Callable, Iterable, Iterator
+Changes are JSON Lines: what an entity gets, what is taken from it, and entities that go or are merged.
+
+    {"id": "Q1", "names": ["Ann"], "aliases": ["Annie"], "types": ["Q5"], "facts": {"P19": ["Q2"]}}
+    {"id": "Q1", "description": "a painter"}
+    {"id": "Q1", "rename": {"Ann": "Anne"}}
+    {"id": "Q1", "remove": {"aliases": ["Annie"], "types": true, "facts": {"P19": ["Q2"], "P20": true}}}
+    {"remove": "Q1"}
+    {"merge": "Q3", "into": "Q1"}
+
+Names may be given by language, `{"names": {"de": "Köln", "en": ["Cologne"]}}`. `true` stands for all there are. In a
+record, what is taken away goes first.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
-from typing import Literal
+from typing import Any, Literal
 
 from kbtools.errors import NothingBuilt
-from kbtools.indexers.readers.batches import Kind, RecordBatch, flaw
+from kbtools.indexers.readers.batches import ALIAS, Kind, RecordBatch, flaw
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
-from kbtools.indexers.readers.table_files import open_reading
-from kbtools.indexers.updates.change_records import EntityChange, read_changes
+from kbtools.indexers.readers.table_files import DECODER, open_reading
 from kbtools.indexers.updates.draft import Draft
-from kbtools.kb.ids import canonical_id
+from kbtools.kb.ids import canonical_id, canonical_property
+from kbtools.text.normaliser import normal_form
+
+
+class EntityChange:
+    """A change that a draft is to make: one of its methods, with what that takes."""
+
+    __slots__ = ("arguments", "method", "options")
+
+    def __init__(self, method: str, *arguments: str | int, **options: bool) -> None:
+        self.method, self.arguments, self.options = method, arguments, options
+
+    def make(self, draft: Draft) -> None:
+        getattr(draft, self.method)(*self.arguments, **self.options)
+
+    @property
+    def entities(self) -> Sequence[Any]:
+        """Return the ids of the entities that it is about."""
+        return self.arguments[ENTITIES.get(self.method, ONE)]
+
 
 CHANGES_AT_ONCE = 1_000
 """Changes whose entities are announced together, which a cluster then answers in few requests."""
@@ -34,6 +65,16 @@ METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
     "remove": {"facts": Draft.remove_fact, "types": Draft.remove_type},
 }
 """The change that a row of each kind is; names have a rank, and are apart."""
+
+ONE, BOTH = slice(1), slice(None, None, 2)
+
+ENTITIES = {"merge": slice(2), "add_fact": BOTH, "remove_fact": BOTH}
+"""The places of ids of entities among the arguments of methods; the others have one, in the first place."""
+
+GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
+REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
+
+OF_TABLES = "rows of tables go to --facts, --names or --types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +170,129 @@ def text_lines(source: Source, skips: Skips) -> Iterator[tuple[int, str]]:
                 yield number, raw.decode()
             except UnicodeDecodeError:
                 skips.add("invalid UTF-8", line=number, text=raw.decode(errors="backslashreplace"))
+
+
+def read_changes(line: str, languages: Languages) -> list[EntityChange]:
+    """Read a record into changes; raise ValueError with what is wrong with it."""
+    record = DECODER.decode(line)
+    if not isinstance(record, dict):
+        raise ValueError("no JSON object")
+    if record.keys() == {"remove"}:
+        return [EntityChange("delete", canonical_id(text)) for text in texts_of(record, "remove")]
+    if record.keys() == {"merge", "into"}:
+        into = canonical_id(text_of(record["into"], "into"))
+        return [EntityChange("merge", canonical_id(text), into) for text in texts_of(record, "merge")]
+    require_fields(record, GIVEN)
+    if not isinstance(record.get("id"), str):
+        raise ValueError("no id; expected a text under 'id'")
+    if record.keys() == {"id"}:
+        raise ValueError(
+            "nothing but an id; expected names, aliases, types, description, facts, remove or rename beside it"
+        )
+    return list(changes_of(canonical_id(text_of(record["id"], "id")), record, languages))
+
+
+def changes_of(entity: str, record: Mapping[str, Any], languages: Languages) -> Iterator[EntityChange]:
+    """Yield the changes of an entity."""
+    if "remove" in record:
+        yield from removals_of(entity, record["remove"])
+    for old, new in mapping_of(record, "rename").items():
+        yield EntityChange("rename", entity, text_of(old, "rename"), name_of(new, "rename"))
+    for field, rank in (("names", 0), ("aliases", ALIAS)):
+        for tag, text in spoken_texts(record, field):
+            place = languages.rank(tag)
+            # Names in a language that is not listed come behind those in the others.
+            own = rank or (len(languages.tags) if place is None else place)
+            yield EntityChange("add_name", entity, name_of(text, field), own, tag)
+    for kind in texts_of(record, "types"):
+        yield EntityChange("add_type", entity, canonical_property(kind, beside=entity))
+    if "description" in record:
+        yield EntityChange("describe", entity, text_of(record["description"], "description"))
+    facts = mapping_of(record, "facts")
+    for relation in facts:
+        for target in texts_of(facts, relation):
+            yield EntityChange("add_fact", entity, relation_of(relation, entity), canonical_id(target))
+
+
+def removals_of(entity: str, removed: Any) -> Iterator[EntityChange]:
+    """Yield what is taken from an entity."""
+    if not isinstance(removed, dict):
+        raise ValueError("'remove' beside an id is an object of names, aliases, types, description and facts")
+    require_fields(removed, REMOVED)
+    for field in ("names", "aliases"):
+        if removed.get(field) is True:
+            yield EntityChange("remove_names", entity, aliases=field == "aliases")
+            continue
+        for text in texts_of(removed, field):
+            yield EntityChange("remove_name", entity, text)
+    if removed.get("types") is True:
+        yield EntityChange("remove_types", entity)
+    else:
+        for kind in texts_of(removed, "types"):
+            yield EntityChange("remove_type", entity, canonical_property(kind, beside=entity))
+    if removed.get("description") is True:
+        yield EntityChange("remove_description", entity)
+    elif "description" in removed:
+        raise ValueError(f"'description' to remove is {removed['description']!r:.60}, expected true")
+    if removed.get("facts") is True:
+        yield EntityChange("remove_facts", entity)
+        return
+    facts = mapping_of(removed, "facts")
+    for relation in facts:
+        row = relation_of(relation, entity)
+        if facts[relation] is True:
+            yield EntityChange("remove_facts", entity, row)
+            continue
+        for target in texts_of(facts, relation):
+            yield EntityChange("remove_fact", entity, row, canonical_id(target))
+
+
+def relation_of(relation: str, entity: str) -> str:
+    return canonical_property(text_of(relation, "facts"), beside=entity)
+
+
+def require_fields(record: Mapping[str, Any], known: frozenset[str]) -> None:
+    if unknown := sorted(record.keys() - known):
+        of_table = "subject" in unknown or "entity" in unknown
+        cure = OF_TABLES if of_table else f"known: {', '.join(sorted(known))}"
+        raise ValueError(f"unknown field {unknown[0]!r}; {cure}")
+
+
+def texts_of(record: Mapping[str, Any], field: str) -> Sequence[str]:
+    """Return the texts of a field, which may be one alone."""
+    value = record.get(field, ())
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list | tuple):
+        raise ValueError(f"{field!r} is {value!r:.60}, expected a text or a list of texts")
+    return [text_of(text, field) for text in values]
+
+
+def spoken_texts(record: Mapping[str, Any], field: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of a field with their languages, where it is an object of texts by language."""
+    if not isinstance(record.get(field), dict):
+        yield from (("", text) for text in texts_of(record, field))
+        return
+    for tag in record[field]:
+        yield from ((text_of(tag, field).lower(), text) for text in texts_of(record[field], tag))
+
+
+def mapping_of(record: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    value = record.get(field, {})
+    if not isinstance(value, dict):
+        raise ValueError(f"{field!r} is {value!r:.60}, expected an object")
+    return value
+
+
+def text_of(value: Any, field: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{field!r} holds {value!r:.60}, expected text")
+    if problem := flaw(value):
+        raise ValueError(f"{problem} in {field!r}")
+    return value
+
+
+def name_of(value: Any, field: str) -> str:
+    text = text_of(value, field)
+    if not normal_form(text):
+        raise ValueError(f"blank name in {field!r}")
+    return text

@@ -12,9 +12,8 @@ from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
-from kbtools.answering.entity_reader import EntityReader
+from kbtools.answering.entity_reader import EntityReader, NameLookup
 from kbtools.answering.limits import ANSWERS, TOP, Limits, require_text, require_texts
-from kbtools.answering.name_lookup import NameLookup
 from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
 from kbtools.answering.result_writing import write_result
 from kbtools.answering.results import Result

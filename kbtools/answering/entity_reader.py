@@ -1,4 +1,5 @@
-"""Entities with their names, types and facts, written out as records."""
+"""Entities with their names, types and facts, written out as records, and the look-up of a name: strictly, else of
+those that resemble it."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -6,15 +7,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from kbtools.answering.limits import read_count, read_limit, require_text
-from kbtools.answering.name_candidates import link_name, rank_by_name
-from kbtools.answering.records import Entity, Fact, Facts
+from kbtools.answering.explaining import MATCHES
+from kbtools.answering.limits import TOP, read_count, read_limit, require_text
+from kbtools.answering.name_candidates import NameCandidates, link_name, link_similar_names, rank_by_name, whole
+from kbtools.answering.records import Entity, EntityMatch, Fact, Facts, LookupResult
 from kbtools.answering.results import Named
 from kbtools.errors import UnknownEntity, UnknownType
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, other_spellings
 from kbtools.kb.language_tags import UND
 from kbtools.kb.rows import EntityRows
+from kbtools.linking.strict import link_inverted
+from kbtools.text.normaliser import normal_form
+from kbtools.text.rungs import Rung
 
 ANY_TOPIC = "m.01"
 """Beside the id of a topic, `/book/book` is Freebase's `book.book`."""
@@ -121,3 +126,51 @@ class EntityReader:
             subject, target = (there, here) if reverse else (here, there)
             facts.append(Fact(subject, Named(relation_ids[relation], names[relation]), target))
         return Facts(here.id, reverse, len(relations), offset, tuple(facts))
+
+
+class NameLookup:
+    """A finder of the entities that a name may mean, which writes them out."""
+
+    def __init__(self, reader: EntityReader) -> None:
+        self.kb = reader.kb
+        self.reader = reader
+
+    def lookup(self, name: str, *, type: str | None = None, limit: int | None = TOP) -> LookupResult:
+        """Find the bearers of a name, strictly, else fuzzily; raise UnknownType for a type that no entity has."""
+        require_text(name, "name")
+        limit = read_limit(limit, "limit")
+        of_type = None if type is None else self.reader.type_row(type)
+        bearers = rank_by_name(self.kb, link_name(self.kb, name), of_type=of_type)
+        if not len(bearers.entities):
+            (inverted,) = link_inverted(self.kb, [[whole(name, normal_form(name))]])
+            bearers = rank_by_name(self.kb, inverted, of_type=of_type)
+        if not len(bearers.entities):
+            bearers = rank_by_name(self.kb, link_similar_names(self.kb, name), of_type=of_type)
+        return LookupResult(name, type, self.matches(name, bearers, limit=limit))
+
+    def matches(self, words: str, bearers: NameCandidates, *, limit: int | None) -> tuple[EntityMatch, ...]:
+        """Write out the first bearers of some words."""
+        entities = bearers.entities[:limit]
+        labels, types = self.reader.labels(entities), self.reader.types_of(entities)
+        described = self.kb.descriptions(entities)
+        scored = zip(labels, types, described, bearers.links[:limit], bearers.scores(limit), strict=True)
+        matches = []
+        for place, (label, kinds, description, link, score) in enumerate(scored):
+            reasons = [f"{words!r} {MATCHES[link.rung.label].format(name=link.name)}"]
+            if link.rung is Rung.FUZZY:
+                reasons.append(f"similarity {link.similarity:.1f} of 100")
+            matches.append(
+                EntityMatch(
+                    id=label.id,
+                    name=label.name,
+                    matched_name=link.name,
+                    rung=link.rung.label,
+                    similarity=round(link.similarity, 4),
+                    prior=round(float(bearers.prior.values[place]), 6),
+                    score=round(score, 4),
+                    types=kinds,
+                    reasons=(*reasons, bearers.prior.reason(place)),
+                    description=description,
+                )
+            )
+        return tuple(matches)

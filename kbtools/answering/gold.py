@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
+from kbtools.ranking.confidence import find_ties
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.opened_system import OpenedSystem
 from kbtools.ranking.pools import Pools, concatenate_pools
 from kbtools.ranking.rankers import Scoring
-from kbtools.ranking.ties import find_ties
 from kbtools.text.question import Question
 
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from kbtools.answering.entity_reader import NameLookup
 from kbtools.answering.limits import read_limit, read_share, require_text
 from kbtools.answering.name_candidates import rank_by_name
-from kbtools.answering.name_lookup import NameLookup
 from kbtools.answering.records import LinkedMention, LinkedText
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_all_strictly

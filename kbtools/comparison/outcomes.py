@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from kbtools.answering.gold import Gold
 from kbtools.comparison.gold_pools import GoldPools
 from kbtools.kb.contract import ABSENT, KnowledgeBase
-from kbtools.ranking.confidence import winner_confidence
+from kbtools.ranking.confidence import Ties, find_ties, winner_confidence
 from kbtools.ranking.pools import Pools
-from kbtools.ranking.ties import Ties, find_ties
 
 FARTHEST = np.iinfo(np.int64).max
 """A place behind that of every id, for the pairs that are not tied."""

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from kbtools.errors import IncomingMissing, VectorsMissing
+from kbtools.kb.language_tags import SpokenName, part_among
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.spoken_names import SpokenName, part_among
 from kbtools.text.ngrams import every_run
 from kbtools.text.rungs import Form
 

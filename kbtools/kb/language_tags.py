@@ -1,7 +1,9 @@
-"""Languages by their tags (BCP 47): which names of a knowledge base are meant where a language is asked for."""
+"""Languages by their tags (BCP 47): which names of a knowledge base are meant where a language is asked for,
+and in which an entity bears a text as its name or as an alias."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from kbtools.errors import UnknownLanguage
 
@@ -9,6 +11,9 @@ MUL, UND = "mul", "und"
 """The tag of a name for every language, and that of a name without a language."""
 
 TAG = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*")
+
+NO_NAME, NAME, ALIAS = 0, 1, 2
+"""The parts that a text plays in some languages: none, a name, or an alias alone."""
 
 
 def read_languages(text: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -51,3 +56,32 @@ def accepted_tags(languages: Sequence[str], known: Iterable[str]) -> tuple[str, 
     known = tuple(known)
     wanted = [tag for language in languages for tag in tags_for(language, known)]
     return tuple(dict.fromkeys([*wanted, *(tag for tag in (MUL, UND) if tag in known)]))
+
+
+class SpokenName(NamedTuple):
+    """A name or an alias of an entity, with the tags of the languages in which it is either."""
+
+    text: str
+    name_in: tuple[str, ...] = ()
+    alias_in: tuple[str, ...] = ()
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Return all of its languages, in the order of their tags."""
+        return tuple(sorted({*self.name_in, *self.alias_in}))
+
+    @property
+    def parts(self) -> dict[str, bool]:
+        """Return its languages, each with whether it is an alias there."""
+        return dict.fromkeys(self.name_in, False) | dict.fromkeys(self.alias_in, True)
+
+    def part_in(self, tags: Collection[str]) -> int:
+        """Return its part in some languages."""
+        if any(tag in tags for tag in self.name_in):
+            return NAME
+        return ALIAS if any(tag in tags for tag in self.alias_in) else NO_NAME
+
+
+def part_among(names: Iterable[SpokenName], text: str, tags: Collection[str]) -> int:
+    """Return the part of a text in some languages among the names of an entity."""
+    return next((name.part_in(tags) for name in names if name.text == text), NO_NAME)

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from kbtools.errors import IncomingMissing
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
-from kbtools.kb.language_tags import accepted_tags, read_languages
+from kbtools.kb.language_tags import ALIAS, NAME, SpokenName, accepted_tags, read_languages
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped
-from kbtools.kb.spoken_names import ALIAS, NAME, SpokenName
 
 SURPLUS = 4
 """Names requested for each name wanted, since those of other languages are dropped."""

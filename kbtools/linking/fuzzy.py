@@ -9,9 +9,9 @@ import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.kb.rows import EntityRows
-from kbtools.linking.content_words import OUTSIDE, WEAK, ContentWords
+from kbtools.linking.link_confidence import OUTSIDE, WEAK, ContentWords
 from kbtools.linking.links import Link, keep_most_facts, limit_entities
-from kbtools.linking.resemblance import SHORTEST_SLIP, Resemblance, resemblance
+from kbtools.linking.similarity import SHORTEST_SLIP, Resemblance, resemblance
 from kbtools.linking.strict import StrictMatch, link_inverted
 from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram

@@ -1,14 +1,18 @@
-"""Confidence in links: whether a mention means the name it matched, by its rung and by the words it leaves over."""
+"""Confidence in links: whether a mention means the name it matched, by its rung and by the content words it
+leaves over: those that could be part of a name, since neither questions nor relations use them."""
 
+import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.content_words import ContentWords
+from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.linking.links import Link
+from kbtools.text.function_words import AUXILIARIES, COMMON_WORDS, CONTEXT_WORDS, FUNCTION_WORDS, QUESTION_WORDS
 from kbtools.text.question import Question
+from kbtools.text.relation_words import stems_of, words_of_all
 from kbtools.text.rungs import Rung
 
 # 4,000 validation questions of FBSQ, where an answer was right 0.96 times as often as its share of the pool said with
@@ -22,6 +26,21 @@ BEFORE_KINDS = frozenset({"how", "what", "which"})
 
 LOOSE = {Rung.VARIANT: 0.8, Rung.FUZZY: 0.7}
 """The factor of the looser rungs; that of the others is 1."""
+
+OUTSIDE = QUESTION_WORDS | CONTEXT_WORDS | frozenset("are did does has have is was were would".split())
+"""Words between which names stand, rather than in them."""
+
+WEAK = FUNCTION_WORDS | AUXILIARIES | COMMON_WORDS | OUTSIDE
+"""Words that say nothing of what a question is about."""
+
+SHORTEST_WORD = 3
+"""Letters of a content word: a name of four letters may have lost one."""
+
+WORDS_REMEMBERED = 100_000
+"""Words whose use in relations is remembered."""
+
+KBS_REMEMBERED = 16
+"""Knowledge bases whose stems are remembered: those that a server holds open."""
 
 
 class LinkConfidence:
@@ -49,3 +68,37 @@ class LinkConfidence:
 def run_length(marks: Sequence[bool]) -> int:
     """Count the marks up to the first that is not set."""
     return marks.index(False) if False in marks else len(marks)
+
+
+@lru_cache(WORDS_REMEMBERED)
+def is_spelt(word: str) -> bool:
+    """Return whether a word is all letters, with vowel signs and the like."""
+    return word.isalpha() or all(unicodedata.category(letter)[0] in "LM" for letter in word)
+
+
+class ContentWords:
+    """The content words of questions to a knowledge base; words of its relations are none, in any form."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.stems = relation_stems(tuple(relation_texts(kb)))
+        # Most of what clean questions pay here.
+        self.is_relation_word = lru_cache(WORDS_REMEMBERED)(self.shares_stem)
+        self.has = lru_cache(WORDS_REMEMBERED)(self.is_content)
+
+    def is_content(self, word: str) -> bool:
+        """Return whether a word is a content word: long enough, no number, no word of questions or relations."""
+        return len(word) >= SHORTEST_WORD and is_spelt(word) and word not in WEAK and not self.is_relation_word(word)
+
+    def may_end_before(self, word: str) -> bool:
+        """Return whether a word is likely to stand beside a name."""
+        return word in WEAK or self.is_relation_word(word)
+
+    def shares_stem(self, word: str) -> bool:
+        """Return whether a word is a form of one of the relations' words."""
+        return not self.stems.isdisjoint(stems_of(word))
+
+
+@lru_cache(KBS_REMEMBERED)
+def relation_stems(texts: tuple[str, ...]) -> frozenset[str]:
+    """Gather the stems of the words of relations, once for all that ask: thousands take a tenth of a second."""
+    return frozenset(stem for word in words_of_all(texts) for stem in stems_of(word))

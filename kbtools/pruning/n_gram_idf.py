@@ -7,7 +7,7 @@ from typing import ClassVar
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
-from kbtools.linking.resemblance import resemblance
+from kbtools.linking.similarity import resemblance
 from kbtools.linking.strict import StrictMatch, StrictNames, link_matches
 from kbtools.text.function_words import FUNCTION_WORDS, has_content, has_word
 from kbtools.text.ngrams import Ngram

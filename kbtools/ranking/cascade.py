@@ -11,13 +11,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.ranking.confidence import winner_confidence
+from kbtools.ranking.confidence import find_ties, winner_confidence
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.rankers import LearnedScoring, Rating
 from kbtools.ranking.score import MICRO
 from kbtools.ranking.system import System
-from kbtools.ranking.ties import find_ties
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,14 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecord, make_tokenizer, split_texts
+from kbtools.scorers.encoders.pretrained import (
+    PretrainedFiles,
+    PretrainedRecord,
+    TransformerConfig,
+    make_tokenizer,
+    split_texts,
+)
 from kbtools.scorers.encoders.sentence_forward import SHARPNESS, UNSEEN
-from kbtools.scorers.encoders.transformer_config import TransformerConfig
 from kbtools.scorers.networks.checkpoint import Checkpoint, Graph
 from kbtools.scorers.networks.devices import arrays, restore_network, scoring
 from kbtools.scorers.networks.export import export_graph

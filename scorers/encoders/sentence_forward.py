@@ -8,8 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
-from kbtools.scorers.encoders.pretrained import PretrainedFiles, PretrainedRecord, keep, make_tokenizer, split_texts
-from kbtools.scorers.encoders.transformer_config import TransformerConfig
+from kbtools.scorers.encoders.pretrained import (
+    PretrainedFiles,
+    PretrainedRecord,
+    TransformerConfig,
+    keep,
+    make_tokenizer,
+    split_texts,
+)
 from kbtools.scorers.networks.checkpoint import Checkpoint, Graph, Weights
 from kbtools.scorers.networks.sessions import Session
 from kbtools.scorers.networks.words import group_by_length

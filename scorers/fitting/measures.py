@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.ranking.confidence import expected_first, find_ties
 from kbtools.ranking.contracts import SubjectScorer
-from kbtools.ranking.ties import expected_first, find_ties
 from kbtools.scorers.fitting.splits import Examples
 
 TOLERANCE = 1e-9

@@ -22,10 +22,9 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.model_store import Stamp, check_replaceable, read_model
 from kbtools.ranking.models import ENTITIES, GROUPS, SUBJECT, known_as, model_folder
 from kbtools.scorers.fitting.measures import SILENT, Callbacks
-from kbtools.scorers.fitting.optimisers import NUMBERS
 from kbtools.scorers.fitting.profiles import MINILM, PLANS, profile_settings
 from kbtools.scorers.fitting.splits import Examples, Splits
-from kbtools.scorers.fitting.training_loop import SelfFitting, Task, fit, remove_state
+from kbtools.scorers.fitting.training_loop import NUMBERS, SelfFitting, Task, fit, remove_state
 from kbtools.scorers.networks.checkpoint import digest_rows
 from kbtools.scorers.networks.devices import NUMBER, check_memory, count_numbers, resolve_device
 from kbtools.scorers.networks.distributed import check_agreement, once, rank

@@ -24,7 +24,7 @@ from kbtools.text.question import MarkedQuestion
 if TYPE_CHECKING:
     from kbtools.scorers.fitting.training_loop import Task
 
-TRAINING = "kbtools.scorers.subjects.entity_training"
+TRAINING = "kbtools.scorers.subjects.subject_training"
 
 
 class VectorNetwork(Protocol):

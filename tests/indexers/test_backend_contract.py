@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
 from kbtools.answering.answerer import Answerer
+from kbtools.indexers.folder.column_files import gather
 from kbtools.indexers.folder.memory import MemoryKB
-from kbtools.indexers.folder.run_columns import gather
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.linking import similarity

@@ -18,8 +18,7 @@ import pytest
 from kbtools.answering.answerer import open_kb
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt, OutputUnusable
 from kbtools.indexers.building.build import BuildProgress, Built, build, write_knowledge
-from kbtools.indexers.building.form_groups import FormGroups
-from kbtools.indexers.building.form_writer import FormWriter
+from kbtools.indexers.building.form_writer import FormGroups, FormWriter
 from kbtools.indexers.folder.checksums import VERIFIED
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors

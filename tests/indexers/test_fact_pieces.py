@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.building.fact_pieces import FactPieces
+from kbtools.indexers.building.staging import FactPieces
 from kbtools.indexers.readers.batches import SCHEMAS
 
 names = st.sampled_from("abcdefg")

@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.building.form_groups import group_forms
 from kbtools.indexers.building.form_rows import form_rows, is_plain, shaped_forms
+from kbtools.indexers.building.form_writer import group_forms
 from kbtools.indexers.folder.form_store import KIND_SHIFT
 from kbtools.kb.contract import match_kind
 from kbtools.text.rungs import Form

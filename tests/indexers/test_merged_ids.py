@@ -12,7 +12,7 @@ import kbtools
 from kbtools.answering.answerer import Answerer
 from kbtools.errors import TooManyBadLines
 from kbtools.indexers.building.build import BuildProgress, build
-from kbtools.indexers.building.merged_ids import merge_ids
+from kbtools.indexers.building.derived_rows import merge_ids
 from kbtools.indexers.building.staging import Staging
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.batches import SourceKind

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.building.form_groups import count_words
+from kbtools.indexers.building.form_writer import count_words
 
 words = st.sampled_from(["new", "york", "a", "é", "日本", "1984"])
 

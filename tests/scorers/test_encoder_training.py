@@ -20,9 +20,9 @@ from kbtools.scorers.encoders.encoder import EncoderScorer
 from kbtools.scorers.encoders.encoder_training import EncoderTask
 from kbtools.scorers.encoders.pretrained import read_files
 from kbtools.scorers.encoders.sentence_forward import UNSEEN
-from kbtools.scorers.fitting.optimisers import make_optimisers
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.fitting.training import TrainedModel, train
+from kbtools.scorers.fitting.training_loop import make_optimisers
 from kbtools.scorers.networks.training_settings import PretrainedConfig, PretrainedSettings, change_settings
 
 QUICK = change_settings(PretrainedSettings(), {"epochs": 4, "batch": 16, "learning_rate": 0.005})

@@ -32,8 +32,8 @@ from kbtools.scorers.fitting.training import train
 from kbtools.scorers.networks.checkpoint import read_checkpoint
 from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveConfig, TransESettings, change_settings
 from kbtools.scorers.networks.words import load_words
-from kbtools.scorers.subjects.entity_training import ALPHA, SubjectTask, rebuild_entity_network
 from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer
+from kbtools.scorers.subjects.subject_training import ALPHA, SubjectTask, rebuild_entity_network
 
 SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
 ASKED = [MarkedQuestion(Question.read("who wrote dune"), 10, 14), MarkedQuestion(Question.read(""), 0, 0)]

@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.fitting.optimisers import clip_gradients, make_optimisers
+from kbtools.scorers.fitting.training_loop import clip_gradients, make_optimisers
 from kbtools.scorers.relations.relation_training import cross_entropy, hinge, sample_negatives
 from kbtools.scorers.subjects.subject_training import type_wise_cross_entropy
 

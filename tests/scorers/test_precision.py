@@ -18,19 +18,17 @@ import torch
 from kbtools.scorers.entities.transe import TransE, TranslatingTask, read_triples
 from kbtools.scorers.entities.vector_files import entity_count
 from kbtools.scorers.fitting.measures import Callbacks
-from kbtools.scorers.fitting.optimisers import make_optimisers
 from kbtools.scorers.fitting.profiles import profile_settings
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.fitting.training import train
-from kbtools.scorers.fitting.training_loop import Task
+from kbtools.scorers.fitting.training_loop import Task, make_optimisers
 from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveConfig, change_settings
 from kbtools.scorers.networks.words import load_words
 from kbtools.scorers.relations.relation import BiGRUScorer, EmbedAverageScorer, LetterTrigramScorer, RelationNetwork
 from kbtools.scorers.relations.relation_training import RelationTask
-from kbtools.scorers.subjects.entity_training import SubjectTask
 from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer
 from kbtools.scorers.subjects.subject import TypeVectorScorer
-from kbtools.scorers.subjects.subject_training import TypeTask
+from kbtools.scorers.subjects.subject_training import SubjectTask, TypeTask
 from kbtools.scorers.taggers.tagger import BiGRUTagger
 from kbtools.scorers.taggers.tagger_training import TaggingTask
 

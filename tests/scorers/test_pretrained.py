@@ -16,9 +16,8 @@ import torch
 
 from kbtools.errors import KBToolsError, MissingDependency, ModelUnusable
 from kbtools.scorers.encoders.encoder_network import SentenceEncoder, Transformer, build_encoder
-from kbtools.scorers.encoders.pretrained import PACKAGE, read_files
+from kbtools.scorers.encoders.pretrained import FAMILIES, PACKAGE, TransformerConfig, name_weights, read_files
 from kbtools.scorers.encoders.sentence_forward import SentenceForward
-from kbtools.scorers.encoders.transformer_config import FAMILIES, TransformerConfig, name_weights
 from kbtools.scorers.networks.checkpoint import read_weights
 from tests.encoder_folders import SIZES, SIZES_OF_DISTILBERT, SMALL, write_encoder, write_json
 

@@ -6,7 +6,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.fitting.optimisers import RowAdaGrad
+from kbtools.scorers.fitting.training_loop import RowAdaGrad
 
 
 def test_a_row_keeps_one_number_for_its_past() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kbtools.answering.answerer import Answerer, open_kb
 from kbtools.answering.frames import load
 from kbtools.answering.questions import AnnotatedQuestion
-from kbtools.comparison.abstention import calibrate_system
+from kbtools.comparison.calibration import calibrate_system
 from kbtools.comparison.experiment import Questions, Request, make_systems
 from kbtools.comparison.experiment import compare as fill_run
 from kbtools.comparison.grid import Cell

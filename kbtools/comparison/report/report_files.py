@@ -1,21 +1,26 @@
-"""Files of a report in the folder of its run: tables for people, CSV and JSON for programs, pictures and the page."""
+"""Files of a report in the folder of its run: tables for people, CSV and JSON for programs, pictures and the page.
+
+Its sections are made table by table, before they are Markdown or HTML.
+"""
 
 import csv
 import io
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kbtools.comparison.calibration import calibration_figures, run_calibration
 from kbtools.comparison.column_store import named_failure, write_file, write_text
-from kbtools.comparison.report.markup import html_page, markdown_page
+from kbtools.comparison.figures import MEANINGS
+from kbtools.comparison.lost_questions import EXAMPLES, Cause, read_examples
+from kbtools.comparison.report.markup import Section, html_page, markdown_page
 from kbtools.comparison.report.pictures import draw_pictures, picture_bytes
-from kbtools.comparison.report.sections import make_sections
-from kbtools.comparison.report.summary import Report, is_control
+from kbtools.comparison.report.summary import COLUMNS, Report, cell_names, is_control, part_names, show, show_interval
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.significance import Resamples, compare_cells
+from kbtools.comparison.significance import Difference, Resamples, compare_cells
 from kbtools.storage import make_folder
 
 JSON_VERSION = 1
@@ -25,6 +30,17 @@ PICTURES, PAGE = "pictures", "report.html"
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A text that begins so is a formula to a spreadsheet (OWASP, CSV injection)."""
+
+LEAST = (0.0, 0.3, 0.5, 0.7, 0.9)
+"""Confidences below which no answer is given: from answering everything to answering what is all but certain."""
+
+WEIGHTS_NOTE = (
+    "weights: those that are not the defaults; chosen by kbtools train ranking, or tuned on the validation questions"
+)
+NAMES_NOTE = (
+    "n-gram-idf, and taggers that see the names of the knowledge base, are flattered where most names belong to gold "
+    "subjects, as in FBSQ's list (62 %)"
+)
 
 
 def write_tables(report: Report) -> list[Path]:
@@ -133,3 +149,162 @@ def report_json(report: Report) -> str:
 def number(value: float | None) -> float | None:
     """Return a number, or None for what is no number."""
     return None if value is None or math.isnan(value) else value
+
+
+def make_sections(report: Report) -> list[Section]:
+    """Lay out everything that is said about a run."""
+    return [
+        figures_section(report),
+        significance_section(report.against_best),
+        causes_section(report),
+        calibration_section(report),
+        abstention_section(report),
+        *examples_sections(report),
+        *taggers_sections(report),
+    ]
+
+
+def figures_section(report: Report) -> Section:
+    return Section(
+        "Figures",
+        "Shares in per cent with 95 % bootstrap intervals; a star marks a control.",
+        [*part_names(report), "weights", *COLUMNS.values()],
+        [
+            [*cell_names(report, cell.cell), report.run.weights_text(cell.cell)]
+            + [f"{show(name, cell.figures[name])} ({show_interval(name, cell.figures[name])})" for name in COLUMNS]
+            for cell in report.cells
+        ],
+        words=len(part_names(report)) + 1,
+        best=best_rows(report),
+        notes=[*(f"{COLUMNS[name]}: {meaning}" for name, meaning in MEANINGS.items()), WEIGHTS_NOTE, NAMES_NOTE],
+    )
+
+
+def significance_section(differences: Sequence[Difference]) -> Section:
+    return Section(
+        "Significance",
+        "The best cell against every other on the same questions: answers won and lost, McNemar's exact test over "
+        "them, and the paired bootstrap; significance.csv has every two cells.",
+        ["cell", "against", "points", "95 %", "won", "lost", "McNemar p", "bootstrap p"],
+        [
+            [
+                pair.one.label,
+                pair.other.label,
+                f"{100 * pair.difference:+.2f}",
+                f"{100 * pair.low:+.2f} to {100 * pair.high:+.2f}",
+                f"{pair.won:,.1f}",
+                f"{pair.lost:,.1f}",
+                show_probability(pair.mcnemar),
+                show_probability(pair.bootstrap),
+            ]
+            for pair in differences
+        ],
+        words=2,
+    )
+
+
+def best_rows(report: Report) -> list[int]:
+    """List the places of the best cells, several where they tie exactly."""
+    return [at for at, cell in enumerate(report.cells) if cell in report.tied_best]
+
+
+def show_probability(probability: float) -> str:
+    return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
+
+
+def causes_section(report: Report) -> Section:
+    causes = [cause for cause in Cause if cause is not Cause.NONE]
+    return Section(
+        "Lost questions by cause",
+        "How many questions, and how many answers they cost: of a tie, the share that chance would lose.",
+        ["cell", *(cause.label for cause in causes)],
+        [
+            [cell.cell.label, *(f"{cell.causes[cause][0]:,} ({cell.causes[cause][1]:,.1f})" for cause in causes)]
+            for cell in report.cells
+        ],
+        best=best_rows(report),
+        notes=[f"{cause.label}: {cause.meaning}" for cause in causes],
+    )
+
+
+def calibration_section(report: Report) -> Section:
+    return Section(
+        "Calibration",
+        "Confidence is the winner's share of the pool; calibrated on the validation questions that the knowledge base "
+        "can answer, where there are some.",
+        ["cell", "ECE", "calibrated", "confidence when right", "when wrong", "outside the knowledge base", "AUROC"],
+        [
+            [
+                figures.cell.label,
+                f"{figures.error:.3f}",
+                "-" if figures.calibrated_error is None else f"{figures.calibrated_error:.3f}",
+                f"{figures.when_right:.2f}",
+                f"{figures.when_wrong:.2f}",
+                f"{figures.outside:.2f}",
+                f"{figures.auroc:.3f}",
+            ]
+            for figures in calibration_figures(report.run)
+        ],
+        best=best_rows(report),
+        notes=[
+            "ECE: expected calibration error in ten bins, lower is better",
+            "outside the knowledge base: mean confidence when the gold subject is taken out of the pool, "
+            "so that no answer is right",
+            "AUROC: how well confidence tells right answers from wrong ones and from questions outside; 0.5 is chance",
+        ],
+    )
+
+
+def abstention_section(report: Report) -> Section:
+    """Lay out what the best cell gains and loses by giving no answer below a confidence."""
+    cell = report.best.cell
+    outcomes, fitted = report.run.cells[cell], run_calibration(report.run, cell)
+    confidence, outside = outcomes["confidence"], outcomes["confidence_without"]
+    # The thresholds are meant for confidence as it is shown: calibrated where it can be.
+    if fitted is not None:
+        confidence, outside = fitted.apply(confidence), fitted.apply(outside)
+    rows = []
+    for least in LEAST:
+        answered = (confidence >= least) & (outcomes["pool"] > 0)
+        right = float(outcomes["strict"][answered].mean()) if answered.any() else float("nan")
+        shares = (answered.mean(), right, (outside < least).mean())
+        rows.append([f"{least:.1f}", *(f"{100 * share:.1f}" for share in shares)])
+    how = "calibrated" if fitted is not None else "not calibrated, for want of validation questions"
+    return Section(
+        "Abstention",
+        f"{cell.label}, where nothing is answered below a confidence of P; confidence is {how}.",
+        ["P", "answered", "of them right", "refused outside the knowledge base"],
+        rows,
+        notes=["outside the knowledge base: every question again, with its gold subject taken out of the pool"],
+    )
+
+
+def examples_sections(report: Report) -> list[Section]:
+    """Show lost questions of the best cell, where kbtools compare --errors wrote some."""
+    cell = report.best.cell
+    rows = [
+        [example["cause"], example["question"], pair_text(example["gold"]), pair_text(example["found"])]
+        for example in read_examples(report.run.folder, cell)
+    ]
+    lead = f"{cell.label}: some of each cause, drawn at random; the folder {EXAMPLES} has those of every cell."
+    return [Section("Lost questions", lead, ["cause", "question", "gold", "won"], rows, words=4)] if rows else []
+
+
+def pair_text(pair: dict[str, Any] | None) -> str:
+    """Write a subject and a relation of an example."""
+    if pair is None:
+        return "no candidates"
+    return f"{pair['name'] or 'no name'} ({pair['subject']}), {pair['relation']}"
+
+
+def taggers_sections(report: Report) -> list[Section]:
+    """Compare taggers by the share of questions whose mention is the one that they find most probable."""
+    rows = []
+    for name, marks in report.run.taggers.items():
+        labelled, right = int(marks["labelled"].sum()), int(marks["right"].sum())
+        rows.append([name, f"{100 * right / labelled:.1f} ({right:,} of {labelled:,})" if labelled else "-"])
+    lead = (
+        "The share of questions whose most probable mention is right to the word, of those whose mention the gold "
+        "subject's names tell: the longest that is in the question."
+    )
+    return [Section("Taggers: mentions found", lead, ["tagger", "mentions found"], rows)] if rows else []

@@ -9,7 +9,7 @@ import pytest
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import verdict
 from kbtools.answering.questions import read_annotated
-from kbtools.comparison.abstention import calibrate_system
+from kbtools.comparison.calibration import calibrate_system
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.run_folder import Run

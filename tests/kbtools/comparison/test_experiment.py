@@ -13,7 +13,7 @@ from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, read_examples
 from kbtools.comparison.report.markup import markdown_page
-from kbtools.comparison.report.sections import abstention_section, make_sections
+from kbtools.comparison.report.report_files import abstention_section, make_sections
 from kbtools.comparison.report.summary import make_report, terminal_table
 from kbtools.comparison.run_folder import RECORD, Run, open_run
 from kbtools.errors import (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_gold
-from kbtools.comparison.abstention import calibrate_system
+from kbtools.comparison.calibration import calibrate_system
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.report.report_files import figures_csv
@@ -20,8 +20,8 @@ from kbtools.comparison.report.summary import make_report, terminal_table
 from kbtools.errors import ModelMissing
 from kbtools.ranking.features import Features
 from kbtools.ranking.model_store import Stamp, read_model, write_model
-from kbtools.tuning.cascade_training import train_cascade
 from kbtools.tuning.ranker_training import train_ranker
+from kbtools.tuning.system_training import train_cascade
 from tests.kbtools.ranking.test_cascade import READING
 
 QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kbtools.linking.content_words import ContentWords
+from kbtools.linking.link_confidence import ContentWords
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbtools.linking.resemblance import resemblance, singular
+from kbtools.linking.similarity import resemblance, singular
 
 
 @pytest.mark.parametrize(

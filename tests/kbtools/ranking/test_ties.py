@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.ranking.ties import expected_first, find_ties
+from kbtools.ranking.confidence import expected_first, find_ties
 
 GROUPS = st.lists(
     st.lists(st.tuples(st.integers(-2, 2), st.booleans()), min_size=1, max_size=5), min_size=1, max_size=5

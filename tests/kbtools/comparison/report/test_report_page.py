@@ -14,8 +14,12 @@ from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.report.markup import html_page
 from kbtools.comparison.report.pictures import draw_pictures
-from kbtools.comparison.report.report_files import write_page, write_page_with_pictures
-from kbtools.comparison.report.sections import examples_sections, make_sections
+from kbtools.comparison.report.report_files import (
+    examples_sections,
+    make_sections,
+    write_page,
+    write_page_with_pictures,
+)
 from kbtools.comparison.report.summary import Report, make_report
 from kbtools.comparison.run_folder import Run
 from kbtools.errors import RunUnusable
