@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 UNPRINTABLE = re.compile(rb"[^!#-\[\]-~]")
 """Bytes that an address never holds unless somebody means to forge a log: spaces, quotes, backslashes, controls."""
 
+HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]]*))(?::[0-9]*)?")
+"""A host, in brackets if it is an address of IPv6, with perhaps a port."""
+
 GONE = 499
 """The status that logs know for a client that went away."""
 
@@ -73,7 +76,7 @@ class PathPrefix:
 
 
 class Access:
-    """A layer that logs and counts each request, adds the headers, and turns what went wrong into an answer."""
+    """A layer that logs and counts each request, and adds the headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -99,17 +102,40 @@ class Access:
             await self.app(scope, receive, observed)
         except ClientDisconnect:
             status = GONE
-        except Exception as error:
-            if status != GONE:  # an answer has begun: a cut connection tells that it does not end
-                logger.error("%s ended early: %s", address(scope), ascii(error))
-                raise
-            await error_response(Request(scope), error)(scope, receive, observed)
         finally:
             seconds = time.perf_counter() - begun
             endpoint = getattr(scope.get("endpoint"), "__name__", "none")
             REQUESTS.labels(endpoint, str(status)).inc()
             SECONDS.labels(endpoint).observe(seconds)
             logger.info("%s %d %dB %.1fms", address(scope), status, sent, 1000 * seconds)
+
+
+class Faults:
+    """A layer that turns what went wrong into an answer, inside the layer of CORS: pages may read errors as well."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun = False
+
+        async def observed(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, observed)
+        except ClientDisconnect:
+            raise
+        except Exception as error:
+            if begun:  # a cut connection tells that the answer does not end
+                logger.error("%s ended early: %s", address(scope), ascii(error))
+                raise
+            await error_response(Request(scope), error)(scope, receive, send)
 
 
 def address(scope: Scope) -> str:
@@ -142,9 +168,10 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(headers: Headers) -> str:
-    """Read the name that a request was sent to, without its port."""
+    """Return the name that a request was sent to, without its port; all of it where it is none."""
     host = headers.get("host", "").lower()
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    parts = HOST.fullmatch(host)
+    return (parts[1] or parts[2]) if parts else host
 
 
 class HostGuard:

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from kbtools.answering.answerer import Answerer
-from kbtools.serve.access import Access, HostGuard, PathPrefix, metrics
+from kbtools.serve.access import Access, Faults, HostGuard, PathPrefix, metrics
 from kbtools.serve.api import KBAPI
 from kbtools.serve.endpoints import describe
 from kbtools.serve.live_kb import LiveKB, open_live_kb
@@ -65,8 +65,9 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
         middleware=[
             Middleware(PathPrefix, prefix=settings.root_path),
             Middleware(Access),
-            Middleware(HostGuard, hosts=settings.hosts, any_site="*" in settings.cors),
             Middleware(CORSMiddleware, allow_origins=settings.cors, allow_methods=["GET", "POST"], allow_headers=["*"]),
+            Middleware(Faults),
+            Middleware(HostGuard, hosts=settings.hosts, any_site="*" in settings.cors),
         ],
         exception_handlers={HTTPException: http_error},
         lifespan=lifespan,

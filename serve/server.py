@@ -1,6 +1,7 @@
 """Runs the application: one socket, worker processes that share it, a graceful stop."""
 
 import os
+import re
 import resource
 import socket
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any, cast
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
@@ -21,14 +23,20 @@ from kbtools.storage import temporary_folder
 HEAD_SECONDS = 10.0
 """Seconds that a new connection may take to send the head of its first request."""
 
+HEAD_BYTES = 64 << 10
+"""Bytes of the head of a request, its empty line included."""
+
 STOP_SECONDS = 10
 """Seconds that requests may take to end once the server is told to stop."""
+
+HEAD_END = re.compile(rb"\n\r?\n")
+"""The end of a head; h11 takes lines without a carriage return too."""
 
 BACKLOG = 2_048
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP by h11, which bounds the size of a head; a connection that sends none in time is closed."""
+    """HTTP by h11 with heads of a bounded size; a connection that sends none in time is closed."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -37,6 +45,16 @@ class BoundedProtocol(H11Protocol):
     def close_without_head(self) -> None:
         if cast(object, self.cycle) is None and not self.transport.is_closing():
             self.transport.close()
+
+    def handle_events(self) -> None:
+        """Read what has arrived; refuse a head that is too long, which h11 takes where it arrives at once."""
+        if self.conn.their_state is h11.IDLE:
+            arrived, _ = self.conn.trailing_data
+            end = HEAD_END.search(arrived)
+            if (end.end() if end else len(arrived)) > HEAD_BYTES:
+                self.send_400_response(f"the head of the request has more than {HEAD_BYTES:,} bytes")
+                return
+        super().handle_events()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.head_timer.cancel()
@@ -64,6 +82,7 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
             ws="none",
             workers=workers,
             backlog=BACKLOG,
+            h11_max_incomplete_event_size=HEAD_BYTES,
             log_config=None,
             log_level="warning",
             access_log=False,

@@ -110,6 +110,31 @@ def test_markup_stays_text(client: TestClient) -> None:
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
+def test_an_error_may_be_read_where_answers_may(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, other = {"origin": "https://page.example"}, {"origin": "https://other.example"}
+    settings = ServeSettings(kbs=(str(sample_path),), cors=(page["origin"],), hosts=("localhost",))
+    with TestClient(create_app(settings), base_url="http://localhost") as client:
+        monkeypatch.setattr("kbtools.serve.api.kb_info", fail_with("secret"))
+        requests = [
+            (200, "/health", {}),
+            (400, "/api/query", {}),
+            (400, "/reconcile/suggest/planet", {}),
+            (403, "/health", {"host": "kb.example.org"}),
+            (404, "/api/nothing", {}),
+            (404, "/api/entity/m.0nobody", {}),
+            (500, "/api/info", {}),
+        ]
+        answers = [client.get(path, headers=page | headers) for _, path, headers in requests]
+        hidden = [client.get(path, headers=other | headers) for _, path, headers in requests]
+        asked = client.options("/api/query", headers=page | {"access-control-request-method": "POST"})
+
+    assert [answer.status_code for answer in answers] == [status for status, _, _ in requests]
+    assert {answer.headers.get("access-control-allow-origin") for answer in answers} == {page["origin"]}
+    assert {answer.headers.get("access-control-allow-origin") for answer in hidden} == {None}
+    assert {answer.headers["x-content-type-options"] for answer in (*answers, *hidden, asked)} == {"nosniff"}
+    assert asked.headers["access-control-allow-origin"] == page["origin"]
+
+
 def test_half_a_character_becomes_a_question_mark(client: TestClient) -> None:
     answer = client.post("/api/query", content=b'{"question": "who wrote it \\ud800"}')
 

@@ -32,6 +32,14 @@ def client(sample: Path, address: str, *, allowed: tuple[str, ...] = (), cors: t
         ("rebound.example", 403),
         ("127.0.0.1.rebound.example:8000", 403),
         ("kb.example.org.rebound.example", 403),
+        ("[::1]", 200),
+        ("[::1].evil.com", 403),
+        ("[::1]evil.com:8000", 403),
+        ("[127.0.0.1]@evil.com", 403),
+        ("localhost:8000.evil.com", 403),
+        ("localhost:evil.com", 403),
+        ("[::1", 403),
+        ("[localhost]", 403),
     ],
 )
 def test_a_server_of_this_machine_answers_to_its_names_alone(sample_path: Path, host: str, status: int) -> None:

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -99,6 +99,32 @@ def test_what_is_no_http_is_refused(server: RunningServer, sent: bytes) -> None:
     assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 404"))
     assert b"Traceback" not in answer
     assert is_alive(server)
+
+
+@pytest.mark.parametrize(
+    ("length", "status"), [(2_000, b"200"), (65_536, b"200"), (65_537, b"400"), (70_000, b"400"), (500_000, b"400")]
+)
+@pytest.mark.parametrize("line", [b"\r\n", b"\n"], ids=["CRLF", "LF"])
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_a_head_has_at_most_64_kilobytes(
+    server: RunningServer, length: int, status: bytes, line: bytes, pieces: int
+) -> None:
+    begin = b"GET /health HTTP/1.1%sHost: localhost%sX: " % (line, line)
+    head = begin + b"a" * (length - len(begin) - 2 * len(line)) + 2 * line
+    size = -(-length // pieces)
+
+    with socket.create_connection(server.address, timeout=30) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with suppress(ConnectionError):  # the rest of a head that is refused already
+            for start in range(0, length, size):
+                client.sendall(head[start : start + size])
+        try:
+            answer = client.recv(65_536)
+        except ConnectionResetError:
+            answer = b"HTTP/1.1 400"
+
+    assert len(head) == length
+    assert answer.startswith(b"HTTP/1.1 " + status)
 
 
 def test_ten_megabytes_get_an_answer(server: RunningServer) -> None:
