@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from kbtools.serve.endpoints import ENDPOINTS
+from kbtools.serve.parameters import parameter_schemas
 
 NAMES = sorted(
     {name for endpoint in ENDPOINTS for kind in endpoint.methods.values() for name in kind.__struct_fields__}
@@ -79,7 +81,9 @@ def encoded(record: object) -> bytes:
 def check(answer: Any) -> None:
     """Check that an answer is one, or a fault of the request with a sentence that says so."""
     assert 200 <= answer.status_code < 300 or 400 <= answer.status_code < 500, (answer.status_code, answer.text[:300])
-    if answer.status_code >= 400:
+    if answer.status_code >= 400 and answer.headers["content-type"].startswith("text/html"):
+        assert "no entity has the id" in answer.text
+    elif answer.status_code >= 400:
         fault = answer.json()["error"]
         assert fault["kind"] != "InternalError"
         assert len(fault["message"]) > 5
@@ -134,7 +138,91 @@ def test_any_extension_is_answered_or_refused(client: TestClient, extension: obj
     st.dictionaries(st.sampled_from(["prefix", "cursor", "id", "type", "limit", "callback"]), texts, max_size=3),
 )  # fmt: skip
 def test_any_suggestion_is_answered_or_refused(client: TestClient, path: str, parameters: dict[str, str]) -> None:
-    answer = client.get(f"/reconcile/{path}", params=whole(parameters))
+    check(client.get(f"/reconcile/{path}", params=whole(parameters)))
+
+
+@st.composite
+def own_parameters(draw: st.DrawFn) -> tuple[Any, str, dict[str, Any]]:
+    """Draw an endpoint, a method of it, and values for parameters that it has: the required ones and some others."""
+    endpoint = draw(st.sampled_from(ENDPOINTS))
+    method, kind = draw(st.sampled_from(sorted(endpoint.methods.items())))
+    names = draw(st.lists(st.sampled_from(kind.__struct_fields__ or ("lang",)), max_size=2))
+    drawn = (
+        values | long_texts if method == "POST" else texts | long_texts.map(lambda text: "a" * min(len(text), 20_000))
+    )
+    chosen = {name: draw(st.sampled_from(WORDS) | drawn) for name in parameter_schemas(kind)[1] or ["question"]}
+    return endpoint, method, chosen | {name: draw(drawn) for name in names}
+
+
+long_texts = st.builds(
+    lambda letter, length: letter * length,
+    st.sampled_from('aé9 "/%'),
+    st.sampled_from([1, 99, 100, 101, 200, 201, 300, 301, 9_999, 10_000, 10_001, 30_000]),
+)
+
+
+@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(own_parameters())
+def test_any_value_of_a_parameter_is_answered_or_refused(
+    client: TestClient, asked: tuple[Any, str, dict[str, Any]]
+) -> None:
+    endpoint, method, parameters = asked
+    path = path_of(endpoint, "m.042xh")
+    if method == "POST":
+        check(client.post(path, content=encoded(parameters)))
+    else:
+        check(client.get(path, params=whole(parameters)))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from(["/reconcile", *[endpoint.path for endpoint in ENDPOINTS if endpoint.post]]),
+    st.binary(max_size=60) | st.builds(lambda text: b"queries=" + text, st.binary(max_size=40)),
+    st.sampled_from(["application/json", "application/x-www-form-urlencoded", "multipart/form-data", "json;charset=x"]),
+)  # fmt: skip
+def test_any_bytes_are_answered_or_refused(client: TestClient, path: str, body: bytes, kind: str) -> None:
+    check(client.post(path, content=body, headers={"content-type": kind}))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]),
+    st.sampled_from(["/", "/api/entity/", "/reconcile/", "/reconcile/flyout/", "/sample/", "/sample/api/", "/no/"]),
+    texts,
+)  # fmt: skip
+def test_any_path_is_answered_or_refused(client: TestClient, method: str, path: str, rest: str) -> None:
+    answer = client.request(method, path + quote(str_of(rest[:2_000]), safe="/"), follow_redirects=False)
+
+    assert answer.status_code < 500, answer.text
+    if method != "HEAD" and answer.status_code >= 400:
+        check(answer)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.dictionaries(st.sampled_from(["jsonrpc", "id", "method", "params", "other"]), values, max_size=5)
+    | st.fixed_dictionaries(
+        {
+            "jsonrpc": st.just("2.0"),
+            "id": st.just(1),
+            "method": st.just("tools/call"),
+            "params": st.fixed_dictionaries(
+                {
+                    "name": st.sampled_from(["lookup", "show", "facts", "link", "query", "other"]),
+                    "arguments": st.dictionaries(
+                        st.sampled_from(["name", "id", "text", "question", "limit", "offset", "reverse", "type"]),
+                        values,
+                    ),
+                }
+            ),
+        }
+    )
+    | values
+)
+def test_any_message_of_an_agent_is_answered_or_refused(client: TestClient, message: object) -> None:
+    answer = client.post(
+        "/mcp", content=encoded(message), headers={"content-type": "application/json", "accept": "application/json"}
+    )
 
     assert answer.status_code < 500, answer.text
 
