@@ -122,7 +122,7 @@ class LazyGroup(click.Group):
 
 
 def find_typed_plugins(arguments: list[str]) -> None:
-    """Let Python find the module of a `module:Class` on the command line in the current folder, after all others."""
+    """Make Python find the module of a `module:Class` on the command line in the current folder, after all others."""
     modules = {match[1] for argument in arguments if (match := TYPED_PLUGIN.fullmatch(argument))}
     missing = [name for name in modules - sys.modules.keys() if find_spec(name) is None]
     if any(Path(f"{name}.py").is_file() or Path(name).is_dir() for name in missing):

@@ -19,7 +19,7 @@ UNWINDING = 0.5
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let a signal that ends the process unwind the work, so that it leaves nothing behind.
+    """Unwind the work when a signal ends the process, so that it leaves nothing behind.
 
     A signal that is ignored stays so: nohup. Libraries may keep Python from its handlers for many seconds, so a thread
     hears of the signal too, and ends the process where the work was not unwound within `UNWINDING` seconds; what that

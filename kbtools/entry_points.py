@@ -177,24 +177,24 @@ def ask_plugin(kind: str, plugin: object, ask: Callable[[], Answer]) -> Answer:
 
 
 def needs(point: EntryPoint) -> tuple[str, ...]:
-    """Name the extras that an entry point asks for, each with its distribution."""
+    """List the extras that an entry point asks for, each with its distribution."""
     _, _, extras = point.value.partition("[")
     home = point.dist.name if point.dist else ""
     return tuple(f"{home}[{extra.strip()}]" for extra in extras.rstrip(" ]").split(",") if extra.strip())
 
 
 def target(point: EntryPoint) -> str:
-    """Give the `module:Name` of an entry point, without the extras that may follow it."""
+    """Return the `module:Name` of an entry point, without the extras that may follow it."""
     return point.value.partition("[")[0].strip()
 
 
 def is_installed(extra: str) -> bool:
-    """Tell whether all that an extra of kbtools brings is there, without importing any of it."""
+    """Return whether all that an extra of kbtools brings is there, without importing any of it."""
     return all(find_spec(module) for module, bringing in EXTRAS.items() if bringing == extra)
 
 
 def install_command(extra: str) -> str:
-    """Give the command that installs an extra of kbtools, from the folder or file that kbtools was installed from."""
+    """Return the command that installs an extra of kbtools, from the folder or file that kbtools was installed from."""
     try:
         origin = json.loads(distribution("kbtools").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:

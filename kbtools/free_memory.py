@@ -9,7 +9,7 @@ MEMORY, GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def free_memory() -> int | None:
-    """Give the bytes that a process may still take; None where the system does not say."""
+    """Return the bytes that a process may still take; None if the system does not say."""
     if not MEMORY.is_file():
         return None
     lines = dict(line.split(":", 1) for line in MEMORY.read_text().splitlines())

@@ -39,7 +39,7 @@ class Ahead(Iterator[list[T]]):
         self.queue.put(last)
 
     def __next__(self) -> list[T]:
-        """Give what is there already, at least one item and at most `most`, without waiting for more."""
+        """Return what is there already, at least one item and at most `most`, without waiting for more."""
         items: list[T] = []
         while not self.ended and len(items) < self.most:
             try:

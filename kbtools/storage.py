@@ -129,12 +129,12 @@ def make_folder(path: Path) -> None:
 
 
 def beside(target: Path, role: str) -> Path:
-    """Name what a build keeps beside its target: its `lock`, the folder it is `building`, the `old` one."""
+    """Return the path of what a build keeps beside its target: `lock`, the folder `building`, or the `old` one."""
     return target.with_name(f".{target.name}.{role}")
 
 
 def is_being_built(target: Path) -> bool:
-    """Tell whether a process is building a folder."""
+    """Return whether a process is building a folder."""
     try:
         descriptor = os.open(beside(Path(os.path.realpath(target)), "lock"), os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
@@ -184,7 +184,7 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def is_same_file(descriptor: int, path: Path) -> bool:
-    """Tell whether an open file is still the one at a path."""
+    """Return whether an open file is still the one at a path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -260,7 +260,7 @@ def made_parents(target: Path) -> Iterator[None]:
 
 @contextmanager
 def built_folder(target: Path, *, ours: Ours) -> Iterator[Path]:
-    """Give a temporary folder that takes the target's place when the block ends well, and vanishes otherwise.
+    """Yield a temporary folder that takes the target's place when the block ends well, and vanishes otherwise.
 
     A link is followed: the folder behind it is replaced. What a killed build left beside the target is removed first.
     Only what is `ours` is ever removed: a target, or a leftover, that holds anything else is refused, at the start and
@@ -306,7 +306,7 @@ def built_folder(target: Path, *, ours: Ours) -> Iterator[Path]:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file a second name, or a copy on a file system that knows no links."""
+    """Link a file under a second name, or copy it on a file system that knows no links."""
     try:
         os.link(source, target)
     except OSError:
@@ -314,12 +314,12 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def is_below(name: str | bytes | int | None, folder: Path) -> bool:
-    """Tell whether the file that an error names is in a folder; one that names none is taken to be."""
+    """Return whether the file that an error names is in a folder; one that names none is taken to be."""
     return not isinstance(name, str | bytes) or Path(os.fsdecode(name)).is_relative_to(folder)
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Tell whether an error of any library means that the disk is full."""
+    """Return whether an error of any library means that the disk is full."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return True
     text = str(error).lower()
@@ -327,7 +327,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Tell whether an error of any library means that the system gives no more memory."""
+    """Return whether an error of any library means that the system gives no more memory."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
     return any(sign in str(error).lower() for sign in NO_MEMORY)

@@ -24,7 +24,7 @@ SETTLED = 2_000_000_000
 
 
 def cache_folder() -> Path:
-    """Say where to keep what can be computed again: KBTOOLS_CACHE, else the place of caches of the user."""
+    """Return the folder for what can be computed again: KBTOOLS_CACHE, else the place of caches of the user."""
     if folder := os.environ.get(VARIABLE):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "kbtools"
@@ -67,13 +67,13 @@ def is_shared(folder: Path, *, inside: bool) -> bool:
 
 
 def identity(state: os.stat_result) -> tuple[int, ...]:
-    """Tell one state of a file from another, by a look at it."""
+    """Return a mark of the state of a file, from its size and times; another state has another mark."""
     # The time of the last change of any kind is the system's own, which no program sets.
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def matches_digest(path: Path, digest: str) -> bool:
-    """Tell whether a file has a digest; a large one is read once, and again when the file system says it changed."""
+    """Return whether a file has a digest; a large one is read once, and again when the file system says it changed."""
     state = path.stat()
     if state.st_size <= SMALL:
         return file_digest(path) == digest

@@ -52,7 +52,7 @@ HEADERS = {
 
 
 async def metrics(request: Request) -> Response:
-    """Give the counts of this server for Prometheus, of all its worker processes together."""
+    """Return the counts of this server for Prometheus, of all its worker processes together."""
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
@@ -153,14 +153,14 @@ def printable(raw: bytes) -> str:
 
 
 def hosts_answered(address: str, allowed: Sequence[str]) -> tuple[str, ...]:
-    """Give the names to answer to beside loopback ones, none for any: on a loopback address, those allowed."""
+    """List the names to answer to beside loopback ones, none for any: on a loopback address, those allowed."""
     if "*" in allowed or (not allowed and not is_loopback(address)):
         return ()
     return ("localhost", address, *(name.lower() for name in allowed))
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a name leads to this machine alone."""
+    """Return whether a name leads to this machine alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -46,7 +46,7 @@ class KBAPI:
         self.kb, self.workers = kb, workers
 
     def routes(self) -> list[Route]:
-        """Give the routes, `entity` for ids with slashes too."""
+        """Return the routes, `entity` for ids with slashes too."""
         routes = []
         for name, endpoint in BY_NAME.items():
             path = endpoint.path.replace("{id}", "{id:path}")

@@ -90,7 +90,7 @@ def prepare_process() -> None:
 
 
 def kb_routes(kb: LiveKB, workers: Workers) -> list[BaseRoute]:
-    """Give the paths of one knowledge base."""
+    """Return the routes of one knowledge base."""
     api = KBAPI(kb, workers)
     return [
         Route("/", page),
@@ -116,7 +116,7 @@ def agent_app(kb: LiveKB, workers: Workers) -> Starlette:
 
 
 async def health(request: Request) -> Response:
-    """Say that the process runs."""
+    """Answer that the process runs."""
     return json_response({"status": "up"})
 
 
@@ -144,7 +144,7 @@ PAGE = files("kbtools.serve").joinpath("page.html").read_bytes()
 
 
 def inline_hash(element: str) -> str:
-    """Give the source of Content-Security-Policy for the one script, or style sheet, of the page."""
+    """Return the source of Content-Security-Policy for the one script, or style sheet, of the page."""
     (text,) = re.findall(rb"<%s>(.*?)</%s>" % (element.encode(), element.encode()), PAGE, flags=re.DOTALL)
     return f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
 
@@ -159,5 +159,5 @@ HEADERS = {
 
 
 async def page(request: Request) -> Response:
-    """Give the page; what it shows, it asks of the API beside it."""
+    """Return the page; what it shows, it asks of the API beside it."""
     return Response(PAGE, media_type="text/html; charset=utf-8", headers=HEADERS)

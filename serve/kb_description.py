@@ -56,7 +56,7 @@ def kb_info(name: str, answerer: Answerer) -> dict[str, Any]:
 
 
 def defaults(answerer: Answerer) -> dict[str, str | None]:
-    """Name the parts of the system of a question that names none."""
+    """Return the parts of the system of a question that names none."""
     system, parts = answerer.system(), answerer.parts
     return {
         "pruning": system.pruner,
@@ -122,7 +122,7 @@ def choices(answerer: Answerer) -> dict[str, list[str]]:
 
 
 def needs_no_training(scorer: str) -> bool:
-    """Tell whether a relation scorer whose extra is installed answers before any training."""
+    """Return whether a relation scorer whose extra is installed answers before any training."""
     try:
         plugin = load_class(SCORERS, scorer)
         return isinstance(plugin, ZeroShot) and bool(plugin.origin())

@@ -35,7 +35,7 @@ class Edition:
         self.users = 0
 
     def in_languages(self, lang: str | None) -> "Edition":
-        """Give the same build asked in some languages; raise UnknownLanguage where no name is in one."""
+        """Return the same build asked in some languages; raise UnknownLanguage if no name is in one."""
         if lang is None:
             return self
         spoken = copy(self)

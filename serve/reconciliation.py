@@ -77,7 +77,7 @@ class ReconciliationService:
         return await self.workers.run_on(self.kb, job, characters=LOOK_UP * look_ups)
 
     async def reconcile(self, request: Request) -> Response:
-        """Give the manifest, or answer a batch of queries, or extend rows."""
+        """Return the manifest, or answer a batch of queries, or extend rows."""
         form, lang = await read_form(request), request.query_params.get("lang")
         if "queries" in form:
             batch = read_batch(form["queries"])
@@ -140,7 +140,7 @@ class ReconciliationService:
 
 
 def service_url(request: Request) -> str:
-    """Give the address of the service as its client sees it, behind whatever prefix."""
+    """Return the address of the service as its client sees it, behind whatever prefix."""
     root = quote(request.scope.get("root_path", ""))
     return f"{request.url.scheme}://{request.url.netloc}{root}/reconcile"
 
@@ -200,7 +200,7 @@ FREEBASE = re.compile(r"m\.0")
 
 
 def service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
-    """Say what the service offers, and where; `url` is its own address."""
+    """Return what the service offers, and where; `url` is its own address."""
     kinds = ("entity", "property", "type")
     spaces = identifier_spaces(edition, url)
     return {
@@ -231,7 +231,7 @@ def service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
 
 
 def identifier_spaces(edition: Edition, url: str) -> dict[str, str]:
-    """Name the spaces of ids: Freebase's where the ids are, else those of this service."""
+    """Return the spaces of ids: Freebase's where the ids are, else those of this service."""
     kb = edition.answerer.kb
     if any(FREEBASE.match(entity_id) for entity_id in kb.ids(kb.entity_rows()[:50])):
         return {

@@ -52,7 +52,7 @@ class ServeSettings:
 
 
 def kb_names(kbs: Sequence[str]) -> list[str]:
-    """Name each knowledge base in paths: its folder without `.kb`; raise BadArgument where that names no single one."""
+    """List the names of knowledge bases in paths, folders without `.kb`; raise BadArgument if two share a name."""
     names = [Path(os.path.realpath(kb)).name.removesuffix(".kb") for kb in kbs]
     for name, kb in zip(names, kbs, strict=True):
         if not name or name in RESERVED:

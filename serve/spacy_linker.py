@@ -121,7 +121,7 @@ class SpacyKnowledgeBase(KnowledgeBase):  # type: ignore[misc]
         return Candidate(self, strings.add(match.id), 0.0, vector, strings.add(match.matched_name), match.prior)
 
     def get_vector(self, entity: str) -> Sequence[float]:
-        """Give the vector of an entity, a zero where it has none."""
+        """Return the vector of an entity, a zero if it has none."""
         (row,) = self.answerer.kb.rows([entity])
         vector = None if row is None or self.vectors is None else self.vectors.vector(row)
         components = np.zeros(self.entity_vector_length, dtype=np.float32) if vector is None else vector

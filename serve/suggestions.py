@@ -83,7 +83,7 @@ def propose_properties(edition: Edition, type_id: str, *, limit: int | None) -> 
 
 
 def property_record(edition: Edition, relation: str) -> dict[str, Any]:
-    """Name a relation, also one that there is not."""
+    """Return the record of a relation with its name, also of one that there is not."""
     row = edition.vocabulary.relation_rows.get(relation)
     name = relation if row is None else edition.vocabulary.relation_name(row)
     return {"id": relation, "name": name}

@@ -93,6 +93,6 @@ class Workers:
             future.exception()  # seen: whoever asked may be gone
 
     def close(self) -> None:
-        """Let the threads end when they are done, and start no waiting job."""
+        """End the threads when they are done, and start no waiting job."""
         for pool in (self.pool, self.long_pool):
             pool.shutdown(wait=False, cancel_futures=True)

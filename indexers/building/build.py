@@ -237,7 +237,7 @@ def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Man
 
 
 def versions() -> dict[str, str]:
-    """Name the versions that decide what is on disk."""
+    """Return the versions of the libraries that decide what is on disk."""
     return {name: version(name) for name in ("kbtools", "tantivy", "lmdb")}
 
 
@@ -342,7 +342,7 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
 
 
 def work_table(source: Source, kind: Kind) -> str:
-    """Name the work table of a kind of rows; what a graph says to be the same is no redirect."""
+    """Return the work table of a kind of rows; what a graph says to be the same is no redirect."""
     if kind == "redirects":
         return "redirects" if source.directed else "same"
     return "relation_names" if kind == "relations" else kind

@@ -181,7 +181,7 @@ def name_units(tables: Staging) -> None:
 
 
 def lend_labels(tables: Staging) -> None:
-    """Name the entities that were left out and that facts speak of."""
+    """Add the names of entities that were left out and that facts speak of."""
     if tables.count("labels"):
         tables.run(LENT)
 

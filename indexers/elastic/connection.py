@@ -51,7 +51,7 @@ class Connection:
 
     @property
     def where(self) -> str:
-        """Name the cluster in a message."""
+        """Return the addresses of the cluster, for messages."""
         return ",".join(self.urls)
 
     def hide(self, text: str) -> str:

@@ -36,7 +36,7 @@ questions."""
 
 
 def explained(method: Callable[Concatenate[KB, P], R]) -> Callable[Concatenate[KB, P], R]:
-    """Name the damaged file where a look-up fails over one; other errors stay what they are."""
+    """Return a look-up that raises KBUnusable where it fails over a damaged file; other errors stay what they are."""
 
     @wraps(method)
     def look_up(self: KB, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -86,7 +86,7 @@ class FolderKB(BackendDefaults, ABC):
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Name what is damaged where files cannot be opened because they do not fit each other."""
+        """Raise KBUnusable with what is damaged if files cannot be opened because they do not fit each other."""
         try:
             yield
         except (IndexError, TypeError, ValueError, OverflowError, lmdb.Error) as error:

@@ -82,7 +82,7 @@ class EntityLayout:
         return list(fields)
 
     def finish(self) -> None:
-        """Name the columns that options name and the table lacks."""
+        """Note the columns that options name and the table lacks."""
         # A note, since another table of the same build may have it.
         there = {*self.roles, *(column.wanted for column in self.texts.values())}
         folded = {name.casefold() for name in there}

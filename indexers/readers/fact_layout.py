@@ -105,7 +105,7 @@ class FactLayout:
         return (*USUAL[name], "id") if self.kind == "relations" and name == "relation" else USUAL[name]
 
     def missing(self, heads: Mapping[str, Sequence[str]]) -> list[str]:
-        """Name the columns that the kind needs, or the caller named, and that have no head."""
+        """List the columns that the kind needs, or the caller named, and that have no head."""
         columns = self.options.columns
         missing = [name for name in self.names if not heads[name] and (name not in OPTIONAL or name in columns)]
         return missing or ([] if any(heads.get(name) for name in OPTIONAL) or "name" not in heads else ["name"])
@@ -144,7 +144,7 @@ class FactLayout:
         )
 
     def note_unused(self, unused: Sequence[str], number: int) -> None:
-        """Name the columns that are not used, and how they would be."""
+        """Note the columns that are not used, and how they would be."""
         if unused:
             names = ", ".join(map(repr, unused[:10])) + (", ..." if len(unused) > 10 else "")
             # What pandas calls `Unnamed: 0`, or writes no head above, is its index: nothing to take.
@@ -158,7 +158,7 @@ class FactLayout:
         return list(dict.fromkeys(chain.from_iterable(self.heads(fields).values())))
 
     def finish(self) -> None:
-        """Name the fields of objects that were not used; raise WrongFormat where a named one never came."""
+        """Note the fields of objects that were not used; raise WrongFormat if a named one never came."""
         heads = self.heads(self.fields)
         absent = [name for name in self.names if name in self.options.columns and not heads[name]]
         if absent and self.fields:

@@ -45,7 +45,7 @@ JSON_ARRAY = re.compile(rb"\s*\[\s*(?:\{.*)?")
 
 
 def find_format(path: Path, kind: SourceKind, first: Block) -> str:
-    """Name the reader of a file, from its suffix or from the first of its opening lines that tells."""
+    """Return the name of the reader of a file, from its suffix or from the first of its opening lines that tells."""
     content = ((number, line) for number, line in lines_of(first) if line.strip() and not line.startswith(b"#"))
     opening = list(islice(content, OPENING))
     suffix = suffix_of(path)
@@ -105,7 +105,7 @@ def plugins() -> list[tuple[str, list[Any]]]:
 
 
 def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) -> str:
-    """Name the reader of a document of RDF by how it begins, none if it is no such; refuse one of another suffix."""
+    """Return the reader of a document of RDF by how it begins, empty if it is none; refuse one of another suffix."""
     syntaxes = [(name, takers) for name, (pattern, takers) in SYNTAXES.items() if pattern.fullmatch(line)]
     if RDF_XML.search(first.text[:PAGE]) and line.lstrip().startswith(b"<"):
         syntaxes = [("rdf-xml", ("rdf-xml",))]

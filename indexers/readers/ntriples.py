@@ -178,7 +178,7 @@ class NTriplesReader:
 
     @property
     def statement(self) -> str:
-        """Name a line of the syntax: N-Triple, N-Quad."""
+        """Return what a line of the syntax is called: N-Triple, N-Quad."""
         return self.called.removesuffix("s")
 
     def parse(self, text: bytes) -> Iterator[Any]:

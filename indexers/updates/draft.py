@@ -251,7 +251,7 @@ class Draft:
             self.drop(row, relation_row, target)
 
     def name_relation(self, relation: str, text: str) -> None:
-        """Name a relation that facts have."""
+        """Set the name of a relation that facts have."""
         row = self.relation_rows.get(relation)
         if row is None:
             self.miss("relations", relation)

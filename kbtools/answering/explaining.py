@@ -123,7 +123,7 @@ def explain_candidate(candidate: Candidate) -> str:
 
 
 def scorers_of(result: Result) -> str:
-    """Name the relation scorers of a result, and of those that are asked in doubt alone whether they were."""
+    """Return the relation scorers of a result; of those that are asked only in doubt, say whether they were."""
     if result.scored_by is None:
         return result.scorer
     return result.scored_by + (

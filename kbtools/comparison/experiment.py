@@ -73,7 +73,7 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
 
 
 def of_validation(watch: StageProgress) -> StageProgress:
-    """Name the validation questions in the names of stages."""
+    """Return a watcher of stages whose names say that the questions are those of validation."""
     return lambda stage, done, total: watch(f"validation, {stage}", done, total)
 
 

@@ -99,7 +99,7 @@ def write_model(
 
 
 def model_files(folder: Path) -> set[str]:
-    """Name the files that trainings write into a folder of a model."""
+    """Return the names of the files that trainings write into a folder of a model."""
     files = {RECORD, *FILES}
     with suppress(ModelMissing, ModelUnusable):
         files.add(read_model_record(folder)["file"])
@@ -160,5 +160,5 @@ def check_plugin(folder: Path, plugin: object, *, name: str) -> None:
 
 
 def class_path(plugin: object) -> str:
-    """Name a class as `module:Class`, which is how a model is known whose plugin has no other name."""
+    """Return the path of a class, `module:Class`, which is how a model is known whose plugin has no other name."""
     return f"{getattr(plugin, '__module__', '')}:{getattr(plugin, '__qualname__', '')}"

@@ -103,15 +103,15 @@ class Plan:
     """The relation scorers that a learned ranker asks only where one without them is in doubt."""
 
     def missing(self) -> tuple[str, ...]:
-        """Name the relation scorers that this installation cannot train: `encoder` without its extra."""
+        """List the relation scorers that this installation cannot train: `encoder` without its extra."""
         return tuple(name for name in self.relations if name == ENCODER and not is_installed(MINILM))
 
     def scorers(self) -> list[str]:
-        """Name the relation scorers that this installation can train."""
+        """List the relation scorers that this installation can train."""
         return [name for name in self.relations if name not in self.missing()]
 
     def scorers_in_doubt(self) -> list[str]:
-        """Name the relation scorers that are asked in doubt, of those that this installation can train."""
+        """List the relation scorers that are asked in doubt, of those that this installation can train."""
         return [name for name in self.scorers() if name in self.in_doubt]
 
     def models(self) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ SHOWN = 20
 
 
 def shape(word: str) -> str:
-    """Name what a word consists of: digits, letters, or a mixture."""
+    """Return what a word consists of: digits, letters, or a mixture."""
     return "digits" if word.isdigit() else "letters" if word.isalpha() else "mixed"
 
 

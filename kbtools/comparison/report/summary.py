@@ -87,7 +87,7 @@ def show_interval(name: str, figure: Figure) -> str:
 
 
 def origin_text(run: Run) -> str:
-    """Name the knowledge base and the questions of a run."""
+    """Return a line with the knowledge base and the questions of a run."""
     kb, questions = run.origin.kb, run.origin.questions
     return (
         f"Knowledge base {kb.path} (content {kb.digest[:12]}), "
@@ -107,7 +107,7 @@ def excluded_text(run: Run) -> str:
 
 
 def best_text(report: Report) -> str:
-    """Name the best cell, those that tie with it exactly, and those that it is not certainly better than."""
+    """Return a text on the best cell, those that tie with it exactly, and those it is not certainly better than."""
     tied = [cell.cell.label for cell in report.tied_best]
     accuracy = show("accuracy", report.best.figures["accuracy"])
     text = f"{tied[0]}, {accuracy}" if len(tied) == 1 else f"{len(tied)} cells tie at {accuracy}: {', '.join(tied)}"
@@ -134,12 +134,12 @@ def terminal_table(report: Report) -> str:
 
 
 def part_names(report: Report) -> list[str]:
-    """Name the columns of the parts of cells; that of rankers stands only where one is learned."""
+    """List the columns of the parts of cells; that of rankers stands only where one is learned."""
     return [*Cell._fields] if any(cell.cell.learned for cell in report.cells) else [*Cell._fields[:3]]
 
 
 def cell_names(report: Report, cell: Cell) -> list[str]:
-    """Name the parts of a cell in those columns, its subject scorer with a star where the cell is a control."""
+    """List the parts of a cell in those columns, its subject scorer with a star where the cell is a control."""
     names = [*cell[:2], cell.subject + ("*" if is_control(cell) else ""), cell.ranker]
     return names[: len(part_names(report))]
 
