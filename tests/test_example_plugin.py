@@ -41,7 +41,7 @@ def test_it_is_listed_with_its_distribution_and_needs(installed: dict[str, str])
         ("alias-count", 7),
         ("content-words", 10),
         ("least-squares", 7),
-        ("longest", 8),
+        ("longest", 9),
         ("prolog", 8),
     ],
 )

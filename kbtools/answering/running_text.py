@@ -10,7 +10,7 @@ from kbtools.answering.name_candidates import rank_by_name
 from kbtools.answering.records import LinkedMention, LinkedText
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_all_strictly
-from kbtools.pruning.n_gram_idf import NGramIdf
+from kbtools.pruning.n_gram import NGramIdf
 from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import Question

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
-from kbtools.pruning.n_gram_idf import NGramIdf
+from kbtools.pruning.n_gram import NGramIdf
 from kbtools.pruning.pruners import EmbedQuestions, Guide
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question

@@ -34,10 +34,10 @@ from kbtools.ranking.contracts import Trained
 from kbtools.suites.world import marked_questions, world
 
 SUITES = {
-    SCORERS: "kbtools.suites.relation_suite:check_relation_scorer",
-    SUBJECT_SCORERS: "kbtools.suites.subject_suite:check_subject_scorer",
-    TAGGERS: "kbtools.suites.tagger_suite:check_tagger",
-    RANKERS: "kbtools.suites.ranker_suite:check_ranker",
+    SCORERS: "kbtools.suites.scorer_suite:check_relation_scorer",
+    SUBJECT_SCORERS: "kbtools.suites.scorer_suite:check_subject_scorer",
+    TAGGERS: "kbtools.suites.pruner_suite:check_tagger",
+    RANKERS: "kbtools.suites.scorer_suite:check_ranker",
     PRUNERS: "kbtools.suites.pruner_suite:check_pruner",
     READERS: "kbtools.indexers.suites.reader_suite:check_reader",
     BACKENDS: "kbtools.indexers.suites.backend_suite:check_backend",

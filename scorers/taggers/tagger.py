@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.n_gram_idf import NGramIdf
+from kbtools.pruning.n_gram import NGramIdf
 from kbtools.pruning.tagging import opening, word_places, words_of
 from kbtools.scorers.fitting.splits import Labelled, Splits
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, other_network, read_checkpoint

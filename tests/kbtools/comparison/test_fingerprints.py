@@ -14,7 +14,7 @@ from kbtools.comparison.grid import Grid
 from kbtools.comparison.run_folder import Run
 from kbtools.entry_points import SCORERS
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.n_gram_plus import NGramPlus
+from kbtools.pruning.n_gram import NGramPlus
 from kbtools.ranking.weights import Weights
 from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.scorers.subjects.counts import TypeCount

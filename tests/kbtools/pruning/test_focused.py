@@ -8,9 +8,8 @@ import pytest
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.linking.links import Link
-from kbtools.pruning.focused import Focused, FocusedK, FocusedKB
-from kbtools.pruning.focused_idf import IMPROBABLE, RARITY, FocusedIdf
-from kbtools.pruning.n_gram_idf import NGramIdf
+from kbtools.pruning.focused import IMPROBABLE, RARITY, Focused, FocusedIdf, FocusedK, FocusedKB
+from kbtools.pruning.n_gram import NGramIdf
 from kbtools.pruning.tagging import words_of
 from kbtools.scorers.taggers.tagger import BITS, Gazetteer
 from kbtools.text.question import Question

@@ -16,7 +16,7 @@ from kbtools.errors import BrokenPlugin, ModelMissing, UnknownPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning import DEFAULT, UNGUIDED, make_pruner
-from kbtools.pruning.n_gram_plus import longest
+from kbtools.pruning.n_gram import longest
 from kbtools.ranking.pools import gather_pool, order_links
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung

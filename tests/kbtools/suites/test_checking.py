@@ -98,7 +98,7 @@ def test_a_name_of_no_kind_is_answered_with_the_kinds() -> None:
         ("kbtools.scorers.subjects.counts:FactCount", SUBJECT_SCORERS),
         ("kbtools.suites.pruner_suite:EvenTagger", TAGGERS),
         ("kbtools.pruning.focused:FocusedK", PRUNERS),
-        ("kbtools.pruning.focused_idf:FocusedIdf", PRUNERS),
+        ("kbtools.pruning.focused:FocusedIdf", PRUNERS),
         ("kbtools.indexers.readers.delimited:CSVReader", READERS),
         ("kbtools.indexers.folder.embedded:EmbeddedKB", BACKENDS),
     ],
