@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from rapidfuzz import fuzz
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.name_candidates import STEP
@@ -14,7 +13,8 @@ from kbtools.answering.results import Named
 from kbtools.errors import IncomingMissing, UnknownType
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
 from kbtools.serve.live_kb import Edition
-from kbtools.serve.reconciliation_queries import PropertyValue, ReconciliationQuery
+from kbtools.serve.reconciliation_queries import PropertyValue, ReconciliationQuery, Value
+from kbtools.serve.value_comparison import Comparable, likeness, read_comparable
 from kbtools.serve.workers import check_time
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Rung
@@ -35,8 +35,8 @@ CERTAIN_RUNGS = frozenset({"exact", "case", "accents", "punctuation", "apostroph
 """Rungs on which a name is the same name: neither a variant of it nor one that resembles it."""
 
 
-FactValues = dict[tuple[str, str], list[tuple[str, str]]]
-"""Ids and normal forms of objects, by the id of a subject and a relation."""
+FactValues = dict[tuple[str, str], list[tuple[str, Comparable]]]
+"""Ids of objects, and what their texts are, by the id of a subject and a relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +118,16 @@ def fact_values(edition: Edition, matches: Sequence[EntityMatch], query: Reconci
         check_time()
         first = objects[:OBJECTS]
         values[key] = [
-            (object_id, normal_form(name or (literal_text(object_id) if is_literal(object_id) else "")))
+            (object_id, comparable_object(object_id, name))
             for object_id, name in zip(kb.ids(first), kb.names(first), strict=True)
         ]
     return values
+
+
+def comparable_object(object_id: str, name: str | None) -> Comparable:
+    """Read an object by its name or its words; an id without a name may be a date or a number, but is no text."""
+    known = read_comparable(name or literal_text(object_id))
+    return known if name or is_literal(object_id) else replace(known, form="")
 
 
 def compare(match: EntityMatch, query: ReconciliationQuery, known: FactValues) -> Scored:
@@ -136,19 +142,21 @@ def compare(match: EntityMatch, query: ReconciliationQuery, known: FactValues) -
     return Scored(match, typed, agreements)
 
 
-def agreement(objects: Sequence[tuple[str, str]], constraint: PropertyValue) -> float:
-    """Return how far one of some objects agrees with one of the values, 0 to 1."""
-    best = 0.0
-    for value in constraint.values:
-        check_time()
-        if value.entity_id and canonical_id(value.entity_id) in (object_id for object_id, _ in objects):
-            return 1.0
-        form = normal_form(value.text) if objects else ""
-        for object_id, object_form in objects:
-            if value.text and value.text == object_id:
-                return 1.0
-            if form and object_form:
-                best = max(best, fuzz.ratio(form, object_form, score_cutoff=100 * best) / 100)
+def agreement(objects: Sequence[tuple[str, Comparable]], constraint: PropertyValue) -> float:
+    """Return how far some objects agree with the values, 0 to 1: the mean over the values of their nearest object."""
+    nearest = [nearest_object(objects, value) for value in constraint.values] if objects else []
+    return sum(nearest) / len(nearest) if nearest else 0.0
+
+
+def nearest_object(objects: Sequence[tuple[str, Comparable]], value: Value) -> float:
+    """Return how far one of some objects agrees with a value, 0 to 1."""
+    check_time()
+    own_id = canonical_id(value.entity_id) if value.entity_id else value.text
+    if own_id and any(object_id == own_id for object_id, _ in objects):
+        return 1.0
+    wanted, best = read_comparable(value.text), 0.0
+    for _, known in objects:
+        best = max(best, likeness(wanted, known, cutoff=best))
     return best
 
 

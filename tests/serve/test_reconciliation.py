@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 import kbtools
 from kbtools.serve.app import create_app
 from kbtools.serve.settings import ServeSettings
+from kbtools.serve.value_comparison import likeness, read_comparable
 from kbtools.serve.vocabulary import Vocabulary
 
 QUERIES = {
@@ -122,7 +123,7 @@ def test_one_bearer_of_a_name_is_a_match(client: TestClient) -> None:
 
 def test_values_of_properties_re_rank_namesakes(client: TestClient) -> None:
     asked = {"pid": "fictional_universe.fictional_character.character_created_by", "v": "J.K. Rowling"}
-    other = {"pid": "book.written_work.author", "v": [{"id": "/m/042xh", "name": "Joanne"}, "nobody"]}
+    other = {"pid": "book.written_work.author", "v": [{"id": "/m/042xh", "name": "Joanne"}]}
 
     results = reconciled(
         client,
@@ -133,6 +134,53 @@ def test_values_of_properties_re_rank_namesakes(client: TestClient) -> None:
     assert [result["id"] for result in results["b"]] == ["m.0kba084", "m.078ffw"]
     assert [result["match"] for result in results["b"]] == [True, False]
     assert {"id": "property:book.written_work.author", "value": 1.0} in results["b"][0]["features"]
+
+
+def test_the_more_values_agree_the_higher_the_score(client: TestClient) -> None:
+    values = [["J. K. Rowling"], ["J. K. Rowling", {"id": "m.042xh"}], ["J. K. Rowling", "{}"], ["{}", "[]"]]
+    properties = [[{"pid": "book.written_work.author", "v": value}] for value in values]
+
+    results = reconciled(
+        client, {str(n): {"query": "Harry Potter", "properties": asked} for n, asked in enumerate(properties)}
+    )
+
+    best = [found[0] for found in results.values()]
+    assert {result["id"] for result in best[:3]} == {"m.0kba084"}
+    assert [result["match"] for result in best] == [True, True, False, False]
+    assert best[0]["score"] == best[1]["score"] > best[2]["score"] > best[3]["score"]
+    assert {"id": "property:book.written_work.author", "value": 0.5} in best[2]["features"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "least", "most"),
+    [
+        ("2001-02-03T00:00:00Z", "2001-02-03", 1, 1),
+        ("2001", "2001-02-03", 1, 1),
+        ("2001-02-03", "2001-02", 1, 1),
+        ("+2001-00-00T00:00:00Z", "2001-02-03", 1, 1),
+        ("2001-02-04", "2001-02-03", 0, 0),
+        ("2002", "2001-02-03", 0, 0),
+        ("10,000", "10000", 1, 1),
+        ("1.50", "1.5", 1, 1),
+        ("48.85, 2.35", "48.8502,2.3499", 0.99, 1),
+        ("Point(2.35 48.85)", "48.85,2.35", 1, 1),
+        ("48.85, 2.35", "48.8502, 12.3499", 0, 0),
+        ("89.9, 0.0", "89.9, 180.0", 0.5, 0.6),
+        ("999.0, 999.0", "0.0, 0.0", 0, 1),
+        ("Stephen King", "stephen king", 1, 1),
+        ("Stephen King", "Stephen Kong", 0.9, 0.95),
+        ("", "", 0, 0),
+        ("9" * 400, "9" * 400, 1, 1),
+    ],
+)
+def test_values_are_compared_by_what_they_are(one: str, other: str, least: float, most: float) -> None:
+    agreed = [
+        likeness(read_comparable(first), read_comparable(second), cutoff=0.0)
+        for first, second in ((one, other), (other, one))
+    ]
+
+    assert agreed[0] == pytest.approx(agreed[1])
+    assert least <= agreed[0] <= most
 
 
 def test_values_alone_find_their_subjects(client: TestClient) -> None:

@@ -1,0 +1,74 @@
+"""Values of properties compared by what they are: dates by their precision, coordinates by distance, numbers, names."""
+
+import re
+from dataclasses import dataclass
+from math import asin, cos, radians, sin, sqrt
+
+from rapidfuzz import fuzz
+
+from kbtools.text.normaliser import normal_form
+
+DATE = re.compile(r"\+?(-?\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
+"""A year, a month or a day, with perhaps a time, which is not compared: clients add midnight to a day."""
+
+POINT = re.compile(r"(?:Point\()?\s*(-?\d{1,3}(?:\.\d{1,20})?)\s*(,|\s)\s*(-?\d{1,3}(?:\.\d{1,20})?)\s*\)?", re.ASCII)
+"""Latitude and longitude, or longitude and latitude as `Point(2.35 48.85)`."""
+
+NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,30})(?:\.\d{1,30})?", re.ASCII)
+
+LONGEST = 60
+"""Characters of the longest date, point or number: what is longer is a name."""
+
+FAR = 50.0
+"""Kilometres from which two places have nothing in common; they are the same place up to a twentieth of it."""
+
+EARTH = 6_371.0
+"""The radius of the earth in kilometres."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """A text with what it can be read as."""
+
+    form: str
+    date: tuple[str, ...] = ()
+    point: tuple[float, float] | None = None
+    number: float | None = None
+
+
+def read_comparable(text: str) -> Comparable:
+    """Read a text as a date, a point on earth, a number or a name."""
+    text = text.strip()
+    form = normal_form(text)
+    if len(text) > LONGEST:
+        return Comparable(form)
+    if date := DATE.fullmatch(text):
+        return Comparable(form, date=tuple(part for part in date.groups() if part and part != "00"))
+    if point := POINT.fullmatch(text):
+        numbers = float(point[1]), float(point[3])
+        latitude, longitude = numbers[::-1] if text.startswith("Point") else numbers
+        if ("." in text and point[2] == ",") or text.startswith("Point"):
+            return Comparable(form, point=(latitude, longitude))
+    if NUMBER.fullmatch(text):
+        return Comparable(form, number=float(text.replace(",", "")))
+    return Comparable(form)
+
+
+def likeness(one: Comparable, other: Comparable, *, cutoff: float) -> float:
+    """Return how far two values agree, 0 to 1; 0 for names that agree less than `cutoff`."""
+    if one.date and other.date:
+        return float(all(mine == theirs for mine, theirs in zip(one.date, other.date, strict=False)))
+    if one.point and other.point:
+        return max(0.0, 1 - distance(one.point, other.point) / FAR)
+    if one.number is not None and one.number == other.number:
+        return 1.0
+    if not one.form or not other.form:
+        return 0.0
+    return fuzz.ratio(one.form, other.form, score_cutoff=100 * cutoff) / 100
+
+
+def distance(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Return the kilometres between two points, each a latitude and a longitude in degrees."""
+    (north, east), (other_north, other_east) = map(radians, one), map(radians, other)
+    half = sin((other_north - north) / 2) ** 2 + cos(north) * cos(other_north) * sin((other_east - east) / 2) ** 2
+    return 2 * EARTH * asin(sqrt(min(1.0, max(0.0, half))))
