@@ -23,7 +23,7 @@ from kbtools.answering import result_writing
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_questions
 from kbtools.linking import strict
-from kbtools.ranking import opened_system, order, score
+from kbtools.ranking import opened_system, score
 from kbtools.text.question import Question
 
 ROUNDS = 8
@@ -36,7 +36,7 @@ STAGES: dict[str, tuple[tuple[object, str], ...]] = {
     "pool of subjects and relations": ((opened_system, "order_links"), (opened_system, "gather_pool")),
     "relations scored by their words": ((score, "check_scores"),),
     "scores laid out and added up": ((opened_system, "score_relations"), (opened_system, "rank_candidates")),
-    "order": ((order, "order"),),
+    "order": ((opened_system, "order"),),
     "candidates written": ((result_writing, "write_candidates"),),
     "answers fetched": ((result_writing, "write_answers"), (answering, "write_result")),
     "result, and all between": ((Answerer, "query"),),

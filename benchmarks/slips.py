@@ -18,7 +18,7 @@ from kbtools.answering.questions import AnnotatedQuestion, read_annotated
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.contract import KnowledgeBase, find_rows
-from kbtools.pruning.tagging import label_mentions
+from kbtools.pruning.pruners import label_mentions
 from kbtools.text.question import Question
 from kbtools.text.variants import name_forms
 

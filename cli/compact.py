@@ -8,7 +8,7 @@ from kbtools.cli.homes import Elasticsearch, Home, kb_argument
 from kbtools.cli.options import chosen_memory
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.updates.compacting import compact
-from kbtools.kb.manifest_report import counts_report, size_text
+from kbtools.kb.manifest import counts_report, size_text
 
 
 @click.command(

@@ -35,7 +35,7 @@ from kbtools.indexers.readers.detection import detect
 from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, Source, Wide
 from kbtools.indexers.readers.sources import read_blocks
-from kbtools.kb.manifest_report import counts_report, skipped_report
+from kbtools.kb.manifest import counts_report, skipped_report
 from kbtools.storage import temporary_folder
 from kbtools.text.readings import read_variants
 

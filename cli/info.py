@@ -16,8 +16,8 @@ from kbtools.indexers.folder.faiss_index import read_vectors_record
 from kbtools.indexers.folder.folder_kb import FolderKB
 from kbtools.indexers.folder.kb_folder import find_damage, read_manifest
 from kbtools.indexers.updates.overlay import open_folder
-from kbtools.kb.manifest import Manifest
-from kbtools.kb.manifest_report import (
+from kbtools.kb.manifest import (
+    Manifest,
     counts_report,
     history_report,
     languages_report,

@@ -16,7 +16,7 @@ from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
-from kbtools.kb.manifest_report import changes_text
+from kbtools.kb.manifest import changes_text
 
 REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
 """Kinds of rows that an update takes away."""

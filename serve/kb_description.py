@@ -9,7 +9,7 @@ from kbtools.answering.results import JSON_VERSION
 from kbtools.entry_points import PRUNERS, SCORERS, Offer, list_offers, load_class
 from kbtools.errors import BadArgument, KBToolsError, VectorsMissing
 from kbtools.kb.language_tags import UND
-from kbtools.kb.manifest_report import STATISTICS
+from kbtools.kb.manifest import STATISTICS
 from kbtools.kb.views import has_incoming
 from kbtools.pruning.pruners import guide_of
 from kbtools.ranking.contracts import ZeroShot

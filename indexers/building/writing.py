@@ -17,7 +17,7 @@ from kbtools.indexers.building.form_writer import FormGroups, FormWriter, count_
 from kbtools.indexers.building.language_writer import LanguageWriter
 from kbtools.indexers.folder.column_files import ColumnWriter, StartsWriter, StringWriter
 from kbtools.indexers.folder.edit_index import EditKeys
-from kbtools.indexers.folder.form_filter import FilterWriter
+from kbtools.indexers.folder.form_store import FilterWriter
 from kbtools.indexers.folder.fuzzy_index import FuzzyWriter
 from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, FUZZY, WORK
 from kbtools.read_ahead import read_ahead

@@ -23,7 +23,7 @@ from kbtools.indexers.elastic.documents import (
 from kbtools.indexers.elastic.entities import WITH_FACTS, incoming_facts
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.folder.language_sets import set_text, spoken
-from kbtools.indexers.folder.name_ranks import rank_spoken
+from kbtools.indexers.folder.name_counts import rank_spoken
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.contract import ABSENT

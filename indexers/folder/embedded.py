@@ -14,8 +14,7 @@ from kbtools.indexers.folder.column_files import StringTable, facts_at, gather, 
 from kbtools.indexers.folder.edit_index import EditIndex, Probes
 from kbtools.indexers.folder.faiss_index import FaissVectors
 from kbtools.indexers.folder.folder_kb import FolderKB, explained
-from kbtools.indexers.folder.form_filter import FormFilter
-from kbtools.indexers.folder.form_store import FormStore
+from kbtools.indexers.folder.form_store import FormFilter, FormStore
 from kbtools.indexers.folder.fuzzy_index import FuzzyIndex
 from kbtools.indexers.folder.kb_folder import (
     COLUMNS,
@@ -26,8 +25,7 @@ from kbtools.indexers.folder.kb_folder import (
     read_manifest,
 )
 from kbtools.indexers.folder.language_sets import LanguageSets
-from kbtools.indexers.folder.name_counts import counts_at
-from kbtools.indexers.folder.name_ranks import rank_names, rank_spoken
+from kbtools.indexers.folder.name_counts import counts_at, rank_names, rank_spoken
 from kbtools.kb.contract import NameMatch
 from kbtools.kb.language_tags import SpokenName
 from kbtools.kb.manifest import Manifest

@@ -15,7 +15,7 @@ from kbtools.entry_points import BACKENDS, load_class
 from kbtools.errors import KBUnusable
 from kbtools.indexers.folder.checksums import INDEX_AGAIN
 from kbtools.indexers.folder.edit_index import Probes, probes_of
-from kbtools.indexers.folder.form_filter import FormFilter
+from kbtools.indexers.folder.form_store import FormFilter
 from kbtools.indexers.folder.kb_folder import find_damage
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest

@@ -20,8 +20,7 @@ from kbtools.indexers.folder.edit_index import Probes
 from kbtools.indexers.folder.embedded import FEW, EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FaissVectors
 from kbtools.indexers.folder.folder_kb import FolderKB, explained
-from kbtools.indexers.folder.form_filter import FormFilter
-from kbtools.indexers.folder.form_store import LONGEST_KEY
+from kbtools.indexers.folder.form_store import LONGEST_KEY, FormFilter
 from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS, open_steadily, part_manifest, read_manifest
 from kbtools.indexers.folder.name_counts import form_range
 from kbtools.indexers.updates.live_vectors import LiveVectors

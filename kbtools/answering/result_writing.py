@@ -13,8 +13,7 @@ from kbtools.kb.rows import EntityRows
 from kbtools.kb.views import BothWays, read_direction
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.pruning.pruners import guide_of
-from kbtools.ranking.opened_system import OpenedSystem
-from kbtools.ranking.order import Ranking
+from kbtools.ranking.opened_system import OpenedSystem, Ranking
 from kbtools.ranking.score import DECIMALS
 from kbtools.text.question import Question
 

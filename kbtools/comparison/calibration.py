@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.gold import Fault
 from kbtools.comparison.fingerprints import Fingerprints, identify, kb_digest
-from kbtools.comparison.grid import Cell
+from kbtools.comparison.grid import TUNED, Cell, cell_weights
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.weighting import TUNED, cell_weights
 from kbtools.errors import RunMismatch, RunUnusable
 from kbtools.ranking.confidence import Calibration, fit_calibration
 from kbtools.ranking.system import System

@@ -9,10 +9,9 @@ from pathlib import Path
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import AnnotatedQuestion, read_gold
 from kbtools.comparison.fingerprints import Fingerprints, kb_digest, questions_digest
-from kbtools.comparison.grid import Cell, Grid
+from kbtools.comparison.grid import GIVEN, Cell, Grid, Weighting, find_weighting, fitted_cells
 from kbtools.comparison.run_folder import RECORD, VALID, Provenance, Run, RunOrigin, open_run, prepare_run
 from kbtools.comparison.stages import StageProgress, Stages
-from kbtools.comparison.weighting import GIVEN, Weighting, find_weighting, fitted_cells
 from kbtools.errors import BadArgument, SourceEmpty, SourceMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.views import BothWays, InLanguages

@@ -13,7 +13,7 @@ from kbtools.comparison.column_store import Columns
 from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.strict import link_all_strictly
-from kbtools.pruning.tagging import Tagger, label_mentions, tag, word_span
+from kbtools.pruning.pruners import Tagger, label_mentions, tag, word_span
 from kbtools.ranking.opened_system import TOGETHER, OpenedSystem
 from kbtools.ranking.pools import COLUMNS, KINDS, Pools, concatenate_pools
 

@@ -1,17 +1,26 @@
-"""The grid: pruners by relation scorers by subject scorers by rankers, and the controls beside them."""
+"""The grid: pruners by relation scorers by subject scorers by rankers, and the controls beside them.
 
-from dataclasses import dataclass
+Weights of its cells are all default, all chosen by training, or all tuned on its questions.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from kbtools.answering.answerer import Answerer
 from kbtools.ranking.system import NO_SUBJECT, POPULARITY, WEIGHTED_SUM, System
+from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights
 
 CONTROL_PRUNER, CONTROL_SCORER = "n-gram-idf", "lexical"
 """A pruner and a scorer that need no training, and stand in every grid."""
 
 CONTROL_SUBJECTS = (NO_SUBJECT, "type-count", "fact-count")
 """Subject scorers that see nothing or only count; any claim for a subject network stands beside them."""
+
+DEFAULTS, CHOSEN, TUNED, GIVEN = "default", "chosen", "tuned", "given"
+"""The weights of a run are all of one kind, or its table would set tuned systems beside some that are not."""
 
 
 class Cell(NamedTuple):
@@ -84,3 +93,67 @@ def file_name(*names: str) -> str:
 def split_names(text: str) -> tuple[str, ...]:
     """Read names that commas divide; `a&b` names scorers that are averaged, which `kbtools query` spells `a,b`."""
     return tuple(dict.fromkeys(name.strip().replace("&", ",") for name in text.split(",") if name.strip()))
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """The system of every cell, and where the weights of all of them come from: one of these, or a preset's name."""
+
+    kind: str
+    systems: Mapping[Cell, System]
+
+    def with_systems(self, kind: str, systems: Mapping[Cell, System]) -> "Weighting":
+        """Return the same with other systems in some cells."""
+        return Weighting(kind, {**self.systems, **systems})
+
+
+def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
+    """Take the weights that training chose if it did so for every cell, else one kind for all: preset or default."""
+    systems = {cell: cell_system(answerer, cell) for cell in cells}
+    weighted = {cell: system for cell, system in systems.items() if not cell.learned}
+    parts = answerer.parts
+    if all(parts.trained.weighted(system) for system in weighted.values()):
+        return Weighting(CHOSEN, systems)
+    usual = {cell: system.weighted(parts.usual_weights(system)) for cell, system in weighted.items()}
+    return Weighting(parts.preset or DEFAULTS, systems | usual)
+
+
+def cell_system(answerer: Answerer, cell: Cell) -> System:
+    """Return the system that `kbtools query` would ask by the names of a cell; raise as `Answerer.system` does."""
+    return answerer.system(**cell._asdict())
+
+
+def fitted_cells(answerer: Answerer, cells: Sequence[Cell]) -> list[Cell]:
+    """List cells with the learned rankers that training fitted for some cells, in place of the weighted sum."""
+    return [
+        cell._replace(ranker=name)
+        for cell in cells
+        if cell.subject != NO_SUBJECT
+        for name in answerer.parts.trained.learned(cell_system(answerer, cell).key)
+    ]
+
+
+def weights_text(kind: str, weights: Weights, cell: Cell) -> str:
+    """Write the weights of a cell: their kind, and those that differ from the defaults.
+
+    A subject scorer of weight 0 is in the cell's name alone, and this says so.
+    """
+    if cell.learned:
+        return f"learned by {cell.ranker}"
+    if kind == DEFAULTS:
+        return kind
+    usual: dict[str, float] = asdict(default_weights(cell.subject_scorer))
+    unused = OF_SUBJECTS if not cell.subject_scorer else ()
+    unused = (*unused, "popularity") if cell.subject == NO_SUBJECT else unused
+    changed = [
+        f"{field.name} {getattr(weights, field.name):g}"
+        for field in fields(Weights)
+        if field.name not in unused and getattr(weights, field.name) != usual[field.name]
+    ]
+    ignored = " (subject scores do not count)" if cell.subject_scorer and weights.subject == 0 else ""
+    return f"{kind}: {', '.join(changed) or 'as the defaults'}{ignored}"
+
+
+def cell_weights(facts: Mapping[str, Any]) -> Weights:
+    """Read the weights among the facts of a cell on disk."""
+    return Weights(**facts["weights"])

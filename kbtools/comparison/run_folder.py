@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from kbtools.answering.gold import Fault
 from kbtools.comparison.column_store import Columns, read_columns
-from kbtools.comparison.grid import Cell
+from kbtools.comparison.grid import Cell, cell_weights, weights_text
 from kbtools.comparison.lost_questions import find_causes
-from kbtools.comparison.weighting import cell_weights, weights_text
 from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
 from kbtools.ranking.system import System
 from kbtools.record_files import read_record, write_record

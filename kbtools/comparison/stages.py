@@ -29,11 +29,10 @@ from kbtools.comparison.gold_pools import (
     mark_mentions,
     read_gold_pools,
 )
-from kbtools.comparison.grid import Cell, file_name
+from kbtools.comparison.grid import TUNED, Cell, Weighting, cell_weights, file_name
 from kbtools.comparison.lost_questions import remove_examples, write_examples
 from kbtools.comparison.outcomes import ObjectCheck, find_outcomes
 from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, TAGGERS, WEIGHTS
-from kbtools.comparison.weighting import TUNED, Weighting, cell_weights
 from kbtools.errors import RunUnusable
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.models import RELATION

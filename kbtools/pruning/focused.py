@@ -20,8 +20,7 @@ from kbtools.linking.strict import (
     with_facts,
 )
 from kbtools.pruning.n_gram import NGramIdf
-from kbtools.pruning.pruners import Guide
-from kbtools.pruning.tagging import Tagger, opening, tag, word_places, word_span
+from kbtools.pruning.pruners import Guide, Tagger, opening, tag, word_places, word_span
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram

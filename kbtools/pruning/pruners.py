@@ -1,6 +1,7 @@
-"""Pruners, H(K, q) of the paper (Eq. 3): their contract, and how one is made from its name."""
+"""Pruners, H(K, q) of the paper (Eq. 3): their contract, and how one is made from its name;
+and the taggers that guide some, p(w|q): how probable each n-gram is as the mention (paper, Focused Pruning)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
@@ -8,10 +9,20 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import PRUNERS, ask_plugin, construct, load_class
 from kbtools.errors import BrokenPlugin, ModelMissing
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import ABSENT, KnowledgeBase
 from kbtools.linking.links import Link
-from kbtools.pruning.tagging import Tagger
+from kbtools.text.ngrams import Ngram, ngrams
 from kbtools.text.question import MarkedQuestion, Question
+from kbtools.text.variants import name_forms
+
+
+class Tagger(Protocol):
+    """A model of how probable each n-gram of a question is as the mention of the subject."""
+
+    def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+        """Return log p(w|q) of each question: (words, words), [i, j] for words i to j, minus infinity where j < i."""
+        ...
+
 
 EmbedQuestions = Callable[[Sequence[MarkedQuestion]], NDArray[np.float32]]
 """g(q) of questions: (questions, dim)."""
@@ -23,6 +34,9 @@ DEFAULT = "n-gram-idf"
 
 UNGUIDED = ("n-gram", "n-gram+", "n-gram-idf")
 """The built-in pruners that are made with a knowledge base alone."""
+
+MOST_WORDS = 100
+"""Words that a tagger reads: the longest question of FBSQ has 36, and spans grow with their square."""
 
 
 class Pruner(Protocol):
@@ -79,3 +93,60 @@ def make_pruner(
     made_with = make_guide()
     pruner: Pruner = construct(name, lambda: plugin(kb, made_with))
     return pruner
+
+
+def tag(tagger: Tagger, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
+    """Return log p(w|q) of each question; raise BrokenPlugin if a tagger fails or returns tables of other shapes."""
+    tables = ask_plugin("tagger", tagger, lambda: list(tagger.spans(questions)))
+    shapes = [(len(words_of(question)),) * 2 for question in questions]
+    if [np.shape(table) for table in tables] != shapes:
+        name = type(tagger).__name__
+        raise BrokenPlugin(f"tagger {name} gave {[*map(np.shape, tables)]}, expected {shapes}", name=name)
+    return tables
+
+
+def opening(question: Question) -> Question:
+    """Cut a question after as many words as a tagger reads; what is beyond cannot be the mention."""
+    places = [place for place, token in enumerate(question.tokens) if token.is_word]
+    if len(places) <= MOST_WORDS:
+        return question
+    return Question(question.text, question.tokens[: places[MOST_WORDS]])
+
+
+def word_places(question: Question) -> list[int]:
+    """List the places of the words, of those a tagger reads, among the tokens of a question."""
+    return [place for place, token in enumerate(opening(question).tokens) if token.is_word]
+
+
+def words_of(question: Question) -> list[str]:
+    """List the words of a question that a tagger reads."""
+    return [question.tokens[place].text for place in word_places(question)]
+
+
+def word_span(question: Question, mention: Ngram) -> tuple[int, int] | None:
+    """Return the first and last word that a mention covers; None for one of punctuation alone."""
+    covered = [word for word, place in enumerate(word_places(question)) if mention.first <= place <= mention.last]
+    return (covered[0], covered[-1]) if covered else None
+
+
+def label_mentions(
+    kb: KnowledgeBase, questions: Sequence[Question], *, subjects: NDArray[np.int64]
+) -> list[Ngram | None]:
+    """Return the mention of the gold subject in each question: the longest n-gram that is one of its names, the first.
+
+    None for a question without one, or whose subject is ABSENT (paper, section Dataset).
+    """
+    known = np.unique(subjects[subjects != ABSENT]).astype(np.uint32)
+    names = dict(zip(known.tolist(), kb.names_of(known), strict=True))
+    return [
+        longest_match(question, (form for name in names.get(subject, ()) for form in name_forms(name.text)))
+        for question, subject in zip(questions, subjects.tolist(), strict=True)
+    ]
+
+
+def longest_match(question: Question, forms: Iterable[str]) -> Ngram | None:
+    """Return the longest n-gram that has one of some forms, the first of several; None if there is none."""
+    form_set = set(forms)
+    lengths = {form.count(" ") + 1 for form in form_set}
+    matches = [ngram for ngram in ngrams(question, lengths=lengths) if ngram.form in form_set]
+    return min(matches, key=lambda ngram: (ngram.first - ngram.last, ngram.first, ngram.joined), default=None)

@@ -20,8 +20,7 @@ from kbtools.entry_points import (
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
-from kbtools.pruning.pruners import EmbedQuestions
-from kbtools.pruning.tagging import Tagger
+from kbtools.pruning.pruners import EmbedQuestions, Tagger
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer, Trained, VectorScorer, ZeroShot
 from kbtools.ranking.model_store import RECORD, check_plugin
 

@@ -15,8 +15,7 @@ from kbtools.entry_points import (
 )
 from kbtools.errors import BadArgument, ModelMissing
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, guide_of
-from kbtools.pruning.tagging import Tagger
+from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Tagger, guide_of
 from kbtools.ranking.cascade import CascadeScoring
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
 from kbtools.ranking.models import (

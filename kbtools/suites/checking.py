@@ -1,4 +1,4 @@
-"""A plugin is found, and held to the contract of its kind.
+"""A plugin is found, and held to the contract of its kind, on a small knowledge base with questions.
 
 from kbtools.suites import check_plugin
 
@@ -6,6 +6,7 @@ def test_contract():
     assert list(check_plugin("my_package:MyPruner", kind="pruner"))
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -31,7 +32,7 @@ from kbtools.entry_points import (
 from kbtools.errors import BrokenPlugin, UnknownPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.contracts import Trained
-from kbtools.suites.world import marked_questions, world
+from kbtools.text.question import MarkedQuestion, Question
 
 SUITES = {
     SCORERS: "kbtools.suites.scorer_suite:check_relation_scorer",
@@ -51,6 +52,50 @@ TOLERANCE = 1e-5
 """The tolerance between two scores of one question: float32 sums in another order, about ten of its last digits."""
 
 Claim = tuple[str, Callable[[], bool]]
+
+FACTS = (
+    ("m.dune", "book.written_work.author", "m.herbert"),
+    ("m.dune_film", "film.film.directed_by", "m.lynch"),
+    ("m.2001", "film.film.directed_by", "m.kubrick"),
+    ("m.2001", "film.film.directed_by", "m.clarke"),
+    ("m.harder", "music.album.genre", "m.house"),
+    ("m.herbert", "people.person.place_of_birth", "m.tacoma"),
+    ("m.tokyo", "location.location.containedby", "m.japan"),
+    ("m.tokyo", "location.location.time_zone", '"UTC+9"'),
+)
+NAMES = (
+    ("m.dune", "Dune"),
+    ("m.dune_film", "Dune"),
+    ("m.herbert", "Frank Herbert"),
+    ("m.lynch", "David Lynch"),
+    ("m.2001", "2001"),
+    ("m.harder", "Harder.....Faster?"),
+    ("m.tacoma", "Tacoma"),
+    ("m.tokyo", "東京"),
+)
+ALIASES = (("m.tokyo", "Tokyo"), ("m.2001", "2001: A Space Odyssey"))
+TYPES = (
+    ("m.dune", "book.written_work"),
+    ("m.dune_film", "film.film"),
+    ("m.2001", "film.film"),
+    ("m.herbert", "people.person"),
+    ("m.herbert", "book.author"),
+)
+
+QUESTIONS = (
+    ("who wrote dune", "dune"),
+    ("where was frank herbert born ?", "frank herbert"),
+    ("what", ""),
+    ("", ""),
+    ("which director made the film 2001 and what else is there to say of it at such length", "2001"),
+    ("what genre of album is harder.....faster?", "harder.....faster"),
+    ("Vujačić 東京 نجيب", "東京"),
+    ("where was frank herbret born", "frank herbret"),
+)
+"""Texts and mentions: short and long, empty, without a mention, in other scripts, misspelt."""
+
+LONG = "and so on " * 50
+"""A question longer than the others, to stand beside them."""
 
 
 def check_plugin(name: str, *, kind: str | None = None, sample: Path | None = None) -> Iterator[str]:
@@ -130,3 +175,19 @@ def rebuilt(model: Any, folder: Path, kb: KnowledgeBase) -> Any:
     """Save a model to a folder, and load it from there."""
     model.save(folder)
     return type(model).load(folder, kb)
+
+
+@functools.cache
+def world() -> KnowledgeBase:
+    """Return the small knowledge base in memory, the reference of all backends."""
+    make = import_object("kbtools.indexers.folder.memory:MemoryKB")
+    kb: KnowledgeBase = make(FACTS, NAMES, TYPES, aliases=ALIASES)
+    return kb
+
+
+def marked_questions() -> list[MarkedQuestion]:
+    """Return the questions with their mentions marked."""
+    return [
+        MarkedQuestion(Question.read(text), text.find(mention), text.find(mention) + len(mention))
+        for text, mention in QUESTIONS
+    ]

@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 from kbtools.entry_points import TAGGERS, load_class
 from kbtools.kb.vector_index import ExactVectors
 from kbtools.linking.links import Link
-from kbtools.pruning.pruners import Pruner, make_pruner
-from kbtools.pruning.tagging import MOST_WORDS, words_of
-from kbtools.suites.checking import TOLERANCE, Claim, check_claims, close, is_trainable, maker, rebuilt
-from kbtools.suites.world import LONG, QUESTIONS, marked_questions, world
+from kbtools.pruning.pruners import MOST_WORDS, Pruner, make_pruner, words_of
+from kbtools.suites.checking import (
+    LONG,
+    QUESTIONS,
+    TOLERANCE,
+    Claim,
+    check_claims,
+    close,
+    is_trainable,
+    maker,
+    marked_questions,
+    rebuilt,
+    world,
+)
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
 

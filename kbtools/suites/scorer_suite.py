@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 from kbtools.entry_points import RANKERS, SCORERS, SUBJECT_SCORERS, construct, import_object, load_class
 from kbtools.ranking.contracts import Trained, VectorScorer, ZeroShot, as_scores
 from kbtools.ranking.features import Features
-from kbtools.suites.checking import Claim, check_claims, close, is_trainable, maker, rebuilt
-from kbtools.suites.world import LONG, marked_questions, world
+from kbtools.suites.checking import (
+    LONG,
+    Claim,
+    check_claims,
+    close,
+    is_trainable,
+    maker,
+    marked_questions,
+    rebuilt,
+    world,
+)
 from kbtools.text.question import MarkedQuestion, Question
 
 QUESTIONS, CANDIDATES = 300, 6

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kbtools.answering.questions import read_gold
 from kbtools.errors import BadQuestions
 from kbtools.kb.contract import KnowledgeBase, find_rows
-from kbtools.pruning.tagging import label_mentions, word_span
+from kbtools.pruning.pruners import label_mentions, word_span
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 

@@ -10,7 +10,7 @@ import pycrfsuite
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.tagging import words_of
+from kbtools.pruning.pruners import words_of
 from kbtools.ranking.model_store import FILES, Stamp, class_path, read_model, write_model
 from kbtools.scorers.fitting.measures import SENTENCES_RIGHT, Epoch, EpochCallback
 from kbtools.scorers.fitting.splits import Labelled, Splits, label_questions

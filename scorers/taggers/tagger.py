@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.n_gram import NGramIdf
-from kbtools.pruning.tagging import opening, word_places, words_of
+from kbtools.pruning.pruners import opening, word_places, words_of
 from kbtools.scorers.fitting.splits import Labelled, Splits
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, other_network, read_checkpoint
 from kbtools.scorers.networks.forward import SESSION, UNKNOWN_ROW, rows_by_part

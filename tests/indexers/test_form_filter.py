@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kbtools.indexers.folder import folder_kb
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.form_filter import FilterWriter, FormFilter
+from kbtools.indexers.folder.form_store import FilterWriter, FormFilter
 from kbtools.text.ngrams import every_run
 
 FORMS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), unique=True)

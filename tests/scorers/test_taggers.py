@@ -9,7 +9,7 @@ import pytest
 from kbtools.answering.answerer import Answerer
 from kbtools.errors import BadQuestions, ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.tagging import MOST_WORDS, Tagger
+from kbtools.pruning.pruners import MOST_WORDS, Tagger
 from kbtools.ranking.models import TAGGER, make_tagger
 from kbtools.text.question import Question
 

@@ -22,7 +22,7 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase, NameMatch
 from kbtools.kb.rows import EntityRows
 from kbtools.linking import similarity
-from kbtools.ranking.order import Ranking
+from kbtools.ranking.opened_system import Ranking
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form
 from tests.conftest import World

@@ -28,8 +28,7 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates import overlay
 from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.overlay import open_folder
-from kbtools.kb.manifest import Change
-from kbtools.kb.manifest_report import change_line, history_report
+from kbtools.kb.manifest import Change, change_line, history_report
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.storage import locked
 from tests.conftest import World, write_world

@@ -20,8 +20,7 @@ from kbtools.comparison.report.summary import make_report, terminal_table
 from kbtools.errors import ModelMissing
 from kbtools.ranking.features import Features
 from kbtools.ranking.model_store import Stamp, read_model, write_model
-from kbtools.tuning.ranker_training import train_ranker
-from kbtools.tuning.system_training import train_cascade
+from kbtools.tuning.system_training import train_cascade, train_ranker
 from tests.kbtools.ranking.test_cascade import READING
 
 QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}

@@ -14,7 +14,7 @@ from kbtools.ranking import opened_system
 from kbtools.ranking.opened_system import OpenedSystem
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights
-from kbtools.tuning.ranker_training import train_ranker
+from kbtools.tuning.system_training import train_ranker
 from kbtools.tuning.weight_search import tune_weights
 from tests.kbtools.ranking.test_learned import BY_WORDS
 

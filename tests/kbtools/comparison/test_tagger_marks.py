@@ -12,7 +12,7 @@ from kbtools.comparison.grid import Grid
 from kbtools.comparison.report.report_files import taggers_sections
 from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.run_folder import Run
-from kbtools.pruning.tagging import word_places
+from kbtools.pruning.pruners import word_places
 from kbtools.text.question import Question
 
 LINES = (

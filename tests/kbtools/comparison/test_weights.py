@@ -19,12 +19,11 @@ from kbtools.answering.questions import read_annotated, read_gold
 from kbtools.comparison import stages
 from kbtools.comparison.calibration import calibrate_system, run_calibration
 from kbtools.comparison.experiment import Request, compare
-from kbtools.comparison.grid import Cell, Grid
+from kbtools.comparison.grid import Cell, Grid, cell_system, cell_weights, weights_text
 from kbtools.comparison.report.markup import markdown_page
 from kbtools.comparison.report.report_files import figures_csv, figures_section, report_json
 from kbtools.comparison.report.summary import make_report, terminal_table
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.weighting import cell_system, cell_weights, weights_text
 from kbtools.errors import SourceMissing
 from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.system import System

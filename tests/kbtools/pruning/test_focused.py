@@ -10,7 +10,7 @@ from kbtools.kb.manifest import Manifest
 from kbtools.linking.links import Link
 from kbtools.pruning.focused import IMPROBABLE, RARITY, Focused, FocusedIdf, FocusedK, FocusedKB
 from kbtools.pruning.n_gram import NGramIdf
-from kbtools.pruning.tagging import words_of
+from kbtools.pruning.pruners import words_of
 from kbtools.scorers.taggers.tagger import BITS, Gazetteer
 from kbtools.text.question import Question
 from kbtools.text.rungs import Form, Rung

@@ -3,7 +3,7 @@
 import pytest
 
 from kbtools.kb.contract import KnowledgeBase, find_rows
-from kbtools.pruning.tagging import label_mentions, longest_match
+from kbtools.pruning.pruners import label_mentions, longest_match
 from kbtools.text.question import Question
 
 

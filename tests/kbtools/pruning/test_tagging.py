@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbtools.pruning.tagging import opening, word_places, word_span, words_of
+from kbtools.pruning.pruners import opening, word_places, word_span, words_of
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
 

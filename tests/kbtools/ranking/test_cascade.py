@@ -21,8 +21,7 @@ from kbtools.ranking.models import model_folder
 from kbtools.ranking.pools import COLUMNS, Pools, concatenate_pools, take_questions
 from kbtools.ranking.score import MICRO
 from kbtools.text.question import MarkedQuestion, Question
-from kbtools.tuning.ranker_training import train_ranker
-from kbtools.tuning.system_training import THRESHOLDS, choose_threshold, train_cascade
+from kbtools.tuning.system_training import THRESHOLDS, choose_threshold, train_cascade, train_ranker
 from tests.kbtools.ranking.test_learned import BY_WORDS
 
 pytestmark = pytest.mark.usefixtures("trusted_plugins")

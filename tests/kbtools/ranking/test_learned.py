@@ -14,7 +14,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_gold
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, ModelUnusable, NothingToLearn, UnknownPlugin
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.tagging import words_of
+from kbtools.pruning.pruners import words_of
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.features import Features, find_features
 from kbtools.ranking.model_store import Stamp, read_model, write_model
@@ -22,7 +22,7 @@ from kbtools.ranking.models import model_folder
 from kbtools.ranking.trained import FILE, read_systems
 from kbtools.ranking.weights import DEFAULT
 from kbtools.text.question import Question
-from kbtools.tuning.ranker_training import FOLDS, deal_folds, train_ranker
+from kbtools.tuning.system_training import FOLDS, deal_folds, train_ranker
 
 pytestmark = pytest.mark.usefixtures("trusted_plugins")
 

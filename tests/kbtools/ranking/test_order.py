@@ -15,7 +15,7 @@ from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
 from kbtools.ranking.evidence import Evidence
-from kbtools.ranking.order import LinkedQuestions, Ranking, order, rank_candidates
+from kbtools.ranking.opened_system import LinkedQuestions, Ranking, order, rank_candidates
 from kbtools.ranking.pools import Pools, gather_pool, order_links
 from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.score import DECIMALS, score_relations

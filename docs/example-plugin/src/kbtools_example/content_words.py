@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.pruning.tagging import words_of
+from kbtools.pruning.pruners import words_of
 from kbtools.text.function_words import FUNCTION_WORDS
 from kbtools.text.question import Question
 
