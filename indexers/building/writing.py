@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kbtools.indexers.building.form_rows import form_rows
-from kbtools.indexers.building.form_writer import FormGroups, FormWriter, count_words, group_forms
-from kbtools.indexers.building.language_writer import LanguageWriter
+from kbtools.indexers.building.form_writer import FormGroups, FormWriter, LanguageWriter, count_words, group_forms
 from kbtools.indexers.folder.column_files import ColumnWriter, StartsWriter, StringWriter
 from kbtools.indexers.folder.edit_index import EditKeys
 from kbtools.indexers.folder.form_store import FilterWriter

@@ -24,14 +24,15 @@ from kbtools.comparison.fingerprints import (
 )
 from kbtools.comparison.gold_pools import (
     GoldPools,
+    ObjectCheck,
     find_linkable,
+    find_outcomes,
     gather_gold_pools,
     mark_mentions,
     read_gold_pools,
 )
 from kbtools.comparison.grid import TUNED, Cell, Weighting, cell_weights, file_name
 from kbtools.comparison.lost_questions import remove_examples, write_examples
-from kbtools.comparison.outcomes import ObjectCheck, find_outcomes
 from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, TAGGERS, WEIGHTS
 from kbtools.errors import RunUnusable
 from kbtools.ranking.evidence import Evidence

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kbtools.answering.answerer import Answerer
-from kbtools.comparison import column_store, outcomes, run_folder
+from kbtools.comparison import column_store, gold_pools, run_folder
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, read_examples
@@ -373,7 +373,7 @@ def test_two_comparisons_in_one_folder_are_not_mixed(answerer: Answerer, request
 def test_batches_change_no_outcome(
     sample_memory: Answerer, sample_run: Run, request_for: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in [(score, "AT_ONCE"), (opened_system, "TOGETHER"), (outcomes, "OBJECTS_AT_ONCE")]:
+    for module, name in [(score, "AT_ONCE"), (opened_system, "TOGETHER"), (gold_pools, "OBJECTS_AT_ONCE")]:
         monkeypatch.setattr(module, name, 3)
 
     run = compare(Answerer(sample_memory.kb), request_for())
