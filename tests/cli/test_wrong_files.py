@@ -195,6 +195,8 @@ LINES: dict[str, tuple[str, ...]] = {
     "similar --models": ("similar", "--kb", KB, "--models", WRONG, "a"),
     "plugins check --sample": ("plugins", "check", "tsv", "--sample", WRONG),
     "serve --kb": ("serve", "--kb", WRONG),
+    "mcp --kb": ("mcp", "--kb", WRONG, "--schema"),
+    "mcp --models": ("mcp", "--kb", KB, "--models", WRONG, "--schema"),
 }
 ELSEWHERE = {"load folder", "load --rejected", "remove --kb", "rollback --kb", "serve --models"}
 """Options that need a cluster, or begin to serve."""
