@@ -242,7 +242,7 @@ class LanguageWriter:
         return self.numbers.setdefault(set_text(tags), len(self.numbers))
 
     def counts(self) -> dict[str, int]:
-        """Count the names of each language, the commonest first; nothing where none has a language."""
+        """Count the names of each language, the commonest first; empty if none has a language."""
         counts: Counter[str] = Counter()
         for languages, number in self.numbers.items():
             counts.update(dict.fromkeys(spoken("", languages).languages, self.names[number]))

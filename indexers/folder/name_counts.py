@@ -18,7 +18,7 @@ def count_key(form: str) -> int:
 
 
 def counts_at(columns: dict[str, NDArray[np.generic]], form: str, entities: EntityRows) -> NDArray[np.int64] | None:
-    """Find the counts of entities under a form in columns sorted by key and entity; nothing where no count has it."""
+    """Find the counts of entities under a form in columns sorted by key and entity; None if it has no counts."""
     among = form_range(columns, form)
     counted = columns["count.entity"][among]
     if not len(counted):

@@ -25,7 +25,7 @@ PIECE = 4096
 """Bytes of XML that are looked at together."""
 
 DEEPEST = 1_000
-"""Elements in one another, of which the parser's time grows with the cube: 0.1 s for 4,000."""
+"""Depth of nested elements; the parser's time grows with its cube: 0.1 s for 4,000."""
 
 REMOTE = "No LoadDocumentCallback"
 """How the parser says that a context of JSON-LD lies on the web."""

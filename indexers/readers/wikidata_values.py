@@ -74,7 +74,7 @@ class Statement(Struct, gc=False):
 
 
 class Sitelink(Struct, gc=False):
-    """A page of an entity, of which only the number counts."""
+    """A page of an entity; only their number is used."""
 
 
 class WikidataEntity(Struct, gc=False):

@@ -140,7 +140,7 @@ def positions(question: NDArray[np.int64], wanted: NDArray[np.bool_], count: int
 
 
 def find_linkable(kb: KnowledgeBase, gold: Gold) -> NDArray[np.bool_]:
-    """Mark the questions of which some n-gram is strictly a name of the gold subject: (questions,)."""
+    """Mark the questions with an n-gram that is strictly a name of the gold subject: (questions,)."""
     linkable = np.zeros(len(gold), dtype=np.bool_)
     for start in range(0, len(gold), TOGETHER):
         for at, links in enumerate(link_all_strictly(kb, gold.texts[start : start + TOGETHER]), start):

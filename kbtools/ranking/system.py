@@ -103,7 +103,7 @@ class System:
     def weighted(self, weights: Weights) -> "System":
         """Return the same parts ranked by the weighted sum with these weights.
 
-        Popularity counts nothing where nothing may tell subjects apart.
+        Popularity is ignored where nothing may distinguish subjects.
         """
         weights = replace(weights, popularity=0.0) if self.subject == NO_SUBJECT else weights
         return System(self.pruner, self.scorers, self.subject, self.guide, weights)

@@ -17,15 +17,13 @@ from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, match_
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import PretrainedSettings
 from kbtools.scorers.relations.lexical import LexicalScorer
+from kbtools.scorers.relations.static import PRONOUN
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_parts
 
 if TYPE_CHECKING:
     from kbtools.scorers.encoders.encoder_network import EncoderNetwork
     from kbtools.scorers.fitting.training_loop import Task
-
-PRONOUN = "it"
-"""The word that stands for the mention: encoders have read it in sentences, which no symbol of ours is in."""
 
 LEXICAL, TRAINED_LEXICAL = 0.5, 0.15
 """Weight of the score of `lexical` where nothing is trained, and beside a trained encoder.

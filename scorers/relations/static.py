@@ -19,7 +19,7 @@ VECTORS = Path(__file__).with_name("static.safetensors")
 """Made from all-MiniLM-L6-v2 by benchmarks/make_static_vectors.py."""
 
 PRONOUN = "it"
-"""The word that stands for the mention."""
+"""The word that stands for the mention: encoders have read it in sentences, which no symbol of ours is in."""
 
 SHARPNESS, LEXICAL = 10.0, 0.5
 """Log-probability of a cosine of 1, and the weight of the score of `lexical` beside it, as for `encoder`."""
