@@ -13,7 +13,7 @@ import kbtools.cli.index  # imported here, once, so that no fork has to
 import kbtools.cli.info
 import kbtools.cli.query
 import kbtools.cli.show
-import kbtools.scorers.entities.transe
+import kbtools.scorers.subjects.transe
 from kbtools.cli.main import main as kbtools
 
 END = "the command ended with "

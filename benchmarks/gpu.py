@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch.optim import Optimizer
 
-from kbtools.scorers.entities.transe import TransE, TranslatingTask
 from kbtools.scorers.fitting.training_loop import make_optimisers
 from kbtools.scorers.networks.training_settings import EncoderConfig
 from kbtools.scorers.networks.words import load_words
 from kbtools.scorers.relations.relation import BiGRUScorer, EmbedAverageScorer, LetterTrigramScorer, RelationNetwork
 from kbtools.scorers.relations.relation_training import cross_entropy
+from kbtools.scorers.subjects.transe import TransE, TranslatingTask
 from kbtools.text.question import MarkedQuestion, Question
 
 SCORERS: dict[str, type[RelationNetwork]] = {

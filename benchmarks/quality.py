@@ -21,6 +21,7 @@ from measured import Measured, object_accuracy, pair_accuracy
 import kbtools
 from kbtools.answering.gold import find_gold, score_gold
 from kbtools.answering.questions import read_gold
+from kbtools.comparison.weight_search import tune_weights
 from kbtools.errors import KBToolsError
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
@@ -36,7 +37,6 @@ from kbtools.scorers.fitting.splits import Splits, label_questions
 from kbtools.scorers.fitting.training import train, train_profile
 from kbtools.scorers.networks.training_settings import change_settings
 from kbtools.text.question import MarkedQuestion
-from kbtools.tuning.weight_search import tune_weights
 
 HINGE, PAPER = "hinge", "paper"
 """Folders, inside that of the models, of the BiGRU trained with the hinge, and of the models of the profile `paper`."""

@@ -23,6 +23,7 @@ import kbtools
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.gold import GoldScores, find_gold
 from kbtools.answering.questions import AnnotatedQuestion, read_gold
+from kbtools.comparison.weight_search import choose_weights
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import ENCODER, LEXICAL, RELATION, SUBJECT, TAGGER, model_folder
@@ -32,7 +33,6 @@ from kbtools.ranking.score import score_relations, score_subjects
 from kbtools.ranking.weights import default_weights
 from kbtools.scorers.fitting.profiles import PLANS
 from kbtools.text.question import Question
-from kbtools.tuning.weight_search import choose_weights
 
 PLAN = PLANS["best"]
 RARE = "n-gram-idf"

@@ -19,7 +19,7 @@ from paper_tables import AVERAGED, NETWORKS, PRUNINGS, SUBJECTS, paper_sections
 import kbtools
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.report.summary import aligned, make_report, terminal_table
+from kbtools.comparison.summary import aligned, make_report, terminal_table
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.contract import KnowledgeBase

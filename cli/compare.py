@@ -12,10 +12,10 @@ from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.options import inverse_option, json_option, lang_option, models_option
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid, split_names
-from kbtools.comparison.report.report_files import report_json, write_page, write_page_with_pictures, write_tables
-from kbtools.comparison.report.summary import Report, make_report, terminal_table
+from kbtools.comparison.report_files import report_json, write_page, write_page_with_pictures, write_tables
 from kbtools.comparison.run_folder import open_run
 from kbtools.comparison.stages import StageProgress
+from kbtools.comparison.summary import Report, make_report, terminal_table
 from kbtools.errors import MissingDependency
 from kbtools.pruning import UNGUIDED
 from kbtools.ranking.models import LEXICAL

@@ -17,7 +17,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors, VectorIndex
 
 if TYPE_CHECKING:
-    from kbtools.scorers.entities.vector_files import GivenVectors
+    from kbtools.scorers.subjects.vector_files import GivenVectors
 
 ReadVectors = Callable[[KnowledgeBase], "GivenVectors"]
 
@@ -33,7 +33,7 @@ def read_vectors_options(command: Function) -> Function:
             return command(*args, read_vectors=None, **kwargs)
 
         def read(kb: KnowledgeBase) -> "GivenVectors":
-            from kbtools.scorers.entities.vector_files import read_array
+            from kbtools.scorers.subjects.vector_files import read_array
 
             return read_array(kb, vectors, ids)
 
@@ -108,6 +108,6 @@ def trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None)
         from kbtools.ranking.models import subject_vectors
 
         return subject_vectors(subject, kb, models=models, device=chosen_device())
-    from kbtools.scorers.entities.transe import trained_vectors
+    from kbtools.scorers.subjects.transe import trained_vectors
 
     return trained_vectors(kb, models)

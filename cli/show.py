@@ -128,7 +128,7 @@ def similar(
     named = kb if lang is None else answerer.in_languages(lang).kb
     row = find_entity(named, text)
     if models:
-        from kbtools.scorers.entities.transe import nearest
+        from kbtools.scorers.subjects.transe import nearest
 
         neighbours = nearest(kb, row, models=models, top=top)
     else:

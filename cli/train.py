@@ -64,7 +64,7 @@ def command(
     the weights of the joint score chosen and its ranker fitted, but for the profile paper, whose score is its Eq. 4. A
     training that was stopped goes on where it was.
     """
-    from kbtools.comparison.report.whole_training import train as train_whole
+    from kbtools.comparison.whole_training import train as train_whole
 
     hear: dict[str, Any] = {"begin": show_name, "trained": show_trained, "callbacks": callbacks()}
     done = train_whole(
@@ -192,8 +192,8 @@ def ranking(
     The ranker answers for just this pruner and these scorers; with weighted-sum, the weights alone do.
     """
     from kbtools.answering.questions import read_gold
+    from kbtools.comparison.system_training import train_system
     from kbtools.ranking.system import POPULARITY, WEIGHTED_SUM
-    from kbtools.tuning.system_training import train_system
 
     if in_doubt and ranker == WEIGHTED_SUM:
         raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
@@ -232,8 +232,8 @@ def transe(
 
     Vectors made elsewhere are taken over instead.
     """
-    from kbtools.scorers.entities.vector_files import take_over_vectors
     from kbtools.scorers.fitting import training
+    from kbtools.scorers.subjects.vector_files import take_over_vectors
 
     kb = home.open_intact().kb
     if read_vectors:

@@ -82,8 +82,8 @@ if TYPE_CHECKING:
         UpdateResult,
     )
     from kbtools.answering.results import Answer, Candidate, Mention, Named, Result
-    from kbtools.comparison.report.comparing import Comparison, compare
-    from kbtools.comparison.report.whole_training import Training, train
+    from kbtools.comparison.comparing import Comparison, compare
+    from kbtools.comparison.whole_training import Training, train
     from kbtools.indexing import compact, index, update
     from kbtools.ranking.system import System
 
@@ -195,17 +195,17 @@ RECORDS = (
 )
 HOMES = {
     "Answerer": "answering.answerer",
-    "Comparison": "comparison.report.comparing",
+    "Comparison": "comparison.comparing",
     "System": "ranking.system",
-    "Training": "comparison.report.whole_training",
+    "Training": "comparison.whole_training",
     "compact": "indexing",
-    "compare": "comparison.report.comparing",
+    "compare": "comparison.comparing",
     "explain": "answering.explaining",
     "index": "indexing",
     "open": "answering.answerer",
     "to_arrow": "answering.frames",
     "to_frame": "answering.frames",
-    "train": "comparison.report.whole_training",
+    "train": "comparison.whole_training",
     "update": "indexing",
     **dict.fromkeys(RESULTS, "answering.results"),
     **dict.fromkeys(RECORDS, "answering.records"),

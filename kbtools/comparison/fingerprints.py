@@ -18,6 +18,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.comparison.column_store import digest
 from kbtools.comparison.grid import Cell
+from kbtools.comparison.weight_search import GRID, SWEEPS
 from kbtools.entry_points import (
     PRUNERS,
     RANKERS,
@@ -34,7 +35,6 @@ from kbtools.ranking.models import LEXICAL, RELATION, SUBJECT, TAGGER, plugin_fo
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
-from kbtools.tuning.weight_search import GRID, SWEEPS
 
 DISTRIBUTION = "kbtools"
 """The distribution whose plugins are known by their own versions alone; a release of it may change none of them."""

@@ -34,12 +34,12 @@ from kbtools.comparison.gold_pools import (
 from kbtools.comparison.grid import TUNED, Cell, Weighting, cell_weights, file_name
 from kbtools.comparison.lost_questions import remove_examples, write_examples
 from kbtools.comparison.run_folder import CELLS, GOLD, POOLS, TAGGERS, WEIGHTS
+from kbtools.comparison.weight_search import choose_system
 from kbtools.errors import RunUnusable
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.models import RELATION
 from kbtools.ranking.opened_system import Compute, OpenedSystem
 from kbtools.ranking.score import Progress, as_micro, relation_part
-from kbtools.tuning.weight_search import choose_system
 
 StageProgress = Callable[[str, int, int], None]
 """Called with a stage, the questions that it is through with, and all there are."""

@@ -40,10 +40,10 @@ SUITES = {
     TAGGERS: "kbtools.suites.pruner_suite:check_tagger",
     RANKERS: "kbtools.suites.scorer_suite:check_ranker",
     PRUNERS: "kbtools.suites.pruner_suite:check_pruner",
-    READERS: "kbtools.indexers.suites.reader_suite:check_reader",
-    BACKENDS: "kbtools.indexers.suites.backend_suite:check_backend",
+    READERS: "kbtools.suites.reader_suite:check_reader",
+    BACKENDS: "kbtools.suites.backend_suite:check_backend",
 }
-"""The suite of each kind, by its name as a plugin's, since readers and backends live in a room of their own."""
+"""The suite of each kind by its name: a suite imports what it checks."""
 
 METHODS = {TAGGERS: "spans", RANKERS: "fit", PRUNERS: "links", READERS: "read", BACKENDS: "lookup"}
 """A method that only one kind of plugin has; scorers of both kinds have `score` alone, with `which` for subjects."""

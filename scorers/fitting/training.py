@@ -33,7 +33,7 @@ from kbtools.storage import beside, locked, made_parents
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import MarkedQuestion
 
-TRANSE = "kbtools.scorers.entities.transe:TransE"
+TRANSE = "kbtools.scorers.subjects.transe:TransE"
 """The vectors of entities, which are trained as plugins are, but rank nothing."""
 
 SMALL = {"dim": 8, "words_dim": 6, "hidden": 4, "known_words": 0, "words": "random", "negatives": 4, "seed": 7}

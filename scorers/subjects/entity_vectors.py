@@ -12,13 +12,13 @@ from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.ranking.models import ENTITIES, model_folder
-from kbtools.scorers.entities.vector_files import check_digest
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, other_network, read_checkpoint
 from kbtools.scorers.networks.forward import BiGRUForward
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import EncoderConfig, TrainingSettings
 from kbtools.scorers.networks.words import UNKNOWN, WordVectors, load_words
+from kbtools.scorers.subjects.vector_files import check_digest
 from kbtools.text.question import MarkedQuestion
 
 if TYPE_CHECKING:

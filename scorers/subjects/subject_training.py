@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.scorers.entities.transe import load_vectors
-from kbtools.scorers.entities.vector_files import entity_count
 from kbtools.scorers.fitting.measures import Namesakes, relation_marks
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.networks.checkpoint import Checkpoint
@@ -23,6 +21,8 @@ from kbtools.scorers.networks.word_networks import BiGRU, initialise, moved
 from kbtools.scorers.networks.words import TEXTS_AT_ONCE, WordVectors, group_by_length
 from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer
 from kbtools.scorers.subjects.subject import TypeVectorScorer
+from kbtools.scorers.subjects.transe import load_vectors
+from kbtools.scorers.subjects.vector_files import entity_count
 
 ALPHA = 1.0
 """The weight of h(r, s) in training; the paper does not give its alpha."""

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from kbtools.cli.main import main
 from kbtools.entry_points import KINDS
-from kbtools.indexers.suites.backend_suite import check_backend
+from kbtools.suites.backend_suite import check_backend
 
 
 def run(*arguments: str) -> Result:

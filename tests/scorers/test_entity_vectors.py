@@ -17,14 +17,6 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.entities.transe import (
-    TransE,
-    TranslatingTask,
-    Translation,
-    nearest_rows,
-    read_triples,
-)
-from kbtools.scorers.entities.vector_files import entity_count
 from kbtools.scorers.fitting.measures import Callbacks
 from kbtools.scorers.fitting.profiles import profile_settings
 from kbtools.scorers.fitting.splits import Splits
@@ -34,6 +26,14 @@ from kbtools.scorers.networks.training_settings import EncoderConfig, ObjectiveC
 from kbtools.scorers.networks.words import load_words
 from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer
 from kbtools.scorers.subjects.subject_training import ALPHA, SubjectTask, rebuild_entity_network
+from kbtools.scorers.subjects.transe import (
+    TransE,
+    TranslatingTask,
+    Translation,
+    nearest_rows,
+    read_triples,
+)
+from kbtools.scorers.subjects.vector_files import entity_count
 
 SMALL = {"words": "random", "dim": 8, "words_dim": 8, "hidden": 8, "epochs": 4, "batch": 16, "negatives": 32}
 ASKED = [MarkedQuestion(Question.read("who wrote dune"), 10, 14), MarkedQuestion(Question.read(""), 0, 0)]

@@ -15,8 +15,6 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.entities.transe import TransE, TranslatingTask, read_triples
-from kbtools.scorers.entities.vector_files import entity_count
 from kbtools.scorers.fitting.measures import Callbacks
 from kbtools.scorers.fitting.profiles import profile_settings
 from kbtools.scorers.fitting.splits import Splits
@@ -29,6 +27,8 @@ from kbtools.scorers.relations.relation_training import RelationTask
 from kbtools.scorers.subjects.entity_vectors import RandomVectorScorer
 from kbtools.scorers.subjects.subject import TypeVectorScorer
 from kbtools.scorers.subjects.subject_training import SubjectTask, TypeTask
+from kbtools.scorers.subjects.transe import TransE, TranslatingTask, read_triples
+from kbtools.scorers.subjects.vector_files import entity_count
 from kbtools.scorers.taggers.tagger import BiGRUTagger
 from kbtools.scorers.taggers.tagger_training import TaggingTask
 

@@ -13,8 +13,8 @@ from kbtools.kb.contract import KnowledgeBase
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
 
 from kbtools.answering.name_candidates import find_entity
-from kbtools.scorers.entities.transe import nearest
-from kbtools.scorers.entities.vector_files import read_array, take_over_vectors
+from kbtools.scorers.subjects.transe import nearest
+from kbtools.scorers.subjects.vector_files import read_array, take_over_vectors
 
 IDS = ("m.01paris", "m.02paris", "/m/02texas")
 

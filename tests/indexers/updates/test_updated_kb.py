@@ -16,7 +16,6 @@ from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.folder.kb_folder import find_damage
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.suites.backend_suite import check_kb
 from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.overlay import open_folder
 from kbtools.indexers.updates.update_sources import UpdateSource
@@ -24,6 +23,7 @@ from kbtools.indexers.updates.updating import update
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import Grouped
 from kbtools.pruning import UNGUIDED
+from kbtools.suites.backend_suite import check_kb
 from kbtools.text.variants import name_forms
 from tests.conftest import World, write_world
 

@@ -15,12 +15,12 @@ from kbtools.answering.questions import read_gold
 from kbtools.comparison.calibration import calibrate_system
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.comparison.report.report_files import figures_csv
-from kbtools.comparison.report.summary import make_report, terminal_table
+from kbtools.comparison.report_files import figures_csv
+from kbtools.comparison.summary import make_report, terminal_table
+from kbtools.comparison.system_training import train_cascade, train_ranker
 from kbtools.errors import ModelMissing
 from kbtools.ranking.features import Features
 from kbtools.ranking.model_store import Stamp, read_model, write_model
-from kbtools.tuning.system_training import train_cascade, train_ranker
 from tests.kbtools.ranking.test_cascade import READING
 
 QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "fact-count"}

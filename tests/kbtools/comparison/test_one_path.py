@@ -9,13 +9,13 @@ import pytest
 import kbtools
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_gold
+from kbtools.comparison.system_training import train_ranker
+from kbtools.comparison.weight_search import tune_weights
 from kbtools.errors import BadArgument
 from kbtools.ranking import opened_system
 from kbtools.ranking.opened_system import OpenedSystem
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights
-from kbtools.tuning.system_training import train_ranker
-from kbtools.tuning.weight_search import tune_weights
 from tests.kbtools.ranking.test_learned import BY_WORDS
 
 STEPS = ("gather", "evidence", "rate")

@@ -9,9 +9,9 @@ import pytest
 from kbtools.answering.answerer import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.report.report_files import taggers_sections
-from kbtools.comparison.report.summary import make_report
+from kbtools.comparison.report_files import taggers_sections
 from kbtools.comparison.run_folder import Run
+from kbtools.comparison.summary import make_report
 from kbtools.pruning.pruners import word_places
 from kbtools.text.question import Question
 

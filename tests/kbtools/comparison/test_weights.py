@@ -20,10 +20,11 @@ from kbtools.comparison import stages
 from kbtools.comparison.calibration import calibrate_system, run_calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid, cell_system, cell_weights, weights_text
-from kbtools.comparison.report.markup import markdown_page
-from kbtools.comparison.report.report_files import figures_csv, figures_section, report_json
-from kbtools.comparison.report.summary import make_report, terminal_table
+from kbtools.comparison.markup import markdown_page
+from kbtools.comparison.report_files import figures_csv, figures_section, report_json
 from kbtools.comparison.run_folder import Run
+from kbtools.comparison.summary import make_report, terminal_table
+from kbtools.comparison.weight_search import choose_system, choose_weights
 from kbtools.errors import SourceMissing
 from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.system import System
@@ -31,7 +32,6 @@ from kbtools.ranking.trained import read_systems
 from kbtools.ranking.weights import DEFAULT, EQUATION_4, PRESETS, WITH_SUBJECT, Weights
 from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.text.question import MarkedQuestion
-from kbtools.tuning.weight_search import choose_system, choose_weights
 
 WEIGHTS = {
     "cold": Weights(relation=4.0, mention=0.2),

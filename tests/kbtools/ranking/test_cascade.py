@@ -13,6 +13,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import explain
 from kbtools.answering.questions import read_gold
 from kbtools.answering.results import Result
+from kbtools.comparison.system_training import THRESHOLDS, choose_threshold, train_cascade, train_ranker
 from kbtools.errors import BadArgument, BrokenPlugin, CheckpointMismatch
 from kbtools.ranking.cascade import unruled_mentions, winner_shares
 from kbtools.ranking.confidence import winner_confidence
@@ -21,7 +22,6 @@ from kbtools.ranking.models import model_folder
 from kbtools.ranking.pools import COLUMNS, Pools, concatenate_pools, take_questions
 from kbtools.ranking.score import MICRO
 from kbtools.text.question import MarkedQuestion, Question
-from kbtools.tuning.system_training import THRESHOLDS, choose_threshold, train_cascade, train_ranker
 from tests.kbtools.ranking.test_learned import BY_WORDS
 
 pytestmark = pytest.mark.usefixtures("trusted_plugins")

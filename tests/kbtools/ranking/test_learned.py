@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_gold
+from kbtools.comparison.system_training import FOLDS, deal_folds, train_ranker
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, ModelUnusable, NothingToLearn, UnknownPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.pruners import words_of
@@ -22,7 +23,6 @@ from kbtools.ranking.models import model_folder
 from kbtools.ranking.trained import FILE, read_systems
 from kbtools.ranking.weights import DEFAULT
 from kbtools.text.question import Question
-from kbtools.tuning.system_training import FOLDS, deal_folds, train_ranker
 
 pytestmark = pytest.mark.usefixtures("trusted_plugins")
 

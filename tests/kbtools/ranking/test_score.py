@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.gold import GoldScores, find_gold, score_gold
 from kbtools.answering.questions import read_annotated
+from kbtools.comparison.weight_search import choose_weights, tune_weights
 from kbtools.errors import ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
@@ -27,7 +28,6 @@ from kbtools.ranking.weights import DEFAULT, WITH_SUBJECT, Weights
 from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.scorers.subjects.counts import FactCount, TypeCount
 from kbtools.text.question import MarkedQuestion, Question
-from kbtools.tuning.weight_search import choose_weights, tune_weights
 
 
 class Known:

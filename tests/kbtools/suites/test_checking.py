@@ -26,12 +26,12 @@ from kbtools.indexers.readers.batches import RecordBatch, Rows
 from kbtools.indexers.readers.lines import Block, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
-from kbtools.indexers.suites.backend_suite import check_kb
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.links import Link
 from kbtools.pruning.n_gram import NGram
 from kbtools.suites import check_plugin
+from kbtools.suites.backend_suite import check_kb
 from kbtools.suites.checking import group_of
 from kbtools.suites.pruner_suite import EvenTagger
 from kbtools.text.question import MarkedQuestion, Question
@@ -77,7 +77,7 @@ def test_a_backend_is_checked_on_what_it_opens(sample_path: Path) -> None:
 
 
 def test_a_large_knowledge_base_is_not_read_to_check_a_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbtools.indexers.suites.backend_suite.MOST_ENTITIES", 1)
+    monkeypatch.setattr("kbtools.suites.backend_suite.MOST_ENTITIES", 1)
 
     with pytest.raises(KBUnusable, match="holds 2 entities; a backend is checked on one of at most 1"):
         list(check_kb("large", MemoryKB([("a", "r", "b")])))

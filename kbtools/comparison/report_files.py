@@ -16,11 +16,11 @@ from kbtools.comparison.calibration import calibration_figures, run_calibration
 from kbtools.comparison.column_store import named_failure, write_file, write_text
 from kbtools.comparison.figures import MEANINGS
 from kbtools.comparison.lost_questions import EXAMPLES, Cause, read_examples
-from kbtools.comparison.report.markup import Section, html_page, markdown_page
-from kbtools.comparison.report.pictures import draw_pictures, picture_bytes
-from kbtools.comparison.report.summary import COLUMNS, Report, cell_names, is_control, part_names, show, show_interval
+from kbtools.comparison.markup import Section, html_page, markdown_page
+from kbtools.comparison.pictures import draw_pictures, picture_bytes
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Difference, Resamples, compare_cells
+from kbtools.comparison.summary import COLUMNS, Report, cell_names, is_control, part_names, show, show_interval
 from kbtools.storage import make_folder
 
 JSON_VERSION = 1

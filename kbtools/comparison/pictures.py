@@ -9,7 +9,7 @@ import numpy as np
 
 from kbtools.comparison.calibration import reliability, risk_coverage, run_calibration
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.report.summary import Report
+from kbtools.comparison.summary import Report
 from kbtools.entry_points import install_command
 from kbtools.errors import MissingDependency
 

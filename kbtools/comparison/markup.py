@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kbtools.comparison.report.summary import Report, best_text, excluded_text, origin_text
+from kbtools.comparison.summary import Report, best_text, excluded_text, origin_text
 from kbtools.text.printable import html_text, markdown_text
 
 STYLE = """

@@ -7,8 +7,8 @@ from paper_tables import TABLE_1, paper_sections, table_1_cells
 
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.report.summary import make_report
 from kbtools.comparison.run_folder import Run
+from kbtools.comparison.summary import make_report
 
 BETTER, WORSE = Cell("focused", "bigru", "type-vector"), Cell("focused", "embed-avg", "type-vector")
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from kbtools.answering.answerer import Answerer, open_kb
 from kbtools.answering.frames import load
 from kbtools.answering.questions import read_gold
+from kbtools.comparison.system_training import TrainedSystem, train_system
 from kbtools.errors import MissingDependency
 from kbtools.ranking.system import System
 from kbtools.ranking.trained import read_systems
-from kbtools.tuning.system_training import TrainedSystem, train_system
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

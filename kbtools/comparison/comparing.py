@@ -14,8 +14,8 @@ from kbtools.comparison.calibration import calibrate_system
 from kbtools.comparison.experiment import Questions, Request, make_systems
 from kbtools.comparison.experiment import compare as fill_run
 from kbtools.comparison.grid import Cell
-from kbtools.comparison.report.pictures import PICTURES, draw_one
-from kbtools.comparison.report.summary import Report, make_report, terminal_table
+from kbtools.comparison.pictures import PICTURES, draw_one
+from kbtools.comparison.summary import Report, make_report, terminal_table
 from kbtools.errors import BadArgument
 from kbtools.ranking.system import System
 

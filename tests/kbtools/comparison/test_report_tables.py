@@ -11,8 +11,8 @@ import pytest
 from kbtools.comparison.column_store import Columns, read_columns, write_columns
 from kbtools.comparison.grid import Cell, file_name, split_names
 from kbtools.comparison.lost_questions import example_lines
-from kbtools.comparison.report.markup import Section, html_page, html_section, markdown_page, markdown_table
-from kbtools.comparison.report.report_files import (
+from kbtools.comparison.markup import Section, html_page, html_section, markdown_page, markdown_table
+from kbtools.comparison.report_files import (
     causes_section,
     csv_text,
     figures_csv,
@@ -22,8 +22,8 @@ from kbtools.comparison.report.report_files import (
     significance_csv,
     write_tables,
 )
-from kbtools.comparison.report.summary import Report, best_text, is_control, make_report, terminal_table
 from kbtools.comparison.run_folder import Provenance, Run, RunOrigin
+from kbtools.comparison.summary import Report, best_text, is_control, make_report, terminal_table
 from kbtools.errors import OutputUnusable, RunUnusable
 
 

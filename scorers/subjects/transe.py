@@ -16,10 +16,10 @@ from kbtools.kb.vector_index import EntityVectors
 from kbtools.kb.vector_neighbours import NearEntity
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
-from kbtools.scorers.entities.vector_files import check_digest, entity_count
 from kbtools.scorers.networks.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from kbtools.scorers.networks.devices import arrays, build_network
 from kbtools.scorers.networks.training_settings import TransESettings
+from kbtools.scorers.subjects.vector_files import check_digest, entity_count
 
 ENTITIES_AT_ONCE = 65_536
 """Entities that are read, or compared with, in one piece."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.gold import Fault, Gold, GoldScores, find_gold, score_gold
 from kbtools.answering.questions import AnnotatedQuestion
+from kbtools.comparison.weight_search import TunedWeights, choose_system, tune_weights
 from kbtools.entry_points import RANKERS, construct, load_class
 from kbtools.errors import BadArgument, ModelMissing, NothingToLearn, SourceEmpty
 from kbtools.ranking import features as feature_columns
@@ -28,7 +29,6 @@ from kbtools.ranking.models import LEXICAL, model_digest
 from kbtools.ranking.rankers import LearnedScoring, Ranker, WeightedSum
 from kbtools.ranking.system import MARGIN, WEIGHTED_SUM, Cascade, FittedRanker, System
 from kbtools.ranking.trained import ranker_folder
-from kbtools.tuning.weight_search import TunedWeights, choose_system, tune_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,16 +12,16 @@ import pytest
 from kbtools.answering.answerer import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.comparison.report.markup import html_page
-from kbtools.comparison.report.pictures import draw_pictures
-from kbtools.comparison.report.report_files import (
+from kbtools.comparison.markup import html_page
+from kbtools.comparison.pictures import draw_pictures
+from kbtools.comparison.report_files import (
     examples_sections,
     make_sections,
     write_page,
     write_page_with_pictures,
 )
-from kbtools.comparison.report.summary import Report, make_report
 from kbtools.comparison.run_folder import Run
+from kbtools.comparison.summary import Report, make_report
 from kbtools.errors import RunUnusable
 
 VOID = {"meta", "img", "br"}

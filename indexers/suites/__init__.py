@@ -1,1 +1,0 @@
-"""Contract suites of backends and readers."""

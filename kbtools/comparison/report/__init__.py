@@ -1,1 +1,0 @@
-"""Reports of a comparison: tables, records, pictures and pages; matplotlib is imported in `pictures` alone."""

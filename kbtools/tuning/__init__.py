@@ -1,1 +1,0 @@
-"""The fit of weights, rankers and cascades on questions with known answers."""
