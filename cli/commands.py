@@ -12,8 +12,8 @@ SECTIONS = {
     "Reading": "languages column predicate list_separator file_format max_bad subject_column name_columns "
     "alias_columns description_columns type_columns link_columns sheet encoding query min_sitelinks keep_type "
     "keep_property keep_ids closure",
-    "System": "pruning scorer subject ranker tagger in_doubt of_type",
-    "Output": "top limit answers abstain calibration explain output as_json timing quiet errors",
+    "System": "pruning scorer subject ranker tagger in_doubt of_type properties threshold",
+    "Output": "extend top limit answers abstain calibration explain output as_json timing quiet errors",
 }
 """Sections of a help page, and the parameters in each; any other parameter is in the last section."""
 

@@ -4,7 +4,8 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -29,6 +30,25 @@ def named(entity_id: str, name: str | None) -> str:
 def overwrite(line: str, *, last: bool) -> None:
     """Print a line of progress on standard error in place of the one before; the last one stays."""
     click.echo(f"\r{visible(line)}\033[K", err=True, nl=last)
+
+
+@contextmanager
+def counted(name: str, total: Callable[[], int], *, beside_output: bool) -> Iterator[Callable[[], None]]:
+    """Lend a function that counts one more of `total`, shown as a bar on standard error if that is a terminal.
+
+    `beside_output` says that standard output is printed meanwhile: a bar would stand among it on the same terminal.
+    """
+    if not sys.stderr.isatty() or (beside_output and sys.stdout.isatty()):
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(escape(visible(name)), total=total())
+        yield lambda: bar.advance(task)
 
 
 class ResultPrinter:

@@ -62,6 +62,8 @@ FILES = click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
 OUT = click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
 NAME = click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base on the cluster.")
 FORCE = click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
+SHEET = click.option("--sheet", help="Sheet of a spreadsheet; the first if not given.")
+ENCODING = click.option("--encoding", help="Encoding of text, such as cp1252; found if not given.")
 QUIET = click.option("--quiet", is_flag=True, help="Print the final counts alone.")
 ALSO = click.option(
     "--also",
@@ -268,8 +270,8 @@ def read_also(
 @click.option(
     "--link-column", "link_columns", help="Columns whose cells are entities, by id or name; others hold values."
 )
-@click.option("--sheet", help="Sheet of a spreadsheet; the first if not given.")
-@click.option("--encoding", help="Encoding of text, such as cp1252; found if not given.")
+@SHEET
+@ENCODING
 @click.option("--query", metavar="SQL", help="What to take from an SQLite or DuckDB database.")
 @gather_options
 @LANG

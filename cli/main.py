@@ -30,6 +30,7 @@ COMMANDS = {
     "query": "Answer a question, or a stream of them.",
     "lookup": "Find the entities that bear a name.",
     "link": "Find the entities that running text mentions.",
+    "reconcile": "Find the entities that the rows of a table name.",
     "show": "Show the names, types and facts of an entity.",
     "compare": "Compare pruners and scorers on questions with known answers.",
     "report": "Write tables, pictures and a page of a comparison.",

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from io import UnsupportedOperation
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from kbtools.answering.questions import read_questions
 from kbtools.answering.results import Result
 from kbtools.answering.sparql import winner_query
 from kbtools.cli.commands import Command
-from kbtools.cli.display import ResultPrinter, echo, echo_json
+from kbtools.cli.display import ResultPrinter, counted, echo, echo_json
 from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.options import (
     KB_FIRST,
@@ -29,7 +29,6 @@ from kbtools.cli.options import (
 )
 from kbtools.errors import KBToolsError
 from kbtools.read_ahead import lines_at_hand
-from kbtools.text.printable import visible
 
 
 def standard_input() -> Iterator[str]:
@@ -56,25 +55,11 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
         yield os.fsencode(question).decode(errors="replace")
 
 
-@contextmanager
-def count_questions(path: Path | None) -> Iterator[Callable[[], None]]:
-    """Show how many questions of a file are answered, as a bar on standard error where that is a terminal.
-
-    None where the answers are on a terminal too, among which it would stand, nor where there is no file.
-    """
-    if path is None or not path.is_file() or not sys.stderr.isatty() or sys.stdout.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    with path.open("rb") as file:
-        total = sum(1 for _ in file)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(escape(visible(path.name)), total=total)
-        yield lambda: bar.advance(task)
+def progress_of(path: Path | None) -> AbstractContextManager[Callable[[], None]]:
+    """Return the progress bar of a file of questions."""
+    if path is None or not path.is_file():
+        return nullcontext(lambda: None)
+    return counted(path.name, lambda: path.read_bytes().count(b"\n"), beside_output=True)
 
 
 def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iterator[Result]:
@@ -183,7 +168,7 @@ def command(
     several = questions is not None or text == "-"
     batches = lines_at_hand(texts(text, questions)) if several else [[*texts(text, None)]]
     printer = ResultPrinter(output, explained_lines if explain else table_lines)
-    with count_questions(questions) as count:
+    with progress_of(questions) as count:
         for batch in batches:
             for result in answer(answerer, batch, options):
                 if output == "sparql":

@@ -1,0 +1,202 @@
+"""Reconciliation of a table: each row gets the entity that its cell names, judged as the server judges a query."""
+
+import codecs
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from kbtools.answering.answerer import Answerer
+from kbtools.errors import BadArgument
+from kbtools.indexers.readers.entity_layout import find_head
+from kbtools.indexers.readers.plain_tables import BETWEEN, PlainTable
+from kbtools.serve.extension import extend
+from kbtools.serve.live_kb import Edition
+from kbtools.serve.matching import reconcile
+from kbtools.serve.reconciliation_queries import ExtensionProperty, ExtensionQuery, PropertyValue, ReconciliationQuery
+from kbtools.serve.vocabulary import Vocabulary, words
+from kbtools.storage import new_file
+
+COMPARED = 2
+"""Candidates of a row: the first, and the one that may tie with it."""
+
+AT_ONCE = 100
+"""Rows that are extended in one look-up."""
+
+SUFFIXES = {".csv": ",", ".tsv": "\t", ".jsonl": ""}
+"""The formats of output, with the separator of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The first candidate of a row, if there is any, and what is thought of it."""
+
+    outcome: str
+    id: str = ""
+    name: str = ""
+    score: float | None = None
+
+    @property
+    def match(self) -> bool:
+        return self.outcome == "matched"
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuery:
+    """The columns of a table to reconcile, and what its rows are compared with.
+
+    `properties` are relations by the column whose values they should have. From the score `threshold` on, 0 to 100, the
+    first candidate is a match though it is not certain. No tie is a match.
+    """
+
+    column: str
+    types: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    extend: tuple[str, ...] = ()
+    threshold: float | None = None
+
+
+OUTCOMES = {
+    "tied": "tied",
+    "doubtful": "with a candidate that is not certain",
+    "unknown": "without a candidate",
+    "empty": "empty",
+}
+"""What came of a row that is not matched, in words."""
+
+
+@dataclass(slots=True)
+class TableSummary:
+    """The number of rows by outcome: matched, or one of OUTCOMES."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        rows, matched = self.counts.total(), self.counts["matched"]
+        others = [f"{self.counts[outcome]:,} {words}" for outcome, words in OUTCOMES.items() if self.counts[outcome]]
+        return ", ".join([f"{rows:,} rows: {matched:,} matched ({matched / max(rows, 1):.0%})", *others])
+
+
+def reconcile_table(
+    answerer: Answerer,
+    table: PlainTable,
+    query: TableQuery,
+    out: Path,
+    *,
+    count: Callable[[], None] = lambda: None,
+) -> TableSummary:
+    """Write a table with the entity of each row to a file; `count` is called after each row.
+
+    The file appears whole at the end. Raises BadArgument for a column or a relation that is not there, and for a file
+    of another format than .csv, .tsv and .jsonl.
+    """
+    if out.suffix.lower() not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        raise BadArgument(f"{out}: the output is written as {known}; name it with one of these suffixes", name="out")
+    edition, summary = Edition(answerer), TableSummary()
+    column = place_of(table, query.column)
+    properties = {
+        place_of(table, head): relation_of(edition.vocabulary, name) for head, name in query.properties.items()
+    }
+    extended = [relation_of(edition.vocabulary, name) for name in query.extend]
+    heads = [head_of(part, table.header) for part in ("id", "name", "score", "match", *query.extend)]
+    judged: dict[tuple[str, ...], Judgement] = {}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(out) as file:
+        write = row_writer(file, out.suffix.lower(), [*table.header, *heads])
+        for rows in table.batches(AT_ONCE):
+            judgements = []
+            for row in rows:
+                asked = tuple(row[place] for place in (column, *properties))
+                if asked not in judged:
+                    judged[asked] = judge(edition, query, asked[0], zip(properties.values(), asked[1:], strict=True))
+                judgements.append(judged[asked])
+                summary.counts[judged[asked].outcome] += 1
+                count()
+            cells = extended_cells(edition, [entity.id for entity in judgements if entity.match], extended)
+            for row, entity in zip(rows, judgements, strict=True):
+                more = cells.get(entity.id, {}) if entity.match else {}
+                added = [entity.id, entity.name, entity.score, entity.match]
+                write([*row, *added, *(more.get(relation, "") for relation in extended)])
+    return summary
+
+
+def judge(edition: Edition, query: TableQuery, text: str, values: Iterable[tuple[str, str]]) -> Judgement:
+    """Reconcile a row by its name, and by the values of relations that it has."""
+    if not text:
+        return Judgement("empty")
+    properties = [
+        PropertyValue(relation=relation, raw=[*parts])
+        for relation, cell in values
+        if (parts := list(filter(None, re.split(r"\s*[;|]\s*", cell))))
+    ]
+    asked = ReconciliationQuery(text=text, types=list(query.types), limit=COMPARED, properties=properties)
+    candidates = reconcile(edition, asked)
+    if not candidates:
+        return Judgement("unknown")
+    first, *others = candidates
+    tied = bool(others) and others[0]["score"] >= first["score"]
+    likely = query.threshold is not None and first["score"] >= query.threshold
+    outcome = "tied" if tied else "matched" if first["match"] or likely else "doubtful"
+    return Judgement(outcome, first["id"], first["name"], first["score"])
+
+
+def extended_cells(edition: Edition, ids: Sequence[str], relations: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the values of relations of some entities, as text."""
+    if not ids or not relations:
+        return {}
+    asked = ExtensionQuery(ids=list(ids), properties=[ExtensionProperty(relation=name) for name in relations])
+    return {
+        entity_id: {
+            relation: BETWEEN.join(value.get("name") or value["str"] for value in values)
+            for relation, values in cells.items()
+        }
+        for entity_id, cells in extend(edition, asked)["rows"].items()
+    }
+
+
+def row_writer(file: BinaryIO, suffix: str, header: Sequence[str]) -> Callable[[Sequence[Any]], None]:
+    """Return what writes a row under a header, in the format of a suffix."""
+    text = codecs.getwriter("utf-8")(file, "replace")
+    if suffix == ".jsonl":
+        return lambda row: text.write(json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False) + "\n")
+    writer = csv.writer(text, delimiter=SUFFIXES[suffix], lineterminator="\n")
+    writer.writerow(header)
+    return lambda row: writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in row])
+
+
+def place_of(table: PlainTable, head: str) -> int:
+    """Return the place of the column that a person means; raise BadArgument if there is none."""
+    if column := find_head(head, table.header):
+        return table.header.index(column)
+    raise BadArgument(f"no column {head!r}; the columns are {', '.join(map(repr, table.header))}", name="column")
+
+
+def head_of(part: str, columns: Sequence[str]) -> str:
+    """Return the head of a new column, another one than the table has."""
+    while part in columns:
+        part = f"kb_{part}"
+    return part
+
+
+def relation_of(vocabulary: Vocabulary, text: str) -> str:
+    """Return the relation of an id or a name; raise BadArgument if there is none, or several."""
+    if text in vocabulary.relation_rows:
+        return text
+    found = list(relations_called(vocabulary, text))
+    if len(found) == 1:
+        return found[0]
+    near = found or vocabulary.find_relations(text) or vocabulary.find_relations("")
+    reason = "several relations are called" if found else "no relation"
+    raise BadArgument(f"{reason} {text!r}; there are {', '.join(map(repr, near[:5]))}", name="property")
+
+
+def relations_called(vocabulary: Vocabulary, text: str) -> Iterator[str]:
+    """Yield the relations whose name, or the last part of whose id, is a text."""
+    for relation, row in vocabulary.relation_rows.items():
+        if words(text) in (words(vocabulary.relation_name(row)), words(re.split(r"[./#]", relation)[-1])):
+            yield relation
