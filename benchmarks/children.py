@@ -1,5 +1,6 @@
 """Commands of kbtools in forked processes: what they print, how they end, and whether that is as it should be."""
 
+import importlib
 import io
 import os
 import signal
@@ -8,12 +9,11 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
-import kbtools.cli.index  # imported here, once, so that no fork has to
-import kbtools.cli.info
-import kbtools.cli.query
-import kbtools.cli.show
-import kbtools.scorers.subjects.transe
+os.environ["OMP_NUM_THREADS"] = "1"  # a fork of a process whose OpenMP has threads waits for them without end
+
 from kbtools.cli.main import main as kbtools
 
 END = "the command ended with "
@@ -42,6 +42,24 @@ def in_a_child(act: Callable[[], object], *, kill_after: float | None = None) ->
         _, status = os.waitpid(pid, 0)
         printed.seek(0)
         return os.waitstatus_to_exitcode(status), printed.read().decode(errors="replace")
+
+
+def preload(lines: list[tuple[str, list[str]]]) -> None:
+    """Import what commands import, so that no fork has to; the commands themselves run in a fork."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder, "names")
+
+        def act() -> None:
+            for _, line in lines:
+                with suppress(SystemExit):
+                    kbtools(line)
+            names.write_text("\n".join(sys.modules), encoding="utf-8")
+
+        code, printed = in_a_child(act)
+        assert code == 0, printed
+        for name in names.read_text(encoding="utf-8").split("\n"):
+            with suppress(ImportError):  # those that a library makes up itself
+                importlib.import_module(name)
 
 
 def verdict(code: int, printed: str, expected: str) -> str:

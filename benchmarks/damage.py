@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from children import run_all, verdict
+import numpy as np
+from children import preload, run_all, verdict
 from endurance import EXAMPLES, sample
 from folders import make, write_sources
 
@@ -78,7 +79,11 @@ def untimed(printed: str) -> str:
 def damages(folder: Path, lines: list[Line], number: int, rng: random.Random) -> dict[str, Counter[str]]:
     """Damage one file at a time and run every command in a process of its own, on a folder that was whole before."""
     whole = shutil.copytree(folder, folder.with_name(f"{folder.name} whole"))
+    preload(lines)
     expected = run_all([line for line in lines if not line[0].endswith(WRITES)])
+    for name, (code, printed) in run_all(lines).items():  # else a command would refuse for another reason
+        assert code == 0, f"{name}: {printed}"
+    restore(folder, whole)
     files = [path.relative_to(whole) for path in sorted(whole.rglob("*")) if path.is_file() and path.stat().st_size]
     weights = [max(1, (whole / path).stat().st_size // PAGE) ** 0.5 for path in files]
     table: dict[str, Counter[str]] = {name: Counter() for name, _ in lines}
@@ -90,9 +95,15 @@ def damages(folder: Path, lines: list[Line], number: int, rng: random.Random) ->
             table[name][outcome] += 1
             if outcome in ("a traceback", "ended by the system", "WRITTEN ON"):
                 print(f"  {path}: {name}: {outcome}: {printed[-300:]!r}", flush=True)
-        shutil.rmtree(folder)
-        shutil.copytree(whole, folder)
+        restore(folder, whole)
     return table
+
+
+def restore(folder: Path, whole: Path) -> None:
+    """Put a copy of the whole folder in the place of a damaged one, and remove what commands made of it."""
+    for made in (folder, *folder.parent.glob("made *")):
+        shutil.rmtree(made, ignore_errors=True)
+    shutil.copytree(whole, folder)
 
 
 def kb_lines(work: Path, kb: Path) -> list[Line]:
@@ -100,11 +111,14 @@ def kb_lines(work: Path, kb: Path) -> list[Line]:
     questions, changes = work / "questions.txt", work / "changes.jsonl"
     questions.write_text("\n".join(QUESTIONS) + "\n", encoding="utf-8")
     changes.write_text('{"id": "e7", "aliases": ["Another"], "facts": {"r.new": ["e8"]}}\n', encoding="utf-8")
-    gold = work / "gold.txt"
-    gold.write_text("e7\twritten_by\te8\twho wrote solaris 7\n", encoding="utf-8")
+    gold, ids = work / "gold.txt", work / "ids.txt"
+    asks = "e7\twritten_by\te8\twho wrote solaris 7\ne7\tgenre\te0\tthe genre of solaris 7\n"
+    gold.write_text(asks, encoding="utf-8")
+    ids.write_text("e7\ne8\n", encoding="utf-8")
+    np.save(work / "vectors.npy", np.eye(2, 16, dtype=np.float32))
     asked = ["--scorer", "lexical", "--questions", str(questions), "--json", "--no-timing"]
-    vectors = ["--vectors", str(work / "none.npy"), "--ids", str(questions)]
-    of_gold = ["--train", str(gold), "--valid", str(gold), "--out", str(work / "made")]
+    vectors = ["--vectors", str(work / "vectors.npy"), "--ids", str(ids)]
+    of_gold = ["--train", str(gold), "--valid", str(gold), "--out", str(work / "made models")]
     return [
         ("check", ["check", str(kb)]),
         ("info", ["info", str(kb)]),
@@ -113,7 +127,10 @@ def kb_lines(work: Path, kb: Path) -> list[Line]:
         (f"update, which {WRITES}", ["update", "--kb", str(kb), "--add", str(changes)]),
         (f"compact, which {WRITES}", ["compact", "--kb", str(kb)]),
         (f"index vectors, which {WRITES}", ["index", "vectors", "--kb", str(kb), *vectors]),
-        (f"compare, which {WRITES}", ["compare", "--kb", str(kb), "--questions", str(gold), "--out", f"{work}/made"]),
+        (
+            f"compare, which {WRITES}",
+            ["compare", "--kb", str(kb), "--questions", str(gold), "--out", f"{work}/made run"],
+        ),
         (f"train, which {WRITES}", ["train", "tagger", "--kb", str(kb), "--tagger", "crf", *of_gold]),
     ]
 
@@ -132,15 +149,20 @@ def models_of(work: Path, kb: Path) -> tuple[Path, list[Line]]:
     models, train, valid = work / "models", EXAMPLES / "sample.train.txt", EXAMPLES / "sample.valid.txt"
     files = ["--kb", str(kb), "--train", str(train), "--valid", str(valid), "--out", str(models)]
     system = ["--kb", str(kb), "--models", str(models), "--pruning", "focused", "--tagger", "crf"]
-    for name, line in (
-        ("tagger", ["train", "tagger", "--tagger", "crf", *files]),
-        ("relation", ["train", "relation", "--scorer", "embed-avg", "--words", "random", *files]),
-        ("ranking", ["train", "ranking", *system, "--scorer", "embed-avg", "--valid", str(valid)]),
+    ranking = ["ranking", *system, "--scorer", "embed-avg", "--valid", str(valid)]
+    for line in (
+        ["tagger", "--tagger", "crf", *files],
+        ["relation", "--scorer", "embed-avg", "--words", "random", *files],
+        ranking,
     ):
-        code, printed = run_all([(name, line)])[name]
+        code, printed = run_all([("train", ["train", *line])])["train"]
         assert code == 0, printed
-    asked = ["--scorer", "embed-avg", "--questions", str(EXAMPLES / "questions.txt"), "--json", "--no-timing"]
-    return models, [("query --models", ["query", *system, *asked])]
+    scorer = ["--scorer", "embed-avg", "--questions"]
+    return models, [
+        ("query --models", ["query", *system, *scorer, str(EXAMPLES / "questions.txt"), "--json", "--no-timing"]),
+        ("compare --models", ["compare", *system, *scorer, str(valid), "--out", str(work / "made run"), "--json"]),
+        ("train ranking --models", ["train", *ranking]),
+    ]
 
 
 def run_of(work: Path, kb: Path) -> tuple[Path, list[Line]]:

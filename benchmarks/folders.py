@@ -17,7 +17,11 @@ def write_sources(folder: Path, entities: int, *, relation: str = "written_by") 
     words = ("Harry Potter", "Solaris", "Avatar", "Frankenstein", "The Old Sea", "Iron Kite")
     rows = range(entities)
     lines = {
-        "facts": ["subject\trelation\tobject", *(f"e{row}\t{relation}\te{row * 7919 % entities}" for row in rows)],
+        "facts": [
+            "subject\trelation\tobject",
+            *(f"e{row}\t{relation}\te{row * 7919 % entities}" for row in rows),
+            *(f"e{row}\tgenre\te{row % 7}" for row in rows),
+        ],
         "names": ["id\tname", *(f"e{row}\t{words[row % len(words)]} {row}" for row in rows)],
         "types": ["id\ttype", *(f"e{row}\tt{row % 40}" for row in rows)],
     }
