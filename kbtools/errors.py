@@ -58,7 +58,7 @@ KBToolsError
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 
 class KBToolsError(Exception):
@@ -68,7 +68,15 @@ class KBToolsError(Exception):
         super().__init__(message)
         self.facts: dict[str, Any] = facts
 
+    @classmethod
+    def at(cls, path: object, problem: str, *, line: int | None = None) -> Self:
+        """Return the error of a file or a folder, or of a line of a file."""
+        if line is None:
+            return cls(f"{path}: {problem}", path=str(path))
+        return cls(f"{path}:{line}: {problem}", path=str(path), line=line)
+
     def __reduce__(self) -> tuple[Callable[..., "KBToolsError"], tuple[object, ...]]:
+
         return _rebuild, (type(self), str(self), self.facts)
 
 
@@ -78,6 +86,8 @@ def _rebuild(kind: type[KBToolsError], message: str, facts: dict[str, object]) -
 
 class InputError(KBToolsError):
     """A source that cannot be used."""
+
+
 
 
 class SourceMissing(InputError):

@@ -8,16 +8,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 
 from kbtools.errors import KBMissing, KBUnusable, MemoryExhausted, NothingBuilt, OutputUnusable, VectorsMissing
-from kbtools.indexers.building.count_files import CountsReading
 from kbtools.indexers.building.derived_rows import (
     lend_labels,
     link_cells,
@@ -33,7 +33,7 @@ from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
 from kbtools.indexers.folder.kb_folder import MANIFEST, WORK, is_ours, read_manifest
 from kbtools.indexers.readers.batches import SCHEMAS, Kind, gathered
-from kbtools.indexers.readers.reading import WIDE, Keep, Reading, ReadOptions, Source
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.readers.table_files import check_columns, open_reading
@@ -147,15 +147,13 @@ def check_target(out: Path) -> None:
     except FileNotFoundError:
         return
     except NotADirectoryError as error:
-        raise OutputUnusable(f"{out}: is a file or inside one; choose a new folder for --out", path=str(out)) from error
+        raise OutputUnusable.at(out, "is a file or inside one; choose a new folder for --out") from error
     except OSError as error:
-        raise OutputUnusable(f"{out}: cannot be opened ({error.strerror})", path=str(out)) from error
+        raise OutputUnusable.at(out, f"cannot be opened ({error.strerror})") from error
     stranger = find_stranger(out.resolve(), is_ours)
     if names and (MANIFEST not in names or stranger):
-        raise OutputUnusable(
-            f"{out}: holds {str(stranger or min(names))!r}, which would be lost; choose a new folder for --out",
-            path=str(out),
-        )
+        held = repr(str(stranger or min(names)))
+        raise OutputUnusable.at(out, f"holds {held}, which would be lost; choose a new folder for --out")
 
 
 def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> None:
@@ -179,33 +177,14 @@ def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> 
 
 
 def option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, object]:
-    """Record the options that change what is read, or whether it is refused."""
-    predicates = options.predicates
-    return {
-        "language": options.language,
-        "columns": dict(sorted(options.columns.items())),
-        "name_predicates": sorted(predicates.name),
-        "alias_predicates": sorted(predicates.alias),
-        "description_predicates": sorted(predicates.description),
-        "type_predicates": sorted(predicates.type),
-        "max_bad": options.max_bad,
-        "list_separator": options.list_separator,
-        "format": options.format,
-        "wide": asdict(options.wide) if any(source.format == WIDE for source in sources) else {},
-        "keep": keep_record(options.keep),
-        "closure": options.closure,
+    """Record the options that change what is read, or whether it is refused; of the ids to keep, only the hash."""
+    ids = sha256("\n".join(sorted(options.keep.ids)).encode()).hexdigest()  # as there may be millions
+    whole = replace(options, keep=replace(options.keep, ids=frozenset({ids})))
+    record: dict[str, object] = msgspec.json.decode(msgspec.json.encode(whole, order="sorted"))
+    return record | {
+        "wide": record["wide"] if any(source.format == WIDE for source in sources) else {},
         "variants": variant_table(options.variants),
         "formats": sorted({source.format for source in sources if source.format}),
-    }
-
-
-def keep_record(keep: Keep) -> dict[str, object]:
-    """Record which entities of Wikidata are kept; of their ids, which may be millions, the hash."""
-    return {
-        "sitelinks": keep.sitelinks,
-        "types": sorted(keep.types),
-        "properties": sorted(keep.properties),
-        "ids": sha256("\n".join(sorted(keep.ids)).encode()).hexdigest() if keep.ids else "",
     }
 
 
@@ -320,9 +299,8 @@ def require(count: bool | int, problem: str, sources: Sequence[Source], *, becau
 def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
     """Read one source into the work tables."""
     name = source.label or source.path.name
-    make = CountsReading if source.kind == "counts" else open_reading
-    reading = make(source, options, progress=lambda done: watch.progress(str(source.path), done))
-    if isinstance(reading, Reading) and source.directed:
+    reading = open_reading(source, options, progress=lambda done: watch.progress(str(source.path), done))
+    if source.directed:
         earlier = tables.stream("SELECT old, new FROM redirects")
         reading.redirects = pa.Table.from_batches(earlier, schema=SCHEMAS["redirects"])
     rows: Counter[str] = Counter()

@@ -117,18 +117,15 @@ JOIN ranks o ON o.rank = pairs.old JOIN ranks n ON n.rank = pairs.new
 """
 
 RENAMED = {
-    "fact_ids": "number, coalesce(a.new, id) AS id, is_subject FROM fact_ids LEFT JOIN merged a ON a.old = id",
-    "names": "coalesce(a.new, entity) AS entity, rank, text, language FROM names LEFT JOIN merged a ON a.old = entity",
-    "counts": "coalesce(a.new, entity) AS entity, key, count FROM counts LEFT JOIN merged a ON a.old = entity",
-    "descriptions": "coalesce(a.new, entity) AS entity, rank, text FROM descriptions "
-    "LEFT JOIN merged a ON a.old = entity",
-    "labels": "coalesce(a.new, entity) AS entity, rank, text, language FROM labels "
-    "LEFT JOIN merged a ON a.old = entity",
-    "subclasses": "coalesce(a.new, type) AS type, coalesce(b.new, parent) AS parent FROM subclasses "
-    "LEFT JOIN merged a ON a.old = type LEFT JOIN merged b ON b.old = parent",
-    "types": "coalesce(a.new, entity) AS entity, coalesce(b.new, type) AS type FROM types "
-    "LEFT JOIN merged a ON a.old = entity LEFT JOIN merged b ON b.old = type",
+    "fact_ids": ("id",),
+    "names": ("entity",),
+    "counts": ("entity",),
+    "descriptions": ("entity",),
+    "labels": ("entity",),
+    "subclasses": ("type", "parent"),
+    "types": ("entity", "type"),
 }
+"""The columns of work tables that hold ids of entities or types."""
 
 CELL = r'^"(.*)"\^\^<cell:([a-z]+)>$'
 """A cell of a table as its reader leaves it: the kind of its value, or how it is linked, is the datatype."""
@@ -206,9 +203,10 @@ def merge_ids(tables: Staging) -> int:
         tables.run(STEP)
     tables.run(MERGED)
     for table, columns in RENAMED.items():
-        tables.run(
-            f"CREATE TABLE renamed AS SELECT {columns}; DROP TABLE {table}; ALTER TABLE renamed RENAME TO {table}"
-        )
+        renamed = ", ".join(f"coalesce(of_{column}.new, {column}) AS {column}" for column in columns)
+        joined = " ".join(f"LEFT JOIN merged of_{column} ON of_{column}.old = {column}" for column in columns)
+        tables.run(f"CREATE TABLE renamed AS SELECT {table}.* REPLACE ({renamed}) FROM {table} {joined}")
+        tables.run(f"DROP TABLE {table}; ALTER TABLE renamed RENAME TO {table}")
     return tables.count("merged")
 
 

@@ -18,7 +18,7 @@ from kbtools.indexers.folder.column_files import ColumnWriter, StartsWriter, Str
 from kbtools.indexers.folder.edit_index import EditKeys
 from kbtools.indexers.folder.form_store import FilterWriter
 from kbtools.indexers.folder.fuzzy_index import FuzzyWriter
-from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, FUZZY, WORK
+from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, FUZZY, STRINGS, WORK
 from kbtools.read_ahead import read_ahead
 from kbtools.record_files import file_digest
 
@@ -99,8 +99,10 @@ def write_content(tables: SortedTables, folder: Path, *, done: Report, threads: 
     with ExitStack() as files:
         writer = Writer(folder, tables, files)
         entities = writer.write_ids()
-        named, merged = writer.write_relation_names(), writer.write_redirects()
-        described = writer.write_descriptions()
+        named = writer.write_relation_names()
+        merged = writer.write_optional("redirects", "redirect.old", "redirect.row")
+        described = writer.write_optional("descriptions", "description.row", "description.text")
+        writer.statistics["descriptions"] = described
         tables.drop("descriptions")
         done("entities", f"{entities:,} entities, {writer.statistics['relations']:,} relations"
              + (f", {named:,} of them with a name" if named else "")
@@ -116,7 +118,7 @@ def write_content(tables: SortedTables, folder: Path, *, done: Report, threads: 
         types = writer.write_types(entities)
         unknown = tables.unknown_types()
         tables.drop("types")
-        if counts := writer.write_counts():
+        if counts := writer.write_optional("counts", "count.key", "count.entity", "count.count"):
             done("counts", f"{counts:,} counts of names")
         done("types", f"{types:,} types of entities")
         lengths, forms = writer.write_forms(names, threads=threads)
@@ -183,37 +185,17 @@ class Writer:
         self.of_content(named)["relation.name"] = names.close()
         return named
 
-    def write_redirects(self) -> int:
-        """Write the ids that were merged into another, with the row of each one's survivor; return their number."""
-        ids, rows = self.strings("redirect.old"), self.column("redirect.row")
-        for batch in self.tables.rows("redirects"):
-            ids.write(batch.column(0))
-            rows.write(batch.column(1).to_numpy())
-        hashes = self.of_content(rows.count)
-        hashes["redirect.old"], hashes["redirect.row"] = ids.close(), rows.close()
-        return rows.count
-
-    def write_descriptions(self) -> int:
-        """Write a description for each entity that has one, by row; return their number."""
-        rows, texts = self.column("description.row"), self.strings("description.text")
-        for batch in self.tables.rows("descriptions"):
-            rows.write(batch.column(0).to_numpy())
-            texts.write(batch.column(1))
-        hashes = self.of_content(rows.count)
-        hashes["description.row"], hashes["description.text"] = rows.close(), texts.close()
-        self.statistics["descriptions"] = rows.count
-        return rows.count
-
-    def write_counts(self) -> int:
-        """Write how often names mean entities, by the hash of the form and by entity; return the number of rows."""
-        columns = [self.column(f"count.{name}") for name in ("key", "entity", "count")]
-        for batch in self.tables.rows("counts"):
-            for place, column in enumerate(columns):
-                column.write(batch.column(place).to_numpy())
-        hashes = self.of_content(columns[0].count)
-        for name, column in zip(("key", "entity", "count"), columns, strict=True):
-            hashes[f"count.{name}"] = column.close()
-        return columns[0].count
+    def write_optional(self, table: str, *names: str) -> int:
+        """Write the columns of a table that may be empty as they are; return the number of its rows."""
+        writers = [self.strings(name) if name in STRINGS else self.column(name) for name in names]
+        rows = 0
+        for batch in self.tables.rows(table):
+            rows += len(batch)
+            for writer, column in zip(writers, batch.columns, strict=True):
+                writer.write(column if isinstance(writer, StringWriter) else column.to_numpy())
+        hashes = self.of_content(rows)
+        hashes |= {name: writer.close() for name, writer in zip(names, writers, strict=True)}
+        return rows
 
     def of_content(self, size: int) -> dict[str, str]:
         """Choose where the hash of an optional table goes: an empty one leaves the content what it is without."""

@@ -115,21 +115,16 @@ class DelimitedReader:
                 self.skips.lines += 1
                 continue
             if raw.count(self.divider.encode()) >= MOST_COLUMNS:
-                raise WrongFormat(
-                    f"{self.skips.path}:{number}: a header of over {MOST_COLUMNS:,} columns; write a fact per row",
-                    path=self.skips.path,
-                    line=number,
-                )
+                problem = f"a header of over {MOST_COLUMNS:,} columns; write a fact per row"
+                raise WrongFormat.at(self.skips.path, problem, line=number)
             try:
                 opening.append((number, raw.decode()))
             except UnicodeDecodeError as error:
                 if opening:
                     break
-                raise WrongFormat(
-                    f"{self.skips.path}:{number}: found invalid UTF-8 in the header; save the file as UTF-8",
-                    path=self.skips.path,
-                    line=number,
-                ) from error
+                problem = "found invalid UTF-8 in the header; save the file as UTF-8"
+                raise WrongFormat.at(self.skips.path, problem, line=number) from error
+
         if not opening:
             for number, _ in lines_of(block):
                 self.skips.lines += 1

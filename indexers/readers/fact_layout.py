@@ -73,7 +73,7 @@ class FactLayout:
     def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
         if source.kind == "any":
             suffix = source.path.suffix.lower().strip(".")
-            raise WrongFormat(f"{source.path}: --rdf takes RDF, found {suffix}", path=str(source.path))
+            raise WrongFormat.at(source.path, f"--rdf takes RDF, found {suffix}")
         self.path = source.name
         self.kind: Kind = source.kind
         self.options = options
@@ -121,12 +121,9 @@ class FactLayout:
         for name, options in heads.items():
             twice = [head for head in options if head.casefold() == options[0].casefold()]
             if len(twice) > 1:
-                raise WrongFormat(
-                    f"{self.path}:{number}: found {len(twice)} columns {twice[0]!r}, expected one for {name}; "
-                    "rename the others in the header",
-                    path=self.path,
-                    line=number,
-                )
+                problem = f"found {len(twice)} columns {twice[0]!r}, expected one for {name}"
+                raise WrongFormat.at(self.path, f"{problem}; rename the others in the header", line=number)
+
         columns = {name: options[0] for name, options in heads.items() if options}
         self.places = {name: list(header).index(head) for name, head in columns.items()}
         self.note_unused([head for head in header if head not in columns.values()], number)

@@ -69,12 +69,8 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
                 continue
             # A line of names or types has four columns, so that it would pass for a fact of three and a dot.
             if name == "release" and kind == "facts" and line.startswith(b"<fb:"):
-                raise WrongFormat(
-                    f"{path}:{number}: found {shorten(line.decode(errors='replace'))}, which names or types an entity, "
-                    "expected facts; give the file to --names or --types",
-                    path=str(path),
-                    line=number,
-                )
+                problem = f"found {shown(line)}, which names or types an entity, expected facts"
+                raise WrongFormat.at(path, f"{problem}; give the file to --names or --types", line=number)
             return name
     raise unknown_format(path, kind, *(opening[0] if opening else (1, b"")))
 
@@ -120,28 +116,22 @@ def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) 
     if not named:
         return name
     reader: Any = load_plugin(READERS, name)
-    raise WrongFormat(
-        f"{path}:{number}: found {reader.called} ({shorten(line.decode(errors='replace'))}), which its suffix does not "
-        f"say; give --format {name}, or name it {reader.suffixes[0]}",
-        path=str(path),
-        line=number,
-    )
+    problem = f"found {reader.called} ({shown(line)}), which its suffix does not say"
+    raise WrongFormat.at(path, f"{problem}; give --format {name}, or name it {reader.suffixes[0]}", line=number)
 
 
 def refuse_array(path: Path, number: int, line: bytes) -> None:
     """Refuse a JSON array, which no reader of tables takes, with the way to convert it."""
     if JSON_ARRAY.fullmatch(line):
-        raise WrongFormat(
-            f"{path}:{number}: found a JSON array ({shorten(line.decode(errors='replace'))}), which kbtools does not "
-            "read; write one object a line: jq -c '.[]' FILE > FILE.jsonl; Wikidata's dump goes to --wikidata",
-            path=str(path),
-            line=number,
+        cure = "write one object a line: jq -c '.[]' FILE > FILE.jsonl; Wikidata's dump goes to --wikidata"
+        raise WrongFormat.at(
+            path, f"found a JSON array ({shown(line)}), which kbtools does not read; {cure}", line=number
         )
 
 
 def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:
     """Return an error that says what was found and expected, and what the line may be."""
-    sample = shorten(line.decode(errors="replace")) if line else "nothing but blank lines"
+    sample = shown(line) if line else "nothing but blank lines"
     tables = "a table named .tsv, .csv, .jsonl, .parquet, .arrow or .feather"
     expected = {
         "facts": f"subject TAB relation TAB objects, N-Triples, or {tables}",
@@ -156,4 +146,9 @@ def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> Wr
         elif separator := next((name for name in ("\t", ";", "|", ",", "  ") if line.count(name.encode()) > 1), None):
             advice += f"; of a table with a header, its columns divided by {separator!r}, "
             advice += "replace them by tabs" if separator == "  " else "say so with --format csv"
-    return WrongFormat(f"{path}:{number}: found {sample}, expected {expected}; {advice}", path=str(path), line=number)
+    return WrongFormat.at(path, f"found {sample}, expected {expected}; {advice}", line=number)
+
+
+def shown(line: bytes) -> str:
+    """Return a line as an error shows it."""
+    return shorten(line.decode(errors="replace"))

@@ -1,7 +1,5 @@
 """Languages and ranks of names, apart from batches: who looks names up needs no Arrow."""
 
-import re
-from dataclasses import dataclass
 from functools import cache
 
 ALIAS = 255
@@ -13,15 +11,17 @@ LAST_RANK = ALIAS - 1
 DEFAULT_LANGUAGES = "en,mul"
 """English, then `mul`: Wikidata's label for every language, where a name is spelt alike in most."""
 
-KEY_NAMESPACE = "http://rdf.freebase.com/key/"
-KEY_ESCAPE = re.compile(r"\$([0-9A-F]{4})")
 
+class Languages(dict[str | None, int | None]):
+    """The place of a literal's language among those asked for, from 0, by its tag; None if it is not wanted.
 
-@dataclass(frozen=True, slots=True)
-class Languages:
-    """Languages in order of preference; an empty one stands for all that are not listed."""
+    A region speaks its language (`en-GB` is `en`), and a literal without a tag is of the first.
+    """
 
-    tags: tuple[str, ...]
+    def __init__(self, tags: tuple[str, ...]) -> None:
+        super().__init__()
+        self.tags = tags
+        """The languages in order of preference; an empty one stands for all that are not listed."""
 
     @classmethod
     @cache
@@ -31,20 +31,12 @@ class Languages:
             tuple(tag.strip().strip("*").lower() for tag in (text.strip() or f"{DEFAULT_LANGUAGES},").split(","))
         )
 
+    def __missing__(self, tag: str | None) -> int | None:
+        spoken = (tag or "").lower()
+        wanted = (not tag or not own or spoken == own or spoken.startswith(own + "-") for own in self.tags)
+        self[tag] = next((rank for rank, is_wanted in enumerate(wanted) if is_wanted), None)
+        return self[tag]
+
     def rank(self, tag: str | None) -> int | None:
-        """Return the place of a literal's language, from 0; None if it is not wanted.
-
-        A region speaks its language (`en-GB` is `en`), and a literal without a tag is of the first.
-        """
-        if not tag:
-            return 0
-        tag = tag.lower()
-        for rank, wanted in enumerate(self.tags):
-            if not wanted or tag == wanted or tag.startswith(wanted + "-"):
-                return rank
-        return None
-
-
-def decode_key(key: str) -> str:
-    """Read a key of Freebase as a name: `Barry_O$0027Branagh` is Barry O'Branagh."""
-    return KEY_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), key).replace("_", " ")
+        """Return the place of a tag, found once for all literals that have it."""
+        return self[tag]

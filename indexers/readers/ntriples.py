@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from kbtools.entry_points import install_command
 from kbtools.errors import MissingDependency
 from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, SourceKind, flaw, keep_description, keep_name
-from kbtools.indexers.readers.labels import KEY_NAMESPACE, Languages, decode_key
+from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.lines import Block, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
@@ -27,6 +27,9 @@ LITERAL_FORM = f"{SKOSXL}literalForm"
 FIRST, REST = "http://www.w3.org/1999/02/22-rdf-syntax-ns#first", "http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"
 MOST_LISTS = 1_000_000
 """Facts with a blank node that are remembered, since it may begin a list: some 300 MB."""
+
+KEY_NAMESPACE = "http://rdf.freebase.com/key/"
+KEY_ESCAPE = re.compile(r"\$([0-9A-F]{4})")
 
 FREEBASE_TYPE = "type.object.type"
 """The one predicate of types that is no relation too: every topic of Freebase has dozens, and its release none."""
@@ -67,8 +70,8 @@ class NTriplesReader:
 
     @classmethod
     def sniff(cls, line: bytes, kind: SourceKind) -> bool:
-        """Return whether a line begins as a triple."""
-        return line.lstrip().startswith((b"<", b"_:"))
+        """Return whether a line begins as a triple; the other syntaxes are told by all that comes first."""
+        return cls.syntax == "N_TRIPLES" and line.lstrip().startswith((b"<", b"_:"))
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
         """Read each block; a literal in another language is left out, and counted.
@@ -198,6 +201,11 @@ class NTriplesReader:
         except (SyntaxError, MemoryError):
             return None
         return triples if len(triples) == text.count(b"\n") else None
+
+
+def decode_key(key: str) -> str:
+    """Read a key of Freebase as a name: `Barry_O$0027Branagh` is Barry O'Branagh."""
+    return KEY_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), key).replace("_", " ")
 
 
 def parser() -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import RecordBatch, Rows, SourceKind
+from kbtools.indexers.readers.batches import RecordBatch, Rows
 from kbtools.indexers.readers.lines import Block
 from kbtools.indexers.readers.ntriples import PLACE, NTriplesReader
 from kbtools.indexers.readers.reading import ReadOptions, Source
@@ -44,11 +44,6 @@ class NQuadsReader(NTriplesReader):
         b"<http://a/s> <http://a/p> <http://a/o> <http://a/g> .\nbroken\n<http://a/s> <http://a/p> <http://a/q> .\n"
     )
 
-    @classmethod
-    def sniff(cls, line: bytes, kind: SourceKind) -> bool:
-        """Leave files without a suffix to the look at their first line that all syntaxes get."""
-        return False
-
 
 class DocumentReader(NTriplesReader):
     """Read a document as a whole, streamed: after its first error nothing of it can be told."""
@@ -59,11 +54,6 @@ class DocumentReader(NTriplesReader):
         super().__init__(source, options, skips)
         self.path = str(source.path)
         self.numbers: dict[str, int] = {}
-
-    @classmethod
-    def sniff(cls, line: bytes, kind: SourceKind) -> bool:
-        """Leave files without a suffix to the look at their first line that all syntaxes get."""
-        return False
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
         """Read triples as they come; raise WrongFormat at the first place that is no such document."""
@@ -79,8 +69,7 @@ class DocumentReader(NTriplesReader):
             if not stream.refused:
                 raise self.unfit(error) from error
         if stream.refused:
-            line = max(self.skips.lines, 1)
-            raise WrongFormat(f"{self.path}:{line}: {stream.refused}", path=self.path, line=line)
+            raise WrongFormat.at(self.path, stream.refused, line=max(self.skips.lines, 1))
         yield from rows.batches()
         yield from self.list_facts()
 
@@ -107,11 +96,7 @@ class DocumentReader(NTriplesReader):
             advice = "if it is TriG, which has graphs in braces, give --format trig"
         reason = PLACE.sub("", str(error))
         reason = reason if len(reason) <= SHOWN else f"{reason[:SHOWN]}…"
-        return WrongFormat(
-            f"{self.path}:{line}: no {self.called} from here on ({reason}); {advice}",
-            path=self.path,
-            line=line,
-        )
+        return WrongFormat.at(self.path, f"no {self.called} from here on ({reason}); {advice}", line=line)
 
 
 class TurtleReader(DocumentReader):

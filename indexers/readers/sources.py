@@ -65,11 +65,11 @@ def check_source(path: Path) -> None:
         status = path.stat()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SourceMissing(f"{path}: {reason}; check the path or the download", path=str(path)) from error
+        raise SourceMissing.at(path, f"{reason}; check the path or the download") from error
     if not stat.S_ISREG(status.st_mode):
-        raise SourceMissing(f"{path}: not a file; name the files themselves", path=str(path))
+        raise SourceMissing.at(path, "not a file; name the files themselves")
     if status.st_size == 0:
-        raise SourceEmpty(f"{path}: the file is empty; download it again", path=str(path))
+        raise SourceEmpty.at(path, "the file is empty; download it again")
 
 
 def file_digest(path: Path) -> str:
@@ -128,17 +128,12 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK,
             try:
                 piece = stream.read1(min(least, PIECE))
             except UnicodeDecodeError as error:
-                raise WrongFormat(
-                    f"{path}: is no {encoding} ({error.reason}); name its encoding with --encoding", path=str(path)
-                ) from error
+                problem = f"is no {encoding} ({error.reason}); name its encoding with --encoding"
+                raise WrongFormat.at(path, problem) from error
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 line += sum(part.count(b"\n") for part in parts)
-                raise SourceDamaged(
-                    f"{path}:{line}: cannot be unpacked from here on ({error}); the file is cut short or damaged, "
-                    "download it again",
-                    path=str(path),
-                    line=line,
-                ) from error
+                problem = f"cannot be unpacked from here on ({error}); the file is cut short or damaged"
+                raise SourceDamaged.at(path, f"{problem}, download it again", line=line) from error
             parts.append(piece)
             fresh += len(piece)
             if piece and fresh < least:
@@ -155,16 +150,13 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK,
                 yield whole
                 line += count_byte(whole.text, "\n")
             elif len(text) > LONGEST_LINE:
-                raise WrongFormat(
-                    f"{path}:{line}: a line of over {LONGEST_LINE >> 20} MiB; this is no text, check the file",
-                    path=str(path),
-                    line=line,
-                )
+                problem = f"a line of over {LONGEST_LINE >> 20} MiB; this is no text, check the file"
+                raise WrongFormat.at(path, problem, line=line)
             parts, fresh, least = [text[cut:]], 0, block
     if text:
         yield Block(text if text.endswith(b"\n") else text + b"\n", line)
     elif line == 1:
-        raise SourceEmpty(f"{path}: holds no line once unpacked; download it again", path=str(path))
+        raise SourceEmpty.at(path, "holds no line once unpacked; download it again")
 
 
 def open_source(path: Path) -> io.BufferedReader:
@@ -172,7 +164,7 @@ def open_source(path: Path) -> io.BufferedReader:
     try:
         return path.open("rb")
     except OSError as error:
-        raise SourceMissing(f"{path}: {error.strerror}; check who may read it", path=str(path)) from error
+        raise SourceMissing.at(path, f"{error.strerror}; check who may read it") from error
 
 
 def check_packing(path: Path, start: bytes) -> None:
@@ -182,44 +174,30 @@ def check_packing(path: Path, start: bytes) -> None:
         if start.startswith(mark):
             if path.suffix.lower() in (".xlsx", ".xlsm", ".ods"):
                 container, advice = "a spreadsheet", "save it as CSV"
-            raise WrongFormat(f"{path}: found {container}, expected text; {advice}", path=str(path))
+            raise WrongFormat.at(path, f"found {container}, expected text; {advice}")
     if not magic and start.startswith(PACKED):
-        raise WrongFormat(
-            f"{path}: found compressed data, expected text; name it .gz, .bz2, .xz or .zst, or unpack it",
-            path=str(path),
-        )
+        cure = "name it .gz, .bz2, .xz or .zst, or unpack it"
+        raise WrongFormat.at(path, f"found compressed data, expected text; {cure}")
     if magic and not any(start[: len(known)] == known[: len(start)] for known in magic):
         refuse_page(path, start)
-        raise WrongFormat(
-            f"{path}: found {start[:40]!r}, which is no {path.suffix} data; "
-            "take the suffix off its name if it is plain text, else download it again",
-            path=str(path),
-        )
+        cure = "take the suffix off its name if it is plain text, else download it again"
+        raise WrongFormat.at(path, f"found {start[:40]!r}, which is no {path.suffix} data; {cure}")
 
 
 def refuse_page(path: Path, start: bytes) -> None:
     """Refuse a web page, what a dead download link usually leaves, and text of another encoding."""
     if encoding := wide_encoding(start):
-        raise WrongFormat(
-            f"{path}:1: found {encoding}, expected UTF-8; convert it with: iconv -f {encoding} -t UTF-8",
-            path=str(path),
-            line=1,
-        )
+        cure = f"convert it with: iconv -f {encoding} -t UTF-8"
+        raise WrongFormat.at(path, f"found {encoding}, expected UTF-8; {cure}", line=1)
     page = start.removeprefix(BOM).lstrip()
     if page.startswith(b"<") and RDF_XML.search(page):
         return
     ontology = "OWL/XML" if page.startswith(b"<") and OWL_XML.search(page) else None
     ontology = ontology or next((name for name, opening in ONTOLOGIES.items() if opening.match(page)), None)
     if ontology:
-        raise WrongFormat(
-            f"{path}:1: found {ontology}, expected RDF; convert it with: robot convert --input FILE --output FILE.ttl",
-            path=str(path),
-            line=1,
-        )
+        cure = "convert it with: robot convert --input FILE --output FILE.ttl"
+        raise WrongFormat.at(path, f"found {ontology}, expected RDF; {cure}", line=1)
     if page.lower().startswith(HTML):
-        raise WrongFormat(
-            f"{path}:1: found a web page ({start[:40].decode(errors='replace')!r}), expected data; "
-            "the download link is probably dead",
-            path=str(path),
-            line=1,
-        )
+        page_start = repr(start[:40].decode(errors="replace"))
+        problem = f"found a web page ({page_start}), expected data; the download link is probably dead"
+        raise WrongFormat.at(path, problem, line=1)

@@ -16,6 +16,7 @@ from pyarrow import ipc
 from kbtools.entry_points import install_command
 from kbtools.errors import MissingDependency, WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch, Rows, flaw
+from kbtools.indexers.readers.count_files import CountsReading
 from kbtools.indexers.readers.delimited import CSVReader, TSVReader, header_place, layout_of
 from kbtools.indexers.readers.entity_layout import EntityLayout, find_head
 from kbtools.indexers.readers.formats import DATABASES, SPREADSHEETS, suffix_of
@@ -46,11 +47,11 @@ class TableReading(Reading):
         if (suffix in DATABASES) != bool(self.options.wide.query) and self.source.format == WIDE:
             needed = "give --query 'SELECT ...' with it"
             advice = needed if suffix in DATABASES else "--query is for .sqlite and .duckdb"
-            raise WrongFormat(f"{path}: {advice}", path=str(path))
+            raise WrongFormat.at(path, advice)
         try:
             yield from self.wanted(laid_out(layout, self.rows(layout)))
         except (pa.ArrowException, OSError, sqlite3.Error) as error:
-            raise WrongFormat(f"{path}: cannot be read ({error})", path=str(path)) from error
+            raise WrongFormat.at(path, f"cannot be read ({error})") from error
         if not self.digest:
             self.digest = file_digest(path)
             self.progress(path.stat().st_size)
@@ -111,6 +112,8 @@ def check_columns(sources: Sequence[Source], options: ReadOptions) -> None:
 
 def open_reading(source: Source, options: ReadOptions, progress: Callable[[int], None] = lambda size: None) -> Reading:
     """Begin to read a source: a table that is no text by its suffix, unless a reader is named for it."""
+    if source.kind == "counts":
+        return CountsReading(source, options, progress=progress)
     binary = suffix_of(source.path) in BINARY and not (source.format or options.format)
     return (TableReading if binary or source.format == WIDE else Reading)(source, options, progress=progress)
 
@@ -128,8 +131,8 @@ def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
     if not start.startswith(MAGIC[suffix]):
         own = next((name for name, marks in MAGIC.items() if start.startswith(marks)), "by what it is, .csv or .jsonl")
         if start.startswith(b"FEA1"):
-            raise WrongFormat(f"{path}: found Feather's version 1; write it again with version 2", path=str(path))
-        raise WrongFormat(f"{path}: found {start!r}, which is no {suffix} data; name it {own}", path=str(path))
+            raise WrongFormat.at(path, "found Feather's version 1; write it again with version 2")
+        raise WrongFormat.at(path, f"found {start!r}, which is no {suffix} data; name it {own}")
     try:
         if suffix == ".parquet":
             from pyarrow import parquet
@@ -149,7 +152,7 @@ def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def damaged(path: Path, error: Exception) -> WrongFormat:
-    return WrongFormat(f"{path}: cannot be read ({error}); the file is cut short or damaged", path=str(path))
+    return WrongFormat.at(path, f"cannot be read ({error}); the file is cut short or damaged")
 
 
 def numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) -> Iterator[TableRows]:
@@ -208,11 +211,11 @@ def query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
             # COPY writes files though the database is read alone; a PIVOT is several statements in one.
             reading = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
             if len(statements) != 1 or statements[0].type not in reading:
-                raise WrongFormat(f"{path}: --query is one SELECT, found {query!r:.60}", path=str(path))
+                raise WrongFormat.at(path, f"--query is one SELECT, found {query!r:.60}")
             relation: Any = connection.sql(query)
             yield from relation.to_arrow_reader(ROWS)
     except duckdb.Error as error:
-        raise WrongFormat(f"{path}: {error}", path=str(path)) from error
+        raise WrongFormat.at(path, str(error)) from error
 
 
 def query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
@@ -240,9 +243,9 @@ def sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator
     try:
         book = python_calamine.CalamineWorkbook.from_path(path)
         if sheet and sheet not in book.sheet_names:
-            raise WrongFormat(
-                f"{path}: no sheet {sheet!r}; the sheets are {', '.join(map(repr, book.sheet_names))}", path=str(path)
-            )
+            sheets_there = ", ".join(map(repr, book.sheet_names))
+            raise WrongFormat.at(path, f"no sheet {sheet!r}; the sheets are {sheets_there}")
+
         names = [sheet] if sheet else book.sheet_names
         sheets = [(name, list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))) for name in names]
     except python_calamine.CalamineError as error:

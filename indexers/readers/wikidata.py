@@ -21,7 +21,8 @@ from kbtools.indexers.readers.wikidata_values import ENTITY, spell_address, spel
 DIRECT = "http://www.wikidata.org/prop/direct/"
 SITELINKS = "http://wikiba.se/ontology#sitelinks"
 DOCUMENT = re.compile(rb'\s*(?:\[\s*)?\{\s*(?:\n|"entities"\s*:)')
-"""The beginning of a document: an object whose brace stands alone on its line, or one of entities by their ids."""
+"""The beginning of one document, indented or of Special:EntityData, in place of an entity a line: an object whose brace
+stands alone on its line, or one of entities by their ids."""
 
 LARGEST_DOCUMENT = 256 << 20
 """Bytes of a document, which is read as a whole: some 1.5 GB of memory."""
@@ -46,7 +47,7 @@ class WikidataReader:
         self.options = options
         self.skips = skips
         self.seen = SeenNumbers()
-        self.opened = self.closed = 0
+        self.unclosed = 0
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
         """Read each block on any core; then say whether the array came to its end."""
@@ -54,40 +55,34 @@ class WikidataReader:
         first = next(blocks)
         if first.text.lstrip().startswith((b"<", b"_:")):
             if self.options.keep != Keep():
-                raise WrongFormat(
-                    f"{self.source.path}: N-Triples have an entity on many lines, which --min-sitelinks, --keep-type, "
-                    "--keep-property and --keep-ids cannot choose from; take the JSON dump",
-                    path=str(self.source.path),
-                )
+                options = "--min-sitelinks, --keep-type, --keep-property and --keep-ids"
+                problem = f"N-Triples have an entity on many lines, which {options} cannot choose from"
+                raise WrongFormat.at(self.source.path, f"{problem}; take the JSON dump")
             yield from TruthyReader(self.source, self.options, self.skips).read(chain([first], blocks))
             return
         blocks = chain([first], blocks)
-        if is_document(first.text):
+        if DOCUMENT.match(first.text):
             blocks = iter([self.entity_lines(blocks)])
         parser = EntityParser(str(self.source.path), self.options)
         for parsed in parse_in_order(blocks, parser):
             self.account(parsed)
             yield from parsed.batches
-            # A batch each, so that each has its line.
-            yield from (redirect_batch(*redirect) for redirect in parsed.redirects)
-        if self.opened > self.closed:
+        if self.unclosed > 0:
             self.skips.add("array without its end", line=self.skips.lines, text="no ] after the last entity")
 
     def entity_lines(self, blocks: Iterable[Block]) -> Block:
         """Write the entities of a document of JSON a line each; raise WrongFormat where it is none, or too large."""
-        path, text = str(self.source.path), b""
+        path, text = self.source.path, b""
         for block in blocks:
             text += block.text
             if len(text) > LARGEST_DOCUMENT:
-                raise WrongFormat(
-                    f"{path}: found one document of JSON of over {LARGEST_DOCUMENT >> 20} MiB, expected an entity per "
-                    "line; write them with: jq -c '.[]' FILE > FILE.jsonl",
-                    path=path,
-                )
+                problem = f"found one document of JSON of over {LARGEST_DOCUMENT >> 20} MiB"
+                cure = "write them with: jq -c '.[]' FILE > FILE.jsonl"
+                raise WrongFormat.at(path, f"{problem}, expected an entity per line; {cure}")
         try:
             content = msgspec.json.decode(text)
         except (ValueError, RecursionError) as error:
-            raise WrongFormat(f"{path}: no JSON ({error}); download it again", path=path) from error
+            raise WrongFormat.at(path, f"no JSON ({error}); download it again") from error
         if isinstance(content, dict):
             entities = content.get("entities", content)
             content = list(entities.values()) if isinstance(entities, dict) and "id" not in entities else [entities]
@@ -95,25 +90,12 @@ class WikidataReader:
 
     def account(self, parsed: ParsedBlock) -> None:
         """Add the account of a block to that of the file; name ids that came before."""
-        self.opened += parsed.opened
-        self.closed += parsed.closed
+        self.unclosed += parsed.unclosed
         self.skips.absorb(parsed.skips)
         repeated = self.seen.add(parsed.numbers)
         for number, line in zip(parsed.numbers[repeated].tolist(), parsed.lines[repeated].tolist(), strict=True):
             entity_id = f"Q{number}" if number > 0 else f"P{-number}"
             self.skips.add("id that repeats", line=line, text=entity_id)
-
-
-def is_document(start: bytes) -> bool:
-    """Return whether a file is one document of JSON, indented or of Special:EntityData, not an entity per line."""
-    return DOCUMENT.match(start) is not None
-
-
-def redirect_batch(line: int, old: str, new: str) -> RecordBatch:
-    rows = Rows(redirects=[(old, new)])
-    rows.mark(line)
-    (batch,) = rows.batches()
-    return batch
 
 
 class SeenNumbers:

@@ -27,16 +27,14 @@ Columns = tuple[list[Any], ...]
 class ParsedBlock:
     """The content of a block: tables, the account of its lines, and the numbers of its entities with their lines.
 
-    `opened` and `closed` count the ends of arrays. A property's number is negative.
+    `unclosed` counts the arrays that begin in it, less those that end. A property's number is negative.
     """
 
     batches: list[RecordBatch]
     skips: Skips
     numbers: NDArray[np.int64]
     lines: NDArray[np.int64]
-    redirects: list[tuple[int, str, str]]
-    opened: int
-    closed: int
+    unclosed: int
 
 
 class EntityRows:
@@ -59,12 +57,6 @@ class EntityRows:
             for column in columns:
                 yield from (value for value in column if isinstance(value, str))
 
-    def clear(self, *kinds: Kind) -> None:
-        """Drop the rows of kinds."""
-        for kind in kinds:
-            for column in self.columns[kind]:
-                column.clear()
-
     def extend(self, other: "EntityRows") -> None:
         """Append other rows."""
         for kind, columns in other.columns.items():
@@ -78,24 +70,6 @@ def append(columns: Columns, *values: object) -> None:
         column.append(value)
 
 
-def contains_nul(batch: RecordBatch) -> bool:
-    """Return whether a text of a table has a NUL byte."""
-    texts = (chunk for column in batch.table.columns if column.type == pa.string() for chunk in column.chunks)
-    return not all(np.frombuffer(chunk.buffers()[2] or b"", np.uint8).all() for chunk in texts)
-
-
-class Ranks(dict[str, int | None]):
-    """The place of a language among those asked for, from 0, by its tag; None if it is not wanted."""
-
-    def __init__(self, languages: str) -> None:
-        super().__init__()
-        self.languages = Languages.read(languages)
-
-    def __missing__(self, tag: str) -> int | None:
-        self[tag] = rank = self.languages.rank(tag)
-        return rank
-
-
 class EntityParser:
     """A reader of blocks of the dump, each by itself, so that several processes may."""
 
@@ -104,7 +78,7 @@ class EntityParser:
         self.options = options
         self.keep = options.keep
         self.chooses = options.keep != Keep(properties=options.keep.properties)
-        self.ranks = Ranks(options.language)
+        self.ranks = Languages.read(options.language)
         self.decode = msgspec.json.Decoder(WikidataEntity).decode
 
     def __reduce__(self) -> tuple[type["EntityParser"], tuple[str, ReadOptions]]:
@@ -112,18 +86,14 @@ class EntityParser:
         return EntityParser, (self.path, self.options)
 
     def parse(self, block: Block) -> ParsedBlock:
-        """Read a block, once more entity by entity if a text that is kept has a NUL byte."""
-        parsed = self.parse_lines(block, careful=False)
-        return self.parse_lines(block, careful=True) if any(map(contains_nul, parsed.batches)) else parsed
-
-    def parse_lines(self, block: Block, *, careful: bool) -> ParsedBlock:
         """Read the lines of a block; a line that is no entity adds no row."""
         skips, rows = Skips(self.path, 1.0), EntityRows()
         numbers: list[int] = []
         lines: list[int] = []
-        redirects: list[tuple[int, str, str]] = []
-        opened = closed = 0
-        text, start, number = block.text, 0, block.first_line - 1
+        redirects: list[RecordBatch] = []
+        text, start, number, unclosed = block.text, 0, block.first_line - 1, 0
+        # Only then may a text have a NUL byte: the rows of each entity are looked through.
+        careful = rb"\u0000" in text
         view = memoryview(text)
         # A line is a part of the block that is not copied, and lives no longer than it is read.
         while (end := text.find(b"\n", start)) >= 0:
@@ -132,7 +102,7 @@ class EntityParser:
             if not text.startswith(b"},", end - 2):  # as all but a few lines end
                 raw = text[start:end]
                 line, opens, closes = strip_array(raw)
-                opened, closed = opened + opens, closed + closes
+                unclosed += opens - closes
                 if not line and not raw.strip():
                     skips.add("blank line", line=number, text="", bad=False)
             start = end + 1
@@ -142,7 +112,9 @@ class EntityParser:
             try:
                 entity = self.decode(line)
                 if entity.redirect is not None and entity.entity is not None:
-                    redirects.append((number, entity.entity, entity.redirect))
+                    # A batch each, so that each has its line.
+                    pair = pa.table([[entity.entity], [entity.redirect]], schema=SCHEMAS["redirects"])
+                    redirects.append(RecordBatch("redirects", pair, number))
                     continue
                 entity_number = self.read_entity(entity, line, number, target, skips)
             except (ValueError, RecursionError) as error:
@@ -158,10 +130,8 @@ class EntityParser:
                 numbers.append(entity_number)
                 lines.append(number)
         skips.lines = number + 1 - block.first_line
-        return ParsedBlock(
-            rows.batches(block.first_line), skips, np.array(numbers, np.int64), np.array(lines, np.int64),
-            redirects, opened, closed,
-        )  # fmt: skip
+        batches = [*rows.batches(block.first_line), *redirects]
+        return ParsedBlock(batches, skips, np.array(numbers, np.int64), np.array(lines, np.int64), unclosed)
 
     def read_entity(
         self, entity: WikidataEntity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips
@@ -192,7 +162,8 @@ class EntityParser:
             skips.add(kind, line=number, text=entity_id, bad=False)
         if reason:
             skips.add(reason, line=number, text=entity_id, bad=False)
-            rows.clear("facts", "types")
+            for column in (*facts, *rows.columns["types"]):
+                column.clear()
             return entity_number
         if sitelinks and (labelled or len(facts[0]) > before):
             append(rows.columns["counts"], entity_id, 0, sitelinks)
