@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,7 +15,6 @@ from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.table_rows import (
     REWRITTEN,
     SAYING,
-    Cells,
     TableRows,
     as_text,
     batch_of,
@@ -180,7 +178,7 @@ class EntityLayout:
 
     def lay_out(self, rows: TableRows) -> Iterator[RecordBatch]:
         """Yield the names, types, descriptions and facts of a block, column by column."""
-        batch, line, count = rows.columns, rows.lines[0], rows.columns.num_rows
+        batch, line = rows.columns, rows.lines[0]
         if self.header:
             batch = batch.rename_columns(self.header)
         for cell in rows.strange:
@@ -200,25 +198,19 @@ class EntityLayout:
             # Spaces stand between the words of a name, whatever else they divide.
             separator = None if (text and text.kind == "description") or role == "id" else self.options.list_separator
             cells = read_cells(batch[name], separator, words=text is not None and self.options.divides_words)
-            owners = np.arange(count) if cells.rows is None else cells.rows
-            wanted = pc.and_(present.take(pa.array(owners)), pc.not_equal(cells.texts, ""))
             if flawed := cells.flawed():
                 line_of, text_of = rows.lines[flawed[0]], rows.shown(flawed[0])
                 kind = f"NUL byte under {name}, left out"
                 self.skips.add(kind, line=line_of, text=text_of, bad=False, count=len(flawed))
-                wanted = pc.and_(wanted, pc.invert(pc.match_substring(cells.texts, "\0")))
-            if not pc.all(wanted).as_py():
-                cells, owners = cells.kept(wanted), owners[wanted.to_numpy(zero_copy_only=False)]
+                cells = cells.kept(pc.invert(pc.match_substring(cells.texts, "\0")))
+            cells = cells.kept(cells.beside(present))
             if not len(cells.texts):
                 continue
-            entities = subjects if len(owners) == count and cells.rows is None else subjects.take(pa.array(owners))
+            entities = cells.beside(subjects)
             if text is not None:
-                own = (
-                    repeated(text.language, len(entities))
-                    if tags is None or text.language
-                    else tags.take(pa.array(owners))
-                )
-                yield from self.lay_out_texts(text.kind, entities, cells.texts, own, line)
+                own_tag = tags is None or text.language
+                spoken = repeated(text.language, len(entities)) if own_tag else cells.beside(tags)
+                yield from self.lay_out_texts(text.kind, entities, cells.texts, spoken, line)
             elif role == "type":
                 yield batch_of("types", [entities, canonical_column(cells.texts)], line)
             else:
@@ -237,7 +229,7 @@ class EntityLayout:
         if is_list(ids.type):
             raise self.unfit(f"the column {name!r} holds lists, expected an id; name another with --id")
         subjects = canonical_column(trimmed(as_text(ids)))
-        lacking = Cells(subjects).lacking(len(subjects)).tolist()
+        lacking = pc.indices_nonzero(pc.equal(subjects, "")).to_pylist()
         rows.count(dict.fromkeys(lacking, f"nothing under {name}"), self.skips)
         return subjects
 

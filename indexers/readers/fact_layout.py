@@ -23,6 +23,7 @@ from kbtools.indexers.readers.table_rows import (
     batch_of,
     canonical_column,
     first_filled,
+    is_list,
     language_ranks,
     named_batch,
     read_cells,
@@ -36,7 +37,7 @@ COLUMNS: dict[Kind, tuple[str, ...]] = {
     "relations": ("relation", "name"),
     "redirects": ("old", "new"),
 }
-OPTIONAL = TEXTS = {"language", *SAYING}
+TEXTS = {"language", *SAYING}
 PROPERTIES = {"relation": "subject", "type": "entity"}
 """Columns of relations and types, and the column of ids beside them."""
 
@@ -49,20 +50,18 @@ LISTED = r"^\[.*\]$|\S\|\S"
 
 def multiplied(columns: Sequence[Cells], kept: Places, count: int) -> list[pa.Array]:
     """Return the columns of the kept rows, a row for every choice of a value of each, the last varying fastest."""
-    if all(column.rows is None for column in columns):
-        return [column.texts if len(kept) == count else column.texts.take(pa.array(kept)) for column in columns]
-    rows, picks = kept, []
-    for column in columns:
-        if column.rows is None:
-            picks.append(rows)
-            continue
-        sizes = np.bincount(column.rows, minlength=count)
-        starts, times = np.cumsum(sizes) - sizes, sizes[rows]
-        repeats = np.repeat(np.arange(len(rows)), times)
-        inside = np.arange(len(repeats)) - np.repeat(np.cumsum(times) - times, times)
-        picks = [pick[repeats] for pick in picks] + [starts[rows][repeats] + inside]
-        rows = rows[repeats]
-    return [column.texts.take(pa.array(pick)) for column, pick in zip(columns, picks, strict=True)]
+    sizes = [column.sizes(count) for column in columns]
+    times = np.prod([own[kept] for own in sizes], axis=0)
+    rows = np.repeat(kept, times)
+    if len(rows) == count and max(map(np.max, sizes)) == 1:
+        return [column.texts for column in columns]
+    # The number of a choice among those of its row, in which the places of its values are digits.
+    choice = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    texts = []
+    for column, own in zip(reversed(columns), reversed(sizes), strict=True):
+        choice, place = np.divmod(choice, own[rows])
+        texts.append(column.texts.take(pa.array(place + (np.cumsum(own) - own)[rows])))
+    return texts[::-1]
 
 
 class FactLayout:
@@ -107,8 +106,8 @@ class FactLayout:
     def missing(self, heads: Mapping[str, Sequence[str]]) -> list[str]:
         """List the columns that the kind needs, or the caller named, and that have no head."""
         columns = self.options.columns
-        missing = [name for name in self.names if not heads[name] and (name not in OPTIONAL or name in columns)]
-        return missing or ([] if any(heads.get(name) for name in OPTIONAL) or "name" not in heads else ["name"])
+        missing = [name for name in self.names if not heads[name] and (name not in TEXTS or name in columns)]
+        return missing or ([] if any(heads.get(name) for name in TEXTS) or "name" not in heads else ["name"])
 
     def fits(self, header: Sequence[str]) -> bool:
         return not self.missing(self.heads(header))
@@ -184,7 +183,8 @@ class FactLayout:
         rows.count(faults, self.skips)
         kept = np.setdiff1d(np.arange(count), list(faults)) if faults else np.arange(count)
         if not self.lists_noted:
-            self.note_lists(cells, line)
+            plain = [name for name, (_, column) in columns.items() if not is_list(column.type)]
+            self.note_lists({name: cells[name] for name in plain}, line)
         if self.kind == "names":
             yield from self.lay_out_names(rows, cells, kept)
         elif len(kept):
@@ -193,17 +193,18 @@ class FactLayout:
     def cells(self, name: str, column: pa.Array | None, count: int, before: Mapping[str, Cells]) -> Cells:
         """Return the values under a name, ids in their canonical form."""
         if column is None:
-            # Names without a language are in the first; any other column that lacks is a fault of each row.
-            return Cells(repeated("", count))
-        # Spaces stand between the words of a name, whatever else they divide.
-        words = name in TEXTS and self.options.divides_words
-        values = read_cells(column, None if name == "description" else self.options.list_separator, words=words)
+            values = Cells(repeated("", 0), np.arange(0))
+        else:
+            # Spaces stand between the words of a name, whatever else they divide.
+            words = name in TEXTS and self.options.divides_words
+            values = read_cells(column, None if name == "description" else self.options.list_separator, words=words)
+        if name == "language":
+            # Names without a language are in the first.
+            return values.completed(count)
         if name in TEXTS:
             return values
-        owner, beside = before.get(PROPERTIES.get(name, "")), None
-        if owner is not None:
-            beside = owner.texts if owner.rows is None else owner.first_of_each(count)
-            beside = beside if values.rows is None else beside.take(pa.array(values.rows))
+        owner = before.get(PROPERTIES.get(name, ""))
+        beside = None if owner is None else values.beside(owner.first_of_each(count))
         return Cells(canonical_column(values.texts, beside), values.rows)
 
     def faults(self, strange: Iterable[StrangeCell], names: Mapping[str, str]) -> dict[int, str]:
@@ -216,61 +217,33 @@ class FactLayout:
 
     def flaws(self, cells: Mapping[str, Cells], count: int) -> Iterator[tuple[int, str]]:
         """Yield the rows that cannot be used, and what is wrong with each: a value that lacks, too many, a NUL byte."""
-        lacking = {name: values.lacking(count) for name, values in cells.items() if name not in OPTIONAL}
-        if said := [cells[name].lacking(count) for name in SAYING if name in cells]:
-            # A row lacks a name where all of its texts are empty.
-            lacking["name"] = np.flatnonzero(np.bincount(np.concatenate(said), minlength=count) == len(said))
-        if any(map(len, lacking.values())):
-            rows = {name: set(places.tolist()) for name, places in lacking.items()}
-            for row in sorted(set().union(*rows.values())):
-                yield row, f"nothing under {', '.join(name for name, places in rows.items() if row in places)}"
-        if any(values.rows is not None for values in cells.values()):
-            yield from self.overlong(cells, count)
+        sizes = {name: values.sizes(count) for name, values in cells.items()}
+        # Each text stands in a row of its own: their numbers add up, where those of other columns multiply.
+        if texts := [sizes.pop(name) for name in SAYING if name in sizes]:
+            sizes["name"] = np.sum(texts, axis=0)
+        lacking = {name: set(np.flatnonzero(own == 0).tolist()) for name, own in sizes.items()}
+        for row in sorted(set().union(*lacking.values())):
+            yield row, f"nothing under {', '.join(name for name, rows in lacking.items() if row in rows)}"
+        if max(map(np.max, sizes.values())) > 1:
+            made = np.prod(list(sizes.values()), axis=0, dtype=np.float64)
+            for row in np.flatnonzero(made > np.maximum(MOST_ROWS, np.sum(list(sizes.values()), axis=0))).tolist():
+                yield row, f"lists that make {made[row]:,.0f} rows, more than {MOST_ROWS:,}"
         for values in cells.values():
             yield from ((row, "NUL byte") for row in values.flawed())
-
-    def overlong(self, cells: Mapping[str, Cells], count: int) -> Iterator[tuple[int, str]]:
-        """Yield the rows whose lists make too many rows."""
-        sizes = {name: values.sizes(count) for name, values in cells.items()}
-        total = np.sum(list(sizes.values()), axis=0)
-        # Each text stands in a row of its own: their numbers add up, where those of other columns multiply.
-        texts = [sizes.pop(name) for name in SAYING if name in sizes]
-        factors = [*sizes.values(), *([np.sum(texts, axis=0)] if texts else [])]
-        made = np.prod(factors, axis=0, dtype=np.float64)
-        for row in np.flatnonzero(made > np.maximum(MOST_ROWS, total)).tolist():
-            yield row, f"lists that make {made[row]:,.0f} rows, more than {MOST_ROWS:,}"
 
     def lay_out_names(self, rows: TableRows, cells: Mapping[str, Cells], kept: Places) -> Iterator[RecordBatch]:
         """Yield the names, aliases and descriptions of rows in the languages that are wanted."""
         count, line, tags = rows.columns.num_rows, rows.lines[0], cells["language"]
-        if tags.rows is not None:
-            # A row without a language is in the first.
-            absent = np.setdiff1d(kept, tags.rows)
-            places = np.concatenate([tags.rows, absent])
-            order = np.argsort(places, kind="stable")
-            texts = pa.concat_arrays([tags.texts, repeated("", len(absent))])
-            tags = Cells(texts.take(pa.array(order)), places[order])
         ranks = language_ranks(self.languages, tags.texts)
-        if ranks.null_count:
-            owners = np.arange(count) if tags.rows is None else tags.rows
-            others = owners[pc.indices_nonzero(pc.is_null(ranks)).to_numpy()]
-            others = others[np.isin(others, kept)]
-            if len(others):
-                kind = f"name in another language than {self.options.language!r}"
-                first = int(others[0])
-                self.skips.add(kind, line=rows.lines[first], text=rows.shown(first), bad=False, count=len(others))
-            tags = tags.kept(pc.is_valid(ranks))
+        others = tags.rows[pc.is_null(ranks).to_numpy(zero_copy_only=False)]
+        others = others[np.isin(others, kept)]
+        if len(others):
+            kind = f"name in another language than {self.options.language!r}"
+            first = int(others[0])
+            self.skips.add(kind, line=rows.lines[first], text=rows.shown(first), bad=False, count=len(others))
+        tags = tags.kept(pc.is_valid(ranks))
         for name in [name for name in SAYING if name in cells]:
-            said = cells[name]
-            if said.rows is None and tags.rows is None and cells["entity"].rows is None:
-                # The usual table, in which each row has at most one of each.
-                filled = pc.not_equal(said.texts, "")
-                if len(kept) < count:
-                    filled = pc.and_(filled, pa.array(np.isin(np.arange(count), kept)))
-                columns = [column.texts.filter(filled) for column in (cells["entity"], tags, said)]
-            else:
-                columns = multiplied([cells["entity"], tags, said.filled()], kept, count)
-            entities, languages, texts = columns
+            entities, languages, texts = multiplied([cells["entity"], tags, cells[name]], kept, count)
             if len(texts):
                 yield named_batch(name, entities, language_ranks(self.languages, languages), texts, languages, line)
 
@@ -281,7 +254,7 @@ class FactLayout:
                 continue
             texts = cells[name].texts
             listed = texts.filter(pc.match_substring_regex(texts, LISTED))
-            if len(listed) and cells[name].rows is None:
+            if len(listed):
                 self.lists_noted = True
                 self.skips.note(
                     f"cells under {name} that look like lists, such as {listed[0].as_py()[:60]!r}; "

@@ -103,49 +103,47 @@ def laid_out(layout: Layout, rows: Iterable[TableRows]) -> Iterator[RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The values of a column, trimmed: one of each row, maybe empty; or of lists, with the row of each value."""
+    """The values of a column, trimmed and none of them empty, with the row of each, ascending; a list has several."""
 
     texts: pa.Array
-    rows: Places | None = None
+    rows: Places
 
     def kept(self, mask: pa.Array) -> "Cells":
         """Return some of the values."""
-        rows = np.arange(len(self.texts)) if self.rows is None else self.rows
-        return Cells(self.texts.filter(mask), rows[mask.to_numpy(zero_copy_only=False)])
-
-    def filled(self) -> "Cells":
-        """Leave out the empty values."""
-        mask = pc.not_equal(self.texts, "")
-        return self if self.rows is None and pc.all(mask).as_py() else self.kept(mask)
-
-    def lacking(self, count: int) -> Places:
-        """Return the rows without a value, or with an empty one, in order."""
-        blank: Places = pc.indices_nonzero(pc.equal(self.texts, "")).to_numpy().astype(np.int64)
-        if self.rows is None:
-            return blank
-        absent = np.flatnonzero(np.bincount(self.rows, minlength=count) == 0)
-        return np.union1d(absent, self.rows[blank])
+        if pc.all(mask).as_py():
+            return self
+        return Cells(self.texts.filter(mask), self.rows[mask.to_numpy(zero_copy_only=False)])
 
     def sizes(self, count: int) -> Places:
         """Return the number of values of each row."""
-        if self.rows is None:
-            return pc.not_equal(self.texts, "").cast(pa.int64()).to_numpy()  # type: ignore[no-any-return]
         return np.bincount(self.rows, minlength=count)
+
+    def completed(self, count: int) -> "Cells":
+        """Return the values, and an empty one for each row that has none."""
+        absent = np.flatnonzero(self.sizes(count) == 0)
+        if not len(absent):
+            return self
+        rows = np.concatenate([self.rows, absent])
+        order = np.argsort(rows, kind="stable")
+        return Cells(pa.concat_arrays([self.texts, repeated("", len(absent))]).take(pa.array(order)), rows[order])
 
     def first_of_each(self, count: int) -> pa.Array:
         """Return the first value of each row, empty where it has none."""
-        assert self.rows is not None
-        rows, places = np.unique(self.rows, return_index=True)
-        first = np.full(count, len(self.texts))
-        first[rows] = places
-        return pa.concat_arrays([self.texts, repeated("", 1)]).take(pa.array(first))
+        cells = self.completed(count)
+        if len(cells.texts) == count:
+            return cells.texts
+        return cells.texts.take(pa.array(np.flatnonzero(np.diff(cells.rows, prepend=-1))))
+
+    def beside(self, column: pa.Array) -> pa.Array:
+        """Return what a column with one value a row has beside each value."""
+        whole = len(self.rows) == len(column) and bool((np.diff(self.rows) == 1).all())
+        return column if whole else column.take(pa.array(self.rows))
 
     def flawed(self) -> list[int]:
         """List the rows with a NUL byte."""
         if not contains(self.texts, "\0"):
             return []
-        places = pc.indices_nonzero(pc.match_substring(self.texts, "\0")).to_numpy()
-        return (places if self.rows is None else self.rows[places]).tolist()  # type: ignore[no-any-return]
+        return self.rows[pc.indices_nonzero(pc.match_substring(self.texts, "\0")).to_numpy()].tolist()  # type: ignore[no-any-return]
 
 
 def contains(column: pa.Array, letter: str) -> bool:
@@ -159,16 +157,14 @@ def read_cells(column: pa.Array, separator: str | None = None, *, words: bool = 
 
     Where the separator stands between the `words` of a text, only cells such as `["a", "b"]` are lists.
     """
-    if not is_list(column.type):
-        column = as_text(column)
-        if separator is None:
-            return Cells(trimmed(column))
-        column = divided(column, separator, words=words)
+    if separator is not None and not is_list(column.type):
+        column = divided(as_text(column), separator, words=words)
     rows = np.arange(len(column))
     while is_list(column.type):
         rows = rows[pc.list_parent_indices(column).to_numpy()]
         column = pc.list_flatten(column)
-    return Cells(trimmed(as_text(column)), rows).filled()
+    texts = trimmed(as_text(column))
+    return Cells(texts, rows).kept(pc.not_equal(texts, ""))
 
 
 def first_filled(columns: Sequence[pa.Array]) -> pa.Array:
