@@ -88,8 +88,6 @@ class InputError(KBToolsError):
     """A source that cannot be used."""
 
 
-
-
 class SourceMissing(InputError):
     """A source that is not there, or is no file."""
 
