@@ -97,10 +97,8 @@ def vectors_record(kb: FolderKB) -> dict[str, Any] | None:
 
 def manifest_record(manifest: Manifest) -> dict[str, object]:
     """Write out a manifest for programs, duplicates counted."""
-    record = manifest.to_record()
-    for kind, count in manifest.counts.items():
-        record["counts"][kind]["duplicate"] = count.duplicate
-    return record
+    counts = {kind: asdict(count) | {"duplicate": count.duplicate} for kind, count in manifest.shown_counts.items()}
+    return manifest.to_record() | {"counts": counts}
 
 
 def show_manifest(manifest: Manifest) -> None:

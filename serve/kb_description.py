@@ -29,7 +29,7 @@ def kb_info(name: str, answerer: Answerer) -> dict[str, Any]:
         "bytes": sum(manifest.files.values()),
         "counts": {
             kind: {"raw": count.raw, "duplicate": count.duplicate, "unique": count.unique}
-            for kind, count in manifest.counts.items()
+            for kind, count in manifest.shown_counts.items()
         },
         "statistics": {
             key: {"count": manifest.statistics[key], "label": label}

@@ -259,13 +259,12 @@ def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildP
     with Staging(work, threads=threads, memory=memory) as tables:
         fill(tables)
         raw = {"facts": tables.pieces.facts} | {kind: tables.count(kind) for kind in ("names", "types")}
-        raw["entities"] = 2 * raw["facts"] + raw["names"]
         tables.intern()
         content = write_content(tables, folder, done=watch.done, threads=max(1, threads - 1))
     shutil.rmtree(work)
     return Manifest(
         digest=content.digest,
-        counts={kind: Count(count, content.counts[kind]) for kind, count in raw.items()},
+        counts={kind: Count(raw.get(kind, unique), unique) for kind, unique in content.counts.items()},
         sources=(),
         lengths=content.lengths,
         statistics=content.statistics,

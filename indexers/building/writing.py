@@ -104,7 +104,8 @@ def write_content(tables: SortedTables, folder: Path, *, done: Report, threads: 
         described = writer.write_optional("descriptions", "description.row", "description.text")
         writer.statistics["descriptions"] = described
         tables.drop("descriptions")
-        done("entities", f"{entities:,} entities, {writer.statistics['relations']:,} relations"
+        values, relations = writer.statistics["values"], writer.statistics["relations"]
+        done("entities", f"{entities - values:,} entities, {values:,} values, {relations:,} relations"
              + (f", {named:,} of them with a name" if named else "")
              + (f"; {described:,} descriptions" if described else "")
              + (f"; {merged:,} ids merged into others" if merged else ""))  # fmt: skip
@@ -166,14 +167,16 @@ class Writer:
         return columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
 
     def write_ids(self) -> int:
-        """Write the ids of entities, relations and types; return the number of entities."""
+        """Write the ids of entities, relations and types; return the number of entities, values among them."""
         counts = {}
         for table, name in (("relations", "relation.id"), ("kinds", "type.id"), ("entities", "entity.id")):
             writer = self.strings(name)
+            values = 0
             for ids in self.tables.ids(table):
                 writer.write(ids)
+                values += pc.sum(pc.starts_with(ids, '"')).as_py() or 0
             self.hashes[name], counts[table] = writer.close(), writer.starts.count - 1
-        self.statistics |= {"relations": counts["relations"], "types": counts["kinds"]}
+        self.statistics |= {"relations": counts["relations"], "types": counts["kinds"], "values": values}
         return counts["entities"]
 
     def write_relation_names(self) -> int:
@@ -238,7 +241,7 @@ class Writer:
         self.hashes["fact.first"] = pairs_of.close(entities)
         self.statistics["subjects"] = pairs_of.rows
         self.statistics["entities_without_facts"] = entities - int(np.count_nonzero(in_facts))
-        self.statistics["subjects_of_no_fact"] = entities - pairs_of.rows
+        self.statistics["subjects_of_no_fact"] = entities - pairs_of.rows - self.statistics["values"]
         return objects.count, relations.count
 
     def write_incoming(self, entities: int) -> None:
@@ -275,7 +278,7 @@ class Writer:
         self.hashes["alias.text"] = texts.close()
         self.hashes["alias.is_alias"] = is_alias.close()
         self.hashes["alias.first"] = names_of.close(entities)
-        self.statistics["entities_without_names"] = entities - names_of.rows
+        self.statistics["entities_without_names"] = entities - names_of.rows - self.statistics["values"]
         return is_alias.count
 
     def named_forms(self) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
@@ -295,7 +298,7 @@ class Writer:
             types_of.write(batch.column(0).to_numpy())
         self.hashes["type.type"] = types.close()
         self.hashes["type.first"] = types_of.close(entities)
-        self.statistics["entities_without_types"] = entities - types_of.rows
+        self.statistics["entities_without_types"] = entities - types_of.rows - self.statistics["values"]
         return types.count
 
     def write_forms(self, names: int, *, threads: int) -> tuple[set[int], int]:

@@ -24,6 +24,7 @@ from kbtools.indexers.updates.overlay import Overlay, open_folder
 from kbtools.indexers.updates.segment import write_segment
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import is_literal
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, UPDATE, Change, Count, Manifest
 from kbtools.kb.rows import EntityRows
@@ -150,6 +151,7 @@ def account(manifest: Manifest, more: Counter[str], statistics: dict[str, int]) 
 
 
 STATISTICS = (
+    "values",
     "pairs",
     "descriptions",
     "subjects",
@@ -171,8 +173,10 @@ def tally(kb: KnowledgeBase, rows: EntityRows) -> Counter[str]:
         np.diff(kb.types_of(rows).starts),
         np.zeros(len(rows), bool) if incoming is None else incoming > 0,
     )
+    is_entity = np.array([not is_literal(entity_id) for entity_id in kb.ids(rows)], dtype=bool)
     sums = {
         "entities": len(rows),
+        "values": np.count_nonzero(~is_entity),
         "facts": facts.sum(),
         "names": names.sum(),
         "types": types.sum(),
@@ -180,10 +184,10 @@ def tally(kb: KnowledgeBase, rows: EntityRows) -> Counter[str]:
         "descriptions": sum(map(bool, kb.descriptions(rows))),
         "subjects": np.count_nonzero(facts),
         "objects": np.count_nonzero(is_object),
-        "subjects_of_no_fact": np.count_nonzero(facts == 0),
+        "subjects_of_no_fact": np.count_nonzero(is_entity & (facts == 0)),
         "entities_without_facts": np.count_nonzero((facts == 0) & ~is_object),
-        "entities_without_names": np.count_nonzero(names == 0),
-        "entities_without_types": np.count_nonzero(types == 0),
+        "entities_without_names": np.count_nonzero(is_entity & (names == 0)),
+        "entities_without_types": np.count_nonzero(is_entity & (types == 0)),
     }
     counts = Counter({name: int(count) for name, count in sums.items()})
     counts.update(LANGUAGE + tag for own in spoken for name in own for tag in name.languages)

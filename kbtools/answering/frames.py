@@ -8,6 +8,7 @@ from typing import Any
 from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
 from kbtools.answering.results import Record, Result
 from kbtools.errors import BadArgument, MissingDependency
+from kbtools.kb.ids import literal_text
 
 TEXT, NUMBER, WHOLE, FLAG, TEXTS = "string", "float64", "int64", "bool", "list"
 """Kinds of columns."""
@@ -26,7 +27,7 @@ def rows_of_result(result: Result) -> Iterator[Cells]:
             "inverse": candidate.inverse, "score": candidate.score,
             "mention": mention.text, "start": mention.start, "end": mention.end,
             "matched_name": candidate.matched_name, "rung": candidate.rung,
-            "answers": [answer.id for answer in result.answers] if place == 1 else [],
+            "answers": [literal_text(answer.id) for answer in result.answers] if place == 1 else [],
         }  # fmt: skip
     if not result.candidates:
         yield {"question": result.question, "answers": []}
@@ -55,9 +56,9 @@ def rows_of_link(linked: LinkedText) -> Iterator[Cells]:
 def rows_of_facts(facts: Facts) -> Iterator[Cells]:
     for fact in facts.facts:
         yield {
-            f"{part}{suffix}": getattr(getattr(fact, part), attribute)
+            f"{part}{suffix}": text
             for part in ("subject", "relation", "object")
-            for suffix, attribute in (("", "id"), ("_name", "name"))
+            for suffix, text in (("", literal_text(getattr(fact, part).id)), ("_name", getattr(fact, part).name))
         }
 
 

@@ -32,7 +32,7 @@ STATISTICS = {
     "forms": "forms of names",
     "descriptions": "entities with a description",
     "subjects": "entities that are the subject of a fact",
-    "objects": "entities that are the object of a fact",
+    "objects": "entities and values that are the object of a fact",
     "subjects_of_no_fact": "entities that are the subject of no fact",
     "entities_without_facts": "entities in no fact at all",
     "entities_without_names": "entities without a name",
@@ -86,8 +86,8 @@ class Change:
 class Manifest:
     """The account of a build; `digest` is equal for equal content, in any order of the sources.
 
-    `files` holds the bytes of each file, `checksums` the SHA-256. Where
-    updates are yet to be merged, the digest is that of the build with that of the updates.
+    `files` holds the bytes of each file, `checksums` the SHA-256. `counts` of entities are of all that facts speak of,
+    values among them. Where updates are yet to be merged, the digest is that of the build with that of the updates.
     """
 
     digest: str
@@ -104,6 +104,12 @@ class Manifest:
     languages: dict[str, int] = field(default_factory=dict)
     """The number of names in each language, by its tag; empty if no name has a language."""
     normaliser: int = NORMALISER_VERSION
+
+    @property
+    def shown_counts(self) -> dict[str, Count]:
+        """Return the counts as people read them: entities, and apart from them the values that facts state."""
+        rows, values = self.counts["entities"].unique, self.statistics.get("values", 0)
+        return self.counts | {"entities": Count(rows - values, rows - values), "values": Count(values, values)}
 
     @property
     def variants(self) -> Table:
@@ -158,7 +164,7 @@ class Manifest:
 def counts_report(manifest: Manifest) -> str:
     """Lay out raw, duplicate and unique counts, a line each."""
     lines = [f"{'':10}{'raw':>14}{'duplicate':>14}{'unique':>14}"]
-    for kind, count in manifest.counts.items():
+    for kind, count in manifest.shown_counts.items():
         lines.append(f"{kind:10}{count.raw:>14,}{count.duplicate:>14,}{count.unique:>14,}")
     return "\n".join(lines)
 

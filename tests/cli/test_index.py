@@ -414,7 +414,7 @@ def test_merged_ids_and_relations_have_options(
     result = run("index", *own, "--redirects", redirects, "--relations", relations, "--out", tmp_path / "s.kb")
 
     kb = EmbeddedKB(tmp_path / "s.kb")
-    assert "2 entities, 1 relations, 1 of them with a name; 1 ids merged into others" in result.stdout
+    assert "2 entities, 0 values, 1 relations, 1 of them with a name; 1 ids merged into others" in result.stdout
     assert kb.relation_names == ("born in",)
     assert kb.rows(["a"]) == kb.rows(["z"]) != [None]
 

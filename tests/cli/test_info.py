@@ -53,6 +53,20 @@ def test_json_holds_the_same(sample_path: Path) -> None:
     assert record["files"]["forms.lmdb"] > 0
 
 
+def test_values_are_counted_apart_from_entities(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,name,staff,boss_id\n1,Ann,12,2\n2,Bob,12,\n")
+    CliRunner().invoke(main, ["index", str(tmp_path / "t.csv"), "--out", str(tmp_path / "o.kb")])
+
+    built = info(tmp_path / "o.kb").stdout
+    (tmp_path / "more.jsonl").write_text('{"id": "3", "names": ["Cy"], "facts": {"staff": ["\\"13\\""]}}\n')
+    CliRunner().invoke(main, ["update", str(tmp_path / "o.kb"), "--add", str(tmp_path / "more.jsonl")])
+    counts = json.loads(info(tmp_path / "o.kb", "--json").stdout)["counts"]
+
+    assert "0  entities without a name" in built
+    assert [line.split()[-1] for line in built.splitlines() if line.startswith(("entities ", "values "))] == ["2", "1"]
+    assert [counts[kind]["unique"] for kind in ("entities", "values")] == [3, 2]
+
+
 def test_what_was_skipped_is_told_with_its_first_example(tmp_path: Path) -> None:
     (tmp_path / "f.tsv").write_text("subject\trelation\tobject\na\tr\tb\nodd\n")
     (tmp_path / "n.tsv").write_text("id\tname\na\tAlpha\n")

@@ -1,5 +1,6 @@
 """Tables of results: a row for each candidate, and none lost for which nothing was found."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,3 +58,12 @@ def test_results_of_several_kinds_are_refused(sample_memory: Answerer) -> None:
 def test_a_library_that_is_not_there_is_named_with_its_cure() -> None:
     with pytest.raises(MissingDependency, match="tables need nolibrary; install it with pip install nolibrary"):
         load("nolibrary")
+
+
+def test_values_stand_in_tables_as_their_text(tmp_path: Path) -> None:
+    kb = kbtools.index(table=[{"id": "a", "name": "Ann", "staff": "1087353"}], out=tmp_path / "kb")
+
+    facts = kbtools.to_arrow(kb.facts("a")).to_pylist()
+
+    assert [(fact["object"], fact["object_name"]) for fact in facts] == [("1087353", "1087353")]
+    assert kbtools.to_arrow(kb.query("staff of ann")).to_pylist()[0]["answers"] == ["1087353"]
