@@ -1,6 +1,6 @@
-"""Linking running text: tokens a second of one core, and how many mentions are found.
+"""Linking running text: tokens a second of one core, how many mentions are found, and how many of them are right.
 
-python benchmarks/linking_text.py --kb fbsq.kb [--text FILE] [--tokens 30000]
+python benchmarks/linking_text.py --kb fbsq.kb [--text FILE] [--tokens 30000] [--split test]
 
 Without a text two are made: the questions of SimpleQuestions' validation split as paragraphs of ten, in lower case,
 where nothing but rarity tells a name; and facts of the knowledge base written out, where every second word is in one.
@@ -11,9 +11,11 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from fbsq import questions
+from numpy.typing import NDArray
 
 import kbtools
 from kbtools.answering.answerer import Answerer
@@ -58,17 +60,70 @@ def measure(name: str, answerer: Answerer, texts: Iterable[str], tokens: int) ->
     print(f"{name}: {count / seconds:,.0f} tokens/s; {mentions:,} mentions in {count:,} tokens")
 
 
+class Mentions(NamedTuple):
+    """Scores of the mentions of some texts, whether each is the right entity, and how many there were to be found."""
+
+    scores: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    expected: int
+
+    def at(self, threshold: float) -> tuple[float, float, float]:
+        """Return precision, recall and F1 of the mentions from a threshold on."""
+        kept = self.scores >= threshold
+        right = np.count_nonzero(self.right & kept)
+        precision, recall = right / max(1, np.count_nonzero(kept)), right / self.expected
+        return precision, recall, 2 * precision * recall / max(precision + recall, 1e-9)
+
+    def calibration_error(self) -> float:
+        """Return the expected calibration error over ten bins."""
+        bins = np.minimum((self.scores * 10).astype(int), 9)
+        return sum(
+            abs(self.scores[bins == at].sum() - np.count_nonzero(self.right[bins == at])) for at in range(10)
+        ) / len(self.scores)
+
+
+def linked_questions(answerer: Answerer, split: str, count: int, *, written: bool) -> Mentions:
+    """Link questions, as they are or with the name of their subject as it is written, whose subject is to be found.
+
+    What is found beside the subject counts as wrong, though some of it is right.
+    """
+    scores, right, expected = [], [], 0
+    for one in islice(read_annotated(questions(split)), count):
+        entity = answerer.kb.rows([one.subject])[0]
+        name = entity is not None and answerer.kb.names(np.array([entity], dtype=np.uint32))[0]
+        text, at = one.text, one.text.lower().find(name.lower()) if name else -1
+        if not name or at < 0:
+            continue
+        if written:
+            text = text[:at] + name + text[at + len(name) :]
+            text = text[0].upper() + text[1:]
+        expected += 1
+        for mention in answerer.link(text, threshold=0.0, limit=1).mentions:
+            overlaps = mention.start < at + len(name) and mention.end > at
+            scores.append(mention.score)
+            right.append(overlaps and mention.candidates[0].id == one.subject)
+    return Mentions(np.array(scores), np.array(right), expected)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kb", type=Path, required=True)
     parser.add_argument("--text", type=Path)
     parser.add_argument("--tokens", type=int, default=30_000)
+    parser.add_argument("--split", default="test", choices=["valid", "test"])
+    parser.add_argument("--questions", type=int, default=3_000)
     arguments = parser.parse_args()
     answerer = kbtools.open(arguments.kb)
     if arguments.text:
         text = arguments.text.read_text(encoding="utf-8")
         measure(arguments.text.name, answerer, chain([text]), arguments.tokens)
         return
+    for written in (False, True):
+        mentions = linked_questions(answerer, arguments.split, arguments.questions, written=written)
+        print(f"questions, {'names as written' if written else 'in lower case'}: {mentions.expected:,} subjects; "
+              f"calibration error {mentions.calibration_error():.3f}; precision, recall, F1 by threshold:")  # fmt: skip
+        for threshold in (0.1, 0.2, 0.25, 0.3, 0.4, 0.5):
+            print(f"  {threshold:.2f}  " + "  ".join(f"{figure:6.2%}" for figure in mentions.at(threshold)))
     asked = (question.text for question in read_annotated(questions("valid")))
     measure("questions", answerer, paragraphs(asked), arguments.tokens)
     measure("facts", answerer, paragraphs(written_facts(answerer.kb)), arguments.tokens)

@@ -13,6 +13,7 @@ from kbtools.linking.link_confidence import OUTSIDE, WEAK, ContentWords
 from kbtools.linking.links import Link, keep_most_facts, limit_entities
 from kbtools.linking.similarity import SHORTEST_SLIP, Resemblance, resemblance
 from kbtools.linking.strict import StrictMatch, link_inverted
+from kbtools.text.common_words import ORDINARY, commonness
 from kbtools.text.function_words import has_content
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
@@ -31,6 +32,9 @@ SLIPS_CUTOFF, SLIP_CUTOFF = 80.0, 70.0
 MOST_INNER = 480
 """Parts of words without spaces that are looked up fuzzily, those of some 24 characters: a quarter of a second at the
 size of FB5M, where a question would have no candidate otherwise."""
+
+REACH = 5
+"""Words of a name on either side of one with a slip, in running text."""
 
 ARTICLES = frozenset({"a", "an", "the"})
 
@@ -223,6 +227,77 @@ class Misspelling:
             )
             for _, _, first, last in sorted(spans)
         ]  # fmt: skip
+
+
+def link_slips(kb: KnowledgeBase, sentences: Sequence[Question], strict: Sequence[Sequence[Link]]) -> list[list[Link]]:
+    """Link, in sentences of a text, names of several content words to those that differ by one slip.
+
+    The slip is in a word that is rare in the language and in no name, beside words that are in some.
+    """
+    suspects = [rare_words(question, own) for question, own in zip(sentences, strict, strict=True)]
+    near = [{at for word in own for at in range(word - REACH, word + REACH + 1)} for own in suspects]
+    texts = [[token.text for token in question.tokens if token.is_word] for question in sentences]
+    wanted = sorted(
+        {words[at] for words, places in zip(texts, near, strict=True) for at in places if 0 <= at < len(words)}
+    )
+    counts = dict(zip(wanted, kb.name_frequency(wanted), strict=True)) if wanted else {}
+    spans = [
+        slip_spans(question, {at for at in own if not counts[words[at]]}, counts)
+        for question, own, words in zip(sentences, suspects, texts, strict=True)
+    ]
+    forms = [ngram.form for own in spans for ngram in own]
+    similar = iter(kb.similar(forms, cutoff=SLIPS_CUTOFF, edits_only=True) if forms else ())
+    names = [
+        [name for name in nearest([(ngram, next(similar)) for ngram in own]) if name.resemblance.is_slip]
+        for own in spans
+    ]
+    matches = kb.lookup([name.form for own in names for name in own])
+    return [
+        limit_entities(kb, [link for name in own for link in links_to(matches, name.ngram, name.form, name.similarity)])
+        for own in names
+    ]
+
+
+def rare_words(question: Question, strict: Sequence[Link]) -> list[int]:
+    """Return the places, among the words, of long words that are rare in the language and in no strict link."""
+    linked = {place for link in strict for place in range(link.ngram.first, link.ngram.last + 1)}
+    words = [(place, token.text) for place, token in enumerate(question.tokens) if token.is_word]
+    return [
+        at
+        for at, (place, word) in enumerate(words)
+        if len(word) >= SHORTEST_SLIP and place not in linked and word.isalpha() and commonness(word) <= ORDINARY
+    ]
+
+
+def slip_spans(question: Question, unknown: set[int], counts: Mapping[str, int]) -> list[Ngram]:
+    """Return the longest runs of words around one that is in no name, whose other words are in some."""
+    words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
+    spans = set()
+    for at in unknown:
+        capital = question.text[words[at][1].start].isupper()
+
+        def fits(place: int) -> bool:
+            return bool(counts[words[place][1].text]) and place not in unknown
+
+        first, last = at, at
+        while first > 0 and at - first < REACH and fits(first - 1):
+            first -= 1
+        while last + 1 < len(words) and last - at < REACH and fits(last + 1):
+            last += 1
+        ends = [
+            place
+            for place in range(first, last + 1)
+            if words[place][1].text not in WEAK and (not capital or question.text[words[place][1].start].isupper())
+        ]
+        spans |= {(begin, end) for begin in ends if begin <= at for end in ends if begin < end >= at}
+    longest = sorted(spans, key=lambda span: (span[0] - span[1], span))[:SPANS_TRIED]
+    return [
+        Ngram(
+            " ".join(token.text for _, token in words[begin : end + 1]),
+            words[begin][0], words[end][0], words[begin][1].start, words[end][1].end,
+        )
+        for begin, end in longest
+    ]  # fmt: skip
 
 
 def inner_spans(question: Question, strict: Sequence[Link | StrictMatch]) -> list[Ngram]:

