@@ -26,7 +26,7 @@ def in_a_child(act: Callable[[], object], *, kill_after: float | None = None) ->
         if not pid:
             os.dup2(printed.fileno(), 1)
             os.dup2(printed.fileno(), 2)
-            sys.stdout = sys.stderr = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False), write_through=True)
+            sys.stdout = sys.stderr = io.TextIOWrapper(os.fdopen(1, "wb", 0, closefd=False), write_through=True)
             code = 0
             try:
                 act()

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from children import in_a_child
+from cluster_kills import Nodes, cluster_kills
 from endurance import agreement, command_lines, junk_lines, malformed_lines, many_questions, sample
 from folders import make, write_sources
 
@@ -129,6 +130,14 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=100_000, help="Malformed lines for each reader, junk for a query.")
     parser.add_argument("--questions", type=int, default=1_000_000, help="As many of them as fit into two minutes.")
     parser.add_argument(
+        "--nodes",
+        nargs=2,
+        type=Path,
+        metavar=("PROGRAM", "FOLDER"),
+        help="Kill loads and updates of the cluster of three nodes at KBTOOLS_ELASTICSEARCH_URL instead: the program "
+        "that started it in the folder, with the actions kill and restart.",
+    )
+    parser.add_argument(
         "--minutes", type=float, default=9.5, help="When to end; what takes longer is cut short, and the counts say so."
     )
     options = parser.parse_args()
@@ -141,6 +150,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kbtools-reliability-") as folder:
         work = Path(folder)
         print("| broken | what is there afterwards |\n| --- | --- |", flush=True)
+        if options.nodes:
+            for what, table in cluster_kills(work, Nodes(*options.nodes), options.kills, rng).items():
+                show(f"a cluster, {what}", table)
+            return
         show(f"{options.kills} kills at random", kills(work, options.kills, "random", rng))
         swaps = min(20, options.kills)
         show(f"{swaps} kills at the swap", kills(work, swaps, "swap", rng))

@@ -1,0 +1,158 @@
+"""Loads and updates of a cluster of three nodes that are killed while a node is gone and a reader goes on."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from itertools import cycle
+from pathlib import Path
+
+from children import in_a_child
+from folders import make, write_sources
+
+from kbtools.answering.answerer import Answerer
+from kbtools.cli.main import main as kbtools
+from kbtools.errors import KBToolsError
+from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
+from kbtools.indexers.elastic.connection import read_connection
+from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.versions import delete_versions, list_versions
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.updates.update_sources import UpdateSource
+
+NAME = "reliability"
+LOOKED_AT = [f"e{row}" for row in range(0, 300, 25)]
+"""Entities that every version names alike: each load and each update changes all of them."""
+
+ROUNDS_OF_A_NODE = 10
+"""Rounds after which the node that was gone comes back, and another one is killed."""
+
+Mark = tuple[str, int]
+"""What tells versions apart: the relation of the load, and the number of the last update since."""
+
+
+def mark_of(name: str, cluster: Cluster) -> Mark | str:
+    """Open the current version as a reader does, and return its mark, or a sentence if its entities differ."""
+    answerer = Answerer(ElasticKB(name, cluster))
+    marks = set()
+    for entity_id in LOOKED_AT:
+        text = json.dumps([answerer.entity(entity_id).to_json(), answerer.facts(entity_id).to_json()])
+        relation = "of_the_new_one" if "of_the_new_one" in text else "written_by"
+        updates = [int(piece.split('"')[0]) for piece in text.split("Update ")[1:]]
+        marks.add((relation, max(updates, default=0)))
+    return marks.pop() if len(marks) == 1 else f"A MIXTURE of {sorted(marks)}"
+
+
+def read_on(seen: Path) -> None:
+    """Write down the mark of the current version again and again, until this process is ended."""
+    with seen.open("a", encoding="utf-8") as lines:
+        while True:
+            try:
+                told: object = mark_of(NAME, Cluster(read_connection()))
+            except KBToolsError as error:
+                told = f"refused: {error}"
+            lines.write(json.dumps(told) + "\n")
+            lines.flush()
+
+
+class Nodes:
+    """The nodes of a cluster that a program started in a folder."""
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        self.program, self.folder = program, folder
+        self.gone: int | None = None
+
+    def act(self, action: str, node: int) -> None:
+        command = [sys.executable, str(self.program), action, str(self.folder), str(node)]
+        subprocess.run(command, check=True, capture_output=True)
+
+    def take_away(self, node: int, cluster: Cluster) -> None:
+        """Kill a node, once the one that was gone has come back and every copy is made again."""
+        if self.gone is not None:
+            self.act("restart", self.gone)
+        wait = {"wait_for_nodes": "3", "wait_for_status": "green", "timeout": "180s"}
+        cluster.ask("GET", "/_cluster/health", to="wait for the nodes", params=wait)
+        self.act("kill", node)
+        self.gone = node
+
+
+def change(work: Path, number: int, kbs: dict[str, Path], before: Mark) -> tuple[Mark, list[str]]:
+    """Write the next load or update; return the mark of what it makes, and what makes it."""
+    if number % 2:
+        changes = work / f"update {number}.jsonl"
+        records = [{"id": entity_id, "aliases": [f"Update {number}"]} for entity_id in LOOKED_AT]
+        changes.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+        return (before[0], number), ["update", str(changes)]
+    relation = next(name for name in kbs if name != before[0])
+    return (relation, 0), load_of(kbs[relation])
+
+
+def act(what: list[str]) -> None:
+    """Load or update, without waiting for the lock of the process that was killed."""
+    if what[0] == "load":
+        kbtools(what)
+    sources = [UpdateSource(Source(Path(what[1]), "any"), "changes")]
+    update_on_cluster(Cluster(read_connection()), NAME, sources, options=UpdateOptions(ReadOptions(), take_over=True))
+
+
+def load_of(kb: Path) -> list[str]:
+    settings = ["--shards", "2", "--replicas", "1", "--batch", "40", "--quiet"]
+    return ["load", str(kb), "--kb", NAME, *settings, "--take-over", "--force"]
+
+
+def cluster_kills(work: Path, nodes: Nodes, number: int, rng: random.Random) -> dict[str, Counter[str]]:
+    """Kill loads and updates in turns, look at the cluster, and run each again; a reader looks all the time."""
+    kbs = {
+        relation: make(write_sources(work / relation, 300, relation=relation), work / f"{relation}.kb")
+        for relation in ("written_by", "of_the_new_one")
+    }
+    cluster, seen = Cluster(read_connection()), work / "seen"
+    delete_versions(cluster, list_versions(cluster, NAME))
+    seconds = {}
+    mark: Mark = ("written_by", 0)
+    for kind, what in (("load", load_of(kbs["written_by"])), ("update", change(work, 1, kbs, mark)[1])):
+        begun = time.monotonic()
+        code, printed = in_a_child(lambda what=what: act(what))
+        assert code == 0, printed
+        seconds[kind] = time.monotonic() - begun
+    mark = (mark[0], 1)
+    reader = os.fork()
+    if not reader:
+        read_on(seen)
+    away = cycle((1, 2, 3))
+    tables: dict[str, Counter[str]] = {kind: Counter() for kind in ("load", "update", "reader")}
+    looked = 0
+    try:
+        for at in range(2, number + 2):
+            if at % ROUNDS_OF_A_NODE == 2:
+                nodes.take_away(next(away), cluster)
+            after, what = change(work, at, kbs, mark)
+            table = tables[what[0]]
+            code, _ = in_a_child(lambda what=what: act(what), kill_after=rng.uniform(0, 1.2 * seconds[what[0]]))
+            table["killed" if code == -signal.SIGKILL else "done before"] += 1
+            found = mark_of(NAME, cluster)
+            table["the version before" if found == mark else "the new one" if found == after else f"LOST: {found}"] += 1
+            begun = time.monotonic()
+            code, printed = in_a_child(lambda what=what: act(what))
+            seconds[what[0]] = (seconds[what[0]] + time.monotonic() - begun) / 2
+            again = mark_of(NAME, cluster)
+            table["done by the next run" if (code, again) == (0, after) else f"NOT DONE: {again} {printed[-200:]}"] += 1
+            lines = seen.read_text(encoding="utf-8").splitlines()[looked:]
+            for line in lines:
+                told = json.loads(line)
+                ok = isinstance(told, list) and tuple(told) in (mark, after)
+                tables["reader"]["one version" if ok else str(told)] += 1
+            looked += len(lines)
+            mark = after
+    finally:
+        os.kill(reader, signal.SIGKILL)
+        os.waitpid(reader, 0)
+        if nodes.gone is not None:
+            nodes.act("restart", nodes.gone)
+        delete_versions(cluster, list_versions(cluster, NAME))
+    return tables
