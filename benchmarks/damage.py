@@ -80,6 +80,7 @@ def damages(folder: Path, lines: list[Line], number: int, rng: random.Random) ->
     """Damage one file at a time and run every command in a process of its own, on a folder that was whole before."""
     whole = shutil.copytree(folder, folder.with_name(f"{folder.name} whole"))
     preload(lines)
+    restore(folder, whole)  # the commands that write have done so
     expected = run_all([line for line in lines if not line[0].endswith(WRITES)])
     for name, (code, printed) in run_all(lines).items():  # else a command would refuse for another reason
         assert code == 0, f"{name}: {printed}"

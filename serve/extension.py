@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kbtools.deadline import check_time
 from kbtools.errors import RequestTooLarge
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
@@ -11,7 +12,6 @@ from kbtools.kb.rows import EntityRows
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.reconciliation_queries import ExtensionQuery
 from kbtools.serve.suggestions import property_record
-from kbtools.serve.workers import check_time
 
 NOBODY = np.empty(0, dtype=np.uint32)
 

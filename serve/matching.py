@@ -10,12 +10,12 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.name_candidates import STEP
 from kbtools.answering.records import EntityMatch
 from kbtools.answering.results import Named
+from kbtools.deadline import check_time
 from kbtools.errors import IncomingMissing, UnknownType
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.reconciliation_queries import PropertyValue, ReconciliationQuery, Value
 from kbtools.serve.value_comparison import Comparable, likeness, read_comparable
-from kbtools.serve.workers import check_time
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Rung
 

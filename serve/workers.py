@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from time import monotonic
 from typing import TypeVar
 
-from kbtools.errors import AnswerTooSlow, ServerBusy
+from kbtools.deadline import check_time, set_deadline, too_slow
+from kbtools.errors import ServerBusy
 from kbtools.serve.live_kb import Edition, LiveKB
 
 T = TypeVar("T")
@@ -27,20 +27,6 @@ LONG_WAITING = 32
 
 SECONDS = 30.0
 """Time that an answer may take, the wait for a thread included."""
-
-DEADLINE: ContextVar[tuple[float, float]] = ContextVar("DEADLINE")
-"""When the job of this thread has to end, and the seconds that it was given."""
-
-
-def check_time() -> None:
-    """Raise AnswerTooSlow once the time of the request that this thread works for is up; loops call it."""
-    end, seconds = DEADLINE.get((float("inf"), 0.0))
-    if monotonic() >= end:
-        raise too_slow(seconds)
-
-
-def too_slow(seconds: float) -> AnswerTooSlow:
-    return AnswerTooSlow(f"no answer within {seconds:g} seconds; ask for less at a time", seconds=seconds)
 
 
 class Workers:
@@ -62,10 +48,10 @@ class Workers:
         waiting = min(self.waiting, LONG_WAITING) if pool is self.long_pool else self.waiting
         if self.pending[pool] >= waiting:
             raise ServerBusy(f"{self.pending[pool]} answers are being computed; ask again in a second")
-        deadline = monotonic() + self.seconds, self.seconds
+        since = monotonic()
 
         def timed_job() -> T:
-            DEADLINE.set(deadline)
+            set_deadline(self.seconds, since=since)
             check_time()
             return job()
 

@@ -59,6 +59,7 @@ LEVELS = (
 
 GROUND = {
     "entry_points",
+    "deadline",
     "errors",
     "free_memory",
     "quick_records",

@@ -11,6 +11,7 @@ from kbtools.answering.entity_reader import NameLookup
 from kbtools.answering.limits import read_limit, read_share, require_text
 from kbtools.answering.name_candidates import rank_by_name
 from kbtools.answering.records import LinkedMention, LinkedText
+from kbtools.deadline import check_time
 from kbtools.linking.fuzzy import link_slips
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_all_strictly
@@ -147,6 +148,7 @@ class TextLinker:
         mentions: list[LinkedMention] = []
         spans = split_sentences(text)
         while batch := list(islice(spans, TOGETHER)):
+            check_time()
             sentences = [Question.read(text[start:end]) for start, end in batch]
             links = link_all_strictly(self.kb, sentences, [self.ngrams_of(sentence) for sentence in sentences])
             misspelt = link_slips(self.kb, sentences, links)

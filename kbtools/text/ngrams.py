@@ -5,6 +5,7 @@ from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
+from kbtools.deadline import check_time
 from kbtools.text.normaliser import fold_character, normal_form
 from kbtools.text.question import Question, Token
 from kbtools.text.rungs import Form
@@ -85,6 +86,7 @@ def joined_ngrams(question: Question, words: list[tuple[int, Token]], wanted: li
     for length in sorted({length + more for length in wanted for more in range(1, apostrophes + 1)}):
         if length > len(words):
             break
+        check_time()
         for offset in range(len(words) - length + 1):
             (first, begin), (last, finish) = words[offset], words[offset + length - 1]
             if APOSTROPHE.search(text, begin.start, finish.end):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from kbtools.deadline import check_time
 from kbtools.errors import InputError
 from kbtools.text.common_words import ORDINARY, commonness
 from kbtools.text.function_words import AUXILIARIES, FUNCTION_WORDS, QUESTION_WORDS
@@ -119,6 +120,7 @@ def inner_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]
     longest = max(lengths, default=0)
     for at, (first, opening) in enumerate(words):
         for start in cuts[at].starts:
+            check_time()
             for (last, closing), other in zip(words[at : at + longest], cuts[at : at + longest], strict=True):
                 for end in other.ends[bisect(other.ends, start) : bisect(other.ends, start + LONGEST_INNER)]:
                     if end - start >= SHORTEST_INNER and (start > opening.start or end < closing.end):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from kbtools import deadline as deadline_module
 from kbtools.answering.answerer import Answerer
 from kbtools.errors import AnswerTooSlow, ServerBusy
 from kbtools.serve import workers as workers_module
@@ -113,10 +114,32 @@ def test_an_extension_ends_when_its_time_is_up(client: TestClient, monkeypatch: 
     assert next(seconds) < 10
 
 
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [
+        ("/api/query", {"question": "who's " * 1_500, "scorer": "lexical"}),
+        ("/api/query", {"question": "誰書" * 4_000, "scorer": "lexical"}),
+        ("/api/link", {"text": "Solaris is a film. " * 1_000}),
+        ("/api/link", {"text": "誰書" * 1_000}),
+    ],
+    ids=["question", "question without spaces", "text", "text without spaces"],
+)
+def test_a_long_text_ends_when_its_time_is_up(
+    client: TestClient, path: str, parameters: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = ticking(monkeypatch, each=10.0)
+
+    answer = client.post(path, json=parameters)
+
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (504, "AnswerTooSlow")
+    assert next(seconds) < 10
+
+
 def ticking(monkeypatch: pytest.MonkeyPatch, *, each: float) -> Iterator[int]:
     """Make every look at the clock of the workers take some seconds; return the count of the looks."""
     looks = count()
-    monkeypatch.setattr(workers_module, "monotonic", lambda: each * next(looks))
+    for module in (workers_module, deadline_module):
+        monkeypatch.setattr(module, "monotonic", lambda: each * next(looks))
     return looks
 
 

@@ -1,0 +1,25 @@
+"""The end of the time that the job of this thread has; what computes for long looks at it in its loops."""
+
+from contextvars import ContextVar
+from time import monotonic
+
+from kbtools.errors import AnswerTooSlow
+
+DEADLINE: ContextVar[tuple[float, float]] = ContextVar("DEADLINE")
+"""When the job of this thread has to end, and the seconds that it was given."""
+
+
+def set_deadline(seconds: float, *, since: float) -> None:
+    """Give the job of this thread some seconds from a moment on."""
+    DEADLINE.set((since + seconds, seconds))
+
+
+def check_time() -> None:
+    """Raise AnswerTooSlow once the time of the job is up; without a deadline there is all the time."""
+    end, seconds = DEADLINE.get((float("inf"), 0.0))
+    if monotonic() >= end:
+        raise too_slow(seconds)
+
+
+def too_slow(seconds: float) -> AnswerTooSlow:
+    return AnswerTooSlow(f"no answer within {seconds:g} seconds; ask for less at a time", seconds=seconds)
