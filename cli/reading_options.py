@@ -9,7 +9,7 @@ import click
 
 from kbtools.cli.options import Command, take_options
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.reading import Predicates, ReadOptions
+from kbtools.indexers.readers.reading import Predicates, ReadOptions, wide_of
 from kbtools.kb.table_heads import USUAL
 
 PREDICATES = ("name", "alias", "description", "type")
@@ -67,7 +67,8 @@ def gather_options(command: Command) -> Command:
         options = ReadOptions(
             language=languages,
             predicates=predicates_of(predicate),
-            columns=columns_of(column),
+            columns=(columns := columns_of(column)),
+            wide=wide_of(columns),
             max_bad=max_bad,
             list_separator=list_separator or None,
             format=file_format,
@@ -79,7 +80,8 @@ def gather_options(command: Command) -> Command:
 
 def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
     """Read `--column subject=head` options."""
-    return dict(read_pairs(pairs, parts=USUAL, option="--column", expected="PART=HEADER, such as subject=head"))
+    named = read_pairs(pairs, parts=(*USUAL, "id"), option="--column", expected="PART=HEADER, such as subject=head")
+    return {"entity" if part == "id" else part: header for part, header in named}
 
 
 def predicates_of(pairs: tuple[str, ...]) -> Predicates:

@@ -1,6 +1,7 @@
 """kbtools update: changes of a knowledge base, in place, while others read it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -11,12 +12,14 @@ from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Elasticsearch, Home, kb_argument
 from kbtools.cli.options import FILE, json_option
 from kbtools.cli.progress import stoppable
+from kbtools.cli.query import open_standard_input
 from kbtools.cli.reading_options import SPELLINGS, reading_options
 from kbtools.indexers.readers.batches import SourceKind
-from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.reading import WIDE, WIKIDATA, ReadOptions, Source
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
 from kbtools.kb.manifest import changes_text
+from kbtools.storage import temporary_folder
 
 REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
 """Kinds of rows that an update takes away."""
@@ -33,7 +36,10 @@ REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
 )
 @kb_argument()
 @click.option(
-    "--add", multiple=True, type=FILE, help="Changes as JSON Lines, a record an entity; see docs/updating.md."
+    "--add",
+    multiple=True,
+    type=FILE,
+    help="Changes as JSON Lines, a record an entity; see docs/updating.md. - reads standard input, as for all files.",
 )
 @click.option(
     "--remove",
@@ -45,6 +51,8 @@ REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
 @click.option("--names", multiple=True, type=FILE, help="Names and aliases to add.")
 @click.option("--types", multiple=True, type=FILE, help="Types of entities to add.")
 @click.option("--rdf", multiple=True, type=FILE, help="RDF of facts, names and types to add.")
+@click.option("--table", multiple=True, type=FILE, help="Tables of an entity a row, such as spreadsheets, to add.")
+@click.option("--wikidata", multiple=True, type=FILE, help="Entities of Wikidata in JSON to add.")
 @click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
 @click.option("--redirects", multiple=True, type=FILE, help="Entities to merge: tables of old and new.")
 @click.option("--keep", default=1, type=click.IntRange(0), help="Older versions that stay on a cluster.")
@@ -58,6 +66,8 @@ def command(
     names: tuple[Path, ...],
     types: tuple[Path, ...],
     rdf: tuple[Path, ...],
+    table: tuple[Path, ...],
+    wikidata: tuple[Path, ...],
     relations: tuple[Path, ...],
     redirects: tuple[Path, ...],
     keep: int,
@@ -72,21 +82,27 @@ def command(
     leaves again.
     """
     taken = [removed_source(text) for text in remove]
-    parts: list[tuple[Role, SourceKind, Iterable[Path]]] = [
-        ("gone", "any", [path for kind, path in taken if kind is None]),
-        *(("remove", kind, [path for named, path in taken if named == kind]) for kind in REMOVED),
-        ("add", "redirects", redirects),
-        ("changes", "any", add),
-        ("add", "facts", facts),
-        ("add", "names", names),
-        ("add", "types", types),
-        ("add", "any", rdf),
-        ("add", "relations", relations),
+    parts: list[tuple[Role, SourceKind, str | None, Iterable[Path]]] = [
+        ("gone", "any", None, [path for kind, path in taken if kind is None]),
+        *(("remove", kind, None, [path for named, path in taken if named == kind]) for kind in REMOVED),
+        ("add", "redirects", None, redirects),
+        ("changes", "any", None, add),
+        ("add", "facts", None, facts),
+        ("add", "names", None, names),
+        ("add", "types", None, types),
+        ("add", "any", None, rdf),
+        ("add", "any", WIDE, table),
+        ("add", "any", WIKIDATA, wikidata),
+        ("add", "relations", None, relations),
     ]
-    sources = [UpdateSource(Source(file, kind), role) for role, kind, files in parts for file in files]
-    if not sources:
-        raise click.UsageError("give at least one file of changes, such as --add new.jsonl or --remove gone.txt")
-    with stoppable():
+    with stoppable(), standard_input_file() as at_hand:
+        sources = [
+            UpdateSource(Source(at_hand(file), kind, label=label_of(file), format=format), role)
+            for role, kind, format, files in parts
+            for file in files
+        ]
+        if not sources:
+            raise click.UsageError("give at least one file of changes, such as --add new.jsonl or --remove gone.txt")
         updated = (
             update(home.path, sources, options=options)
             if home.elasticsearch is None
@@ -96,6 +112,26 @@ def command(
         echo_json(updated.to_json())
     else:
         echo(*update_report(updated))
+
+
+@contextmanager
+def standard_input_file() -> Iterator[Callable[[Path], Path]]:
+    """Lend a function that returns the path of a file, for `-` that of a copy of standard input."""
+    with ExitStack() as stack:
+
+        def at_hand(path: Path) -> Path:
+            if str(path) != "-":
+                return path
+            copy = stack.enter_context(temporary_folder()) / "standard_input"
+            with copy.open("wb") as file:
+                file.writelines(open_standard_input())
+            return copy
+
+        yield at_hand
+
+
+def label_of(path: Path) -> str:
+    return "standard input" if str(path) == "-" else ""
 
 
 def removed_source(text: str) -> tuple[str | None, Path]:

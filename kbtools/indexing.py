@@ -28,8 +28,10 @@ ARGUMENTS = {
     "--list-separator": "list_separator",
     "--lang": "language",
     "--column": "columns",
+    "--id": "columns",
 } | {
-    f"--{name}": name for name in ("facts", "names", "types", "relations", "redirects", "rdf", "table", "out", "memory")
+    f"--{name}": name
+    for name in "facts names types relations redirects rdf table wikidata out memory encoding sheet query".split()
 }
 """The arguments that options of the command line are here."""
 
@@ -50,9 +52,13 @@ def index(
     counts: Rows = (),
     rdf: Rows = (),
     table: Rows = (),
+    wikidata: Rows = (),
     language: str | None = None,
     columns: Mapping[str, str] | None = None,
     list_separator: str | None = None,
+    encoding: str = "",
+    sheet: str = "",
+    query: str = "",
     max_bad: float = 0.001,
     memory: str = "1GB",
     force: bool = False,
@@ -61,8 +67,9 @@ def index(
 
     Rows are (subject, relation, object), (id, name), (id, alias), (id, type), (id, description), (relation, name),
     (old, new), and for counts (name, id, count) or (id, count); `table` has a row per entity, and `columns` names those
-    that are not guessed: `{"id": "company", "name": "title"}`. Nothing is done where the folder holds the same content
-    already, unless forced. Raises BadArgument for rows of another shape, InputError and BuildError.
+    that are not guessed: `{"id": "company", "name": "title"}`; `sheet`, `query` and `encoding` are for files of
+    spreadsheets, databases and text. Nothing is done where the folder holds the same content already, unless forced.
+    Raises BadArgument for rows of another shape, InputError and BuildError.
     """
     if not isinstance(out, str | os.PathLike):
         raise BadArgument(f"out is a str or a Path, found {out!r}", name="out")
@@ -77,10 +84,12 @@ def index(
         "counts": counts,
         "any": rdf,
         "table": table,
+        "wikidata": wikidata,
     }
     # By name: this package knows of no storage, it is reached as a plugin is.
     index_given = import_module("kbtools.indexers.building.given_rows").index_given
-    options = {"language": language, "columns": columns or {}, "list_separator": list_separator, "max_bad": max_bad}
+    options: dict[str, Any] = {"language": language, "columns": columns or {}, "list_separator": list_separator}
+    options |= {"encoding": encoding, "sheet": sheet, "query": query, "max_bad": max_bad}
     try:
         index_given(given, Path(out), **options, memory=memory, force=force)
     except KBToolsError as error:
@@ -118,12 +127,17 @@ def update(
     relations: Rows = (),
     redirects: Rows = (),
     rdf: Rows = (),
+    table: Rows = (),
+    wikidata: Rows = (),
     remove_facts: Rows = (),
     remove_names: Rows = (),
     remove_types: Rows = (),
     language: str | None = None,
     columns: Mapping[str, str] | None = None,
     list_separator: str | None = None,
+    encoding: str = "",
+    sheet: str = "",
+    query: str = "",
     max_bad: float = 0.001,
     backend: str = "embedded",
 ) -> "UpdateResult":
@@ -147,10 +161,13 @@ def update(
         "types": types,
         "descriptions": descriptions,
         "any": rdf,
+        "table": table,
+        "wikidata": wikidata,
         "relations": relations,
     }
     update_given, given_sources = updates_of(backend).update_given, updates_of("embedded").given_sources
-    options = {"language": language, "columns": columns or {}, "list_separator": list_separator, "max_bad": max_bad}
+    options: dict[str, Any] = {"language": language, "columns": columns or {}, "list_separator": list_separator}
+    options |= {"encoding": encoding, "sheet": sheet, "query": query, "max_bad": max_bad}
     try:
         with given_sources(given, **options) as (sources, reading):
             result: UpdateResult = update_given(kb, sources, options=reading)

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from kbtools.errors import BadArgument
 from kbtools.indexers.building.build import BuildProgress, Built, build
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
+from kbtools.indexers.readers.reading import WIDE, WIKIDATA, ReadOptions, Source, wide_of
 from kbtools.indexers.readers.table_files import ROWS, value_column
 from kbtools.indexers.readers.table_rows import StrangeCell
 from kbtools.storage import temporary_folder
@@ -43,7 +42,11 @@ SOURCE_KINDS: dict[str, SourceKind] = {
     "counts": "counts",
     "any": "any",
     "table": "any",
+    "wikidata": "any",
 }
+
+READERS = {"table": WIDE, "wikidata": WIKIDATA}
+"""The kinds whose format is known."""
 
 NAMED = ("names", "aliases")
 """The kinds whose tuples may say the language too."""
@@ -56,15 +59,13 @@ def index_given(
     sources_by_kind: Mapping[str, Any],
     out: Path,
     *,
-    language: str | None,
     columns: Mapping[str, str],
-    list_separator: str | None,
-    max_bad: float,
     memory: str,
     force: bool,
+    **reading: Any,
 ) -> Built:
     """Build a knowledge base from what is given for each kind: paths, data frames or rows."""
-    options = read_options(language, columns, list_separator, max_bad)
+    options = read_options(columns=columns, **reading)
     with temporary_folder() as folder:
         sources = [
             source
@@ -77,24 +78,29 @@ def index_given(
 
 
 def read_options(
-    language: str | None, columns: Mapping[str, str], list_separator: str | None, max_bad: float
+    *,
+    language: str | None,
+    columns: Mapping[str, str],
+    list_separator: str | None,
+    max_bad: float,
+    encoding: str = "",
+    sheet: str = "",
+    query: str = "",
 ) -> ReadOptions:
     """Return the options of reading for arguments of Python; without a language the usual ones."""
-    named: dict[str, Any] = {
-        part: (columns[part],) for part in ("name", "alias", "type", "description", "link") if part in columns
-    }
     return ReadOptions(
         language=DEFAULT_LANGUAGES if language is None else language,
         columns=columns,
         list_separator=list_separator,
         max_bad=max_bad,
-        wide=replace(Wide(subject=columns.get("id") or columns.get("entity", "")), **named),
+        wide=wide_of(columns, sheet=sheet, query=query),
+        encoding=encoding,
     )
 
 
 def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> Iterator[Source]:
     """Yield the files of a kind, or the one that its rows are written to."""
-    source_kind, reader = SOURCE_KINDS[kind], WIDE if kind == "table" else None
+    source_kind, reader = SOURCE_KINDS[kind], READERS.get(kind)
     if isinstance(rows, str | os.PathLike):
         rows = [rows]
     batches = frame_batches(kind, rows)
@@ -109,8 +115,9 @@ def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> 
             yield from (Source(Path(name), source_kind, format=reader) for name in chain([first], remaining))
             return
         batches = row_batches(kind, chain([first], remaining), columns)
-    if kind == "any":
-        raise BadArgument("rdf: expected paths of N-Triples, found rows", name="rdf")
+    if kind in ("any", "wikidata"):
+        name = "rdf" if kind == "any" else kind
+        raise BadArgument(f"{name}: expected paths, found rows", name=name)
     path = path.with_suffix(".txt" if kind == "counts" else ".arrow")
     if write_counts(batches, path) if kind == "counts" else write_batches(batches, path):
         yield Source(path, source_kind, label=f"{kind} given in Python", format=reader)

@@ -70,6 +70,7 @@ class EntityLayout:
         return {"id", "name"} & {entity_role(head) for head in header} != set() and len(header) > 1
 
     def begin(self, header: Sequence[str], number: int, *, advice: str = "") -> None:
+        header = [head.strip() or f"column {place}" for place, head in enumerate(header, 1)]
         self.header = [head if head not in header[:place] else f"{head} {list(header[:place + 1]).count(head)}"
                        for place, head in enumerate(header)]  # fmt: skip
         if renamed := [head for head, old in zip(self.header, header, strict=True) if head != old]:
@@ -107,12 +108,12 @@ class EntityLayout:
             self.texts[name] = TextColumn("name", name, "")
             self.roles[name] = "name" if self.roles[name] == "value" else self.roles[name]
         if first:
-            self.skips.note(self.report(), line=line)
+            self.skips.note(self.report(batch), line=line)
 
-    def report(self) -> str:
+    def report(self, batch: pa.RecordBatch) -> str:
         """Return a line that says which columns were taken for what."""
         parts = {role: [name for name in self.roles if self.role_of(name, role)] for role in ("id", *SAYING, "type")}
-        values = [name for name, role in self.roles.items() if role == "value"]
+        values = [name for name, role in self.roles.items() if role == "value" and any(batch[name][:1_000].to_pylist())]
         said = [f"{role} {', '.join(map(repr, names[:5]))}" for role, names in parts.items() if names]
         said = said if parts["id"] else ["no id, rows are numbered", *said]
         listed = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")

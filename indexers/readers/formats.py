@@ -39,6 +39,8 @@ SYNTAXES: dict[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
 }
 """Syntaxes of RDF that their first line tells, and the readers that take such a line."""
 
+DIVIDERS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas", "  ": "several spaces"}
+
 RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
 JSON_LD = re.compile(rb'\s*[\[{].*?"@(?:context|graph|id)"\s*:', re.DOTALL)
 JSON_ARRAY = re.compile(rb"\s*\[\s*(?:\{.*)?")
@@ -143,9 +145,9 @@ def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> Wr
     if kind != "any":
         if line.startswith(b"{"):
             advice += "; name JSON Lines .jsonl, or give --format jsonl"
-        elif separator := next((name for name in ("\t", ";", "|", ",", "  ") if line.count(name.encode()) > 1), None):
-            advice += f"; of a table with a header, its columns divided by {separator!r}, "
-            advice += "replace them by tabs" if separator == "  " else "say so with --format csv"
+        elif separator := next((mark for mark in DIVIDERS if line.count(mark.encode()) > 1), None):
+            advice += f"; if it is a table with a header whose columns are divided by {DIVIDERS[separator]}, "
+            advice += "write tabs between them" if separator == "  " else "give --format csv"
     return WrongFormat.at(path, f"found {sample}, expected {expected}; {advice}", line=number)
 
 

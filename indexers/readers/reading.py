@@ -134,6 +134,17 @@ class Wide:
     sheet: str = ""
 
 
+def wide_of(columns: Mapping[str, str | Sequence[str]], *, sheet: str = "", query: str = "") -> Wide:
+    """Return the columns of a table of an entity a row by what they hold: `{"id": "company", "name": "title"}`."""
+    parts: dict[str, Any] = {
+        part: (named,) if isinstance(named := columns[part], str) else tuple(named)
+        for part in ("name", "alias", "type", "description", "link")
+        if part in columns
+    }
+    subject = columns.get("id") or columns.get("entity", "")
+    return Wide(subject=str(subject), **parts, sheet=sheet, query=query)
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """Options of reading: languages of names, predicates, columns, lists in cells, share of bad lines, format.

@@ -1,11 +1,16 @@
 """Lines that a reader left out: counted by kind, each kind with its first example."""
 
 from dataclasses import dataclass, field
+from math import ceil
 
 from kbtools.errors import TooManyBadLines
 
 SHOWN = 120
 """Characters of a line that an error shows: one line of a terminal."""
+
+
+FEW = 0.25
+"""Share of bad lines up to which an error advises to leave them out: with more, the file is of another format."""
 
 
 @dataclass(slots=True)
@@ -62,9 +67,12 @@ class Skips:
         if self.bad <= self.max_bad * self.lines:
             return
         worst = max((skip for skip in self.kinds.values() if skip.bad), key=lambda skip: skip.count)
+        advice = "mend the file, or check that it is given to the right option"
+        if self.bad <= FEW * self.lines:
+            advice = f"mend the file, or leave them out with --max-bad {ceil(1_000 * self.bad / self.lines) / 1_000:g}"
         raise TooManyBadLines(
             f"{self.path}: {self.bad:,} of {self.lines:,} lines cannot be read, more than --max-bad {self.max_bad:g} "
-            f"allows; most frequent: {worst.kind}, first at {worst.example}; mend the file or raise --max-bad",
+            f"allows; most frequent: {worst.kind}, first at {worst.example}; {advice}",
             path=self.path,
             bad=self.bad,
             lines=self.lines,

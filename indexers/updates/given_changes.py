@@ -21,13 +21,11 @@ from kbtools.storage import temporary_folder
 def given_sources(
     changes_by_kind: Mapping[str, Any],
     *,
-    language: str | None,
     columns: Mapping[str, str],
-    list_separator: str | None,
-    max_bad: float,
+    **reading: Any,
 ) -> Iterator[tuple[list[UpdateSource], ReadOptions]]:
     """Yield the sources of an update for the changes given of each kind: paths, data frames, rows, records or ids."""
-    options = read_options(language, columns, list_separator, max_bad)
+    options = read_options(columns=columns, **reading)
     with temporary_folder() as folder:
         sources = [
             source

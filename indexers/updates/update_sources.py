@@ -13,20 +13,25 @@ Names may be given by language, `{"names": {"de": "Köln", "en": ["Cologne"]}}`.
 record, what is taken away goes first.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Literal
 
-from kbtools.errors import NothingBuilt
+import pyarrow as pa
+
+from kbtools.errors import NothingBuilt, WrongFormat
+from kbtools.indexers.building.derived_rows import CELL
 from kbtools.indexers.readers.batches import ALIAS, Kind, RecordBatch, flaw
+from kbtools.indexers.readers.formats import suffix_of
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.lines import lines_of
-from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.reading import TEXT_TABLES, WIDE, ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
-from kbtools.indexers.readers.table_files import DECODER, open_reading
+from kbtools.indexers.readers.table_files import BINARY, DECODER, open_reading
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.ids import canonical_id, canonical_property
 from kbtools.text.normaliser import normal_form
@@ -74,7 +79,7 @@ ENTITIES = {"merge": slice(2), "add_fact": BOTH, "remove_fact": BOTH}
 GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
 REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
 
-OF_TABLES = "rows of tables go to --facts, --names or --types"
+OF_TABLES = "tables of an entity a row go to --table, others to --facts, --names or --types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +95,54 @@ def read_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     if part.role in ("changes", "gone"):
         return read_lines_into(draft, part, options)
     reading = open_reading(part.source, options)
-    read = 0
+    read, cells = 0, Cells()
     for batch in reading.batches():
-        read += apply(draft, batch, part.role)
+        read += apply(draft, cells.put_off(batch) if part.source.format == WIDE else batch, part.role)
+    read += sum(apply(draft, batch, part.role) for batch in cells.settled(draft))
     if not read:
         kind, lines = "rows" if part.source.kind == "any" else part.source.kind, reading.skips.lines
         raise NothingBuilt(f"{part.source.name}: no {kind} among its {lines:,} lines; is it the right file?")
     return reading.skips
+
+
+class Cells:
+    """The cells of a table, which stand for entities or values once all rows of it are read, as in a build."""
+
+    def __init__(self) -> None:
+        self.facts: list[RecordBatch] = []
+        self.bearers: dict[str, set[str]] = {}
+
+    def put_off(self, batch: RecordBatch) -> RecordBatch:
+        """Return the rows that can be added now; facts come later, when the names of the table are known."""
+        if batch.kind == "names":
+            for name, entity in zip(*map(batch.table.column, ("text", "entity")), strict=True):
+                self.bearers.setdefault(name.as_py().lower(), set()).add(entity.as_py())
+        if batch.kind != "facts":
+            return batch
+        self.facts.append(batch)
+        return replace(batch, table=batch.table.slice(0, 0))
+
+    def settled(self, draft: Draft) -> Iterator[RecordBatch]:
+        """Yield the facts with an entity or a literal in place of each cell."""
+        for batch in self.facts:
+            objects = batch.table.column("object").to_pylist()
+            settled = pa.array([self.settle(draft, cell) for cell in objects], pa.string())
+            place = batch.table.schema.get_field_index("object")
+            yield replace(batch, table=batch.table.set_column(place, batch.table.schema.field(place), settled))
+
+    def settle(self, draft: Draft, cell: str) -> str:
+        """Return the entity that a cell is the id of, or the only one of its name; else a literal of its kind."""
+        if not (parts := re.fullmatch(CELL, cell, re.DOTALL)):
+            return cell
+        text, kind = parts.groups()
+        if kind not in ("number", "date") and draft.find(text) is not None:
+            return text
+        bearers = self.bearers.get(text.lower(), set()) if kind == "name" else set()
+        if len(bearers) == 1:
+            return next(iter(bearers))
+        time = "dateTime" if ":" in text else "date"
+        datatype = {"number": "decimal", "date": time, "url": "anyURI"}.get(kind)
+        return f'"{text}"' + (f"^^<http://www.w3.org/2001/XMLSchema#{datatype}>" if datatype else "")
 
 
 def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
@@ -127,6 +173,9 @@ def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
 
 def read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     """Make the changes of a file of records or of ids, line by line."""
+    if part.role == "changes" and suffix_of(part.source.path) in (*TEXT_TABLES, *BINARY):
+        found = f"{part.source.name}: found a table, expected changes as JSON Lines; {OF_TABLES}"
+        raise WrongFormat(found, path=str(part.source.path))
     skips = Skips(part.source.name, options.max_bad)
     lines = text_lines(part.source, skips)
     languages = Languages.read(options.language)
@@ -253,7 +302,7 @@ def relation_of(relation: str, entity: str) -> str:
 
 def require_fields(record: Mapping[str, Any], known: frozenset[str]) -> None:
     if unknown := sorted(record.keys() - known):
-        of_table = "subject" in unknown or "entity" in unknown
+        of_table = bool({"subject", "entity", "name", "label"} & set(unknown))
         cure = OF_TABLES if of_table else f"known: {', '.join(sorted(known))}"
         raise ValueError(f"unknown field {unknown[0]!r}; {cure}")
 

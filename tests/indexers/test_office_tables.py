@@ -282,3 +282,14 @@ def test_rows_of_entities_and_parquet_are_tables_too(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.table({"company": ["a"], "title": ["Alpha"]}), tmp_path / "t.parquet")
     with kbtools.index(table=tmp_path / "t.parquet", columns=columns, out=tmp_path / "y.kb") as answerer:
         assert answerer.entity("a").name == "Alpha"
+
+
+def test_a_column_without_a_head_has_a_number_and_an_empty_one_is_not_listed(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,name,,\n1,Ann,x,\n2,Bob,y,\n")
+
+    kb = kbtools.index(table=path, out=tmp_path / "kb")
+
+    assert [(fact.relation.id, fact.object.name) for fact in kb.facts("1").facts] == [("column 3", "x")]
+    (source,) = kb.kb.manifest.sources
+    assert source.notes[-1].endswith("columns: id 'id'; name 'name'; values 'column 3'")

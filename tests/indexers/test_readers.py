@@ -139,7 +139,8 @@ def test_one_bad_line_more_than_allowed_is_refused_with_the_most_frequent_kind(t
         rows_of(read)
     assert str(raised.value) == (
         f"{path}: 3 of 100 lines cannot be read, more than --max-bad 0.02 allows; most frequent: "
-        rf"2 columns where 3 were expected, first at {path}:99: 'b\tc'; mend the file or raise --max-bad"
+        rf"2 columns where 3 were expected, first at {path}:99: 'b\tc'; mend the file, or leave them out "
+        "with --max-bad 0.03"
     )
     assert raised.value.facts == {"path": str(path), "bad": 3, "lines": 100}
 
@@ -291,9 +292,9 @@ def test_a_syntax_that_the_suffix_belies_is_refused_by_name(
 @pytest.mark.parametrize(
     ("content", "advice"),
     [
-        ("Q1;capital;Q2\n", "its columns divided by ';', say so with --format csv"),
-        ("Q1|capital|Q2\n", "its columns divided by '|', say so with --format csv"),
-        ("Q1  capital  Q2\n", "its columns divided by '  ', replace them by tabs"),
+        ("Q1;capital;Q2\n", "whose columns are divided by semicolons, give --format csv"),
+        ("Q1|capital|Q2\n", "whose columns are divided by bars, give --format csv"),
+        ("Q1  capital  Q2\n", "whose columns are divided by several spaces, write tabs"),
         ('{"subject": "a"}\n', "name JSON Lines .jsonl, or give --format jsonl"),
     ],
 )
@@ -322,3 +323,10 @@ def test_blank_nodes_are_named_after_their_file(tmp_path: Path) -> None:
     assert one == same
     assert one != other
     assert one.endswith(".b0")
+
+
+def test_a_file_most_of_which_is_bad_is_never_to_be_left_out(tmp_path: Path) -> None:
+    with pytest.raises(TooManyBadLines, match="check that it is given to the right option") as raised:
+        rows_of(reading(tmp_path / "facts.txt", FACT * 2 + "odd\n" * 18))
+
+    assert "leave them out" not in str(raised.value)

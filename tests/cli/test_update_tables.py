@@ -1,0 +1,84 @@
+"""kbtools update takes what kbtools index takes: tables of an entity a row, Wikidata, and standard input."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from click.testing import Result as Invocation
+
+import kbtools
+from kbtools.cli.main import main
+
+CAPITAL = {"type": "item", "id": "Q64", "labels": {"en": {"language": "en", "value": "Berlin"}}, "claims": {}}
+
+
+@pytest.fixture
+def firms(tmp_path: Path) -> Path:
+    kbtools.index(table=[{"id": "1", "name": "Acme", "boss_id": "2"}, {"id": "2", "name": "Ann"}], out=tmp_path / "kb")
+    return tmp_path / "kb"
+
+
+def update(firms: Path, *arguments: str | Path, typed: str | None = None) -> Invocation:
+    return CliRunner().invoke(main, ["update", str(firms), *map(str, arguments)], input=typed)
+
+
+def facts_of(firms: Path, entity_id: str) -> dict[str, tuple[str, str | None]]:
+    facts = kbtools.open(firms).facts(entity_id).facts
+    return {fact.relation.id: (fact.object.id, fact.object.name) for fact in facts}
+
+
+def test_changes_come_from_standard_input(firms: Path) -> None:
+    done = update(firms, "--add", "-", typed='{"id": "3", "names": ["Cy"]}\n')
+
+    assert done.exit_code == 0, done.stderr
+    assert kbtools.open(firms).entity("3").name == "Cy"
+
+
+def test_a_broken_line_of_standard_input_is_named(firms: Path) -> None:
+    assert "standard input:1: 'oh'" in update(firms, "--add", "-", typed="oh\n").stderr
+
+
+def test_cells_of_a_table_are_entities_or_values_as_in_a_build(firms: Path, tmp_path: Path) -> None:
+    table = tmp_path / "more.csv"
+    table.write_text("Firm,name,boss_id,staff,since,site\n7,Zed,8,12,1999-05-01,https://z.org\n8,Yot,1,,,\n")
+
+    done = update(firms, "--table", table, "--column", "id=firm")
+    datatype = "http://www.w3.org/2001/XMLSchema#"
+
+    assert done.exit_code == 0, done.stderr
+    assert facts_of(firms, "8") == {"boss_id": ("1", "Acme")}
+    assert facts_of(firms, "7") == {
+        "boss_id": ("8", "Yot"),
+        "staff": (f'"12"^^<{datatype}decimal>', "12"),
+        "since": (f'"1999-05-01"^^<{datatype}date>', "1999-05-01"),
+        "site": (f'"https://z.org"^^<{datatype}anyURI>', "https://z.org"),
+    }
+
+
+def test_python_links_the_names_of_a_table_where_it_is_asked_to(firms: Path) -> None:
+    rows = [{"id": "7", "name": "Zed", "city": "Rome"}, {"id": "8", "name": "Rome", "city": "Zed"}]
+
+    kbtools.update(firms, table=rows, columns={"link": "city"})
+
+    assert facts_of(firms, "7")["city"] == ("8", "Rome")
+
+
+def test_wikidata_is_added(firms: Path, tmp_path: Path) -> None:
+    dump = tmp_path / "berlin.json"
+    dump.write_text(json.dumps([CAPITAL]))
+
+    done = update(firms, "--wikidata", dump)
+
+    assert done.exit_code == 0, done.stderr
+    assert kbtools.open(firms).entity("Q64").name == "Berlin"
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.xlsx"])
+def test_a_table_among_changes_is_refused_with_the_option_that_takes_it(firms: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("id,name\n3,Cy\n")
+
+    done = update(firms, "--add", tmp_path / name)
+
+    assert done.exit_code == 1
+    assert "found a table, expected changes as JSON Lines; tables of an entity a row go to --table" in done.stderr
