@@ -15,7 +15,7 @@ from kbtools.kb.contract import ABSENT, KnowledgeBase
 from kbtools.kb.language_tags import UND, part_among
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.linking.similarity import LONGEST_NAME
-from kbtools.suites.checking import Claim, check_claims
+from kbtools.suites.claims import Claim, check_claims
 from kbtools.text.ngrams import every_run
 
 MOST_ENTITIES = 20_000

@@ -13,7 +13,7 @@ from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.ids import canonical_id, is_literal
-from kbtools.suites.checking import Claim, check_claims
+from kbtools.suites.claims import Claim, check_claims
 
 KINDS: tuple[SourceKind, ...] = ("any", *SCHEMAS)
 

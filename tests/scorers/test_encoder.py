@@ -16,7 +16,7 @@ from kbtools.ranking.models import make_relation_scorer
 from kbtools.scorers.encoders.encoder import EncoderScorer
 from kbtools.scorers.encoders.pretrained import PACKAGE
 from kbtools.scorers.encoders.sentence_forward import SentenceForward
-from kbtools.suites.checking import LONG, marked_questions, world
+from kbtools.suites.claims import LONG, marked_questions, world
 from kbtools.text.question import MarkedQuestion, Question
 from tests.encoder_folders import write_encoder
 

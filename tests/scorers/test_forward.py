@@ -14,7 +14,7 @@ from kbtools.errors import MissingDependency
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scorer, model_folder
-from kbtools.suites.checking import LONG, marked_questions, world
+from kbtools.suites.claims import LONG, marked_questions, world
 from kbtools.text.question import MarkedQuestion, Question
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")

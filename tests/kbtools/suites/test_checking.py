@@ -33,7 +33,7 @@ from kbtools.pruning.n_gram import NGram
 from kbtools.suites import check_plugin
 from kbtools.suites.backend_suite import check_kb
 from kbtools.suites.checking import group_of
-from kbtools.suites.pruner_suite import EvenTagger
+from kbtools.suites.model_suite import EvenTagger
 from kbtools.text.question import MarkedQuestion, Question
 
 NEEDING = {
@@ -96,7 +96,7 @@ def test_a_name_of_no_kind_is_answered_with_the_kinds() -> None:
     [
         ("kbtools.scorers.relations.lexical:LexicalScorer", SCORERS),
         ("kbtools.scorers.subjects.counts:FactCount", SUBJECT_SCORERS),
-        ("kbtools.suites.pruner_suite:EvenTagger", TAGGERS),
+        ("kbtools.suites.model_suite:EvenTagger", TAGGERS),
         ("kbtools.pruning.focused:FocusedK", PRUNERS),
         ("kbtools.pruning.focused:FocusedIdf", PRUNERS),
         ("kbtools.indexers.readers.delimited:CSVReader", READERS),
