@@ -58,42 +58,63 @@ def among_kept(outcomes: Outcomes) -> Share:
     return outcomes["given_subject"], outcomes["subject_kept"]
 
 
-SHARES: dict[str, Callable[[Outcomes], Share]] = {
-    "accuracy": over_all("strict"),
-    "object_accuracy": over_all("object"),
-    "recall": over_all("recalled"),
-    "single_subject": within(single=True),
-    "multi_subject": within(single=False),
-    "relation_given_subject": among_kept,
-    "ambiguity_bound": over_all("bound"),
-    "oracle": over_all("oracle"),
-    "ties_first_by_id": over_all("first"),
-    "ties_last_by_id": over_all("last"),
-    "pool_mean": over_all("pool"),
-    "milliseconds": over_all("milliseconds"),
-}
-"""Quotients of two columns."""
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """The meaning of a figure, the head of its column, and what it is: a quotient of two columns, or a quantile of the
+    sizes of pools."""
 
-QUANTILES = {"pool_median": 0.5, "pool_p95": 0.95}
+    head: str
+    of: Callable[[Outcomes], Share] | float
+    meaning: str
+    per_cent: bool = True
+    decimals: int = 1
 
-MEANINGS = {
-    "accuracy": "subject and relation are both right; a k-way tie that holds the gold counts 1/k",
-    "object_accuracy": "the gold object is among the objects of the winning pair",
-    "recall": "the gold pair is in the pool",
-    "single_subject": "accuracy among recalled questions whose pool has one subject",
-    "multi_subject": "accuracy among recalled questions whose pool has several subjects",
-    "relation_given_subject": "the gold relation leads among those of the gold subject, where that is in the pool",
-    "ambiguity_bound": "1/k for k namesakes with the winner's mention and relation: what is left to chance, "
-    "seen without gold labels",
-    "oracle": "mention and relation known from the gold, namesakes drawn at random: more is a leak, or a "
-    "subject scorer at work",
-    "ties_first_by_id": "accuracy if the lowest id won every tie",
-    "ties_last_by_id": "accuracy if the highest id won every tie",
-    "pool_mean": "candidate pairs per question, mean",
-    "pool_median": "candidate pairs per question, median",
-    "pool_p95": "candidate pairs per question, 95th percentile",
-    "milliseconds": "per question: pruning, scoring and joining, on the machine that computed them",
+
+MEASURES = {
+    "accuracy": Measure(
+        "accuracy",
+        over_all("strict"),
+        "subject and relation are both right; a k-way tie that holds the gold counts 1/k",
+    ),
+    "object_accuracy": Measure(
+        "object", over_all("object"), "the gold object is among the objects of the winning pair"
+    ),
+    "recall": Measure("recall", over_all("recalled"), "the gold pair is in the pool"),
+    "single_subject": Measure(
+        "single", within(single=True), "accuracy among recalled questions whose pool has one subject"
+    ),
+    "multi_subject": Measure(
+        "multi", within(single=False), "accuracy among recalled questions whose pool has several subjects"
+    ),
+    "relation_given_subject": Measure(
+        "rel|subj",
+        among_kept,
+        "the gold relation leads among those of the gold subject, where that is in the pool",
+    ),
+    "ambiguity_bound": Measure(
+        "bound",
+        over_all("bound"),
+        "1/k for k namesakes with the winner's mention and relation: what is left to chance, seen without gold labels",
+    ),
+    "oracle": Measure(
+        "oracle",
+        over_all("oracle"),
+        "mention and relation known from the gold, namesakes drawn at random: more is a leak, or a subject scorer at "
+        "work",
+    ),
+    "ties_first_by_id": Measure("id first", over_all("first"), "accuracy if the lowest id won every tie"),
+    "ties_last_by_id": Measure("id last", over_all("last"), "accuracy if the highest id won every tie"),
+    "pool_mean": Measure("pool", over_all("pool"), "candidate pairs per question, mean", per_cent=False),
+    "pool_median": Measure("median", 0.5, "candidate pairs per question, median", per_cent=False, decimals=0),
+    "pool_p95": Measure("p95", 0.95, "candidate pairs per question, 95th percentile", per_cent=False),
+    "milliseconds": Measure(
+        "ms",
+        over_all("milliseconds"),
+        "per question: pruning, scoring and joining, on the machine that computed them",
+        per_cent=False,
+    ),
 }
+"""The figures of a cell, in the order of their columns."""
 
 
 def run_figures(run: Run, resamples: Resamples) -> list[CellFigures]:
@@ -104,15 +125,20 @@ def run_figures(run: Run, resamples: Resamples) -> list[CellFigures]:
 def cell_figures(run: Run, cell: Cell, resamples: Resamples) -> CellFigures:
     """Compute the figures of one cell."""
     outcomes = run.cells[cell].arrays
-    shares = [SHARES[name](outcomes) for name in SHARES]
+    shares = {name: measure.of(outcomes) for name, measure in MEASURES.items() if callable(measure.of)}
     # All columns in one product: part and whole of figure k are the columns 2 k and 2 k + 1.
-    sums = resamples.sums(np.stack([column.astype(np.float64) for share in shares for column in share], axis=1))
+    columns = [column.astype(np.float64) for share in shares.values() for column in share]
+    sums = resamples.sums(np.stack(columns, axis=1))
     figures = {
-        name: quotient(*shares[at], resampled=(sums[:, 2 * at], sums[:, 2 * at + 1])) for at, name in enumerate(SHARES)
+        name: quotient(*share, resampled=(sums[:, 2 * at], sums[:, 2 * at + 1]))
+        for at, (name, share) in enumerate(shares.items())
     }
     pool = outcomes["pool"].astype(np.float64)
-    for name, share in QUANTILES.items():
-        figures[name] = Figure(float(np.quantile(pool, share)), *interval(resamples.quantiles(pool, share)))
+    for name, measure in MEASURES.items():
+        if not callable(measure.of):
+            figures[name] = Figure(
+                float(np.quantile(pool, measure.of)), *interval(resamples.quantiles(pool, measure.of))
+            )
     causes, lost = run.causes(cell), 1 - outcomes["strict"]
     return CellFigures(
         cell=cell,

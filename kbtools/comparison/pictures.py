@@ -1,8 +1,7 @@
 """Pictures of a comparison, drawn by matplotlib (the extra `report`)."""
 
 import io
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,16 +32,21 @@ def draw_pictures(report: Report) -> dict[str, "Figure"]:
 
 
 def draw_one(draw: Callable[[Report, "Axes"], None], report: Report) -> "Figure":
-    """Draw on a figure of its own, without a window system."""
+    """Draw on a figure of its own; raise MissingDependency without matplotlib."""
+    figure = new_figure()
+    draw(report, figure.add_subplot())
+    return figure
+
+
+def new_figure() -> "Figure":
+    """Return an empty figure, without a window system; raise MissingDependency without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependency(
             f"pictures need matplotlib; install it with {install_command('report')}", module="matplotlib"
         ) from error
-    figure = Figure(figsize=(7.5, 5), layout="constrained")
-    draw(report, figure.add_subplot())
-    return figure
+    return Figure(figsize=(7.5, 5), layout="constrained")
 
 
 def draw_recall(report: Report, axes: "Axes") -> None:
@@ -155,16 +159,10 @@ PICTURES: dict[str, Callable[[Report, "Axes"], None]] = {
 
 def picture_bytes(figure: "Figure", kind: str) -> bytes:
     """Render a figure as png or svg; the same figure gives the same bytes."""
-    content = io.BytesIO()
-    with repeatable():
-        figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
-    return content.getvalue()
-
-
-@contextmanager
-def repeatable() -> Iterator[None]:
-    """Take the date and random names out of what matplotlib writes."""
     import matplotlib
 
+    content = io.BytesIO()
+    # Without the date and random names that matplotlib writes.
     with matplotlib.rc_context({"svg.hashsalt": "kbtools"}):
-        yield
+        figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+    return content.getvalue()

@@ -14,13 +14,13 @@ from typing import Any
 
 from kbtools.comparison.calibration import calibration_figures, run_calibration
 from kbtools.comparison.column_store import named_failure, write_file, write_text
-from kbtools.comparison.figures import MEANINGS
+from kbtools.comparison.figures import MEASURES
 from kbtools.comparison.lost_questions import EXAMPLES, Cause, read_examples
 from kbtools.comparison.markup import Section, html_page, markdown_page
 from kbtools.comparison.pictures import draw_pictures, picture_bytes
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Difference, Resamples, compare_cells
-from kbtools.comparison.summary import COLUMNS, Report, cell_names, is_control, part_names, show, show_interval
+from kbtools.comparison.summary import Report, cell_names, is_control, part_names, show, show_interval
 from kbtools.storage import make_folder
 
 JSON_VERSION = 1
@@ -168,15 +168,15 @@ def figures_section(report: Report) -> Section:
     return Section(
         "Figures",
         "Shares in per cent with 95 % bootstrap intervals; a star marks a control.",
-        [*part_names(report), "weights", *COLUMNS.values()],
+        [*part_names(report), "weights", *(measure.head for measure in MEASURES.values())],
         [
             [*cell_names(report, cell.cell), report.run.weights_text(cell.cell)]
-            + [f"{show(name, cell.figures[name])} ({show_interval(name, cell.figures[name])})" for name in COLUMNS]
+            + [f"{show(name, cell.figures[name])} ({show_interval(name, cell.figures[name])})" for name in MEASURES]
             for cell in report.cells
         ],
         words=len(part_names(report)) + 1,
         best=best_rows(report),
-        notes=[*(f"{COLUMNS[name]}: {meaning}" for name, meaning in MEANINGS.items()), WEIGHTS_NOTE, NAMES_NOTE],
+        notes=[*(f"{measure.head}: {measure.meaning}" for measure in MEASURES.values()), WEIGHTS_NOTE, NAMES_NOTE],
     )
 
 

@@ -4,28 +4,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kbtools.comparison.figures import CellFigures, Figure, run_figures
+from kbtools.comparison.figures import MEASURES, CellFigures, Figure, run_figures
 from kbtools.comparison.grid import CONTROL_PRUNER, CONTROL_SCORER, CONTROL_SUBJECTS, Cell
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Difference, Resamples, compare_cells
 from kbtools.ranking.system import POPULARITY
-
-PER_CENT = {
-    "accuracy": "accuracy",
-    "object_accuracy": "object",
-    "recall": "recall",
-    "single_subject": "single",
-    "multi_subject": "multi",
-    "relation_given_subject": "rel|subj",
-    "ambiguity_bound": "bound",
-    "oracle": "oracle",
-    "ties_first_by_id": "id first",
-    "ties_last_by_id": "id last",
-}
-
-PLAIN = {"pool_mean": "pool", "pool_median": "median", "pool_p95": "p95", "milliseconds": "ms"}
-COLUMNS = PER_CENT | PLAIN
-"""The figures by the heads of their columns; those of PER_CENT are shares."""
 
 SAME = 1e-9
 """Accuracies nearer than this are equal: far less than the share of one answer, far more than sums of floats err."""
@@ -76,13 +59,14 @@ def show(name: str, figure: Figure) -> str:
     """Write one value: shares in per cent, a dash where there is nothing to divide by."""
     if math.isnan(figure.value):
         return "-"
-    return f"{100 * figure.value:.1f}" if name in PER_CENT else f"{figure.value:.{0 if 'median' in name else 1}f}"
+    measure = MEASURES[name]
+    return f"{(100 if measure.per_cent else 1) * figure.value:.{measure.decimals}f}"
 
 
 def show_interval(name: str, figure: Figure) -> str:
     if math.isnan(figure.low):
         return "-"
-    scale = 100 if name in PER_CENT else 1
+    scale = 100 if MEASURES[name].per_cent else 1
     return f"{scale * figure.low:.1f}-{scale * figure.high:.1f}"
 
 
@@ -119,9 +103,9 @@ def best_text(report: Report) -> str:
 
 def terminal_table(report: Report) -> str:
     """Lay out a run for a terminal: the most telling figures, controls marked with a star."""
-    names = [name for name in COLUMNS if name not in ("oracle", "pool_median")]
+    names = [name for name in MEASURES if name not in ("oracle", "pool_median")]
     parts = part_names(report)
-    rows = [[*parts, "accuracy", "95 %", *(COLUMNS[name] for name in names[1:]), "weights"]]
+    rows = [[*parts, "accuracy", "95 %", *(MEASURES[name].head for name in names[1:]), "weights"]]
     for cell in report.cells:
         accuracy = cell.figures["accuracy"]
         rows.append(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from kbtools.answering.answerer import Answerer, open_kb
 from kbtools.answering.frames import load
 from kbtools.answering.questions import read_gold
+from kbtools.comparison.pictures import new_figure
 from kbtools.comparison.system_training import TrainedSystem, train_system
-from kbtools.errors import MissingDependency
 from kbtools.ranking.system import System
 from kbtools.ranking.trained import read_systems
 
@@ -42,11 +42,7 @@ class Training:
 
     def plot(self) -> "Figure":
         """Draw the loss of each model by epoch, of those trained in this call; raise MissingDependency."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise MissingDependency("pictures need matplotlib: pip install matplotlib", module="matplotlib") from error
-        figure = Figure(figsize=(7.5, 5), layout="constrained")
+        figure = new_figure()
         axes = figure.add_subplot()
         for name, epochs in self.epochs.items():
             axes.plot([epoch.number for epoch in epochs], [epoch.loss for epoch in epochs], marker="o", label=name)

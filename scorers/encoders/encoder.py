@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
@@ -13,7 +12,13 @@ from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.scorers.encoders.pretrained import PretrainedFiles, keep, read_files
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, match_rows, other_network, read_checkpoint
+from kbtools.scorers.networks.checkpoint import (
+    SavedNetwork,
+    StoredNetwork,
+    match_rows,
+    other_network,
+    read_checkpoint,
+)
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import PretrainedSettings
 from kbtools.scorers.relations.lexical import LexicalScorer
@@ -42,21 +47,18 @@ ENCODER, NETWORK = (
 )
 
 
-class QuestionNetwork(Protocol):
-    """A network that scores relations for texts, as torch computes it or ONNX Runtime."""
+class QuestionNetwork(StoredNetwork, Protocol):
+    """A network that scores relations for texts."""
 
     def score_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Score texts of any length: (texts, relations)."""
-        ...
-
-    def checkpoint(self) -> Checkpoint:
-        """Return all that the network is rebuilt from but its rows."""
         ...
 
 
 class EncoderScorer(SavedNetwork):
     """The plugin `encoder`: f(q)·E(r), a cosine where nothing is trained, and a share of the score of `lexical`."""
 
+    network: QuestionNetwork
     settings: ClassVar = PretrainedSettings()
     """The settings of its training, which are others than those of networks over words."""
 
@@ -125,9 +127,6 @@ class EncoderScorer(SavedNetwork):
         """The network as torch trains it, which `new` makes."""
         trainable: EncoderNetwork = self.network  # type: ignore[assignment]
         return trainable
-
-    def checkpoint(self) -> Checkpoint:
-        return replace(self.network.checkpoint(), rows=self.rows)
 
     @staticmethod
     def text(question: MarkedQuestion) -> str:

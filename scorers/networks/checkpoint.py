@@ -5,12 +5,11 @@ Weights are in the safetensors format: names, shapes and raw numbers, which are 
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,13 +62,23 @@ class Checkpoint:
         return replace(self, rows=tuple(self.rows[row] for row in order), weights={**self.weights, **moved})
 
 
-class SavedNetwork(ABC):
-    """A scorer or tagger whose network a folder holds."""
+class StoredNetwork(Protocol):
+    """A network, as torch computes it or as it is computed without."""
 
-    @abstractmethod
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the network is rebuilt from, which need not name its rows."""
+        ...
+
+
+class SavedNetwork:
+    """A scorer or tagger whose network a folder holds; `rows` are those of its table, none if it has no table."""
+
+    network: StoredNetwork
+    rows: tuple[str, ...] = ()
+
     def checkpoint(self) -> Checkpoint:
         """Return all that the network is rebuilt from."""
-        ...
+        return replace(self.network.checkpoint(), rows=self.rows)
 
     def save(self, folder: Path, stamp: Stamp | None = None) -> None:
         """Write the network to a folder; without a stamp its plugin is known as `module:Class`."""

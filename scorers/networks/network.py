@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, match_rows, other_network, read_checkpoint
+from kbtools.scorers.networks.checkpoint import (
+    SavedNetwork,
+    StoredNetwork,
+    match_rows,
+    other_network,
+    read_checkpoint,
+)
 from kbtools.scorers.networks.forward import (
     BiGRUForward,
     DotForward,
@@ -19,13 +25,12 @@ from kbtools.scorers.networks.forward import (
     Forward,
     LetterTrigramForward,
 )
-from kbtools.scorers.networks.training_settings import EncoderConfig
-from kbtools.scorers.networks.words import SYMBOL, UNKNOWN, WordVectors
+from kbtools.scorers.networks.training_settings import EncoderConfig, TrainingSettings
+from kbtools.scorers.networks.words import SYMBOL, UNKNOWN, WordVectors, load_words
 from kbtools.text.question import MarkedQuestion
 
 if TYPE_CHECKING:
-    from kbtools.scorers.networks.dot_scorer import DotScorer
-    from kbtools.scorers.networks.word_networks import Encoder
+    from kbtools.scorers.networks.word_networks import DotScorer, Encoder
 
 BY_ROW = ("table", "bias")
 """The weights that have an entry for each row."""
@@ -39,20 +44,19 @@ class BuiltInEncoder:
     forward: type[Forward]
 
 
-EMBED_AVERAGE = BuiltInEncoder("kbtools.scorers.networks.word_networks:EmbedAverage", EmbedAverageForward)
-BIGRU = BuiltInEncoder("kbtools.scorers.networks.word_networks:BiGRU", BiGRUForward)
-LETTER_TRIGRAMS = BuiltInEncoder("kbtools.scorers.networks.word_networks:LetterTrigramCNN", LetterTrigramForward)
+TORCH = "kbtools.scorers.networks.word_networks"
+"""The module of the networks as torch trains them."""
+
+EMBED_AVERAGE = BuiltInEncoder(f"{TORCH}:EmbedAverage", EmbedAverageForward)
+BIGRU = BuiltInEncoder(f"{TORCH}:BiGRU", BiGRUForward)
+LETTER_TRIGRAMS = BuiltInEncoder(f"{TORCH}:LetterTrigramCNN", LetterTrigramForward)
 
 
-class Network(Protocol):
-    """A network over rows, as torch computes it or as it is computed without."""
+class Network(StoredNetwork, Protocol):
+    """A network over rows."""
 
     def score_texts(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Score texts of any length: (texts, rows)."""
-        ...
-
-    def checkpoint(self) -> Checkpoint:
-        """Return all that the network is rebuilt from, which need not name its rows."""
         ...
 
 
@@ -64,6 +68,7 @@ def without_torch(device: str) -> bool:
 class TrainedNetwork(SavedNetwork):
     """A dot scorer over the relations or the types of a knowledge base; a subclass names its encoder."""
 
+    network: Network
     encoder: ClassVar["type[Encoder] | BuiltInEncoder"]
     symbol: ClassVar[bool] = False
     """Whether a symbol stands for the mention in the words that the network reads."""
@@ -108,9 +113,20 @@ class TrainedNetwork(SavedNetwork):
         seed: int,
     ) -> Self:
         """Build an untrained network that knows the words of some texts."""
-        encoder, make = cls.encoder_class(), import_object("kbtools.scorers.networks.dot_scorer:make_network")
+        encoder, make = cls.encoder_class(), import_object(f"{TORCH}:make_network")
         names = cls.names_of(rows)
         return cls(make(encoder, config, names=names, texts=texts, words=words, biased=cls.biased, seed=seed), rows)
+
+    @classmethod
+    def untrained(cls, kb: KnowledgeBase, questions: Sequence[MarkedQuestion], settings: TrainingSettings) -> Self:
+        """Build an untrained network that knows the words of some questions."""
+        return cls.new(
+            settings.encoder,
+            rows=cls.rows_of(kb),
+            texts=[cls.text(question) for question in questions],
+            words=load_words(settings.source.words),
+            seed=settings.fit.seed,
+        )
 
     @classmethod
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
@@ -121,22 +137,15 @@ class TrainedNetwork(SavedNetwork):
         if isinstance(cls.encoder, BuiltInEncoder) and without_torch(device):
             with other_network(folder):
                 return cls(DotForward(cls.encoder.forward(saved), saved), rows)
-        rebuild, encoder_class = (
-            import_object("kbtools.scorers.networks.dot_scorer:rebuild_network"),
-            cls.encoder_class(),
-        )
+        encoder, rebuild = cls.encoder_class(), import_object(f"{TORCH}:rebuild_network")
         names = cls.names_of(rows)
-        network = rebuild(encoder_class, saved, names=names, biased=cls.biased, folder=folder, device=device)
-        return cls(network, rows)
+        return cls(rebuild(encoder, saved, names=names, biased=cls.biased, folder=folder, device=device), rows)
 
     @property
     def trainable(self) -> "DotScorer":
         """The network as torch trains it, which `new` makes."""
         trainable: DotScorer = self.network  # type: ignore[assignment]
         return trainable
-
-    def checkpoint(self) -> Checkpoint:
-        return replace(self.network.checkpoint(), rows=self.rows)
 
     @classmethod
     def text(cls, question: MarkedQuestion) -> tuple[str, ...]:

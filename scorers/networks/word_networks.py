@@ -1,25 +1,48 @@
-"""Encoders, f or g of the paper: from the words of a text to a vector, by Embed-AVG (paper, Evaluation and Baselines),
-BiGRU or letter trigrams."""
+"""The one network of the paper, every score f(q)·E(x) (Eq. 10), as torch trains it and a GPU computes it.
+
+Its encoders, f or g, lead from the words of a text to a vector: Embed-AVG (paper, Evaluation and Baselines), BiGRU or
+letter trigrams.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import asdict
+from pathlib import Path
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kbtools.scorers.networks.checkpoint import Graph, Weights
+from kbtools.scorers.networks.checkpoint import Checkpoint, Graph, Weights
+from kbtools.scorers.networks.devices import arrays, build_network, restore_network, scoring
 from kbtools.scorers.networks.export import export_graph
 from kbtools.scorers.networks.training_settings import EncoderConfig
-from kbtools.scorers.networks.words import SPECIAL, WordVectors, collect_words, group_by_length, letter_trigrams
+from kbtools.scorers.networks.words import (
+    SPECIAL,
+    TEXTS_AT_ONCE,
+    WordVectors,
+    collect_words,
+    group_by_length,
+    letter_trigrams,
+)
 
 RANGE = 0.08
 """Parameters start uniformly within -RANGE and RANGE (paper, section Experiment Setting)."""
 
+TABLE = "table"
+"""The name of the vectors of rows among the weights; torch encodes those of names itself."""
+
 WINDOW = 3
 """Words that a filter sees: one before, the word, one after."""
+
+
+Inputs = tuple[Tensor, ...]
+
+Texts = Sequence[Sequence[str]]
+"""Texts, or names of relations or types by row, as words."""
 
 
 class WordEmbedding(nn.Embedding):
@@ -49,7 +72,7 @@ class WordEmbedding(nn.Embedding):
             self.weight[torch.from_numpy(own), :dim] = torch.from_numpy(words.vectors[in_vectors, :dim])
             self.weight[torch.from_numpy(own), dim:] *= spare / RANGE
 
-    def look_up(self, texts: Sequence[Sequence[str]]) -> Tensor:
+    def look_up(self, texts: Texts) -> Tensor:
         """Return the rows of texts of one length: (batch, length)."""
         return torch.tensor([[self.rows.get(word, 1) for word in text] for text in texts])
 
@@ -84,7 +107,7 @@ class Encoder(nn.Module, ABC):
 
     @classmethod
     @abstractmethod
-    def collect(cls, texts: Sequence[Sequence[str]], *, words: WordVectors, config: EncoderConfig) -> list[str]:
+    def collect(cls, texts: Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
         """List the vocabulary of an encoder for such texts: words, or parts of words, by row."""
         ...
 
@@ -97,7 +120,7 @@ class Encoder(nn.Module, ABC):
         """Start from word vectors; an encoder that reads none leaves them."""
 
     @abstractmethod
-    def collate(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, ...]:
+    def collate(self, texts: Texts) -> Inputs:
         """Build the tensors that `forward` takes from texts of one length, at least 1."""
         ...
 
@@ -119,17 +142,17 @@ class WordEncoder(Encoder):
         self.embedding = WordEmbedding(vocabulary, words_dim or config.dim, word_dropout=config.word_dropout)
 
     @classmethod
-    def collect(cls, texts: Sequence[Sequence[str]], *, words: WordVectors, config: EncoderConfig) -> list[str]:
+    def collect(cls, texts: Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
         return collect_words(texts, words, most=config.known_words)
 
     def initialise(self, words: WordVectors) -> None:
         self.embedding.initialise(words, spare=self.config.spare)
 
-    def collate(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, ...]:
+    def collate(self, texts: Texts) -> Inputs:
         return (self.embedding.look_up(texts),)
 
 
-def moved(inputs: tuple[Tensor, ...], device: torch.device) -> tuple[Tensor, ...]:
+def moved(inputs: Inputs, device: torch.device) -> Inputs:
     """Move collated tensors to a device."""
     # Without waiting: the copy to a GPU runs while the next tensors are collated.
     return inputs if device.type == "cpu" else tuple(tensor.to(device, non_blocking=True) for tensor in inputs)
@@ -193,12 +216,12 @@ class LetterTrigramCNN(Encoder):
         self.semantic = nn.Linear(config.hidden, config.dim)
 
     @classmethod
-    def collect(cls, texts: Sequence[Sequence[str]], *, words: WordVectors, config: EncoderConfig) -> list[str]:
+    def collect(cls, texts: Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
         known = sorted({word for text in texts for word in text})
         trigrams = (trigram for word in known for trigram in letter_trigrams(word))
         return list(dict.fromkeys([*SPECIAL, *trigrams]))
 
-    def collate(self, texts: Sequence[Sequence[str]]) -> tuple[Tensor, ...]:
+    def collate(self, texts: Texts) -> Inputs:
         """Read the distinct words of texts of any length once, and place them in the texts, by length.
 
         trigrams (trigrams,), starts (distinct words,), order (batch,), then for each length: words (texts, length)
@@ -233,3 +256,107 @@ class LetterTrigramCNN(Encoder):
         )
         # The greatest tanh is the tanh of the greatest.
         return torch.tanh(windows.max(dim=1).values + self.bias)
+
+
+class DotScorer(nn.Module):
+    """The scores of a text against every row of a table, which is learned, or encoded from the names of its rows."""
+
+    def __init__(self, encoder: Encoder, names: Texts, *, biased: bool = False) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.names = [tuple(name) for name in names]
+        self.known: Tensor | None = None
+        self.collated: tuple[tuple[int, ...], Inputs] | None = None
+        if not encoder.names:
+            self.table = nn.Parameter(torch.empty(len(self.names), encoder.dim))
+        if biased:
+            self.bias = nn.Parameter(torch.empty(len(self.names)))
+        self.biased = biased
+
+    def initialise(self, words: WordVectors) -> None:
+        """Draw the parameters, and take over given word vectors."""
+        initialise(self)
+        self.encoder.initialise(words)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def train(self, mode: bool = True) -> Self:
+        if mode:
+            self.known = None
+            self.collated = None
+        return super().train(mode)
+
+    def vectors(self, rows: NDArray[np.int64] | None = None) -> Tensor:
+        """Return E(x) of some rows, or of all: (rows, dim). Encoded names are kept at inference, never in training."""
+        if not self.encoder.names:
+            return self.table if rows is None or len(rows) == len(self.names) else self.table[torch.from_numpy(rows)]
+        if rows is None and self.known is not None and not torch.is_grad_enabled():
+            return self.known
+        vectors = self.encode_names(tuple(range(len(self.names)) if rows is None else rows.tolist()))
+        if rows is None and not self.training and not torch.is_grad_enabled():
+            self.known = vectors
+        return vectors
+
+    def encode_names(self, rows: tuple[int, ...]) -> Tensor:
+        """Encode the names of rows; what was collated for the last rows is kept."""
+        if self.collated is None or self.collated[0] != rows:
+            self.collated = rows, self.collate([self.names[row] for row in rows])
+        encoded: Tensor = self.encoder(*self.collated[1])
+        return encoded
+
+    def scores(self, texts: Texts, *, rows: NDArray[np.int64] | None = None) -> Tensor:
+        """Return the scores of texts of one length against some rows, or against all: (texts, rows)."""
+        scores: Tensor = self.encoder(*self.collate(texts)) @ self.vectors(rows).T
+        return scores + self.bias if self.biased else scores
+
+    def collate(self, texts: Texts) -> Inputs:
+        """Build the tensors of texts of one length, on the network's device."""
+        return moved(self.encoder.collate(texts), self.device)
+
+    def score_texts(self, texts: Texts) -> NDArray[np.float32]:
+        """Score texts of any length, without gradients: (texts, rows)."""
+        scores = np.empty((len(texts), len(self.names)), dtype=np.float32)
+        self.eval()
+        with scoring(len(texts)):
+            for rows in group_by_length(texts, most=TEXTS_AT_ONCE):
+                scores[rows] = self.scores([texts[row] for row in rows]).float().cpu().numpy()
+        return scores
+
+    def checkpoint(self) -> Checkpoint:
+        """Return all that the network is rebuilt from but the rows, and the vectors of rows that are encoded."""
+        graph, laid_out = self.encoder.graph()
+        weights = {**arrays(self), **{f"encoder.{name}": array for name, array in laid_out.items()}}
+        if self.encoder.names:
+            self.eval()
+            self.known = None  # that of the weights as they were before something was loaded
+            with scoring(len(self.names)):
+                weights[TABLE] = np.asarray(self.vectors().float().cpu().numpy())
+        return Checkpoint(asdict(self.encoder.config), self.encoder.vocabulary, (), weights, graph)
+
+
+def make_network(
+    encoder: type[Encoder],
+    config: EncoderConfig,
+    *,
+    names: Texts,
+    texts: Texts,
+    words: WordVectors,
+    biased: bool,
+    seed: int,
+) -> DotScorer:
+    """Build an untrained network that knows the words of some texts."""
+    vocabulary = encoder.collect([*texts, *names] if encoder.names else texts, words=words, config=config)
+    torch.manual_seed(seed)
+    network = build_network(lambda: DotScorer(encoder(config, vocabulary), names, biased=biased))
+    network.initialise(words)
+    return network.eval()
+
+
+def rebuild_network(
+    encoder: type[Encoder], saved: Checkpoint, *, names: Texts, biased: bool, folder: Path, device: str
+) -> DotScorer:
+    """Rebuild a trained network."""
+    built = encoder(EncoderConfig(**saved.config), saved.vocabulary)
+    return restore_network(DotScorer(built, names, biased=biased), saved.weights, folder=folder, device=device)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,11 +51,7 @@ CANDIDATES_AT_ONCE = 256
 EXPONENT, BIAS = 23, 127
 """Where the exponent lies in a float of 32 bits, and what is added to it."""
 
-FIELDS = ("leaf_value", "leaf_count", "split_feature", "threshold", "left_child", "right_child")
-"""What is read of a tree; one of a single leaf has its value alone."""
-
 Floats = NDArray[np.float64]
-Masks = NDArray[Any]
 
 
 class BoostedRanker:
@@ -137,6 +133,58 @@ def softmax_objective(
     return gradients
 
 
+class Split(NamedTuple):
+    """The feature that decides at a node, and the leaves, as bits, that a value above the threshold rules out."""
+
+    feature: int
+    threshold: float
+    ruled_out: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """A tree as LightGBM grew it, by its names; a child below zero is a leaf, of the number beyond."""
+
+    leaf_value: list[float]
+    leaf_count: list[float]
+    split_feature: list[int]
+    threshold: list[float]
+    left_child: list[int]
+    right_child: list[int]
+
+    @classmethod
+    def read(cls, block: str) -> Self:
+        """Read a block of a model's file; a tree of a single leaf has its value alone."""
+        texts = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        kinds = {"leaf_value": float, "leaf_count": float, "threshold": float}
+        return cls(**{name: list(map(kinds.get(name, int), texts.get(name, "").split())) for name in cls.__slots__})
+
+    def fill(self, gains: Floats, added: Floats) -> list[Split]:
+        """Fill in what each leaf, from left to right, gains, and what each feature adds to it; return the splits.
+
+        Going left or right moves the mean of the leaves ahead, which is what the split's feature adds.
+        """
+        splits: list[Split] = []
+
+        def descend(node: int, first: int) -> tuple[float, float, int]:
+            """Place the leaves below a node from `first` on; return their mean and count, and the place after them."""
+            if node < 0:
+                gains[first] = self.leaf_value[~node]
+                return self.leaf_value[~node], self.leaf_count[~node], first + 1
+            left, left_count, middle = descend(self.left_child[node], first)
+            right, right_count, end = descend(self.right_child[node], middle)
+            count, feature = left_count + right_count, self.split_feature[node]
+            mean = (left * left_count + right * right_count) / count
+            added[first:middle, feature] += left - mean
+            added[middle:end, feature] += right - mean
+            splits.append(Split(feature, self.threshold[node], (1 << middle) - (1 << first)))
+            return mean, count, end
+
+        mean, _, _ = descend(0, 0)
+        gains -= mean
+        return splits
+
+
 class TreeEnsemble:
     """Trees as the leaves that their splits rule out, by feature and by the thresholds that its value is above.
 
@@ -149,17 +197,25 @@ class TreeEnsemble:
     interval between its thresholds, which says what all of them leave of every tree.
     """
 
-    def __init__(self, trees: list[dict[str, str]], features: int) -> None:
-        grown = GrownTrees.read([tree for tree in trees if " " in tree["leaf_value"]])
-        room = min(leaves for leaves in MASKS if leaves >= grown.most)
-        self.features = features
+    def __init__(self, trees: list[Tree], features: int) -> None:
         # A tree that found no split has one leaf, which all candidates have in common.
+        grown = [tree for tree in trees if len(tree.leaf_value) > 1]
+        room = min(leaves for leaves in MASKS if leaves >= max((len(tree.leaf_value) for tree in grown), default=1))
+        self.features = features
         self.gains = np.zeros((len(grown), room))
         self.added = np.zeros((len(grown), room, features))
         self.first_leaves = np.arange(len(grown)) * room
-        number, column, threshold, ruled_out = grown.fill(self.gains, self.added)
+        splits = [
+            split for tree, *rows in zip(grown, self.gains, self.added, strict=True) for split in tree.fill(*rows)
+        ]
+        number = np.repeat(np.arange(len(grown)), [len(tree.threshold) for tree in grown])
+        column, above = (
+            np.array([split.feature for split in splits], dtype=np.int64),
+            np.zeros(len(splits), dtype=np.int64),
+        )
+        threshold = np.array([split.threshold for split in splits])
         # The distinct thresholds of each feature, ascending, and before them the interval that none lies below.
-        self.thresholds, sizes, above = [], np.zeros(features, dtype=np.int64), np.zeros(len(column), dtype=np.int64)
+        self.thresholds, sizes = [], np.zeros(features, dtype=np.int64)
         for feature in range(features):
             own = np.flatnonzero(column == feature)
             distinct, places = np.unique(threshold[own], return_inverse=True)
@@ -168,7 +224,7 @@ class TreeEnsemble:
         self.intervals = np.cumsum(sizes) - sizes
         self.every_leaf = np.array(2**room - 1, dtype=MASKS[room])
         self.kept = np.full((sizes.sum(), len(grown)), self.every_leaf)
-        left_over = ~ruled_out.astype(MASKS[room])
+        left_over = ~np.array([split.ruled_out for split in splits], dtype=MASKS[room])
         np.bitwise_and.at(self.kept, (self.intervals[column] + above, number), left_over)
         # A value above a threshold is above all smaller ones.
         for first, size in zip(self.intervals, sizes, strict=True):
@@ -179,10 +235,7 @@ class TreeEnsemble:
     def parse(cls, text: str, *, features: int) -> Self:
         """Read the trees of a model that LightGBM wrote."""
         blocks = re.split(r"^Tree=\d+\n", text.partition("\nend of trees")[0], flags=re.MULTILINE)[1:]
-        fields = (
-            dict(line.split("=", 1) for line in block.splitlines() if line.startswith(FIELDS)) for block in blocks
-        )
-        return cls(list(fields), features)
+        return cls(list(map(Tree.read, blocks)), features)
 
     def leaves(self, values: Floats) -> NDArray[np.int64]:
         """Find the leaf of each tree that candidates fall into, of those of all: (candidates, trees)."""
@@ -214,89 +267,3 @@ class TreeEnsemble:
         for sums, own in zip(contributed, (own for block in blocks for own in self.leaves(block)), strict=True):
             np.add.reduce(added.take(own, axis=0, out=taken, mode="clip"), axis=0, out=sums)
         return contributed
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GrownTrees:
-    """Trees as LightGBM grew them, their splits, then their leaves, in one table: (trees, splits + leaves).
-
-    `columns` and `thresholds` are of splits, and -1 where a tree has no more, `sides` the places of both children in
-    the table, `values` and `counts` of leaves. Children stand behind the split that they are of.
-    """
-
-    columns: NDArray[np.int64]
-    thresholds: Floats
-    sides: NDArray[np.int64]
-    values: Floats
-    counts: Floats
-
-    @property
-    def most(self) -> int:
-        """The largest number of leaves of a tree."""
-        return int(self.columns.shape[1]) + 1
-
-    def __len__(self) -> int:
-        return len(self.columns)
-
-    @classmethod
-    def read(cls, trees: list[dict[str, str]]) -> Self:
-        """Read the fields of trees that have a split."""
-        leaves = np.array([tree["leaf_value"].count(" ") + 1 for tree in trees], dtype=np.int64)
-        splits = int(leaves.max(initial=1)) - 1
-
-        def table(name: str, width: int, missing: float) -> Floats:
-            """Lay a field of all trees out, whose values are as many as the tree has leaves or splits."""
-            filled = np.full((len(trees), width), missing)
-            filled[np.arange(width) < (leaves - splits - 1 + width)[:, None]] = np.fromstring(
-                " ".join(tree[name] for tree in trees), sep=" "
-            )
-            return filled
-
-        columns, left, right = (
-            table(name, splits, -1).astype(np.int64) for name in ("split_feature", "left_child", "right_child")
-        )
-        # A child below zero is a leaf, of the number beyond.
-        sides = np.stack([np.where(child < 0, splits + ~child, child) for child in (left, right)])
-        values, counts = (table(name, splits + 1, 0.0) for name in ("leaf_value", "leaf_count"))
-        return cls(columns, table("threshold", splits, 0.0), sides, values, counts)
-
-    def fill(self, gains: Floats, added: Floats) -> tuple[Masks, Masks, Floats, Masks]:
-        """Fill in the leaves of trees, numbered from left to right: what each gains, and what each feature adds to it.
-
-        Give tree, feature, threshold and ruled-out leaves of all splits. A split at a time of all trees stands for a
-        walk over each: going left or right moves the mean of the leaves ahead, which is what the split's feature adds.
-        """
-        splits = self.columns.shape[1]
-        without = np.zeros((len(self), splits))
-        means, counts = np.hstack([without, self.values]), np.hstack([without, self.counts])
-        sizes, firsts = np.ones(counts.shape, dtype=np.int64), np.zeros(counts.shape, dtype=np.int64)
-        of = [np.flatnonzero(self.columns[:, split] >= 0) for split in range(splits)]
-        for split in reversed(range(splits)):
-            trees = of[split]
-            left, right = ((trees, side[trees, split]) for side in self.sides)
-            counts[trees, split] = counts[left] + counts[right]
-            means[trees, split] = (means[left] * counts[left] + means[right] * counts[right]) / counts[trees, split]
-            sizes[trees, split] = sizes[left] + sizes[right]
-        for split, trees in enumerate(of):
-            left, right = ((trees, side[trees, split]) for side in self.sides)
-            firsts[left] = firsts[trees, split]
-            firsts[right] = firsts[trees, split] + sizes[left]
-        places = np.arange(gains.shape[1])
-        for split in reversed(range(splits)):
-            trees = of[split]
-            for side in self.sides:
-                child = trees, side[trees, split]
-                ahead = (places >= firsts[child][:, None]) & (places < (firsts[child] + sizes[child])[:, None])
-                which, leaf = ahead.nonzero()
-                moved = means[child] - means[trees, split]
-                added[trees[which], leaf, self.columns[trees, split][which]] += moved[which]
-        if splits:
-            leaves = (self.columns >= 0).sum(axis=1) + 1
-            rows, leaf = (np.arange(splits + 1) < leaves[:, None]).nonzero()
-            gains[rows, firsts[rows, splits + leaf]] = self.values[rows, leaf]
-            gains -= means[:, :1]
-        number, own = (self.columns >= 0).nonzero()
-        left = number, self.sides[0][number, own]
-        one = np.uint64(1)
-        ruled_out = ((one << sizes[left].astype(np.uint64)) - one) << firsts[left].astype(np.uint64)
-        return number, self.columns[number, own], self.thresholds[number, own], ruled_out

@@ -12,7 +12,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.networks.network import BIGRU, EMBED_AVERAGE, LETTER_TRIGRAMS, TrainedNetwork
 from kbtools.scorers.networks.training_settings import TrainingSettings
-from kbtools.scorers.networks.words import load_words, name_words
+from kbtools.scorers.networks.words import name_words
 from kbtools.text.question import MarkedQuestion
 
 if TYPE_CHECKING:
@@ -35,15 +35,8 @@ class RelationNetwork(TrainedNetwork):
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> "Task":
         """Build the task of an untrained scorer."""
-        scorer = cls.new(
-            settings.encoder,
-            rows=kb.relations,
-            texts=[cls.text(question) for question in splits.train.questions],
-            words=load_words(settings.source.words),
-            seed=settings.fit.seed,
-        )
         make: Callable[..., Task] = import_object("kbtools.scorers.relations.relation_training:RelationTask")
-        return make(scorer, settings.objective, kb=kb, splits=splits)
+        return make(cls.untrained(kb, splits.train.questions, settings), settings.objective, kb=kb, splits=splits)
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         return self.score_questions(questions).astype(np.float64)

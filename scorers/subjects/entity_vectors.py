@@ -1,7 +1,6 @@
 """Subject scorers with a vector for each entity: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r) (paper, Eq. 12)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
@@ -13,7 +12,13 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, other_network, read_checkpoint
+from kbtools.scorers.networks.checkpoint import (
+    Checkpoint,
+    SavedNetwork,
+    StoredNetwork,
+    other_network,
+    read_checkpoint,
+)
 from kbtools.scorers.networks.forward import BiGRUForward
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import EncoderConfig, TrainingSettings
@@ -27,8 +32,8 @@ if TYPE_CHECKING:
 TRAINING = "kbtools.scorers.subjects.subject_training"
 
 
-class VectorNetwork(Protocol):
-    """A network of questions and entities, as torch computes it or as it is computed without."""
+class VectorNetwork(StoredNetwork, Protocol):
+    """A network of questions and entities."""
 
     def questions(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Return g(q) of texts of any length: (texts, dim)."""
@@ -36,10 +41,6 @@ class VectorNetwork(Protocol):
 
     def subjects(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return E(s): (rows, dim)."""
-        ...
-
-    def checkpoint(self) -> Checkpoint:
-        """Return all that the network is rebuilt from but the knowledge base that its rows belong to."""
         ...
 
 
@@ -63,12 +64,13 @@ class VectorForward:
 class RandomVectorScorer(SavedNetwork):
     """The subject scorer `random`: E(s) starts at random and is trained with g."""
 
+    network: VectorNetwork
     starts_from: ClassVar[str | None] = None
     """The model whose vectors E(s) starts from."""
 
     def __init__(self, network: VectorNetwork, digest: str) -> None:
         self.network = network
-        self.digest = digest
+        self.rows = (digest,)
 
     @classmethod
     def new(
@@ -106,9 +108,6 @@ class RandomVectorScorer(SavedNetwork):
         scorer = cls.new(settings.encoder, kb=kb, texts=texts, words=words, seed=seed, folder=folder)
         make: Callable[..., Task] = import_object(f"{TRAINING}:SubjectTask")
         return make(scorer, settings.objective, kb=kb, splits=splits)
-
-    def checkpoint(self) -> Checkpoint:
-        return replace(self.network.checkpoint(), rows=(self.digest,))
 
     @staticmethod
     def text(question: MarkedQuestion) -> tuple[str, ...]:

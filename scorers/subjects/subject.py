@@ -1,4 +1,7 @@
-"""Subject scorers over types: g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector."""
+"""Subject scorers over types: g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector.
+
+Controls beside them count, and know nothing of the question; any subject network must beat them.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +17,7 @@ from kbtools.kb.rows import EntityRows
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.networks.network import BIGRU, EMBED_AVERAGE, Network, TrainedNetwork
 from kbtools.scorers.networks.training_settings import TrainingSettings
-from kbtools.scorers.networks.words import load_words, name_words
+from kbtools.scorers.networks.words import name_words
 from kbtools.text.question import MarkedQuestion
 
 if TYPE_CHECKING:
@@ -56,13 +59,7 @@ class TypeVectorScorer(TrainedNetwork):
                 "the knowledge base has no types, which subject scorers over types learn from; index it with --types, "
                 "or train the subject scorer random"
             )
-        scorer = cls.new(
-            settings.encoder,
-            rows=kb.types,
-            texts=[cls.text(question) for question in splits.train.questions],
-            words=load_words(settings.source.words),
-            seed=settings.fit.seed,
-        )
+        scorer = cls.untrained(kb, splits.train.questions, settings)
         scorer.kb = kb
         make: Callable[..., Task] = import_object("kbtools.scorers.subjects.subject_training:TypeTask")
         return make(scorer, kb=kb, splits=splits)
@@ -125,3 +122,29 @@ class TypeVectorAverageScorer(TypeVectorScorer):
     """The subject scorer `type-vector-avg`: g is an Embed-AVG (paper, section Additional Analysis)."""
 
     encoder = EMBED_AVERAGE
+
+
+class FactCount:
+    """The subject scorer `fact-count`: the logarithm of the number of a subject's facts."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+
+    def score(
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+    ) -> NDArray[np.float64]:
+        counted: NDArray[np.float64] = np.log1p(self.kb.fact_counts(subjects))
+        return counted
+
+
+class TypeCount:
+    """The subject scorer `type-count`: the logarithm of the number of a subject's types."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+
+    def score(
+        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
+    ) -> NDArray[np.float64]:
+        counted: NDArray[np.float64] = np.log1p(np.diff(self.kb.types_of(subjects).starts))
+        return counted

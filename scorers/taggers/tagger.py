@@ -18,7 +18,13 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.n_gram import NGramIdf
 from kbtools.pruning.pruners import opening, word_places, words_of
 from kbtools.scorers.fitting.splits import Labelled, Splits
-from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, other_network, read_checkpoint
+from kbtools.scorers.networks.checkpoint import (
+    Checkpoint,
+    SavedNetwork,
+    StoredNetwork,
+    other_network,
+    read_checkpoint,
+)
 from kbtools.scorers.networks.forward import SESSION, UNKNOWN_ROW, rows_by_part
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import EncoderConfig, TaggerSettings
@@ -67,8 +73,8 @@ class Readings:
         return [self.texts[row] for row in rows], [self.bits[row] for row in rows]
 
 
-class EmissionNetwork(Protocol):
-    """A network that emits H(q), as torch computes it or ONNX Runtime."""
+class EmissionNetwork(StoredNetwork, Protocol):
+    """A network that emits H(q)."""
 
     def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[Bits]) -> NDArray[np.float32]:
         """Return H(q) of texts of one length: (batch, length, tags)."""
@@ -76,10 +82,6 @@ class EmissionNetwork(Protocol):
 
     def tag_pairs(self) -> NDArray[np.float32]:
         """Return A: (tags, tags)."""
-        ...
-
-    def checkpoint(self) -> Checkpoint:
-        """Return all that the network is rebuilt from."""
         ...
 
 
@@ -106,6 +108,7 @@ class TaggerForward:
 class BiGRUTagger(SavedNetwork):
     """The tagger `bigru-crf`: words alone, as in the paper."""
 
+    network: EmissionNetwork
     gazetteer: ClassVar[bool] = False
 
     def __init__(self, network: EmissionNetwork, kb: KnowledgeBase) -> None:
@@ -143,9 +146,6 @@ class BiGRUTagger(SavedNetwork):
         tagger = cls.new(settings.encoder, kb=kb, texts=texts, words=words, seed=settings.fit.seed)
         make: Callable[..., Task] = import_object("kbtools.scorers.taggers.tagger_training:TaggingTask")
         return make(tagger, splits)
-
-    def checkpoint(self) -> Checkpoint:
-        return self.network.checkpoint()
 
     def read(self, question: Question) -> tuple[list[str], Bits]:
         """Read what the network sees of a question: its words, and their bits."""

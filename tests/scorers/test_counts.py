@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.scorers.subjects.counts import FactCount, TypeCount
+from kbtools.scorers.subjects.subject import FactCount, TypeCount
 
 
 def test_controls_count_the_types_and_the_facts_of_each_subject(tiny_memory: KnowledgeBase) -> None:

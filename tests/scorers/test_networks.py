@@ -8,9 +8,8 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[c
 
 import torch
 
-from kbtools.scorers.networks.dot_scorer import DotScorer
 from kbtools.scorers.networks.training_settings import EncoderConfig
-from kbtools.scorers.networks.word_networks import BiGRU, EmbedAverage, LetterTrigramCNN, initialise
+from kbtools.scorers.networks.word_networks import BiGRU, DotScorer, EmbedAverage, LetterTrigramCNN, initialise
 from kbtools.scorers.networks.words import SPECIAL, SYMBOL, letter_trigrams, load_words, name_words
 from kbtools.scorers.relations.relation import (
     EmbedAveragePlusScorer,

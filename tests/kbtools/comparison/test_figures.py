@@ -15,7 +15,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import AnnotatedQuestion, read_annotated
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
-from kbtools.comparison.figures import SHARES, cell_figures, quotient, run_figures
+from kbtools.comparison.figures import MEASURES, cell_figures, quotient, run_figures
 from kbtools.comparison.gold_pools import count_namesakes
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, find_causes
@@ -231,7 +231,7 @@ WHOLE: dict[str, float] = dict.fromkeys(ZERO, 0.0) | {"recalled": 1, "subjects":
 def share(name: str, *outcomes: Mapping[str, float]) -> tuple[float, float]:
     """Give the numerator and the denominator of a figure of some questions."""
     columns = {key: np.array([{**WHOLE, **outcome}[key] for outcome in outcomes]) for key in WHOLE}
-    part, whole = SHARES[name](columns)
+    part, whole = MEASURES[name].of(columns)
     return float(part.sum()), float(whole.sum())
 
 

@@ -17,7 +17,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.n_gram import NGramPlus
 from kbtools.ranking.weights import Weights
 from kbtools.scorers.relations.lexical import LexicalScorer
-from kbtools.scorers.subjects.counts import TypeCount
+from kbtools.scorers.subjects.subject import TypeCount
 from kbtools.text import normaliser
 
 MODULE = "class Mine:\n    def __init__(self, relations):\n        self.relations = relations\n"

@@ -26,7 +26,7 @@ from kbtools.ranking.system import System
 from kbtools.ranking.trained import FILE, TrainedSystems, read_systems
 from kbtools.ranking.weights import DEFAULT, WITH_SUBJECT, Weights
 from kbtools.scorers.relations.lexical import LexicalScorer
-from kbtools.scorers.subjects.counts import FactCount, TypeCount
+from kbtools.scorers.subjects.subject import FactCount, TypeCount
 from kbtools.text.question import MarkedQuestion, Question
 
 

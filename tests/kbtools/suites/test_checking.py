@@ -95,7 +95,7 @@ def test_a_name_of_no_kind_is_answered_with_the_kinds() -> None:
     ("plugin", "group"),
     [
         ("kbtools.scorers.relations.lexical:LexicalScorer", SCORERS),
-        ("kbtools.scorers.subjects.counts:FactCount", SUBJECT_SCORERS),
+        ("kbtools.scorers.subjects.subject:FactCount", SUBJECT_SCORERS),
         ("kbtools.suites.model_suite:EvenTagger", TAGGERS),
         ("kbtools.pruning.focused:FocusedK", PRUNERS),
         ("kbtools.pruning.focused:FocusedIdf", PRUNERS),
