@@ -13,6 +13,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.records import EntityMatch
 from kbtools.answering.results import Candidate, Result
 from kbtools.errors import KBToolsError
+from kbtools.serve.workers import LINKED
 from kbtools.version import __version__
 
 T = TypeVar("T")
@@ -176,7 +177,7 @@ def make_server(ask: Ask, *, name: str) -> MCPServer[Any]:
 
         The score is 0 to 1: how likely the words mean that entity.
         """
-        linked = await run(lambda kb: kb.link(text, limit=1), characters=len(text) / 25)
+        linked = await run(lambda kb: kb.link(text, limit=1), characters=len(text) / LINKED)
         found = [mention for mention in linked.mentions if mention.candidates]
         rows = [
             MentionRow(

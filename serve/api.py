@@ -28,15 +28,12 @@ from kbtools.serve.responses import (
     json_response,
     record_bytes,
 )
-from kbtools.serve.workers import Workers
+from kbtools.serve.workers import LINKED, Workers
 
 T = TypeVar("T")
 
 AT_ONCE, AT_ONCE_CHARACTERS = 16, 2_000
 """Questions of a stream that are answered in one go, and their characters: few enough that others take their turn."""
-
-LINKED = 25
-"""Characters of running text that are linked in the time that one of a question takes: 10 ms for 1,000 on FBSQ."""
 
 
 class KBAPI:

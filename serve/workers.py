@@ -19,6 +19,9 @@ LONG = 500
 """Characters of a question from which it is computed in the thread of the long ones: 50 ms on FBSQ, and 2.8 seconds at
 10,000 characters. The longest question of SimpleQuestions has 150."""
 
+LINKED = 25
+"""Characters of running text that are linked in the time that one of a question takes: 10 ms for 1,000 on FBSQ."""
+
 WAITING = 256
 """Answers that may wait for a thread; at a few milliseconds each, the last one waits about a second."""
 

@@ -28,7 +28,7 @@ from kbtools.pruning.pruners import Pruner, make_pruner
 from kbtools.ranking.contracts import RelationScorer
 from kbtools.ranking.direction import DirectedScorer, Directions
 from kbtools.ranking.opened_system import TOGETHER, OpenedSystem
-from kbtools.ranking.parts import Parts
+from kbtools.ranking.parts import PartNames, Parts
 from kbtools.ranking.system import System
 from kbtools.text.question import Question
 
@@ -177,20 +177,9 @@ class Answerer:
         """Return the tagger that guides the pruners which read one."""
         return self.parts.tagger
 
-    def system(
-        self,
-        *,
-        pruning: str | None = None,
-        scorer: str | None = None,
-        subject: str | None = None,
-        ranker: str | None = None,
-    ) -> System:
-        """Return the system of these names, and for the rest of what training chose, else of the defaults.
-
-        Its weights and its ranker are those that training chose for just these parts. Raises ModelMissing for a ranker
-        that was not fitted for them, UnknownPlugin, BadArgument for what is no name.
-        """
-        return self.parts.system(pruning=pruning, scorer=scorer, subject=subject, ranker=ranker)
+    def system(self, **names: Unpack[PartNames]) -> System:
+        """Return the system of some names, as `Parts.system` does."""
+        return self.parts.system(**names)
 
     def opened(self, system: System) -> OpenedSystem:
         """Return a system with its parts made; raise as the makers of its parts do."""

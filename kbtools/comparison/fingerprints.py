@@ -9,7 +9,6 @@ import hashlib
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from kbtools.entry_points import (
 )
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.contracts import ZeroShot
-from kbtools.ranking.models import LEXICAL, RELATION, SUBJECT, TAGGER, plugin_folder
+from kbtools.ranking.models import LEXICAL, RELATION, SUBJECT, TAGGER, model_digest, plugin_folder
 from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
@@ -96,7 +95,8 @@ def plugin_identity(group: str, name: str, *, part: str = "", models: Path | Non
     points = list_plugins(group).get(name, [])
     plugin = load_plugin(group, name) if points or ":" in name else None
     folder = plugin_folder(models, part, name, plugin) if models else None
-    model = folder_digest(folder) if folder and folder.is_dir() else None
+    # The record of a model of ours has the digest of its weights, which need not be read.
+    model = model_digest(folder) or folder_digest(folder) if folder and folder.is_dir() else None
     identity: list[object] = [name, version_of(plugin), foreign_version(plugin, points), model]
     return [*identity, plugin.origin()] if isinstance(plugin, ZeroShot) and model is None else identity
 
@@ -132,23 +132,15 @@ def folder_digest(folder: Path) -> str:
 
 
 def identify(answerer: Answerer, systems: Mapping[Cell, System]) -> dict[Cell, Identity]:
-    """Fingerprint the parts of every cell; each part is read once."""
+    """Fingerprint the parts of every cell."""
     models = answerer.models
-
-    @cache
-    def pruner(name: str) -> str:
-        return pruner_identity(answerer, next(system for system in systems.values() if system.pruner == name))
-
-    @cache
-    def scorer(names: tuple[str, ...]) -> str:
-        return scorer_identity(names, models)
-
-    @cache
-    def subject(name: str) -> str:
-        return subject_identity(next(system for system in systems.values() if system.subject == name), models)
-
     return {
-        cell: (pruner(system.pruner), scorer(system.scorers), subject(system.subject), ranker_identity(system))
+        cell: (
+            pruner_identity(answerer, system),
+            scorer_identity(system.scorers, models),
+            subject_identity(system, models),
+            ranker_identity(system),
+        )
         for cell, system in systems.items()
     }
 

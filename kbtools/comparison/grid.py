@@ -102,10 +102,6 @@ class Weighting:
     kind: str
     systems: Mapping[Cell, System]
 
-    def with_systems(self, kind: str, systems: Mapping[Cell, System]) -> "Weighting":
-        """Return the same with other systems in some cells."""
-        return Weighting(kind, {**self.systems, **systems})
-
 
 def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
     """Take the weights that training chose if it did so for every cell, else one kind for all: preset or default."""

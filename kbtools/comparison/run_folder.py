@@ -1,9 +1,8 @@
 """The folder of a comparison: a record of what it was made of, and the outcomes of its cells."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,12 +138,7 @@ def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
         before, order = read_origin(folder)
         refuse_other("knowledge base", before.kb, origin.kb, folder)
         refuse_other("question file", before.questions, origin.questions, folder)
-    record: dict[str, Any] = {
-        "kb": {"path": origin.kb.path, "digest": origin.kb.digest},
-        "questions": {"path": origin.questions.path, "digest": origin.questions.digest},
-        "version": origin.version,
-        "cells": [list(cell) for cell in dict.fromkeys([*cells, *order])],
-    }
+    record = {**asdict(origin), "cells": [list(cell) for cell in dict.fromkeys([*cells, *order])]}
     try:
         for name in FOLDERS:
             make_folder(folder / name)

@@ -1,6 +1,5 @@
 """Certainty of figures: bootstrap intervals over questions, and paired tests of two cells on the same questions."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -117,13 +116,9 @@ def mcnemar(won: int, lost: int) -> float:
     >>> mcnemar(1, 5)
     0.21875
     """
-    total = won + lost
-    # Logarithms of the binomial terms, for 2**total has no room in a float beyond some thousand answers.
-    logs = [
-        math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) - total * math.log(2)
-        for k in range(min(won, lost) + 1)
-    ]
-    # Taken out of the sum, since the exponential of the terms themselves may be zero to a float.
-    peak = max(logs)
-    tail = math.exp(peak) * math.fsum(math.exp(term - peak) for term in logs)
-    return round(min(1.0, 2 * tail), 12)
+    # Whole numbers as long as need be: 2**total has no room in a float beyond some thousand answers.
+    total, term, tail = won + lost, 1, 1
+    for k in range(min(won, lost)):
+        term = term * (total - k) // (k + 1)
+        tail += term
+    return round(min(1.0, 2 * tail / 2**total), 12)

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,20 +110,6 @@ def model_digest(folder: Path) -> str:
     return hashlib.sha256(record.read_bytes()).hexdigest() if record.is_file() else ""
 
 
-def training_digests(
-    scorers: Sequence[str], subject: str | None, guide: tuple[str, str] | None, *, models: Path
-) -> dict[str, str]:
-    """Return the digests of scorers that were trained, and of what guides the pruner, by part and name."""
-    parts = [(RELATION, name) for name in scorers]
-    parts += [(SUBJECT, subject)] if subject else []
-    parts += [guide] if guide else []
-    digests = {}
-    for part, name in parts:
-        folder = plugin_folder(models, part, name, load_plugin(GROUPS[part], name))
-        digests[f"{part}/{name}"] = model_digest(folder)
-    return {name: digest for name, digest in digests.items() if digest}
-
-
 def make_embedder(
     kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu", trust_plugins: bool = False
 ) -> EmbedQuestions:
@@ -152,35 +137,22 @@ def make_embedder(
     return scorer.embed_questions
 
 
-def is_model(models: Path | None, part: str, name: str, plugin: object) -> bool:
-    """Return whether a folder of models holds one of a plugin."""
-    return models is not None and plugin_folder(models, part, name, plugin).exists()
-
-
-def make_plugin(
-    part: str,
-    name: str,
-    kb: KnowledgeBase,
-    *,
-    models: Path | None,
-    device: str,
-    untrained: Any,
-) -> Any:
+def make_plugin(part: str, name: str, kb: KnowledgeBase, *, models: Path | None, device: str, untrained: Any) -> Any:
     """Make what a plugin offers: from its folder if it is trained, else from what an untrained one takes.
 
     One that answers before any training too is made from its folder where there is one.
     """
     plugin = load_class(GROUPS[part], name)
-    if isinstance(plugin, ZeroShot) and not is_model(models, part, name, plugin):
+    folder = models and plugin_folder(models, part, name, plugin)
+    if isinstance(plugin, ZeroShot) and not (folder and folder.exists()):
         return construct(name, lambda: plugin.zero_shot(untrained, device=device))
     if not isinstance(plugin, Trained):
         return construct(name, lambda: plugin(untrained))
-    if models is None:
+    if folder is None:
         raise ModelMissing(
             f"{name!r} is trained: name the folder that holds its model with --models (models= in Python), "
             f"or make one with kbtools train {part}",
             name=name,
         )
-    folder = plugin_folder(models, part, name, plugin)
     check_plugin(folder, plugin, name=known_as(name, plugin))
     return construct(name, lambda: plugin.load(folder, kb, device=device))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from kbtools.entry_points import (
     PRUNERS,
@@ -10,6 +11,7 @@ from kbtools.entry_points import (
     SUBJECT_SCORERS,
     TAGGERS,
     load_class,
+    load_plugin,
     require_installed,
     trusts_plugins,
 )
@@ -19,6 +21,8 @@ from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Tagger, guide_of
 from kbtools.ranking.cascade import CascadeScoring
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer
 from kbtools.ranking.models import (
+    GROUPS,
+    RELATION,
     SUBJECT,
     TAGGER,
     default_scorer,
@@ -26,8 +30,9 @@ from kbtools.ranking.models import (
     make_relation_scorer,
     make_subject_scorer,
     make_tagger,
+    model_digest,
+    plugin_folder,
     scorer_names,
-    training_digests,
 )
 from kbtools.ranking.rankers import Scoring, WeightedSum
 from kbtools.ranking.system import NO_SUBJECT, POPULARITY, WEIGHTED_SUM, System
@@ -36,6 +41,15 @@ from kbtools.ranking.weights import DEFAULT as DEFAULT_WEIGHTS
 from kbtools.ranking.weights import PRESETS, Weights, default_weights
 
 DEFAULT_TAGGER = "bigru-crf+"
+
+
+class PartNames(TypedDict, total=False):
+    """The names of parts of a system; scorers stand with commas between."""
+
+    pruning: str | None
+    scorer: str | None
+    subject: str | None
+    ranker: str | None
 
 
 class Parts:
@@ -72,24 +86,17 @@ class Parts:
         usual = System(DEFAULT, tuple(scorer_names(default_scorer())), POPULARITY, None, DEFAULT_WEIGHTS)
         return self.trained.default or usual
 
-    def system(
-        self,
-        *,
-        pruning: str | None = None,
-        scorer: str | None = None,
-        subject: str | None = None,
-        ranker: str | None = None,
-    ) -> System:
-        """Return the system of these names, and for the rest of what training chose, else of the defaults.
+    def system(self, **names: Unpack[PartNames]) -> System:
+        """Return the system of some names, and for the rest of what training chose, else of the defaults.
 
         Its weights and its ranker are those that training chose for just these parts. Raises ModelMissing for a ranker
         that was not fitted for them, UnknownPlugin, BadArgument for what is no name.
         """
-        named = {"pruning": pruning, "scorer": scorer, "subject": subject, "ranker": ranker}
-        for argument, name in named.items():
+        for argument, name in names.items():
             if not isinstance(name, str | None):
                 raise BadArgument(f"{argument} is a name, found {name!r}", name=argument)
-        key = (pruning, scorer, subject, ranker)
+        scorer, subject, ranker = names.get("scorer"), names.get("subject"), names.get("ranker")
+        key = (pruning := names.get("pruning"), scorer, subject, ranker)
         if key not in self.named:
             default = self.default
             pruner = pruning or default.pruner
@@ -198,9 +205,13 @@ class Parts:
     def digests(self, system: System) -> dict[str, str]:
         """Return the digests of the trained models that a system reads, by part and name."""
         assert self.models  # as where a ranker was fitted
-        kind = self.guide_kind(system.pruner)
-        guide = (kind, system.guide) if kind and system.guide else None
-        return training_digests(system.scorers, system.subject_scorer, guide, models=self.models)
+        guided = self.guide_kind(system.pruner), system.guide
+        digests = {}
+        for part, name in [*((RELATION, name) for name in system.scorers), (SUBJECT, system.subject_scorer), guided]:
+            if part and name:
+                folder = plugin_folder(self.models, part, name, load_plugin(GROUPS[part], name))
+                digests[f"{part}/{name}"] = model_digest(folder)
+        return {name: digest for name, digest in digests.items() if digest}
 
     def guide(self, pruner: str) -> str | None:
         """Return the model that guides a pruner, if one does: a tagger, or the subject scorer of the vectors."""

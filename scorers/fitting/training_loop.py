@@ -6,7 +6,7 @@ batch.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -204,6 +204,12 @@ def remove_state(state: Path) -> None:
     remove_ours(state, lambda path: str(path) == STATE)
 
 
+def with_gradients(optimiser: Optimizer) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the parameters of an optimiser that have a gradient, each with the settings of its group."""
+    for group in optimiser.param_groups:
+        yield from ((parameter, group) for parameter in group["params"] if parameter.grad is not None)
+
+
 class AdaGradMomentum(Optimizer):
     """AdaGrad (Duchi et al. 2011) with momentum (Pham et al. 2015).
 
@@ -218,34 +224,29 @@ class AdaGradMomentum(Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """Move every parameter; of a table whose gradients are sparse, the rows that ever had one."""
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is None:
-                    continue
-                state = self.state[parameter]
-                if not state:
-                    state["squares"] = torch.zeros_like(parameter)
-                    state["velocity"] = torch.zeros_like(parameter)
-                gradient, squares = parameter.grad, state["squares"]
-                alpha = group["lr"] * self.share
-                velocity = state["velocity"]
-                if gradient.is_sparse:
-                    # A word that a batch holds twice has two gradients, which count as their sum.
-                    gradient = gradient.coalesce()
-                    rows, values = gradient.indices()[0], gradient.values()
-                    touched = squares[rows].addcmul_(values, values)
-                    squares[rows] = touched
-                    # A row that once had a gradient goes on moving in steps that give it none; all others stand.
-                    moving = state.setdefault("moving", torch.zeros_like(parameter[:, 0], dtype=torch.bool))
-                    moving[rows] = True
-                    (moved,) = moving.nonzero(as_tuple=True)
-                    velocity[moved] *= group["momentum"]
-                    velocity.index_add_(0, rows, values / touched.add_(EPSILON).sqrt_(), alpha=alpha)
-                    parameter.index_add_(0, moved, velocity[moved], alpha=-1)
-                else:
-                    squares.addcmul_(gradient, gradient)
-                    velocity.mul_(group["momentum"]).add_(gradient / (squares + EPSILON).sqrt_(), alpha=alpha)
-                    parameter.sub_(velocity)
+        for parameter, group in with_gradients(self):
+            state = self.state[parameter]
+            if not state:
+                state |= {name: torch.zeros_like(parameter) for name in ("squares", "velocity")}
+            gradient, squares, velocity = parameter.grad, state["squares"], state["velocity"]
+            alpha = group["lr"] * self.share
+            if gradient.is_sparse:
+                # A word that a batch holds twice has two gradients, which count as their sum.
+                gradient = gradient.coalesce()
+                rows, values = gradient.indices()[0], gradient.values()
+                touched = squares[rows].addcmul_(values, values)
+                squares[rows] = touched
+                # A row that once had a gradient goes on moving in steps that give it none; all others stand.
+                moving = state.setdefault("moving", torch.zeros_like(parameter[:, 0], dtype=torch.bool))
+                moving[rows] = True
+                (moved,) = moving.nonzero(as_tuple=True)
+                velocity[moved] *= group["momentum"]
+                velocity.index_add_(0, rows, values / touched.add_(EPSILON).sqrt_(), alpha=alpha)
+                parameter.index_add_(0, moved, velocity[moved], alpha=-1)
+            else:
+                squares.addcmul_(gradient, gradient)
+                velocity.mul_(group["momentum"]).add_(gradient / (squares + EPSILON).sqrt_(), alpha=alpha)
+                parameter.sub_(velocity)
 
 
 class RowAdaGrad(Optimizer):
@@ -259,21 +260,18 @@ class RowAdaGrad(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is None:
-                    continue
-                state = self.state[parameter]
-                if not state:
-                    state["squares"] = parameter.new_zeros(len(parameter))
-                rows, values = torch.arange(len(parameter), device=parameter.device), parameter.grad
-                if values.is_sparse:
-                    gradient = values.coalesce()
-                    rows, values = gradient.indices()[0], gradient.values()
-                squares = state["squares"][rows] + values.reshape(len(values), -1).square().mean(dim=1)
-                state["squares"][rows] = squares
-                scale = (squares + EPSILON).rsqrt().reshape(-1, *[1] * (values.dim() - 1))
-                parameter.index_add_(0, rows, values * scale, alpha=-group["lr"])
+        for parameter, group in with_gradients(self):
+            state = self.state[parameter]
+            if not state:
+                state["squares"] = parameter.new_zeros(len(parameter))
+            rows, values = torch.arange(len(parameter), device=parameter.device), parameter.grad
+            if values.is_sparse:
+                gradient = values.coalesce()
+                rows, values = gradient.indices()[0], gradient.values()
+            squares = state["squares"][rows] + values.reshape(len(values), -1).square().mean(dim=1)
+            state["squares"][rows] = squares
+            scale = (squares + EPSILON).rsqrt().reshape(-1, *[1] * (values.dim() - 1))
+            parameter.index_add_(0, rows, values * scale, alpha=-group["lr"])
 
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:

@@ -156,8 +156,9 @@ class Tree:
     def read(cls, block: str) -> Self:
         """Read a block of a model's file; a tree of a single leaf has its value alone."""
         texts = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
-        kinds = {"leaf_value": float, "leaf_count": float, "threshold": float}
-        return cls(**{name: list(map(kinds.get(name, int), texts.get(name, "").split())) for name in cls.__slots__})
+        kinds: dict[str, Any] = {"leaf_value": float, "leaf_count": float, "threshold": float}
+        parts = {name: texts.get(name, "").split() for name in cls.__slots__}
+        return cls(**{name: list(map(kinds.get(name, int), values)) for name, values in parts.items()})
 
     def fill(self, gains: Floats, added: Floats) -> list[Split]:
         """Fill in what each leaf, from left to right, gains, and what each feature adds to it; return the splits.

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -30,9 +29,6 @@ that may stand before theirs: hits@10 of Bordes et al. 2013."""
 
 FACT = 3 * 8
 """Bytes of a fact as rows."""
-
-LEAST = 1e-12
-"""Shorter vectors are as good as zero, and are not divided by."""
 
 
 def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
@@ -72,56 +68,10 @@ class TransE(nn.Module):
         network = build_network(lambda: cls(entity_count(kb), len(kb.relations), dim=settings.vectors.dim))
         return TranslatingTask(network, triples, margin=settings.vectors.margin, digest=kb.manifest.digest)
 
-    def forward(self, triples: Tensor) -> Tensor:
-        """Return |E(s) + E(r) - E(o)| of triples (batch, 3): (batch,), lower is better."""
-        subjects, targets = (F.normalize(self.entities(triples[:, column]), dim=1) for column in (0, 2))
-        distances: Tensor = (subjects + self.relations(triples[:, 1]) - targets).norm(dim=1)
-        return distances
-
     def pieces(self) -> Iterator[tuple[int, Tensor]]:
         """Yield E(s) of the entities from a row on, of length 1, a piece at a time: (at most ENTITIES_AT_ONCE, dim)."""
         for first in range(0, self.entities.num_embeddings, ENTITIES_AT_ONCE):
             yield first, F.normalize(self.entities.weight.detach()[first : first + ENTITIES_AT_ONCE], dim=1)
-
-
-class Translation(torch.autograd.Function):
-    """max(0, margin + |e_s + r - e_o| - |e_s' + r - e_o'|), e of length 1, where one of s' and o' is another entity."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, entities: Tensor, relations: Tensor, facts: Tensor, others: Tensor, tails: Tensor, margin: float
-    ) -> Tensor:
-        """Facts (batch, 3), others (batch,) in the place of the object where tails (batch,), else of the subject."""
-        # One gather for the three entities of each fact, since reading rows is what the step costs.
-        rows = torch.cat([facts[:, 0], facts[:, 2], others])
-        unit = entities[rows]
-        lengths = unit.norm(dim=1, keepdim=True).clamp_min_(LEAST)
-        subjects, objects, replaced = unit.div_(lengths).chunk(3)
-        tails, moved = tails[:, None], relations[facts[:, 1]]
-        true = subjects + moved - objects
-        false = torch.where(tails, subjects - replaced, replaced - objects) + moved
-        near, far = true.norm(dim=1, keepdim=True), false.norm(dim=1, keepdim=True)
-        losses = torch.relu(margin + near - far)
-        ctx.save_for_backward(rows, facts[:, 1], unit, lengths, true, false, near, far, tails, losses > 0)
-        ctx.sizes = entities.shape, relations.shape
-        return losses[:, 0]
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        rows, relations, unit, lengths, true, false, near, far, tails, active = ctx.saved_tensors
-        weight = gradients[0][:, None] * active
-        nearer, farther = true * (weight / near.clamp_min(LEAST)), false * (-weight / far.clamp_min(LEAST))
-        # The corrupted distance moves the other entity where it stands, and of the fact's own the one that remains.
-        at_tails = farther * tails
-        at_heads = farther - at_tails
-        at_units = torch.cat([nearer + at_tails, -nearer - at_heads, at_heads - at_tails])
-        # A vector of length 1 moves along the sphere alone.
-        at_entities = (at_units - unit * (unit * at_units).sum(dim=1, keepdim=True)).div_(lengths)
-        return sparse(rows, at_entities, ctx.sizes[0]), sparse(relations, nearer + farther, ctx.sizes[1]), *[None] * 4
-
-
-def sparse(rows: Tensor, values: Tensor, size: torch.Size) -> Tensor:
-    return torch.sparse_coo_tensor(rows[None], values, size, check_invariants=False)
 
 
 class TranslatingTask:
@@ -136,16 +86,19 @@ class TranslatingTask:
         self.tested = np.random.default_rng(0).permutation(len(triples))[:TESTED]
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Return max(0, margin + d(fact) - d(corrupted)) of each fact: (batch,)."""
+        """Return max(0, margin + d(fact) - d(corrupted)) of each fact, d = |E(s) + E(r) - E(o)|: (batch,)."""
         network, device = self.network, self.network.entities.weight.device
         facts = self.triples[torch.from_numpy(rows)]
         # Drawn on the CPU, so that a GPU draws the same ones.
-        tails = torch.randint(0, 2, (len(facts),)).bool()
+        tails = torch.randint(0, 2, (len(facts),)).bool().to(device)[:, None]
         others = torch.randint(network.entities.num_embeddings, (len(facts),))
-        drawn = (facts.to(device), others.to(device), tails.to(device))
-        tables = network.entities.weight, network.relations.weight
-        losses: Tensor = Translation.apply(*tables, *drawn, self.margin)  # type: ignore[no-untyped-call]
-        return losses
+        # One gather for the three entities of each fact, since reading rows is what the step costs.
+        entities = torch.cat([facts[:, 0], facts[:, 2], others]).to(device)
+        subjects, objects, replaced = F.normalize(network.entities(entities), dim=1).chunk(3)
+        moved = network.relations(facts[:, 1].to(device))
+        true = subjects + moved - objects
+        false = torch.where(tails, subjects - replaced, replaced - objects) + moved
+        return torch.relu(self.margin + true.norm(dim=1) - false.norm(dim=1))
 
     def measure(self) -> dict[str, float]:
         """Return the share of some facts whose object is among the ten nearest to E(s) + E(r)."""

@@ -231,7 +231,9 @@ WHOLE: dict[str, float] = dict.fromkeys(ZERO, 0.0) | {"recalled": 1, "subjects":
 def share(name: str, *outcomes: Mapping[str, float]) -> tuple[float, float]:
     """Give the numerator and the denominator of a figure of some questions."""
     columns = {key: np.array([{**WHOLE, **outcome}[key] for outcome in outcomes]) for key in WHOLE}
-    part, whole = MEASURES[name].of(columns)
+    of = MEASURES[name].of
+    assert callable(of)
+    part, whole = of(columns)
     return float(part.sum()), float(whole.sum())
 
 
