@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kbtools.comparison.figures import CellFigures
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import Cause
-from kbtools.comparison.markup import Section
+from kbtools.comparison.summary import Section
 from kbtools.comparison.significance import Resamples, compare_cells
 from kbtools.comparison.summary import Report
 

@@ -16,11 +16,20 @@ from kbtools.comparison.calibration import calibration_figures, run_calibration
 from kbtools.comparison.column_store import named_failure, write_file, write_text
 from kbtools.comparison.figures import MEASURES
 from kbtools.comparison.lost_questions import EXAMPLES, Cause, read_examples
-from kbtools.comparison.markup import Section, html_page, markdown_page
 from kbtools.comparison.pictures import draw_pictures, picture_bytes
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import Difference, Resamples, compare_cells
-from kbtools.comparison.summary import Report, cell_names, is_control, part_names, show, show_interval
+from kbtools.comparison.summary import (
+    Report,
+    Section,
+    cell_names,
+    html_page,
+    is_control,
+    markdown_page,
+    part_names,
+    show,
+    show_interval,
+)
 from kbtools.storage import make_folder
 
 JSON_VERSION = 1

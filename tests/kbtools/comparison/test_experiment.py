@@ -12,10 +12,9 @@ from kbtools.comparison import column_store, gold_pools, run_folder
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, read_examples
-from kbtools.comparison.markup import markdown_page
 from kbtools.comparison.report_files import abstention_section, make_sections
 from kbtools.comparison.run_folder import RECORD, Run, open_run
-from kbtools.comparison.summary import make_report, terminal_table
+from kbtools.comparison.summary import make_report, markdown_page, terminal_table
 from kbtools.errors import (
     BadLine,
     BrokenPlugin,

@@ -12,7 +12,6 @@ import pytest
 from kbtools.answering.answerer import Answerer
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.comparison.markup import html_page
 from kbtools.comparison.pictures import draw_pictures
 from kbtools.comparison.report_files import (
     examples_sections,
@@ -21,7 +20,7 @@ from kbtools.comparison.report_files import (
     write_page_with_pictures,
 )
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.summary import Report, make_report
+from kbtools.comparison.summary import Report, html_page, make_report
 from kbtools.errors import RunUnusable
 
 VOID = {"meta", "img", "br"}

@@ -11,7 +11,6 @@ import pytest
 from kbtools.comparison.column_store import Columns, read_columns, write_columns
 from kbtools.comparison.grid import Cell, file_name, split_names
 from kbtools.comparison.lost_questions import example_lines
-from kbtools.comparison.markup import Section, html_page, html_section, markdown_page, markdown_table
 from kbtools.comparison.report_files import (
     causes_section,
     csv_text,
@@ -23,7 +22,18 @@ from kbtools.comparison.report_files import (
     write_tables,
 )
 from kbtools.comparison.run_folder import Provenance, Run, RunOrigin
-from kbtools.comparison.summary import Report, best_text, is_control, make_report, terminal_table
+from kbtools.comparison.summary import (
+    Report,
+    Section,
+    best_text,
+    html_page,
+    html_section,
+    is_control,
+    make_report,
+    markdown_page,
+    markdown_table,
+    terminal_table,
+)
 from kbtools.errors import OutputUnusable, RunUnusable
 
 

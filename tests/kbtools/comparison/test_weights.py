@@ -20,10 +20,9 @@ from kbtools.comparison import stages
 from kbtools.comparison.calibration import calibrate_system, run_calibration
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid, cell_system, cell_weights, weights_text
-from kbtools.comparison.markup import markdown_page
 from kbtools.comparison.report_files import figures_csv, figures_section, report_json
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.summary import make_report, terminal_table
+from kbtools.comparison.summary import make_report, markdown_page, terminal_table
 from kbtools.comparison.weight_search import choose_system, choose_weights
 from kbtools.errors import SourceMissing
 from kbtools.ranking.rankers import WeightedSum
