@@ -123,36 +123,23 @@ __all__ = [
     "update",
 ]
 
-RESULTS = ("Answer", "Candidate", "Mention", "Named", "Result")
-RECORDS = (
-    "Entity",
-    "EntityMatch",
-    "Fact",
-    "Facts",
-    "LinkedMention",
-    "LinkedText",
-    "LookupResult",
-    "Missing",
-    "Skipped",
-    "UpdateResult",
-)
 HOMES = {
-    "Answerer": "answering.answerer",
-    "Comparison": "comparison.comparing",
-    "System": "ranking.system",
-    "Training": "comparison.whole_training",
-    "compact": "indexing",
-    "compare": "comparison.comparing",
-    "explain": "answering.explaining",
-    "index": "indexing",
-    "open": "answering.answerer",
-    "to_arrow": "answering.frames",
-    "to_frame": "answering.frames",
-    "train": "comparison.whole_training",
-    "update": "indexing",
-    **dict.fromkeys(RESULTS, "answering.results"),
-    **dict.fromkeys(RECORDS, "answering.records"),
+    name: module
+    for module, names in {
+        "answering.answerer": "Answerer open",
+        "answering.explaining": "explain",
+        "answering.frames": "to_arrow to_frame",
+        "answering.records": "Entity EntityMatch Fact Facts LinkedMention LinkedText LookupResult Missing Skipped "
+        "UpdateResult",
+        "answering.results": "Answer Candidate Mention Named Result",
+        "comparison.comparing": "Comparison compare",
+        "comparison.whole_training": "Training train",
+        "indexing": "compact index update",
+        "ranking.system": "System",
+    }.items()
+    for name in names.split()
 }
+"""The module of each name that is imported when it is asked for."""
 
 
 def __getattr__(name: str) -> object:

@@ -21,8 +21,8 @@ from kbtools.scorers.networks.words import TEXTS_AT_ONCE, group_by_length, lette
 if TYPE_CHECKING:
     from kbtools.scorers.networks.sessions import Session
 
-UNKNOWN_ROW = 1
-"""The row of the unknown word, or unknown part of one."""
+PADDING_ROW, UNKNOWN_ROW = 0, 1
+"""The rows of padding, which is zero, and of the unknown word, or unknown part of one."""
 
 SESSION = "kbtools.scorers.networks.sessions:Session"
 
@@ -98,19 +98,15 @@ class LetterTrigramForward(Forward):
         distinct: dict[str, int] = {}
         words = np.array([distinct.setdefault(word, len(distinct)) for text in texts for word in text])
         bags = [[self.rows.get(part, UNKNOWN_ROW) for part in letter_trigrams(word)] for word in distinct]
+        bags.append([PADDING_ROW])  # the word beyond either end of a text, which adds nothing
         parts = self.trigrams[[row for bag in bags for row in bag]]
         summed = np.add.reduceat(parts, starts_of(np.array([len(bag) for bag in bags])))
         before, here, after = np.split(summed, 3, axis=1)
         sizes = np.array([len(text) for text in texts])
         starts = starts_of(sizes)
-        ends = starts + sizes - 1
-        # A word hears what its neighbours add, but for those beyond either end of its text.
-        windows = here[words]
-        inner = np.ones((len(words), 1), dtype=np.float32)
-        inner[starts] = 0.0
-        windows[1:] += before[words[:-1]] * inner[1:]
-        inner[starts], inner[ends] = 1.0, 0.0
-        windows[:-1] += after[words[1:]] * inner[:-1]
+        left, right = np.concatenate([words[-1:], words[:-1]]), np.concatenate([words[1:], words[:1]])
+        left[starts] = right[starts + sizes - 1] = len(distinct)
+        windows = here[words] + before[left] + after[right]
         pooled = np.tanh(np.maximum.reduceat(windows, starts) + self.bias)
         weight, bias = self.semantic
         vectors: Vectors = np.tanh(pooled @ weight.T + bias)
