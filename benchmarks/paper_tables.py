@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from kbtools.comparison.figures import CellFigures
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import Cause
-from kbtools.comparison.summary import Section
 from kbtools.comparison.significance import Resamples, compare_cells
-from kbtools.comparison.summary import Report
+from kbtools.comparison.summary import Report, Section
 
 NETWORKS = {"embed-avg": "Embed-AVG", "ltg-cnn": "LTG-CNN", "ltg-cnn+": "LTG-CNN+", "bigru": "BiGRU"}
 SUBJECTS = {"random": "Random", "transe": "Pretrain", "type-vector": "Type Vec"}
