@@ -1,4 +1,4 @@
-"""What contract suites share: a small knowledge base with questions, claims, and models to hold to them."""
+"""The common part of contract suites: a small knowledge base with questions, claims, and models to hold to them."""
 
 import functools
 import tempfile
