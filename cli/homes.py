@@ -84,11 +84,14 @@ class Home:
         return self.open(**parts)
 
 
-def kb_argument(words: str = "", *, required: bool = True, cluster: bool = True) -> Callable[[Command], Command]:
+def kb_argument(
+    words: str = "", *, required: bool = True, cluster: bool = True, joined: bool = True
+) -> Callable[[Command], Command]:
     """Take a knowledge base as `home`: from --kb, else the first argument, else KBTOOLS_KB; on a `cluster` too.
 
     With `words`, the metavar of what else the command takes, the other arguments come as `text`, blanks between them,
-    None if there are none. Without `required`, `home` may be None, and `elasticsearch` comes as well.
+    None if there are none; unless `joined` they come as they are. Without `required`, `home` may be None, and
+    `elasticsearch` comes as well.
     """
 
     def decorate(command: Command) -> Command:
@@ -112,7 +115,7 @@ def kb_argument(words: str = "", *, required: bool = True, cluster: bool = True)
             if path is None and required:
                 raise click.UsageError(KB_FIRST)
             if words:
-                kwargs["text"] = " ".join(arguments) if arguments else None
+                kwargs["text"] = (" ".join(arguments) if arguments else None) if joined else arguments
             if not required:
                 kwargs["elasticsearch"] = elasticsearch
             return command(*args, home=None if path is None else Home(path, elasticsearch), **kwargs)

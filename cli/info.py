@@ -25,6 +25,7 @@ from kbtools.kb.manifest import (
     skipped_report,
     statistics_report,
 )
+from kbtools.ranking.taught import taught_file
 
 
 @click.command(
@@ -43,9 +44,10 @@ def command(home: Home | None, as_json: bool, elasticsearch: Elasticsearch | Non
     if home is None:
         raise click.UsageError("give the folder of a knowledge base, or --elasticsearch")
     kb = open_folder(home.path)
-    manifest, vectors = kb.manifest, vectors_record(kb)
+    manifest, vectors, teaching = kb.manifest, vectors_record(kb), taught_file(kb)
+    taught = len(teaching.read()) if teaching else 0
     if as_json:
-        record = manifest_record(manifest) | {"vectors": vectors, "json_version": JSON_VERSION}
+        record = manifest_record(manifest) | {"vectors": vectors, "taught": taught, "json_version": JSON_VERSION}
         echo_json(record)
         return
     size = size_text(sum(manifest.files.values()))
@@ -57,6 +59,8 @@ def command(home: Home | None, as_json: bool, elasticsearch: Elasticsearch | Non
     if vectors:
         size = size_text(vectors["bytes"])
         echo(f"vectors: {vectors['count']:,} of {vectors['dim']} dimensions, {vectors['kind']}, {size}")
+    if teaching and taught:
+        echo(f"taught by {taught:,} questions: {teaching.path}")
     show_versions(manifest)
 
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "check": "Compare the files of a knowledge base with their checksums.",
     "remove": "Delete a knowledge base, or leftovers of builds, from a cluster.",
     "rollback": "Point a knowledge base on a cluster at the version before.",
+    "teach": "Teach a knowledge base what questions mean, a few at a time.",
     "train": "Train the models of a knowledge base.",
     "serve": "Serve knowledge bases over HTTP: page, API, reconciliation.",
     "mcp": "Offer a knowledge base to an agent as tools.",

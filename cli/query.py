@@ -15,6 +15,7 @@ from kbtools.answering.limits import ANSWERS, TOP
 from kbtools.answering.questions import read_questions
 from kbtools.answering.results import Result
 from kbtools.answering.sparql import winner_query
+from kbtools.answering.teaching import taught_lines
 from kbtools.cli.commands import Command
 from kbtools.cli.display import ResultPrinter, counted, echo, echo_json
 from kbtools.cli.homes import Home, kb_argument
@@ -167,7 +168,11 @@ def command(
     # One question needs no thread that reads ahead; of a stream, the lines at hand are answered together.
     several = questions is not None or text == "-"
     batches = lines_at_hand(texts(text, questions)) if several else [[*texts(text, None)]]
-    printer = ResultPrinter(output, explained_lines if explain else table_lines)
+
+    def explained(result: Result) -> list[str]:
+        return explained_lines(result) + taught_lines(answerer, result)
+
+    printer = ResultPrinter(output, explained if explain else table_lines)
     with progress_of(questions) as count:
         for batch in batches:
             for result in answer(answerer, batch, options):

@@ -1,6 +1,8 @@
 """The pages that describe the commands say what the commands say."""
 
 import doctest
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from click.testing import CliRunner
 import kbtools
 import kbtools.errors
 from kbtools.cli.main import main
+from kbtools.ranking import models
 
 ROOT = Path(__file__).resolve().parents[1]
 CLI_PAGE = ROOT / "docs" / "cli.md"
@@ -61,6 +64,22 @@ def test_the_record_of_the_json_page_is_what_a_query_prints(sample_path: Path) -
     asked = ["query", "--kb", str(sample_path), "--json", "--no-timing", "--top", "1", "who wrote it"]
 
     assert CliRunner().invoke(main, asked).stdout in page
+
+
+def test_the_guide_to_teaching_gives_the_answers_that_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+    tables, blocks = (re.findall(rf"```{kind}\n(.*?)```", page, flags=re.DOTALL) for kind in ("csv", "bash"))
+    for name, table in zip(("museum.csv", "questions.csv"), tables, strict=True):
+        (tmp_path / name).write_text(table, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(models.VARIABLE, models.STATIC)
+    commands = [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
+
+    results = [CliRunner().invoke(main, words) for words in commands if words[0] != "serve"]
+
+    assert [result.stderr for result in results if result.exit_code] == []
+    answers = [result.stdout.rpartition("answers: ")[2].strip() for result in results if "answers: " in result.stdout]
+    assert answers == ["earthenware", "Delft", "Anna Berg", "East Room"]
 
 
 def test_python_offers_what_its_page_says() -> None:

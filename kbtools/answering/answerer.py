@@ -5,10 +5,10 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, TypedDict, Unpack, cast
 
 import numpy as np
 
@@ -18,18 +18,19 @@ from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
 from kbtools.answering.result_writing import write_result
 from kbtools.answering.results import Result
 from kbtools.answering.running_text import CANDIDATES, THRESHOLD, TextLinker
-from kbtools.entry_points import BACKENDS, construct, load_class
+from kbtools.entry_points import BACKENDS, construct, import_object, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.language_tags import read_languages
 from kbtools.kb.views import BothWays, CalledIn, InLanguages
 from kbtools.linking.link_confidence import LinkConfidence
 from kbtools.pruning.pruners import Pruner, make_pruner
-from kbtools.ranking.contracts import RelationScorer
+from kbtools.ranking.contracts import RelationScorer, Teachable
 from kbtools.ranking.direction import DirectedScorer, Directions
 from kbtools.ranking.opened_system import TOGETHER, OpenedSystem
 from kbtools.ranking.parts import PartNames, Parts
 from kbtools.ranking.system import System
+from kbtools.ranking.taught import Taught, TaughtQuestion, TaughtScorer, Teaching, prefer_taught
 from kbtools.text.question import Question
 
 MOST_LANGUAGES = 16
@@ -134,11 +135,14 @@ class Answerer:
         self.reader = EntityReader(kb)
         self.names = NameLookup(self.reader)
         self.linker: TextLinker | None = None
+        self.teaching: Teaching = origin.teaching if origin else Teaching(kb)
+        self.taught: Taught | None = None
         self.directions: Directions | None = origin.directions if origin else None
         if isinstance(kb, BothWays):
             self.directions = Directions(kb)
         self.pruners: dict[tuple[str, str | None], Pruner] = {}
         self.opened_systems: dict[System, OpenedSystem] = {}
+        self.taught_systems: dict[System, OpenedSystem] = {}
         self.views: dict[tuple[str, ...], Answerer] = {}
 
     def __enter__(self) -> Self:
@@ -182,18 +186,36 @@ class Answerer:
         return self.parts.system(**names)
 
     def opened(self, system: System) -> OpenedSystem:
-        """Return a system with its parts made; raise as the makers of its parts do."""
+        """Return a system with its parts made, without what was taught; raise as the makers of its parts do."""
         if system not in self.opened_systems:
-            self.opened_systems[system] = OpenedSystem(
-                system,
-                self.kb,
-                pruner=self.pruner(system),
-                link_confidence=self.link_confidence,
-                scorer=self.scorer,
-                subject_scorer=self.parts.subject_scorer,
-                scoring=self.parts.scoring(system),
-            )
+            self.opened_systems[system] = self.open_system(system)
         return self.opened_systems[system]
+
+    def opened_taught(self, system: System) -> OpenedSystem:
+        """Return a system with its parts made and all that was taught, which is read again when it has changed."""
+        taught = self.teaching.newest()
+        if taught is not self.taught:
+            self.taught, self.taught_systems = taught, {}
+        if not taught:
+            return self.opened(system)
+        systems = self.taught_systems
+        if system not in systems:
+            systems[system] = self.open_system(system, taught)
+        return systems[system]
+
+    def open_system(self, system: System, taught: Taught | None = None) -> OpenedSystem:
+        """Make the parts of a system, with heads of taught questions if any are given."""
+        return OpenedSystem(
+            system,
+            self.kb,
+            pruner=self.pruner(system),
+            link_confidence=self.link_confidence,
+            scorer=cache(partial(self.taught_scorer, taught)) if taught else self.scorer,
+            subject_scorer=self.parts.subject_scorer,
+            scoring=self.parts.scoring(system),
+            prefer=partial(prefer_taught, taught, self.kb.relations) if taught else None,
+            taught=len(taught or ()),
+        )
 
     def pruner(self, system: System) -> Pruner:
         """Return the pruner of a system."""
@@ -211,6 +233,16 @@ class Answerer:
         """Return a relation scorer, of the directions too where facts are read both ways."""
         scorer = self.parts.scorer(name)
         return scorer if self.directions is None else DirectedScorer(scorer, self.directions)
+
+    def taught_scorer(self, taught: Taught, name: str) -> RelationScorer:
+        """Return a relation scorer with what it learns from taught questions, if it can learn."""
+        scorer, whole = self.parts.scorer(name), self.scorer(name)
+        if not isinstance(scorer, Teachable):
+            return whole
+        directed = whole if isinstance(whole, DirectedScorer) else None
+        made_of = self.parts.made_of(name) if taught is self.taught else ""
+        head = self.teaching.head(taught, name, scorer, directed, made_of=made_of)
+        return TaughtScorer(scorer, head, directed) if head else whole
 
     def query(self, text: str, **options: Unpack[QueryOptions]) -> Result:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
@@ -275,7 +307,7 @@ class Answerer:
         self, texts: Iterator[str], system: System, limits: Limits, type_row: int | None
     ) -> Iterator[Result]:
         """Yield results, a batch of questions at a time."""
-        opened = self.opened(system)
+        opened = self.opened_taught(system)
         # A learned ranker reads the confidence in links too.
         with_confidence = limits.abstain is not None or system.ranker is not None
         while batch := list(islice(texts, TOGETHER)):
@@ -295,6 +327,21 @@ class Answerer:
                 best = objects[pair] if (pair := ranking.best_pair) else NO_ENTITIES
                 options: dict[str, Any] = {"type_row": type_row, "confidence": confidence, "seconds": seconds}
                 yield write_result(opened, ranking, best, limits, **options)
+
+    def teach(self, question: str, subject: str = "", relation: str = "", *, answer: str = "") -> TaughtQuestion:
+        """Teach what a question means, by ids or names, or by the answer that its pair alone leads to.
+
+        It is kept in the file beside the knowledge base, and every question from now on uses it. Raises BadQuestions
+        where the knowledge base has no such pair or several, BadArgument where there is no file.
+        """
+        self.require_open()
+        taught: TaughtQuestion = ask_teaching("teach_one")(self, question, subject, relation, answer)
+        return taught
+
+    def forget(self, question: str) -> bool:
+        """Forget what a question means; return whether it was taught."""
+        self.require_open()
+        return bool(ask_teaching("forget")(self, question))
 
     def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
         """Find the entities that bear a name: strictly, else those whose names resemble it; best first.
@@ -355,6 +402,11 @@ class Answerer:
         if lang is not None:
             return self.in_languages(lang).facts(id, reverse=reverse, limit=limit, offset=offset)
         return self.reader.facts(id, reverse=reverse, limit=limit, offset=offset)
+
+
+def ask_teaching(name: str) -> Callable[..., Any]:
+    """Return a function of the module on teaching by its name, since that module reads answerers."""
+    return cast(Callable[..., Any], import_object(f"kbtools.answering.teaching:{name}"))
 
 
 def require_options(options: Mapping[str, object]) -> None:

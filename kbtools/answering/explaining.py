@@ -25,6 +25,7 @@ PARTS = {
     "similarity": "how much a fuzzy match, or a near vector, lacks",
     "popularity": "the number of the subject's facts",
     "sum": "the weighted sum of the parts, by itself and against the best of the pool",
+    "taught": "taught questions that mean the subject, or this very question",
     "unexplained": "the content words that the mention leaves over",
     "namesakes": "how many bear the name, and how many of them have the relation",
     "pool": "the number of candidates",

@@ -58,6 +58,7 @@ def write_result(
         bearers_left_out=sum(number for _, number in {(link.name, link.left_out) for link in ranking.links}),
         confidence=confidence,
         answered=answered,
+        taught=opened.taught or None,
     )
 
 

@@ -11,9 +11,9 @@ V = TypeVar("V")
 JSON_VERSION = 1
 """Rises when a field of docs/json.md goes, or means something else; new fields leave it."""
 
-UNLESS_ASKED = frozenset({"confidence", "answered", "languages", "other_languages", "scored_by"})
+UNLESS_ASKED = frozenset({"confidence", "answered", "languages", "other_languages", "scored_by", "taught"})
 """Fields of a result that JSON leaves out where they tell nothing: the question was asked without a threshold or a
-language, and all of its scorers were asked."""
+language, all of its scorers were asked, and nothing was taught."""
 
 
 class FrozenDict(dict[str, V]):
@@ -109,7 +109,8 @@ class Result:
     bear which are no candidates. `confidence` and `answered` are known where the question
     was asked with a threshold; answers below it are withheld. `languages` are those that the question was asked in, and
     `other_languages` says that names of others were taken, since none in these led anywhere. `scored_by` names the
-    relation scorers whose scores ranked this question, where some of the system's are asked in doubt alone.
+    relation scorers whose scores ranked this question, where some of the system's are asked in doubt alone. `taught`
+    counts the taught questions that the system learned from, if there are any.
     """
 
     question: str
@@ -134,6 +135,7 @@ class Result:
     languages: tuple[str, ...] | None = None
     other_languages: bool | None = None
     scored_by: str | None = None
+    taught: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, FrozenDict):

@@ -24,6 +24,19 @@ class RelationScorer(Protocol):
         ...
 
 
+@runtime_checkable
+class Teachable(RelationScorer, Protocol):
+    """A relation scorer that compares a vector of the question with each relation, so that a head can be taught."""
+
+    def embed(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+        """Return f(q): (questions, dim)."""
+        ...
+
+    def score_embedded(self, vectors: NDArray[np.float32], questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        """Return v(r, q) of questions with these vectors: (questions, relations)."""
+        ...
+
+
 class SubjectScorer(Protocol):
     """A scorer of subjects for a question: the context score g(q)·E(s) of the paper (Eq. 12)."""
 

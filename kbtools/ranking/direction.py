@@ -129,9 +129,13 @@ class DirectedScorer:
         self.scorer, self.directions = scorer, directions
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        count = self.directions.count
-        shape = len(questions), count
+        shape = len(questions), self.directions.count
         v = as_scores(self.scorer.score(questions), scorer=type(self.scorer).__name__, shape=shape)
+        return self.directed(v, questions)
+
+    def directed(self, v: NDArray[np.float64], questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        """Return v of relations, and of their inverses behind them: (questions, 2 · relations)."""
+        count = self.directions.count
         directed = [self.directions.log_probabilities(question) for question in questions]
         return (v[:, None] + np.array(directed).reshape(-1, 2, count)).reshape(-1, 2 * count)
 

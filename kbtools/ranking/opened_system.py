@@ -78,6 +78,10 @@ Keep = Callable[[str, str, Compute], NDArray[np.floating]]
 """Returns the scores of a scorer, by its part and name: those that it has kept, else those that are computed."""
 
 
+Prefer = Callable[[Rating, Pools, Sequence[Question]], Rating]
+"""Rates candidates otherwise by what was taught of their questions."""
+
+
 class OpenedSystem:
     """A system whose parts are made, over a knowledge base or a view of one."""
 
@@ -91,8 +95,11 @@ class OpenedSystem:
         scorer: Callable[[str], RelationScorer],
         subject_scorer: Callable[[str], SubjectScorer],
         scoring: Scoring,
+        prefer: Prefer | None = None,
+        taught: int = 0,
     ) -> None:
         self.system, self.kb, self.pruner, self.scoring = system, kb, pruner, scoring
+        self.prefer, self.taught = prefer, taught
         self.link_confidence, self.scorer, self.subject_scorer = link_confidence, scorer, subject_scorer
         # What is asked about every question is made at once, the others when a question is in doubt.
         for name in system.scorers:
@@ -175,10 +182,15 @@ class OpenedSystem:
         """Score the candidates; None if there are none."""
         return self.scoring.rate(evidence) if evidence.pools.pairs else None
 
+    def rate_taught(self, pools: Pools, questions: Sequence[Question]) -> Rating | None:
+        """Ask the scorers, score the candidates, and rate them by what was taught; None if there are none."""
+        rating = self.rate(self.evidence(pools, questions))
+        return self.prefer(rating, pools, questions) if rating and self.prefer else rating
+
     def rank(self, linked: LinkedQuestions, *, top: int | None) -> tuple[Pools, Rating | None, list[Ranking]]:
         """Take all steps from the links on; return the pools end to end and their rating too."""
         pools = linked.together()
-        rating = self.rate(self.evidence(pools, linked.questions))
+        rating = self.rate_taught(pools, linked.questions)
         return pools, rating, rank_candidates(self.kb, linked, rating, top=top)
 
     def confidence(self, pools: Pools, rating: Rating | None) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from kbtools.errors import BadArgument, ModelMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Tagger, guide_of
 from kbtools.ranking.cascade import CascadeScoring
-from kbtools.ranking.contracts import RelationScorer, SubjectScorer
+from kbtools.ranking.contracts import RelationScorer, SubjectScorer, ZeroShot
 from kbtools.ranking.models import (
     GROUPS,
     RELATION,
@@ -180,6 +180,13 @@ class Parts:
         if name not in self.scorers:
             self.scorers[name] = make_relation_scorer(name, self.kb, models=self.models, device=self.device)
         return self.scorers[name]
+
+    def made_of(self, name: str) -> str:
+        """Return what tells a relation scorer from others of its name."""
+        plugin = load_class(SCORERS, name)
+        digest = model_digest(plugin_folder(self.models, RELATION, name, plugin)) if self.models else ""
+        origin = plugin.origin() if isinstance(plugin, ZeroShot) and not digest else ""
+        return repr((name, getattr(plugin, "version", 1), origin, digest))
 
     def subject_scorer(self, name: str) -> SubjectScorer:
         if name not in self.subject_scorers:

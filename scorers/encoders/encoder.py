@@ -47,11 +47,22 @@ ENCODER, NETWORK = (
 )
 
 
+class QuestionEncoder(Protocol):
+    """An encoder of texts, as torch computes it or ONNX Runtime."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Encode texts of any length: (texts, dim)."""
+        ...
+
+
 class QuestionNetwork(StoredNetwork, Protocol):
     """A network that scores relations for texts."""
 
-    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Score texts of any length: (texts, relations)."""
+    @property
+    def encoder(self) -> "QuestionEncoder": ...
+
+    def score_vectors(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Score texts by their vectors, (texts, dim): (texts, relations)."""
         ...
 
 
@@ -134,10 +145,17 @@ class EncoderScorer(SavedNetwork):
         return " ".join(question.words(symbol=PRONOUN))
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        # With a pronoun for the mention many questions read alike, and one score serves them.
+        return self.score_embedded(self.embed(questions), questions)
+
+    def embed(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+        # With a pronoun for the mention many questions read alike, and one vector serves them.
         texts: dict[str, int] = {}
         places = [texts.setdefault(self.text(question), len(texts)) for question in questions]
-        scores: NDArray[np.float64] = self.network.score_texts(list(texts))[places].astype(np.float64)
+        vectors: NDArray[np.float32] = self.network.encoder.encode(list(texts))[places]
+        return vectors
+
+    def score_embedded(self, vectors: NDArray[np.float32], questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        scores = self.network.score_vectors(vectors).astype(np.float64)
         return scores + self.weight * self.lexical.score(questions)
 
 

@@ -69,6 +69,7 @@ class SentenceEncoder(nn.Module):
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Encode any number of texts, without gradients: (texts, dim)."""
+        self.eval()
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         tokens = self.tokens(texts)
         with scoring(len(texts)):
@@ -122,12 +123,11 @@ class EncoderNetwork(nn.Module):
         kept = torch.rand(len(rows), 1, device=rows.device) >= dropped
         return SHARPNESS * vectors @ (self.names[rows] + self.learned[rows] * kept).T
 
-    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Score texts of any length, without gradients: (texts, relations)."""
-        self.eval()
-        vectors = torch.from_numpy(self.encoder.encode(texts)).to(self.learned.device)
+    def score_vectors(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Score texts by their vectors, (texts, dim), without gradients: (texts, relations)."""
         with torch.inference_mode():
-            scores: NDArray[np.float32] = self.compare(vectors).float().cpu().numpy()
+            compared = self.compare(torch.from_numpy(vectors).to(self.learned.device))
+            scores: NDArray[np.float32] = compared.float().cpu().numpy()
         return scores
 
     def checkpoint(self) -> Checkpoint:

@@ -89,9 +89,9 @@ class EncoderForward:
         names, learned = weights.pop("names"), weights.pop("learned")
         return cls(SentenceForward(PretrainedRecord(**saved.config), weights, saved.graph), names, learned)
 
-    def score_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Score texts of any length: (texts, relations)."""
-        scores: NDArray[np.float32] = self.encoder.encode(texts) @ self.relations.T + self.gains
+    def score_vectors(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Score texts by their vectors, (texts, dim): (texts, relations)."""
+        scores: NDArray[np.float32] = vectors @ self.relations.T + self.gains
         return scores
 
     def checkpoint(self) -> Checkpoint:

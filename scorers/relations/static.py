@@ -56,7 +56,12 @@ class StaticScorer:
         self.lexical = LexicalScorer(relations)
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
-        vectors = encode_words([question.words(symbol=PRONOUN) for question in questions])
+        return self.score_embedded(self.embed(questions), questions)
+
+    def embed(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+        return encode_words([question.words(symbol=PRONOUN) for question in questions])
+
+    def score_embedded(self, vectors: NDArray[np.float32], questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         cosines = (vectors @ self.names.T).astype(np.float64)
         return SHARPNESS * cosines + LEXICAL * self.lexical.score(questions)
 

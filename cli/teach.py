@@ -1,0 +1,108 @@
+"""kbtools teach: a few questions with what they mean, learned in a second and kept beside the knowledge base."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from kbtools.answering.teaching import Lesson, TeachingReport, forget, read_lessons, report, require_file, teach
+from kbtools.cli.commands import Command
+from kbtools.cli.display import echo, echo_json
+from kbtools.cli.homes import Home, kb_argument
+from kbtools.cli.options import FILE, json_option, models_option
+from kbtools.ranking.taught import file_bytes
+from kbtools.storage import new_file
+
+
+@click.command(
+    "teach",
+    cls=Command,
+    examples=(
+        "kbtools teach museum.kb questions.tsv",
+        'kbtools teach museum.kb "who painted the night watch" "The Night Watch" creator',
+    ),
+)
+@kb_argument("[FILE | QUESTION SUBJECT RELATION | QUESTION ANSWER]", joined=False)
+@models_option
+@click.option("--list", "listing", is_flag=True, help="List what was taught.")
+@click.option("--remove", metavar="QUESTION", help="Forget a question.")
+@click.option("--export", type=FILE, help="Write what was taught to a file, which kbtools teach reads elsewhere.")
+@json_option
+def command(
+    home: Home,
+    text: tuple[str, ...],
+    models: Path | None,
+    listing: bool,
+    remove: str | None,
+    export: Path | None,
+    as_json: bool,
+) -> None:
+    """Teach a knowledge base what questions mean: by a file, or by one question.
+
+    SUBJECT and RELATION are ids or names. With an ANSWER alone, what was meant is the pair of subject and relation that
+    leads to it, if there is one. A FILE is a table with these columns, or JSON Lines. What is taught lies in a file
+    beside the knowledge base, and every query uses it. Without anything to teach, show how much it helps: each question
+    is asked after all others were taught.
+    """
+    if len(text) > 3:
+        raise click.UsageError("give a FILE, or a QUESTION with SUBJECT and RELATION, each in quotes")
+    if sum(map(bool, (text, listing, remove, export))) > 1:
+        raise click.UsageError("give something to teach, --list, --remove or --export, not several")
+    answerer = home.open(models=models)
+    file = require_file(answerer)
+    if listing:
+        echo(*(f"{one.question} -> {one.subject} {one.relation}" for one in file.read()))
+        return
+    if export:
+        with new_file(export) as written:
+            written.write(file_bytes(file.read()))
+        return
+    if remove:
+        if not forget(answerer, remove):
+            raise click.UsageError(f"not taught: {remove!r}; kbtools teach --list shows what is")
+        echo(f"{file.path}: {len(file.read()):,} questions")
+        return
+    one = len(text) > 1
+    lessons = read_lessons(Path(text[0])) if len(text) == 1 else [read_words(text)] if text else []
+    problems: list[str] = []
+    teach(answerer, lessons, problems=problems)
+    if one and not problems:
+        echo(f"{file.path}: {len(file.read()):,} questions")
+    elif not one:
+        show_report(report(answerer), file.path, as_json)
+    echo(*(f"not taught: {problem}" for problem in problems), err=True)
+    if problems:
+        sys.exit(1)
+
+
+def read_words(words: tuple[str, ...]) -> Lesson:
+    """Read a question with subject and relation, or with an answer."""
+    return Lesson(*words) if len(words) == 3 else Lesson(words[0], answer=words[1])
+
+
+def show_report(measured: TeachingReport, path: Path, as_json: bool) -> None:
+    if as_json:
+        echo_json({"file": str(path), **measured.to_json()})
+    else:
+        echo(*report_lines(measured, path))
+
+
+def report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:
+    """Lay out what taught questions change."""
+    yield f"{path}: {measured.questions:,} questions"
+    if measured.left_out:
+        yield f"left out: {measured.left_out:,} about an entity or a relation that the knowledge base lacks"
+    if not measured.questions:
+        return
+    yield (
+        f"right, each by what the others teach: {measured.before:.1%} -> {measured.after:.1%}, a gain of "
+        f"{100 * measured.low:+.1f} to {100 * measured.high:+.1f} points (95 %)"
+    )
+    for one in measured.relations:
+        yield f"  {one.relation}: {one.questions:,} questions, {one.before:.0%} -> {one.after:.0%}"
+    if measured.untaught:
+        more = ", ..." if measured.untaught > len(measured.first_untaught) else ""
+        yield f"untaught: {measured.untaught:,} relations, {', '.join(measured.first_untaught)}{more}"
+        yield "  they lose a little where others are taught: teach one question for each that people ask about"
+    yield from (f"still wrong: {question}" for question in measured.wrong)

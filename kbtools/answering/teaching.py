@@ -1,0 +1,331 @@
+"""Teaching: questions with what they mean become taught questions, and what these change is measured."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.gold import GoldScores, find_gold
+from kbtools.answering.name_candidates import link_name
+from kbtools.answering.questions import AnnotatedQuestion, spell_entities, spell_relations
+from kbtools.answering.results import Record, Result
+from kbtools.errors import BadArgument, BadQuestions, SourceMissing, WrongFormat
+from kbtools.kb.contract import KnowledgeBase, relation_texts
+from kbtools.kb.ids import canonical_id, is_literal, literal_text
+from kbtools.kb.rows import EntityRows
+from kbtools.kb.views import MARK, has_incoming
+from kbtools.ranking.contracts import Teachable
+from kbtools.ranking.evidence import Evidence
+from kbtools.ranking.opened_system import OpenedSystem
+from kbtools.ranking.pools import concatenate_pools
+from kbtools.ranking.system import System
+from kbtools.ranking.taught import Taught, TaughtFile, TaughtQuestion, same_text
+from kbtools.text.normaliser import normal_form
+from kbtools.text.question import MarkedQuestion, Question
+from kbtools.text.relation_words import relation_parts
+
+COLUMNS = ("question", "subject", "relation", "answer")
+
+ONE_BY_ONE, FOLDS = 60, 10
+"""Up to so many taught questions each is left out alone; of more, a tenth at a time."""
+
+MOST_LETTERS = 2_000
+"""Characters of a taught question."""
+
+ROUNDS, SHOWN, VALUES = 2_000, 20, 1_000
+"""Resamples of an interval, relations that a message lists, and objects whose texts are compared with an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A question with what is meant as a person writes it: ids or names, or the answer alone."""
+
+    question: str
+    subject: str = ""
+    relation: str = ""
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtRelation:
+    """A relation with its taught questions, and how many of them are right when they are left out."""
+
+    relation: str
+    questions: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class TeachingReport(Record):
+    """The effect of taught questions: the share that is right when each is left out, before and after teaching.
+
+    `low` and `high` bound 95 % of the gain. `untaught` counts the relations without a question and `first_untaught`
+    lists some; `wrong` are the questions that are answered otherwise than taught, `left_out` those about an entity or a
+    relation that the knowledge base lacks.
+    """
+
+    questions: int
+    before: float
+    after: float
+    low: float
+    high: float
+    relations: tuple[TaughtRelation, ...]
+    untaught: int
+    first_untaught: tuple[str, ...]
+    wrong: tuple[str, ...]
+    left_out: int
+
+
+def read_lessons(path: Path) -> list[Lesson]:
+    """Read lessons from JSON Lines, or from a table with tabs or commas between its columns.
+
+    A table without a header has question and answer, or question, subject and relation, or subject, relation, object
+    and question as SimpleQuestions has them. Raises InputError for another file.
+    """
+    if not path.is_file():
+        raise SourceMissing(f"{path}: no such file of questions", path=str(path))
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        if text.lstrip().startswith("{"):
+            return [read_record(json.loads(line), f"{path}:{number}") for number, line in lines_of(text)]
+        first = text.partition("\n")[0]
+        rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ","))
+    except (UnicodeDecodeError, ValueError, csv.Error) as error:
+        raise WrongFormat(f"{path}: expected UTF-8 text, a table or JSON Lines ({error})", path=str(path)) from error
+    head = [cell.strip().casefold() for cell in rows[0]] if rows else []
+    named = "question" in head
+    lessons = []
+    for number, row in enumerate(rows[named:], 1 + named):
+        usual = {2: ("question", "answer"), 3: COLUMNS[:3], 4: ("subject", "relation", "object", "question")}
+        columns = head if named else usual.get(len(row))
+        if columns is None and any(row):
+            raise WrongFormat(f"{path}:{number}: found {len(row)} columns, expected 2 to 4", path=str(path))
+        if columns and any(cell.strip() for cell in row):
+            lessons.append(read_record(dict(zip(columns, row, strict=False)), f"{path}:{number}"))
+    return lessons
+
+
+def lines_of(text: str) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+
+
+def read_record(record: object, where: str) -> Lesson:
+    """Read a lesson by the names of its columns; raise WrongFormat without a question."""
+    cells = record if isinstance(record, dict) else {}
+    lesson = Lesson(*(" ".join(str(cells.get(name) or "").split()) for name in COLUMNS))
+    if not lesson.question or not (lesson.answer or (lesson.subject and lesson.relation)):
+        raise WrongFormat(f"{where}: expected a question with subject and relation, or with an answer", path=where)
+    return lesson
+
+
+def teach(answerer: Answerer, lessons: Iterable[Lesson], *, problems: list[str] | None = None) -> list[TaughtQuestion]:
+    """Keep lessons in the file of taught questions, in the place of those about the same questions.
+
+    Raises BadArgument where there is no such file. A lesson that cannot be understood is told in `problems`; without
+    such a list BadQuestions is raised, and none is kept.
+    """
+    file, taught = require_file(answerer), []
+    for lesson in lessons:
+        try:
+            taught.append(understand(answerer, lesson))
+        except BadQuestions as error:
+            if problems is None:
+                raise
+            problems.append(f"{lesson.question!r}: {error}")
+    if taught:
+        new = {same_text(question.question): question for question in taught}
+        file.change(lambda old: [*(one for one in old if same_text(one.question) not in new), *new.values()])
+    return taught
+
+
+def teach_one(answerer: Answerer, *words: str) -> TaughtQuestion:
+    """Teach one lesson by its words; raise as `teach` does."""
+    (taught,) = teach(answerer, [Lesson(*words)])
+    return taught
+
+
+def forget(answerer: Answerer, text: str) -> bool:
+    """Remove a taught question; return whether it was there."""
+    file = require_file(answerer)
+    count = len(file.read())
+    kept = file.change(lambda old: [one for one in old if same_text(one.question) != same_text(text)])
+    return len(kept) < count
+
+
+def require_file(answerer: Answerer) -> TaughtFile:
+    """Return the file of taught questions; raise BadArgument where there can be none."""
+    file = answerer.teaching.file
+    if file is None:
+        raise BadArgument("no file holds what is taught here; name one in KBTOOLS_TAUGHT", name="taught")
+    return file
+
+
+def understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
+    """Find the pair that a lesson means; raise BadQuestions if the knowledge base has none, or several."""
+    question = " ".join(lesson.question.split())
+    if not 0 < len(question) <= MOST_LETTERS or not (lesson.answer or (lesson.subject and lesson.relation)):
+        raise BadQuestions(
+            f"expected a question of at most {MOST_LETTERS:,} characters with subject and relation, or with an answer"
+        )
+    answerer = answerer.both_ways() if has_incoming(answerer.kb) else answerer
+    kb = answerer.kb
+    if lesson.subject:
+        subjects = find_subjects(kb, lesson.subject)
+        own = kb.relations_of(subjects)
+        pairs = list(zip(np.repeat(subjects, np.diff(own.starts)).tolist(), own.values.tolist(), strict=True))
+    else:
+        (pool,) = answerer.opened(answerer.system()).gather([Question.read(question)]).pools
+        pairs = list(zip(pool.subject_of_pair.tolist(), pool.relation_of_pair.tolist(), strict=True))
+    if lesson.relation:
+        relations = find_relations(kb, lesson.relation)
+        pairs = [pair for pair in pairs if pair[1] in relations]
+    if lesson.answer:
+        rows = answer_rows(kb, lesson.answer)
+        objects = zip(pairs, kb.objects_of(pairs), strict=True)
+        pairs = [pair for pair, own in objects if leads_to(kb, own, rows, lesson.answer)]
+    # A fact is read backwards where no pair reads it forwards.
+    pairs = [pair for pair in pairs if not kb.relations[pair[1]].startswith(MARK)] or pairs
+    ids = kb.ids(np.array([subject for subject, _ in pairs], dtype=np.uint32))
+    meant = [TaughtQuestion(question, own, kb.relations[pair[1]]) for own, pair in zip(ids, pairs, strict=True)]
+    if not meant:
+        leads = "no pair in it leads to" if lesson.answer else "no fact has"
+        raise BadQuestions(f"{leads} {lesson.answer or f'{lesson.subject} {lesson.relation}'}")
+    if len(meant) > 1:
+        named = ", ".join(f"{one.subject} {one.relation}" for one in meant[:SHOWN])
+        raise BadQuestions(f"{len(meant)} pairs may be meant, name one by subject and relation: {named}")
+    return meant[0]
+
+
+def find_subjects(kb: KnowledgeBase, spelling: str) -> EntityRows:
+    """Return the rows of an id, else of the strictest bearers of a name."""
+    entity_id = canonical_id(spelling)
+    (row,) = kb.rows([spell_entities(kb, [entity_id]).get(entity_id, entity_id)])
+    if row is not None:
+        return np.array([row], dtype=np.uint32)
+    links = link_name(kb, spelling)
+    rung = min((link.rung for link in links), default=None)
+    bearers = [link.entities for link in links if link.rung == rung]
+    if not bearers:
+        raise BadQuestions(f"no entity has the id or the name {spelling!r}")
+    return np.unique(np.concatenate(bearers))
+
+
+def find_relations(kb: KnowledgeBase, spelling: str) -> set[int]:
+    """Return the rows of an id, else of the relations of a label, or of an id whose last part has these words."""
+    rows = {relation: row for row, relation in enumerate(kb.relations)}
+    exact = spell_relations(kb.relations, [spelling]).get(spelling, spelling)
+    if exact in rows:
+        return {rows[exact]}
+    wanted = normal_form(spelling)
+    texts = {row: text for row, text in enumerate(relation_texts(kb)) if not kb.relations[row].startswith(MARK)}
+    called = {row for row, text in texts.items() if normal_form(text) == wanted}
+    called = called or {row for row, text in texts.items() if wanted == " ".join((relation_parts(text) or [[]])[-1])}
+    if not called:
+        raise BadQuestions(f"no relation has the id or the label {spelling!r}")
+    return called
+
+
+def answer_rows(kb: KnowledgeBase, answer: str) -> set[int]:
+    """Return the rows of the entities that an answer may be by its id or its name."""
+    named = [row for link in link_name(kb, answer) for row in link.entities.tolist()]
+    return {row for row in kb.rows([canonical_id(answer)]) if row is not None} | set(named)
+
+
+def leads_to(kb: KnowledgeBase, objects: EntityRows, rows: set[int], answer: str) -> bool:
+    """Return whether an answer is among objects, or is the text of a value among the first of them."""
+    if not rows.isdisjoint(objects.tolist()):
+        return True
+    texts = (literal_text(own) for own in kb.ids(objects[:VALUES]) if is_literal(own))
+    return normal_form(answer) in map(normal_form, texts)
+
+
+def report(answerer: Answerer, *, system: System | None = None) -> TeachingReport:
+    """Measure what the taught questions change; each is asked after the others were taught alone."""
+    system = system or answerer.system()
+    file, taught = require_file(answerer), answerer.teaching.newest()
+    inverse = any(question.relation.startswith(MARK) for question in taught.questions)
+    view = answerer.both_ways() if inverse and has_incoming(answerer.kb) else answerer
+    opened = view.opened_taught(system)
+    before, now = right(view.opened(system), taught), right(opened, taught)
+    after = np.zeros(len(taught))
+    folds = np.arange(len(taught)) % (len(taught) if len(taught) <= ONE_BY_ONE else FOLDS)
+    # Shuffled, since neighbours of a file are often about one relation.
+    np.random.default_rng(0).shuffle(folds)
+    for fold in np.unique(folds):
+        rest, own = taught.subset(folds != fold), folds == fold
+        after[own] = right(view.open_system(system, rest), taught.subset(own))
+    low, high = gain_interval(after - before)
+    relations = np.array([question.relation for question in taught.questions])
+    by_relation = [
+        TaughtRelation(name, int(own.sum()), float(before[own].mean()), float(after[own].mean()))
+        for name in sorted(set(relations.tolist()))
+        for own in [relations == name]
+    ]
+    untaught = [relation for relation in answerer.kb.relations if relation not in {one.relation for one in by_relation}]
+    return TeachingReport(
+        questions=len(taught),
+        before=float(before.mean()) if len(taught) else 0.0,
+        after=float(after.mean()) if len(taught) else 0.0,
+        low=low,
+        high=high,
+        relations=tuple(by_relation),
+        untaught=len(untaught),
+        first_untaught=tuple(untaught[:SHOWN]),
+        wrong=tuple(taught.questions[at].question for at in np.flatnonzero(now < 1)),
+        left_out=len(file.read()) - len(taught),
+    )
+
+
+def gain_interval(gains: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the ends of the middle 95 % of the mean gain over questions drawn again; 0 without questions."""
+    if not len(gains):
+        return 0.0, 0.0
+    drawn = np.random.default_rng(0).integers(len(gains), size=(ROUNDS, len(gains)))
+    low, high = np.quantile(gains[drawn].mean(axis=1), (0.025, 0.975))
+    return float(low), float(high)
+
+
+def right(opened: OpenedSystem, taught: Taught) -> NDArray[np.float64]:
+    """Return how likely each taught question is answered by its pair, of those tied for the first place."""
+    if not len(taught):
+        return np.zeros(0)
+    questions = [AnnotatedQuestion(one.subject, one.relation, "", one.question) for one in taught.questions]
+    gold = find_gold(opened.kb, questions)
+    pools = concatenate_pools([pool for batch in opened.gather_batches(gold.texts) for pool in batch.pools])
+    rating = opened.rate_taught(pools, gold.texts)
+    if rating is None:
+        return np.zeros(len(taught))
+    return GoldScores(Evidence(pools, {}), gold.pairs(pools)).expected_by(rating.scores)
+
+
+def taught_lines(answerer: Answerer, result: Result) -> list[str]:
+    """Return what was taught nearest to a question, and what came first before anything was taught."""
+    taught = answerer.teaching.newest()
+    if not result.taught or not result.candidates:
+        return []
+    system = answerer.system(
+        pruning=result.pruning, scorer=result.scorer, subject=result.subject_scorer, ranker=result.ranker
+    )
+    first, lines = result.candidates[0], [f"  taught by {result.taught:,} questions"]
+    question = Question.read(result.question)
+    for name in system.scorers:
+        if isinstance(scorer := answerer.parts.scorer(name), Teachable):
+            (vector,) = scorer.embed([MarkedQuestion(question, first.mention.start, first.mention.end)])
+            cosines = taught.embedded(name, scorer) @ vector
+            nearest = taught.questions[int(cosines.argmax())]
+            lines.append(f"  nearest: {nearest.question!r} {nearest.relation}, cosine {cosines.max():.2f}")
+            break
+    opened = answerer.opened(system)
+    type_row = None if result.type is None else answerer.reader.type_row(result.type)
+    _, _, (before,) = opened.rank(opened.gather([question], type_row=type_row), top=1)
+    if pair := before.best_pair:
+        (subject,), relation = opened.kb.ids(np.array([pair[0]], dtype=np.uint32)), opened.kb.relations[pair[1]]
+        same = (subject, relation) == (first.subject, MARK * first.inverse + first.relation)
+        lines.append("  the same comes first without it" if same else f"  without it {subject} {relation} comes first")
+    return lines

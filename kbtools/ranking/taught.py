@@ -1,0 +1,309 @@
+"""Taught questions: the file beside a knowledge base that holds them, and what a system learns from them."""
+
+import fcntl
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.errors import BadLine, DiskFull, KBToolsError, KBUnusable
+from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
+from kbtools.kb.views import MARK
+from kbtools.pruning.pruners import label_mentions
+from kbtools.ranking.contracts import Teachable
+from kbtools.ranking.direction import DirectedScorer
+from kbtools.ranking.head import Head, fit_head
+from kbtools.ranking.pools import Pools
+from kbtools.ranking.rankers import Rating
+from kbtools.ranking.score import as_micro
+from kbtools.record_files import read_record, write_record
+from kbtools.storage import new_file
+from kbtools.text.question import MarkedQuestion, Question
+from kbtools.user_cache import identity, own_cache
+
+logger = logging.getLogger(__name__)
+
+VARIABLE = "KBTOOLS_TAUGHT"
+"""The environment variable that names another file of taught questions; where it is empty, none is read."""
+
+HEADER = "question\tsubject\trelation"
+
+MOST_TAUGHT, MOST_CHARACTERS = 20_000, 10_000
+"""Questions of a file, and characters of a line; more questions are for kbtools train."""
+
+SUBJECT_GAIN = 0.3
+"""Log-probability that log(1 + n) is multiplied by, where n taught questions mean a subject. Of 3,000 validation
+questions of FBSQ 0.3 points more are right after 3,000 taught ones, 0.2 at 0.1, 0.5 at 1; of WordNet's other questions
+none is lost up to 0.3, 0.4 points at 0.5."""
+
+SAME_GAIN = 20.0
+"""Log-probability of the taught pair where the very question is asked again: beyond what scores differ by."""
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-head", 1
+KINDS = {"mean": "<f4", "relations": "<i8", "vectors": "<f4", "biases": "<f4"}
+"""The arrays of a head, and how they are kept."""
+
+
+class TaughtQuestion(NamedTuple):
+    """A question with the subject and the relation that are meant, by their ids."""
+
+    question: str
+    subject: str
+    relation: str
+
+
+class TaughtFile:
+    """The file of taught questions: UTF-8, a header, then a line for each with tabs between its columns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def state(self) -> tuple[int, ...] | None:
+        """Return a mark of the file's state, None where there is none."""
+        try:
+            return identity(self.path.stat())
+        except OSError:
+            return None
+
+    def read(self) -> list[TaughtQuestion]:
+        """Read the file, empty if there is none; raise BadLine for a line that is damaged."""
+        if self.state() is None:
+            return []
+        questions: list[TaughtQuestion] = []
+        with self.path.open("rb") as lines:
+            for number, raw in enumerate(iter(lambda: lines.readline(MOST_CHARACTERS), b""), 1):
+                line = raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
+                columns = line.split("\t")
+                if line.strip() and not (number == 1 and line == HEADER):
+                    if len(columns) != 3 or "\ufffd" in line or not all(map(str.strip, columns)):
+                        self.refuse(number, "expected a question, a subject and a relation with tabs between")
+                    questions.append(TaughtQuestion(*columns))
+                if len(questions) > MOST_TAUGHT:
+                    self.refuse(number, f"more than {MOST_TAUGHT:,} questions; use them with kbtools train")
+        return questions
+
+    def refuse(self, number: int, problem: str) -> None:
+        raise BadLine(f"{self.path}:{number}: {problem}; mend the line or remove it", path=str(self.path), line=number)
+
+    def change(self, change: Callable[[list[TaughtQuestion]], list[TaughtQuestion]]) -> list[TaughtQuestion]:
+        """Write the questions that a function makes of those in the file; of two changes at once one waits."""
+        with self.locked():
+            questions = change(self.read())
+            if len(questions) > MOST_TAUGHT:
+                self.refuse(len(questions), f"more than {MOST_TAUGHT:,} questions; use them with kbtools train")
+            with new_file(self.path) as file:
+                file.write(file_bytes(questions))
+        return questions
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder of the file, so that no lock is left behind."""
+        descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def file_bytes(questions: Sequence[TaughtQuestion]) -> bytes:
+    """Return the content of a file of taught questions."""
+    return "".join(f"{line}\n" for line in (HEADER, *map("\t".join, questions))).encode()
+
+
+def taught_file(kb: KnowledgeBase) -> TaughtFile | None:
+    """Return the file of a knowledge base; None where no file is named and it is no folder, and where none is read."""
+    named, folder = os.environ.get(VARIABLE), getattr(kb, "path", None)
+    if named is not None:
+        return TaughtFile(Path(named)) if named else None
+    return TaughtFile(Path(f"{os.path.abspath(folder)}.taught.tsv")) if folder else None
+
+
+def same_text(text: str) -> str:
+    """Return what two spellings of one question share."""
+    return " ".join(text.casefold().strip(" ?!.").split())
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """Taught questions that a knowledge base knows the subject and the relation of, and the heads learned from them.
+
+    Vectors of the questions, by the name of a scorer, and heads, by that and whether facts are read both ways, are made
+    when they are first needed.
+    """
+
+    questions: tuple[TaughtQuestion, ...]
+    marked: tuple[MarkedQuestion, ...]
+    subjects: NDArray[np.int64]
+    vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    heads: dict[tuple[str, bool], Head | None] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each question by its text."""
+        return {same_text(question.question): at for at, question in enumerate(self.questions)}
+
+    def embedded(self, name: str, scorer: Teachable) -> NDArray[np.float32]:
+        """Return the questions' vectors by a scorer: (questions, dim)."""
+        if name not in self.vectors:
+            self.vectors[name] = scorer.embed(self.marked)
+        return self.vectors[name]
+
+    def subset(self, kept: NDArray[np.bool_]) -> "Taught":
+        """Return some of the questions: (questions,)."""
+        places = np.flatnonzero(kept).tolist()
+        questions, marked = tuple(self.questions[at] for at in places), tuple(self.marked[at] for at in places)
+        vectors = {name: vectors[kept] for name, vectors in self.vectors.items()}
+        return Taught(questions, marked, self.subjects[kept], vectors)
+
+    def rows(self, relations: Sequence[str]) -> NDArray[np.int64]:
+        """Return the row of each question's relation, ABSENT for one that a view lacks."""
+        rows = {relation: row for row, relation in enumerate(relations)}
+        return np.array([rows.get(question.relation, ABSENT) for question in self.questions], dtype=np.int64)
+
+
+def read_taught(kb: KnowledgeBase, questions: Sequence[TaughtQuestion]) -> Taught:
+    """Find the mentions of taught questions; those about what a knowledge base lacks are left out."""
+    known = set(kb.relations)
+    subjects = find_rows(kb, [question.subject for question in questions])
+    kept = [
+        at
+        for at, question in enumerate(questions)
+        if subjects[at] != ABSENT and question.relation.removeprefix(MARK) in known
+    ]
+    texts = [Question.read(questions[at].question) for at in kept]
+    mentions = label_mentions(kb, texts, subjects=subjects[kept])
+    marked = [
+        MarkedQuestion(text, mention.start, mention.end) if mention else MarkedQuestion(text, 0, 0)
+        for text, mention in zip(texts, mentions, strict=True)
+    ]
+    return Taught(tuple(questions[at] for at in kept), tuple(marked), subjects[kept])
+
+
+class Teaching:
+    """The taught questions of a knowledge base, read again when their file has changed."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb, self.file = kb, taught_file(kb)
+        self.state: tuple[int, ...] | None = None
+        self.taught = read_taught(kb, ())
+
+    def newest(self) -> Taught:
+        """Return the questions of the file; one that is damaged later leaves those that were read before.
+
+        Raises BadLine for a damaged file that was never read.
+        """
+        state = self.file.state() if self.file else None
+        if self.file and state != self.state:
+            try:
+                self.taught = read_taught(self.kb, self.file.read())
+            except KBToolsError as error:
+                if self.state is None:
+                    raise
+                logger.error("what was taught before answers: %s", ascii(error))
+            self.state = state
+        return self.taught
+
+    def head(
+        self, taught: Taught, name: str, scorer: Teachable, directed: DirectedScorer | None, *, made_of: str
+    ) -> Head | None:
+        """Return what a scorer learns, None if none of the questions is about its relations.
+
+        `made_of` tells the scorer from others: with it a head is kept in the user's cache.
+        """
+        key = (name, directed is not None)
+        if key not in taught.heads:
+            relations = [*self.kb.relations, *(MARK + relation for relation in self.kb.relations if directed)]
+            rows = taught.rows(relations)
+            digest = hashlib.sha256(repr((made_of, relations, taught.questions)).encode()).hexdigest()
+            folder = own_cache("taught") if made_of else None
+            place = hashlib.sha256(repr((str(self.file and self.file.path), key)).encode()).hexdigest()
+            path = folder / f"{place}.msgpack" if folder else None
+            head = path and read_head(path, digest)
+            if not head and (rows != ABSENT).any():
+                head = learn(taught, name, scorer, directed, rows)
+                if path:
+                    write_head(path, digest, head)
+            taught.heads[key] = head or None
+        return taught.heads[key]
+
+
+def learn(
+    taught: Taught, name: str, scorer: Teachable, directed: DirectedScorer | None, rows: NDArray[np.int64]
+) -> Head:
+    """Fit a head on the questions whose relation has a row."""
+    kept = np.flatnonzero(rows != ABSENT)
+    vectors, marked = taught.embedded(name, scorer)[kept], [taught.marked[at] for at in kept.tolist()]
+
+    def score(at: slice) -> NDArray[np.float64]:
+        v = scorer.score_embedded(vectors[at], marked[at])
+        return directed.directed(v, marked[at]) if directed else v
+
+    return fit_head(vectors, rows[kept], score)
+
+
+def read_head(path: Path, digest: str) -> Head | None:
+    """Read a head from the cache, None if it was learned from something else, or is damaged."""
+    try:
+        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="it is learned anew")
+        if record["digest"] != digest:
+            return None
+        arrays = [np.frombuffer(record[part], dtype=kind) for part, kind in KINDS.items()]
+        mean, relations, vectors, biases = arrays
+        return Head(mean, relations, vectors.reshape(len(relations), len(mean)), biases)
+    except (KBUnusable, KeyError, TypeError, ValueError):
+        return None
+
+
+def write_head(path: Path, digest: str, head: Head) -> None:
+    """Keep a head; where the disk is full or read-only it is learned again the next time."""
+    record = {part: getattr(head, part).astype(kind).tobytes() for part, kind in KINDS.items()}
+    with suppress(OSError, DiskFull):
+        write_record(path, {"digest": digest, **record}, name=FORMAT_NAME, version=FORMAT_VERSION)
+
+
+class TaughtScorer:
+    """A relation scorer with its head, of the directions too where facts are read both ways."""
+
+    def __init__(self, scorer: Teachable, head: Head, directed: DirectedScorer | None) -> None:
+        self.scorer, self.head, self.directed = scorer, head, directed
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        vectors = self.scorer.embed(questions)
+        v = self.scorer.score_embedded(vectors, questions)
+        return self.head.add(self.directed.directed(v, questions) if self.directed else v, vectors)
+
+
+def prefer_taught(
+    taught: Taught, relations: Sequence[str], rating: Rating, pools: Pools, questions: Sequence[Question]
+) -> Rating:
+    """Raise the subjects that taught questions mean, and the taught pair of a question that is asked again."""
+    subjects, counts = np.unique(taught.subjects, return_counts=True)
+    place = np.minimum(subjects.searchsorted(pools.subject), len(subjects) - 1)
+    means = subjects[place] == pools.subject
+    gains = np.where(means, SUBJECT_GAIN * np.log1p(counts[place]), 0.0)[pools.pair_subject]
+    rows = taught.rows(relations)
+    for at, question in enumerate(questions):
+        same = taught.places.get(same_text(question.text))
+        if same is not None:
+            own = slice(*pools.first("pair")[at : at + 2].tolist())
+            meant = (pools.subject_of_pair[own] == taught.subjects[same]) & (pools.relation_of_pair[own] == rows[same])
+            gains[own] += SAME_GAIN * meant
+    if not gains.any():
+        return rating
+
+    def parts(pairs: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
+        return {**rating.parts(pairs), "taught": gains[pairs]}
+
+    return replace(rating, scores=rating.scores + as_micro(gains), parts=parts)

@@ -1,0 +1,66 @@
+"""The taught head learns a convex function of vectors, and leaves the other relations their scores."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kbtools.ranking.head import STRENGTH, fit_head, minimise
+
+VECTORS = np.eye(4, dtype=np.float32)
+
+
+def no_score(at: slice) -> NDArray[np.float64]:
+    return np.zeros((len(VECTORS[at]), 5))
+
+
+def test_a_taught_question_has_its_relation_first() -> None:
+    head = fit_head(VECTORS, np.array([3, 1, 3, 0]), no_score)
+
+    scores = head.add(np.zeros((4, 5)), VECTORS)
+
+    assert scores.argmax(axis=1).tolist() == [3, 1, 3, 0]
+
+
+def test_relations_that_nobody_taught_keep_their_scores() -> None:
+    head = fit_head(VECTORS, np.array([3, 1, 3, 1]), no_score)
+
+    scores = head.add(np.full((4, 5), 7.0), VECTORS)
+
+    assert (scores[:, [0, 2, 4]] == 7.0).all()
+
+
+def test_a_single_question_is_learned() -> None:
+    head = fit_head(VECTORS[:1], np.array([2]), lambda at: np.zeros((1, 5)))
+
+    scores = head.add(np.zeros((2, 5)), VECTORS[:2])
+
+    assert scores[0, 2] > scores[1, 2]
+
+
+def test_scores_of_all_other_relations_count_in_what_is_learned() -> None:
+    def against(at: slice) -> NDArray[np.float64]:
+        return no_score(at) + np.array([0.0, 0.0, 9.0, 0.0, 0.0])
+
+    weak, strong = (fit_head(VECTORS, np.array([3, 1, 3, 1]), score) for score in (no_score, against))
+
+    assert strong.vectors[0].max() > weak.vectors[0].max()
+
+
+def test_the_fit_ends_where_the_slopes_are_zero() -> None:
+    goal = np.array([1.0, -2.0, 0.5])
+
+    def bowl(at: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        steep = np.array([1.0, 10.0, 100.0])
+        return float((steep * (at - goal) ** 2).sum()), 2 * steep * (at - goal)
+
+    assert minimise(bowl, np.zeros(3)) == pytest.approx(goal, abs=1e-2)
+
+
+def test_more_questions_than_are_scored_at_once_give_one_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    relations = np.array([3, 1, 3, 0])
+    whole = fit_head(VECTORS, relations, no_score)
+
+    monkeypatch.setattr("kbtools.ranking.head.BLOCK", 3)
+
+    assert fit_head(VECTORS, relations, no_score).vectors == pytest.approx(whole.vectors)
+    assert STRENGTH < 1
