@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 SITE := $(VENV)/.site
 SAMPLE := --facts examples/sample.facts.txt --names examples/sample.names.txt --types examples/sample.types.txt
-ROOMS := scorers indexers serve cli
+ROOMS := scorers indexers serve cli examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -25,18 +25,19 @@ ROOMS := scorers indexers serve cli
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-demo: $(CORE) ## index the sample knowledge base and ask it a few questions
-	$(KBTOOLS) index $(SAMPLE) --out build/sample.kb
-	$(KBTOOLS) info build/sample.kb
-	$(KBTOOLS) query --kb build/sample.kb "who created the character harry potter"
-	$(KBTOOLS) query --kb build/sample.kb "Which genre of album is harder.....faster?"
-	$(KBTOOLS) query --kb build/sample.kb --explain "what is peters point plantation's architectural style"
-	$(KBTOOLS) query --kb build/sample.kb --json - < examples/questions.txt
-	@echo "ask it in a browser: make serve"
+demo: $(CORE) ## ask the sample knowledge base four questions
+	@for question in "who created the character harry potter" "Which genre of album is harder.....faster?" \
+		"where was stephan king born" "what is peters point plantation's architectural style"; do \
+		$(KBTOOLS) query sample --top 1 "$$question" || exit 1; done
+	@printf '%s\n' "" "Next:" \
+		"  kbtools query sample --explain who wrote it      why the first answer is first" \
+		"  kbtools lookup sample pirates of the carribean   entities by name, misspelt or not" \
+		"  kbtools index table.csv --out mine.kb            a knowledge base of your own table" \
+		"  make serve                                       the same in a browser" \
+		"(kbtools is $(KBTOOLS) here, until you run: . $(BIN)/activate)"
 
 serve: $(SERVER) ## ask the sample knowledge base in a browser
-	@test -d build/sample.kb || $(KBTOOLS) index $(SAMPLE) --out build/sample.kb
-	$(KBTOOLS) serve --kb build/sample.kb
+	$(KBTOOLS) serve sample
 
 bench: $(BENCH) ## measure kbtools beside what else there is, half an hour; BENCH_OPTIONS="--titles 50000" takes less
 	@$(BIN)/python benchmarks/bench.py --out build/bench $(BENCH_OPTIONS)
@@ -103,10 +104,12 @@ wheel: $(READY)
 		&& python -I -c "import kbtools, kbtools.scorers, kbtools.indexers, kbtools.serve, kbtools.cli" \
 		&& { kbtools --version \
 		&& kbtools index $(subst examples/,,$(SAMPLE)) --out sample.kb \
-		&& kbtools query --kb sample.kb "who created the character harry potter"; } > smoke.log 2>&1 \
+		&& kbtools query --kb sample.kb "who created the character harry potter" \
+		&& KBTOOLS_CACHE=cache kbtools query --kb sample "who created the character harry potter"; } > smoke.log 2>&1 \
 		|| { cat smoke.log >&2; exit 1; }
 
 $(CORE): setup.cfg pyproject.toml | $(BIN)/python
+	@echo "installing kbtools into $(VENV): a minute, once" >&2
 	@$(BIN)/python -m pip install -qq --editable .
 	@touch $@
 

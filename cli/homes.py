@@ -23,6 +23,7 @@ from kbtools.cli.options import (
 )
 from kbtools.entry_points import BACKENDS, load_class
 from kbtools.indexers.folder.kb_folder import read_manifest, require_intact
+from kbtools.indexing import find_kb
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster
@@ -118,6 +119,8 @@ def kb_argument(
                 kwargs["text"] = (" ".join(arguments) if arguments else None) if joined else arguments
             if not required:
                 kwargs["elasticsearch"] = elasticsearch
+            if path is not None and elasticsearch is None and chosen_backend() == EMBEDDED:
+                path = find_kb(path)
             return command(*args, home=None if path is None else Home(path, elasticsearch), **kwargs)
 
         options = [
@@ -127,7 +130,8 @@ def kb_argument(
                 type=FILE,
                 envvar="KBTOOLS_KB",
                 show_envvar=True,
-                help="The knowledge base, instead of the first argument: a folder, or with --elasticsearch its name.",
+                help="The knowledge base, instead of the first argument: a folder, or with --elasticsearch its name; "
+                "sample comes with kbtools.",
             ),
             click.argument("arguments", nargs=-1, metavar=f"[KB] {words}".strip()),
             *([elasticsearch_options] if cluster else []),

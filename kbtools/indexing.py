@@ -8,7 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from kbtools.errors import BadArgument, KBToolsError
+from kbtools.errors import BadArgument, BuildLocked, KBMissing, KBToolsError
+from kbtools.user_cache import VARIABLE, own_cache
 
 if TYPE_CHECKING:
     from kbtools.answering.answerer import Answerer
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 Rows = str | Path | Iterable[Any]
 """A path, several, a data frame (pandas, polars, Arrow), or rows as tuples or dictionaries."""
+
+SAMPLE = "sample"
+"""The name of the knowledge base that comes with kbtools."""
 
 UPDATES = {
     "embedded": "kbtools.indexers.updates.given_changes",
@@ -96,6 +100,27 @@ def index(
         raise in_python(error) from error.__cause__
     answerer: Answerer = import_module("kbtools.answering.answerer").open_kb(out)
     return answerer
+
+
+def find_kb(path: str | Path) -> Path:
+    """Return the folder of a knowledge base; `sample` is the one that comes with kbtools, unless it is a folder here.
+
+    The sample is indexed in the user's cache when it is first asked for. Raises KBMissing where there is no cache.
+    """
+    if str(path) != SAMPLE or Path(path).exists():
+        return Path(path)
+    cache = own_cache("sample")
+    if cache is None:
+        raise KBMissing(f"{path}: no folder to index it in; name one in {VARIABLE}", path=str(path))
+    (files,) = import_module("kbtools.examples").__path__
+    folder = cache / f"{SAMPLE}.kb"
+    try:
+        facts, names, types = (Path(files, f"sample.{kind}.txt") for kind in ("facts", "names", "types"))
+        index(out=folder, facts=facts, names=names, types=types)
+    except BuildLocked:  # another process is as far, and what was built before is the same
+        if not folder.is_dir():
+            raise
+    return folder
 
 
 def in_python(error: KBToolsError) -> KBToolsError:

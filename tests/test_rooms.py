@@ -24,7 +24,7 @@ FILES = {
 }
 
 LEVELS = (
-    {"ground"},
+    {"ground", "examples"},
     {"text"},
     {"kb"},
     {"linking"},

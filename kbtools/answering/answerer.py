@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack, cast
@@ -96,7 +97,9 @@ def open_kb(
     if not DEVICE.fullmatch(device):
         raise UnknownDevice(f"no device {device!r}; known: cpu, cuda, cuda:1, mps", name=device)
     make = load_class(BACKENDS, backend)
-    kb = construct(backend, lambda: make(path))
+    # By name: `sample` is indexed when it is first opened, and indexing opens what it has built.
+    found = import_module("kbtools.indexing").find_kb(path) if backend == "embedded" else path
+    kb = construct(backend, lambda: make(found))
     return Answerer(kb, models=folder, tagger=tagger, device=device, trust_plugins=trust_plugins)
 
 

@@ -1,6 +1,6 @@
 """Write sample.wikidata.json: a made-up country in the form of Wikidata's JSON dump, awkward entities included.
 
-python examples/make_wikidata_sample.py
+python benchmarks/make_wikidata_sample.py
 
 Properties have Wikidata's numbers; items are invented, and so are their numbers.
 """
@@ -67,7 +67,7 @@ Paper Kingdoms|Meridian"""
 
 
 def main() -> None:
-    path = Path(__file__).with_name("sample.wikidata.json")
+    path = Path(__file__).parents[1] / "examples" / "sample.wikidata.json"
     lines = [json.dumps(entity, ensure_ascii=False, separators=(",", ":")) for entity in entities()]
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 

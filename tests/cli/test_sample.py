@@ -1,0 +1,41 @@
+"""The knowledge base that comes with kbtools: it answers by the name `sample`, unless a folder here has that name."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import kbtools
+from kbtools.cli.main import main
+from kbtools.errors import KBMissing
+
+QUESTION = "who created the character harry potter"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+
+def test_it_answers_from_the_command_line_and_from_python(tmp_path: Path) -> None:
+    asked = CliRunner().invoke(main, ["query", "--kb", "sample", QUESTION])
+
+    assert "answers: J. K. Rowling (m.042xh)" in asked.stdout
+    assert kbtools.open("sample").query(QUESTION).answers[0].name == "J. K. Rowling"
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_folder_of_that_name_wins() -> None:
+    kbtools.index(names=[("1", "Ann")], out="sample")
+
+    assert kbtools.open("sample").entity("1").name == "Ann"
+    assert "Ann (1)" in CliRunner().invoke(main, ["show", "sample", "1"]).stdout
+
+
+def test_without_a_cache_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBTOOLS_CACHE", "/proc/no/cache")
+
+    with pytest.raises(KBMissing, match="no folder to index it in; name one in KBTOOLS_CACHE"):
+        kbtools.open("sample")
