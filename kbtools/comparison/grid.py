@@ -105,7 +105,7 @@ class Weighting:
 
 def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
     """Take the weights that training chose if it did so for every cell, else one kind for all: preset or default."""
-    systems = {cell: cell_system(answerer, cell) for cell in cells}
+    systems = {cell: answerer.system(**cell._asdict()) for cell in cells}
     weighted = {cell: system for cell, system in systems.items() if not cell.learned}
     parts = answerer.parts
     if all(parts.trained.weighted(system) for system in weighted.values()):
@@ -114,18 +114,13 @@ def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
     return Weighting(parts.preset or DEFAULTS, systems | usual)
 
 
-def cell_system(answerer: Answerer, cell: Cell) -> System:
-    """Return the system that `kbtools query` would ask by the names of a cell; raise as `Answerer.system` does."""
-    return answerer.system(**cell._asdict())
-
-
 def fitted_cells(answerer: Answerer, cells: Sequence[Cell]) -> list[Cell]:
     """List cells with the learned rankers that training fitted for some cells, in place of the weighted sum."""
     return [
         cell._replace(ranker=name)
         for cell in cells
         if cell.subject != NO_SUBJECT
-        for name in answerer.parts.trained.learned(cell_system(answerer, cell).key)
+        for name in answerer.parts.trained.learned(answerer.system(**cell._asdict()).key)
     ]
 
 

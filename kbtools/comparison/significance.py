@@ -116,9 +116,9 @@ def mcnemar(won: int, lost: int) -> float:
     >>> mcnemar(1, 5)
     0.21875
     """
-    # Whole numbers as long as need be: 2**total has no room in a float beyond some thousand answers.
+    # Whole numbers as long as need be: 2 to the power of total has no room in a float beyond some thousand answers.
     total, term, tail = won + lost, 1, 1
     for k in range(min(won, lost)):
         term = term * (total - k) // (k + 1)
         tail += term
-    return round(min(1.0, 2 * tail / 2**total), 12)
+    return round(min(1.0, 2 * tail / (1 << total)), 12)

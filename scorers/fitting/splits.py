@@ -92,12 +92,6 @@ def label_questions(examples: Examples, *, split: str) -> Labelled:
     return labelled
 
 
-def check_labels(labels: NDArray[np.int64], path: Path) -> None:
-    """Raise BadQuestions if all questions have one label."""
-    if len(np.unique(labels)) < 2:
-        raise BadQuestions(f"{path}: every question has the same relation, expected at least two", path=str(path))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
     """The questions to learn from, and those to measure on while learning."""
@@ -109,5 +103,6 @@ class Splits:
     def read(cls, kb: KnowledgeBase, *, train: Path, valid: Path) -> "Splits":
         """Read both files; raise BadQuestions or InputError where one cannot be used."""
         splits = cls(read_examples(kb, train), read_examples(kb, valid))
-        check_labels(splits.train.relations, train)
+        if len(np.unique(splits.train.relations)) < 2:
+            raise BadQuestions(f"{train}: every question has the same relation, expected at least two", path=str(train))
         return splits

@@ -19,7 +19,7 @@ from kbtools.answering.questions import read_annotated, read_gold
 from kbtools.comparison import stages
 from kbtools.comparison.calibration import calibrate_system, run_calibration
 from kbtools.comparison.experiment import Request, compare
-from kbtools.comparison.grid import Cell, Grid, cell_system, cell_weights, weights_text
+from kbtools.comparison.grid import Cell, Grid, cell_weights, weights_text
 from kbtools.comparison.report_files import figures_csv, figures_section, report_json
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.summary import make_report, markdown_page, terminal_table
@@ -43,7 +43,7 @@ WEIGHTS = {
 def choose(answerer: Answerer, grid: Grid, weights: Weights) -> None:
     """Give an answerer chosen weights for every cell, as if training had chosen them."""
     for cell in grid.cells():
-        answerer.parts.keep(cell_system(answerer, cell).weighted(weights))
+        answerer.parts.keep(answerer.system(**cell._asdict()).weighted(weights))
 
 
 @pytest.mark.parametrize("pruning", ["n-gram", "n-gram-idf"])
@@ -101,7 +101,7 @@ def test_without_tuning_every_cell_counts_by_default(
 ) -> None:
     run = compare(sample_memory, request_for())
 
-    usual = {cell: ("default", cell_system(sample_memory, cell).weights) for cell in run.cells}
+    usual = {cell: ("default", sample_memory.system(**cell._asdict()).weights) for cell in run.cells}
     assert weightings(run) == usual
     assert usual[Cell("n-gram", "lexical", "none")][1] == replace(DEFAULT, popularity=0.0)
 
@@ -274,7 +274,7 @@ def test_without_any_subject_chosen_popularity_counts_nothing(sample_memory: Ans
     choose(answerer, Grid(("n-gram",)), WEIGHTS["both"])
 
     found = {
-        name: cell_system(answerer, Cell("n-gram", "lexical", name)).weights.popularity
+        name: answerer.system(**Cell("n-gram", "lexical", name)._asdict()).weights.popularity
         for name in ("none", "popularity")
     }
 
