@@ -106,7 +106,7 @@ def command(
     subject: tuple[str, ...],
     ranker: tuple[str, ...] | None,
     tagger: str,
-    inverse: bool,
+    inverse: bool | None,
     lang: str | None,
     models: Path | None,
     quiet: bool,

@@ -102,9 +102,10 @@ def output_option(*more: str) -> Callable[[Command], Command]:
 def inverse_option(command: Command) -> Command:
     """Read facts backwards too."""
     return click.option(
-        "--inverse",
-        is_flag=True,
-        help="Read facts backwards too: what a question names may be their object, and their subjects the answers.",
+        "--inverse/--no-inverse",
+        default=None,
+        help="Read facts backwards too: what a question names may be their object, and their subjects the answers.  "
+        "[default: in kbtools query, where nothing else is likely]",
     )(command)
 
 

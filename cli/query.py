@@ -31,6 +31,9 @@ from kbtools.cli.options import (
 from kbtools.errors import KBToolsError
 from kbtools.read_ahead import lines_at_hand
 
+UNSURE = 3
+"""The exit code where several readings of the one question are equally likely; of a stream each record says it."""
+
 
 def standard_input() -> Iterator[str]:
     """Yield the lines of standard input, a question each."""
@@ -134,7 +137,7 @@ def command(
     tagger: str | None,
     of_type: str | None,
     lang: str | None,
-    inverse: bool,
+    inverse: bool | None,
     models: Path | None,
     top: int,
     answers: int,
@@ -148,7 +151,7 @@ def command(
     """Answer QUESTION, or each line of standard input if QUESTION is `-`; its words need no quotes.
 
     With --models, a question is asked with the pruner, tagger and scorers that kbtools train chose; others win where
-    they are named.
+    they are named. The exit code is 3 where several readings of the one QUESTION are equally likely.
     """
     if (text is None) == (questions is None):
         raise click.UsageError(f"{KB_FIRST} and give one QUESTION, - for standard input, or --questions FILE")
@@ -183,3 +186,5 @@ def command(
                 else:
                     printer.print(result)
                 count()
+    if not several and result.readings:
+        click.get_current_context().exit(UNSURE)

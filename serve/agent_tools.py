@@ -10,8 +10,9 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel
 
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.explaining import reading_text, verdict
 from kbtools.answering.records import EntityMatch
-from kbtools.answering.results import Candidate, Result
+from kbtools.answering.results import Result
 from kbtools.errors import KBToolsError
 from kbtools.serve.workers import LINKED
 from kbtools.version import __version__
@@ -236,26 +237,18 @@ def reply_to(result: Result) -> Reply:
     if not result.candidates:
         return Reply(sure=False, answers=[], reading=None, note="no name in the question is one of the knowledge base")
     first = result.candidates[0]
-    if result.tied > 1:
-        readings = "; ".join(read(candidate) for candidate in result.candidates[: result.tied])
-        note = f"not sure: {result.tied} readings are equally likely: {readings}"
-        return Reply(sure=False, answers=[], reading=None, note=note)
+    if result.readings:
+        more = result.readings_total - len(result.readings)
+        readings = "; ".join(reading.text for reading in result.readings) + (f"; and {more:,} more" if more else "")
+        return Reply(sure=False, answers=[], reading=None, note=f"{verdict(result)} {readings}")
     answers = [shorten(answer.name or answer.id) for answer in result.answers]
     reading = Reading(
         subject=first.subject_name or first.subject,
         subject_id=first.subject,
         relation=first.relation_name or first.relation,
     )
-    withheld = result.answered is False
-    note = f"read as {read(first)}; {len(answers)} of {result.answers_total} answers"
-    return Reply(sure=not withheld, answers=answers, reading=reading, note=note)
-
-
-def read(candidate: Candidate) -> str:
-    """Return a candidate in words: the relation, its direction, and the subject with its id."""
-    relation = candidate.relation_name or candidate.relation
-    direction = "what has as its" if candidate.inverse else "the"
-    return f"{direction} {relation} of {candidate.subject_name or candidate.subject} ({candidate.subject})"
+    note = f"{verdict(result)}; read as {reading_text(first)}; {len(answers)} of {result.answers_total} answers"
+    return Reply(sure=not result.doubtful, answers=answers, reading=reading, note=note)
 
 
 async def function_schemas(server: MCPServer[Any]) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ SYSTEM = {
     "ranker": text("What ranks: weighted-sum, or a ranker that was fitted for these.", 100),
     "type": text("The id of a type that the subjects have."),
     **LANG,
-    "inverse": flag("Read facts backwards too: what the question names may be their object."),
+    "inverse": flag("Read facts backwards too, or never; where nothing else is likely if not given."),
     "top": count(f"Candidates to return, {TOP} if not given; 0 returns all.", most=100_000),
     "answers": count(f"Answers to return, {ANSWERS} if not given; 0 returns all.", most=1_000_000),
     "abstain": share("Withhold answers whose confidence is below this."),

@@ -1,10 +1,15 @@
 """A result in words: its candidates and answers a line each, and why every candidate stands where it does."""
 
+from collections.abc import Sequence
+
 from kbtools.answering.results import Answer, Candidate, Result
 from kbtools.errors import BadArgument
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.linking.links import MOST_LINKED
 from kbtools.text.question import MOST_LETTERS, MOST_RUNS
+
+SHOWN_TYPES, SHOWN_ANSWERS = 3, 3
+"""Types of a subject and answers that a reading is shown with."""
 
 MATCHES = {
     "exact": "is exactly the name {name!r}",
@@ -55,8 +60,8 @@ def explained_lines(result: Result) -> list[str]:
 def table_lines(result: Result) -> list[str]:
     """Lay out a result for people: the question, a line for each candidate, the answers."""
     lines = [candidate_line(place, candidate) for place, candidate in enumerate(result.candidates, 1)]
-    if result.tied > 1:
-        lines.append(f"  the first {result.tied} are tied, in the order of their ids")
+    if result.readings:  # in place of the first candidates
+        return [result.question, *closing_lines(result), *lines[len(result.readings) :]]
     return [result.question, *lines, *closing_lines(result)]
 
 
@@ -78,15 +83,31 @@ def closing_lines(result: Result) -> list[str]:
     if result.bearers_left_out:
         kept, others = f"{MOST_LINKED:,}", f"{result.bearers_left_out:,}"
         lines.append(f"  of a name's bearers the {kept} with the most facts are candidates: {others} are left out")
-    if not result.candidates:
-        lines.append(f"  {why_empty(result)}")
-    elif result.answered is not False:
-        answers = ", ".join(map(answer_text, result.answers))
-        more = result.answers_total - len(result.answers)
-        lines.append(f"  answers: {answers}" + (f" and {more:,} more" if more > 0 else ""))
-    if result.candidates and result.confidence is not None:
-        lines.append(f"  {verdict(result)}")
+    lines.append(f"  {verdict(result)}")
+    for reading in result.readings:
+        answers = answers_text(reading.answers, reading.answers_total, most=SHOWN_ANSWERS)
+        lines.append(f"    {reading.text}: {answers}")
+    if (rest := result.readings_total - len(result.readings)) > 0:
+        lines.append(f"    and {rest:,} more")
+    if result.answered:
+        lines.append(f"  answers: {answers_text(result.answers, result.answers_total)}")
     return lines
+
+
+def answers_text(answers: Sequence[Answer], total: int, *, most: int | None = None) -> str:
+    """Return the first answers in words, and how many more there are."""
+    shown = answers[:most]
+    more = f" and {total - len(shown):,} more" if total > len(shown) else ""
+    return ", ".join(map(answer_text, shown)) + more
+
+
+def reading_text(candidate: Candidate) -> str:
+    """Return a candidate in words, with what sets its subject apart from namesakes."""
+    relation = candidate.relation_name or candidate.relation
+    direction = f"what has as its {relation}" if candidate.inverse else f"the {relation} of"
+    about = candidate.subject_description or ", ".join(candidate.types[:SHOWN_TYPES])
+    subject = f"{candidate.subject}; {about}" if about else candidate.subject
+    return f"{direction} {candidate.subject_name or '(no name)'} ({subject})"
 
 
 def answer_text(answer: Answer) -> str:
@@ -101,15 +122,19 @@ def why_empty(result: Result) -> str:
     if not result.without_facts:
         return "no candidates: no name of the knowledge base is in the question"
     named = ", ".join(f"{entity.name} ({entity.id})" for entity in result.without_facts)
-    no_fact = "no fact" if result.inverse else "no fact as a subject"
+    no_fact = "no fact" if result.inverse else "no fact as a subject; --inverse reads facts backwards"
     return f"no candidates: the question names {named}, of which the knowledge base holds {no_fact}"
 
 
 def verdict(result: Result) -> str:
-    """Return how sure a result is, and whether that was enough to answer."""
-    return (
-        f"confidence {result.confidence:.2f}" if result.answered else f"no answer: confidence {result.confidence:.2f}"
-    )
+    """Return how sure a result is, or why it has no answer."""
+    if not result.candidates:
+        return why_empty(result)
+    if result.readings_total:
+        return f"not sure: {result.readings_total:,} readings are equally likely:"
+    if not result.answered:
+        return f"no answer: confidence {result.confidence:.2f}"
+    return f"{'doubtful: ' if result.doubtful else ''}confidence {result.confidence:.2f}"
 
 
 def explain_candidate(candidate: Candidate) -> str:
@@ -145,5 +170,6 @@ def explain_result(result: Result) -> str:
             bearers = ", ".join(subjects)
             lines.append(f"namesakes: {name!r} is borne by {bearers}; a stricter match comes first, then more facts")
     if result.tied > 1:
-        lines.append(f"{result.tied} candidates share the first place; their order is that of their ids, no preference")
+        same = "" if result.readings_total else " and have the same answers"
+        lines.append(f"{result.tied} candidates share the first place{same}; their order is that of their ids")
     return "\n".join(lines)

@@ -1,16 +1,19 @@
 """A ranking written out as a result: its candidates, and the answers that the first of them leads to."""
 
 import time
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from kbtools.answering.limits import Limits
-from kbtools.answering.results import Answer, Candidate, FrozenDict, Mention, Named, Result
+from kbtools.answering.explaining import reading_text
+from kbtools.answering.limits import DOUBTFUL, Limits
+from kbtools.answering.results import Answer, Candidate, FrozenDict, Mention, Named, Reading, Result
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.views import BothWays, read_direction
+from kbtools.linking.links import Link
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.pruning.pruners import guide_of
 from kbtools.ranking.opened_system import OpenedSystem, Ranking
@@ -21,21 +24,24 @@ from kbtools.text.question import Question
 def write_result(
     opened: OpenedSystem,
     ranking: Ranking,
-    objects: EntityRows,
+    objects: Sequence[EntityRows],
     limits: Limits,
     *,
     type_row: int | None,
-    confidence: float | None,
+    confidence: float,
     seconds: float,
 ) -> Result:
-    """Write out a ranking, and the objects of its first candidate unless they are withheld.
+    """Write out a ranking, and the answers of its first candidate unless they are withheld.
 
-    `seconds` is what the question took up to here; its confidence is known where a threshold was set.
+    `objects` are those of its likeliest candidates. Where these differ there is no answer, but several readings.
+    `seconds` is what the question took up to here.
     """
     begun = time.perf_counter()
     kb, system = opened.kb, opened.system
-    answered = None if confidence is None else bool(ranking.best) and confidence >= (limits.abstain or 0)
-    answers, total = ((), 0) if answered is False else write_answers(kb, objects, limit=limits.answers)
+    candidates = write_candidates(kb, ranking)
+    split = ranking.level > 1 and not agree(kb, ranking, objects)
+    answered = bool(ranking.best) and not split and confidence >= (limits.abstain or 0)
+    answers, total = write_answers(kb, objects[0], limit=limits.answers) if answered else ((), 0)
     return Result(
         question=ranking.question.text,
         unread=ranking.question.unread,
@@ -47,7 +53,7 @@ def write_result(
         scored_by=",".join(ranking.scored_by) if ranking.scored_by else None,
         weights=system.counting(),
         type=None if type_row is None else kb.types[type_row],
-        candidates=write_candidates(kb, ranking),
+        candidates=candidates,
         tied=ranking.tied,
         without_facts=() if ranking.best else list_without_facts(kb, ranking.question, limit=limits.answers),
         answers=answers,
@@ -56,20 +62,52 @@ def write_result(
         inverse=isinstance(kb, BothWays),
         # Each name counts once.
         bearers_left_out=sum(number for _, number in {(link.name, link.left_out) for link in ranking.links}),
-        confidence=confidence,
+        confidence=round(confidence, DECIMALS),
         answered=answered,
         taught=opened.taught or None,
+        doubtful=not answered or confidence < DOUBTFUL,
+        readings=write_readings(kb, candidates, objects, limit=limits.answers) if split else (),
+        readings_total=ranking.level if split else 0,
+    )
+
+
+def fetch_objects(kb: KnowledgeBase, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], EntityRows]:
+    """Return the objects of some pairs, which are fetched together and once each."""
+    distinct = list(dict.fromkeys(pairs))
+    return dict(zip(distinct, kb.objects_of(distinct), strict=True)) if distinct else {}
+
+
+def agree(kb: KnowledgeBase, ranking: Ranking, objects: Sequence[EntityRows]) -> bool:
+    """Return whether all candidates level with the first have its answers; `objects` are those of the first ones."""
+    if not all(np.array_equal(objects[0], other) for other in objects[1:]):
+        return False
+    rest = fetch_objects(kb, ranking.all_level) if ranking.level > len(objects) else {}
+    return all(np.array_equal(objects[0], other) for other in rest.values())
+
+
+def write_readings(
+    kb: KnowledgeBase, candidates: Sequence[Candidate], objects: Sequence[EntityRows], *, limit: int | None
+) -> tuple[Reading, ...]:
+    """Write out the likeliest candidates as readings, each with its answers."""
+    return tuple(
+        Reading(reading_text(candidate), *write_answers(kb, own, limit=limit))
+        for candidate, own in zip(candidates, objects, strict=False)
     )
 
 
 def list_without_facts(kb: KnowledgeBase, question: Question, *, limit: int | None) -> tuple[Named, ...]:
     """List the entities that a question without candidates names, and that are the subject of no fact."""
+    named = {row: link.name for link in links_without_facts(kb, question) for row in link.entities.tolist()}
+    rows = np.array(list(named)[:limit], dtype=np.uint32)
+    return tuple(Named(entity_id, named[row]) for entity_id, row in zip(kb.ids(rows), rows.tolist(), strict=True))
+
+
+def links_without_facts(kb: KnowledgeBase, question: Question) -> list[Link]:
+    """Return the links of a question to entities that are the subject of no fact."""
     links = link_strictly(kb, question)
     # By identity: two links of one span and name may differ in their entities alone.
     factual = {id(link) for link in with_facts(kb, links)}
-    named = {row: link.name for link in links if id(link) not in factual for row in link.entities.tolist()}
-    rows = np.array(list(named)[:limit], dtype=np.uint32)
-    return tuple(Named(entity_id, named[row]) for entity_id, row in zip(kb.ids(rows), rows.tolist(), strict=True))
+    return [link for link in links if id(link) not in factual]
 
 
 def write_candidates(kb: KnowledgeBase, ranking: Ranking) -> tuple[Candidate, ...]:

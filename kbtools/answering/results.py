@@ -11,9 +11,9 @@ V = TypeVar("V")
 JSON_VERSION = 1
 """Rises when a field of docs/json.md goes, or means something else; new fields leave it."""
 
-UNLESS_ASKED = frozenset({"confidence", "answered", "languages", "other_languages", "scored_by", "taught"})
-"""Fields of a result that JSON leaves out where they tell nothing: the question was asked without a threshold or a
-language, all of its scorers were asked, and nothing was taught."""
+UNLESS_ASKED = frozenset({"languages", "other_languages", "scored_by", "taught"})
+"""Fields of a result that JSON leaves out where they tell nothing: the question was asked without a language, all of
+its scorers were asked, and nothing was taught."""
 
 
 class FrozenDict(dict[str, V]):
@@ -100,17 +100,29 @@ class Answer:
 
 @quick_record
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """One of several equally likely readings of a question: the candidate of its place in words, and its answers."""
+
+    text: str
+    answers: tuple[Answer, ...]
+    answers_total: int
+
+
+@quick_record
+@dataclass(frozen=True, slots=True)
 class Result:
     """The answer to a question, with the system that gave it.
 
-    Candidates stand best first, `tied` of them share the first place. `type` is the one that subjects were asked to
-    have, `inverse` says that facts were read backwards too. `without_facts` lists the entities that a question without
+    Candidates stand best first, `tied` of them share the first place. Where candidates with different answers are
+    equally likely, there is no answer: `readings` gives those among the candidates, and `readings_total` counts all.
+    `answered` says whether there is one: answers are withheld where a threshold was asked for and `confidence` is below
+    it. `doubtful` marks a question without a single likely answer. `type` is the one that subjects were asked to have,
+    `inverse` says that facts were read backwards too. `without_facts` lists the entities that a question without
     candidates names, and of which there are no facts to read, `bearers_left_out` counts those of a name that thousands
-    bear which are no candidates. `confidence` and `answered` are known where the question
-    was asked with a threshold; answers below it are withheld. `languages` are those that the question was asked in, and
-    `other_languages` says that names of others were taken, since none in these led anywhere. `scored_by` names the
-    relation scorers whose scores ranked this question, where some of the system's are asked in doubt alone. `taught`
-    counts the taught questions that the system learned from, if there are any.
+    bear which are no candidates. `languages` are those that the question was asked in, and `other_languages` says that
+    names of others were taken, since none in these led anywhere. `scored_by` names the relation scorers whose scores
+    ranked this question, where some of the system's are asked in doubt alone. `taught` counts the taught questions that
+    the system learned from, if there are any.
     """
 
     question: str
@@ -128,8 +140,11 @@ class Result:
     answers_total: int
     milliseconds: float | None
     inverse: bool = False
-    confidence: float | None = None
-    answered: bool | None = None
+    confidence: float = 0.0
+    answered: bool = False
+    doubtful: bool = True
+    readings: tuple[Reading, ...] = ()
+    readings_total: int = 0
     ranker: str = "weighted-sum"
     bearers_left_out: int = 0
     languages: tuple[str, ...] | None = None
@@ -142,6 +157,6 @@ class Result:
             object.__setattr__(self, "weights", FrozenDict(self.weights))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON types; confidence and languages are left out where they were not asked for."""
+        """Return the record as JSON types; languages are left out where they were not asked for."""
         record = {"json_version": JSON_VERSION, **asdict(self)}
         return {name: value for name, value in record.items() if value is not None or name not in UNLESS_ASKED}

@@ -23,8 +23,8 @@ def winner_query(result: Result) -> str:
     """Write the query of the winning pair, or a comment of one line that says why there is none."""
     if not result.candidates:
         return "# no candidates"
-    if result.answered is False:
-        return f"# {verdict(result)}"
+    if not result.answered:
+        return f"# {verdict(result).rstrip(':')}"
     winner = result.candidates[0]
     try:
         return (subject_query if winner.inverse else object_query)(winner.subject, winner.relation)

@@ -324,7 +324,7 @@ def taught_lines(answerer: Answerer, result: Result) -> list[str]:
     opened = answerer.opened(system)
     type_row = None if result.type is None else answerer.reader.type_row(result.type)
     _, _, (before,) = opened.rank(opened.gather([question], type_row=type_row), top=1)
-    if pair := before.best_pair:
+    for pair in before.likeliest[:1]:
         (subject,), relation = opened.kb.ids(np.array([pair[0]], dtype=np.uint32)), opened.kb.relations[pair[1]]
         same = (subject, relation) == (first.subject, MARK * first.inverse + first.relation)
         lines.append("  the same comes first without it" if same else f"  without it {subject} {relation} comes first")

@@ -48,8 +48,8 @@ class Ranking:
     """A question with its links and its pool, the scores of the candidates, (pairs,), and the parts of the best ones.
 
     `best` lists positions, highest score first. Candidates of one score stand in the order of their ids: a tie is part
-    of the result, its order is not. `scored_by` names the relation scorers of the ranker that gave them, where a
-    cascade has several.
+    of the result, its order is not. `level` counts those that no more than rounding sets apart from the first.
+    `scored_by` names the relation scorers of the ranker that gave them, where a cascade has several.
     """
 
     question: Question
@@ -59,16 +59,27 @@ class Ranking:
     scores: NDArray[np.float64]
     best: list[int]
     tied: int
+    level: int = 0
     scored_by: tuple[str, ...] | None = None
 
-    @property
-    def best_pair(self) -> tuple[int, int] | None:
-        """Return the subject and relation that stand first, as rows."""
-        if not self.best:
-            return None
-        pool, first = self.pool, self.best[0]
-        return int(pool.subject[pool.pair_subject[first]]), int(pool.relation[pool.pair_relation[first]])
+    def pairs(self, positions: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the subjects and relations of some candidates, as rows."""
+        at, pool = np.array(positions, dtype=np.int64), self.pool
+        return list(zip(pool.subject_of_pair[at].tolist(), pool.relation_of_pair[at].tolist(), strict=True))
 
+    @property
+    def likeliest(self) -> list[tuple[int, int]]:
+        """Return the pairs that stand first, level with each other."""
+        return self.pairs(self.best[: self.level])
+
+    @property
+    def all_level(self) -> list[tuple[int, int]]:
+        """Return every pair level with the first, in no order."""
+        return self.pairs(np.flatnonzero(self.scores >= self.scores.max() - (ROUNDING + 0.5) / MICRO).tolist())
+
+
+ROUNDING = 10
+"""Millionths that scores may differ by and be level: a network computes the same in another batch with some three."""
 
 TOGETHER = 64
 """Questions that are answered together: on a cluster their names are looked up in one request."""
@@ -108,20 +119,14 @@ class OpenedSystem:
         if system.subject_scorer:
             subject_scorer(system.subject_scorer)
 
-    def gather(
-        self, questions: Sequence[Question], *, type_row: int | None = None, with_confidence: bool = True
-    ) -> LinkedQuestions:
-        """Prune: link questions, to subjects of a type alone if one is given, and open the links up.
-
-        With `with_confidence` the confidence in each link is computed; it is 1 otherwise.
-        """
+    def gather(self, questions: Sequence[Question], *, type_row: int | None = None) -> LinkedQuestions:
+        """Prune: link questions, to subjects of a type alone if one is given, and open the links up."""
         links, pools = [], []
         for question, kept in zip(questions, prune(self.pruner, questions), strict=True):
             own = order_links(kept)
             own = own if type_row is None else keep_type(self.kb, own, type_row)
             links.append(own)
-            confidence = self.link_confidence.of(question, own) if with_confidence else None
-            pools.append(gather_pool(self.kb, own, link_confidence=confidence))
+            pools.append(gather_pool(self.kb, own, link_confidence=self.link_confidence.of(question, own)))
         return LinkedQuestions(questions, links, pools)
 
     def gather_batches(self, questions: Sequence[Question]) -> Iterator[LinkedQuestions]:
@@ -213,6 +218,7 @@ def rank_candidates(
     if rating is None:
         return [Ranking(*question, {}, np.empty(0), [], 0) for question in every]
     scores = [rating.scores[first:end] for first, end in runs(pool.pairs for pool in linked.pools)]
+    level = [int(np.count_nonzero(own >= own.max() - ROUNDING)) if len(own) else 0 for own in scores]
     best = [order(kb, pool, own, top) for pool, own in zip(linked.pools, scores, strict=True)]
     # Those of all pools together: a learned ranker explains them at once.
     firsts = accumulate((len(own) for own in scores), initial=0)
@@ -225,6 +231,7 @@ def rank_candidates(
             own / MICRO,
             own_best,
             int(np.count_nonzero(own == own[own_best[0]])),
+            level[at],
             rating.stage_of(at).scorers if rating.late is not None else None,
         )
         if own_best

@@ -194,8 +194,29 @@ def test_a_table_of_nothing_says_so(query: Callable[..., Invocation]) -> None:
     assert "no candidates" in query("zzzz").stdout
 
 
-def test_tied_candidates_are_said_to_be(query: Callable[..., Invocation]) -> None:
-    assert "are tied, in the order of their ids" in query("?").stdout
+def test_equally_likely_readings_are_shown_and_give_no_answer(query: Callable[..., Invocation]) -> None:
+    shown = query("where is springfield")
+    _, doubt, first, second, *_ = shown.stdout.splitlines()
+    assert shown.exit_code == 3
+    assert "answers:" not in shown.stdout
+    assert doubt == "  not sure: 2 readings are equally likely:"
+    assert (first.rpartition(": ")[2], second.rpartition(": ")[2]) == ("Illinois (m.03v0t)", "Massachusetts (m.05k7sb)")
+    assert "location.citytown" in first
+
+
+@pytest.mark.parametrize("options", [["--json"], ["--sparql"], ["--explain"], ["--top", "1"], ["--format", "csv"]])
+def test_the_exit_code_tells_of_doubt_in_every_format(query: Callable[..., Invocation], options: list[str]) -> None:
+    assert query(*options, "where is springfield").exit_code == 3
+
+
+def test_sparql_of_several_readings_is_a_comment(query: Callable[..., Invocation]) -> None:
+    assert query("--sparql", "where is springfield").stdout == "# not sure: 2 readings are equally likely\n"
+
+
+def test_a_stream_says_in_each_record_where_it_is_unsure(records: Callable[..., list[dict[str, Any]]]) -> None:
+    sure, unsure = records("who wrote it\nwhere is springfield\n")
+    assert (sure["answered"], sure["doubtful"], sure["readings_total"]) == (True, False, 0)
+    assert (unsure["answered"], unsure["doubtful"], unsure["readings_total"]) == (False, True, 2)
 
 
 def test_every_line_in_is_one_record_out(records: Callable[..., list[dict[str, Any]]]) -> None:

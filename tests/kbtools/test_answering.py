@@ -421,7 +421,7 @@ def test_a_scorer_is_asked_once_about_questions_that_come_together(sample_memory
 
     sample_memory.parts.scorers["listening"] = Listening()
 
-    results = list(sample_memory.query_many(TOGETHER, scorer="listening"))
+    results = list(sample_memory.query_many(TOGETHER, scorer="listening", inverse=False))
 
     assert len(results) == len(TOGETHER)
     assert len(asked) == 1

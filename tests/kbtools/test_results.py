@@ -40,6 +40,11 @@ RESULT = {
     "answers_total": int,
     "milliseconds": float,
     "inverse": bool,
+    "confidence": float,
+    "answered": bool,
+    "doubtful": bool,
+    "readings": list,
+    "readings_total": int,
     "ranker": str,
     "bearers_left_out": int,
 }
@@ -58,6 +63,7 @@ CANDIDATE = {
     "subject_description": str | None,
 }
 MENTION = {"text": str, "start": int, "end": int}
+READING = {"text": str, "answers": list, "answers_total": int}
 ANSWER = {"id": str, "name": str | None}
 PARTS = ["relation", "mention", "rung", "similarity", "popularity"]
 CHANGES: list[Callable[[Any], object]] = [
@@ -76,6 +82,7 @@ QUESTIONS = [
     "Who directed Pirates of the Carribean",
     "where was red cloud born",
     "what chromosome is titin on",
+    "where is springfield",
     "?",
     "",
 ]
@@ -103,8 +110,11 @@ def test_every_record_has_the_keys_and_types_of_the_contract(sample: Answerer, p
             assert list(candidate["parts"]) == PARTS
             assert all(isinstance(value, float) and math.isfinite(value) for value in candidate["parts"].values())
             assert candidate["rung"] in {rung.label for rung in Rung}
-        for answer in record["answers"]:
-            check(answer, ANSWER)
+        for reading in record["readings"]:
+            check(reading, READING)
+        for answers in [record["answers"], *(reading["answers"] for reading in record["readings"])]:
+            for answer in answers:
+                check(answer, ANSWER)
 
 
 @every_pruner
@@ -116,7 +126,7 @@ def test_a_record_says_whether_facts_were_read_backwards(sample_memory: Answerer
     check(first, CANDIDATE)
     assert (first["relation"], first["inverse"], record["inverse"]) == ("film.film.directed_by", True, True)
     assert [answer["name"] for answer in record["answers"]] == ["Jaws"]
-    ordinary = sample_memory.query(question, pruning=pruning).to_json()
+    ordinary = sample_memory.query(question, pruning=pruning, inverse=False).to_json()
     assert not any([ordinary["inverse"], *(one["inverse"] for one in ordinary["candidates"])])
 
 
@@ -185,10 +195,15 @@ def test_a_question_without_candidates_gives_empty_lists(sample: Answerer) -> No
         "answers_total": 0,
         "milliseconds": 0.0,
         "inverse": False,
+        "confidence": 0.0,
+        "answered": False,
+        "doubtful": True,
+        "readings": (),
+        "readings_total": 0,
         "ranker": "weighted-sum",
         "bearers_left_out": 0,
     }
-    assert json.dumps(record).count("[]") == 3
+    assert json.dumps(record).count("[]") == 4
 
 
 def test_the_python_api_gives_the_same_record_as_frozen_dataclasses(sample_path: Path) -> None:
@@ -211,7 +226,7 @@ def test_a_record_can_be_rebuilt_from_its_json(sample: Answerer) -> None:
     )
     answers = tuple(Answer(**one) for one in record["answers"])
     del record["json_version"]
-    rebuilt = {"candidates": candidates, "answers": answers, "without_facts": ()}
+    rebuilt = {"candidates": candidates, "answers": answers, "without_facts": (), "readings": ()}
     assert Result(**(record | rebuilt)) == result
 
 

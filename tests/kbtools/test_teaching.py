@@ -204,8 +204,8 @@ def test_a_damaged_head_in_the_cache_is_learned_anew(
     monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path / "cache"))
     teach(kb, JINGLING)
     relation = first_relation(kb, "what jingles in Germany")
-    (head,) = (tmp_path / "cache" / "taught").iterdir()
-    head.write_bytes(head.read_bytes()[:-9])
+    for head in (tmp_path / "cache" / "taught").iterdir():
+        head.write_bytes(head.read_bytes()[:-9])
 
     with open_kb(kb.kb.path) as other:  # type: ignore[attr-defined] # a folder
         assert first_relation(other, "what jingles in Germany") == relation

@@ -138,9 +138,8 @@ def test_the_reasons_of_another_candidate_open(browser: Chrome, server: RunningS
 
 
 def test_facts_are_read_backwards_where_the_switch_says_so(browser: Chrome, server: RunningServer) -> None:
-    visit(browser, server.url + "#ask?q=" + quote("what films did steven spielberg direct"), "#output .nothing")
-
-    browser.find_element(By.NAME, "inverse").click()
+    visit(browser, server.url + "#ask", 'input[name="inverse"]').click()
+    browser.find_element(By.CSS_SELECTOR, 'input[type="search"]').send_keys("what films did steven spielberg direct")
     browser.find_element(By.CSS_SELECTOR, "button.first").click()
 
     assert wait(browser, "table.candidates .summary").text.count("inverse of film.film.directed_by") == 1
@@ -150,9 +149,16 @@ def test_facts_are_read_backwards_where_the_switch_says_so(browser: Chrome, serv
 
 
 def test_a_name_without_facts_is_named(browser: Chrome, server: RunningServer) -> None:
-    shown = visit(browser, server.url + "#ask?q=" + quote("what films did steven spielberg direct"), "#output .nothing")
+    shown = visit(browser, server.url + "#ask?q=" + quote("where is atlantis"), "#output .nothing")
 
-    assert shown.text == "No candidates: no fact is known of Steven Spielberg."
+    assert shown.text == "No candidates: no fact is known of Atlantis."
+
+
+def test_equally_likely_readings_are_shown_and_none_is_the_answer(browser: Chrome, server: RunningServer) -> None:
+    shown = visit(browser, server.url + "#ask?q=" + quote("where is springfield"), "#output .readings")
+
+    assert shown.text.startswith("Not sure: 2 readings are equally likely:")
+    assert texts(browser, ".readings .answers") == ["Illinois", "Massachusetts"]
 
 
 def test_the_path_leads_from_the_question_to_the_answer(browser: Chrome, server: RunningServer) -> None:

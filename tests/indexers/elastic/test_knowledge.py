@@ -70,7 +70,7 @@ def describe_entity(kb: KnowledgeBase, row: int) -> list[Any]:
 def ranked_pool(kb: ElasticKB, text: str, *, pruning: str) -> Ranking:
     answerer = Answerer(kb)
     opened = answerer.opened(answerer.system(pruning=pruning, scorer="lexical"))
-    _, _, (ranking,) = opened.rank(opened.gather([Question.read(text)], with_confidence=False), top=None)
+    _, _, (ranking,) = opened.rank(opened.gather([Question.read(text)]), top=None)
     return ranking
 
 

@@ -155,7 +155,7 @@ def test_many_pools_score_as_each_alone(
     scorer = sample_memory.scorer("lexical")
     by = sample_memory.parts.subject_scorer(subject) if subject else None
     opened = sample_memory.opened(sample_memory.system(pruning=pruning, scorer="lexical", subject=subject))
-    pools = opened.gather(texts, with_confidence=False).pools
+    pools = opened.gather(texts).pools
     alone = [
         parts_alone(sample_memory.kb, question, pool, scorer=scorer, subject=by)
         for question, pool in zip(texts, pools, strict=True)

@@ -1,0 +1,107 @@
+"""Doubt: several equally likely readings are no answer, an unlikely one is marked, and facts are read backwards."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.explaining import table_lines
+from kbtools.indexers.folder.memory import MemoryKB
+from kbtools.text.question import MarkedQuestion
+
+FILMS = (
+    ("f.1", "directed by", "p.1"),
+    ("f.1", "year", "1980"),
+    ("f.2", "directed by", "p.1"),
+    ("m.1", "heart disease", "h.1"),
+)
+NAMES = (
+    ("f.1", "The Shining"),
+    ("f.2", "Lolita"),
+    ("p.1", "Stanley Kubrick"),
+    ("m.1", "Films"),
+    ("h.1", "Heart attack"),
+)
+
+
+class Level:
+    """A scorer to which relations are alike, but for what rounding may do."""
+
+    def __init__(self, noise: float) -> None:
+        self.noise = noise
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        return np.array([[0.0, self.noise]] * len(questions))
+
+
+def namesakes(*objects: str) -> Answerer:
+    """Make a knowledge base of entities that all bear one name, each with its object."""
+    facts = [(f"e.{number}", "born in", target) for number, target in enumerate(objects)]
+    return Answerer(MemoryKB(facts, [(f"e.{number}", "Ada Sol") for number in range(len(objects))]))
+
+
+def test_namesakes_with_different_answers_are_readings_and_no_answer() -> None:
+    result = namesakes("Oslo", "Rome").query("where was ada sol born")
+    assert (result.answered, result.doubtful, result.answers, result.answers_total) == (False, True, (), 0)
+    assert (result.tied, result.readings_total) == (2, 2)
+    assert [[answer.id for answer in reading.answers] for reading in result.readings] == [["Oslo"], ["Rome"]]
+
+
+def test_namesakes_with_the_same_answer_are_an_answer() -> None:
+    result = namesakes("Oslo", "Oslo", "Oslo").query("where was ada sol born")
+    assert (result.answered, result.tied, result.readings, result.readings_total) == (True, 3, (), 0)
+    assert [answer.id for answer in result.answers] == ["Oslo"]
+
+
+@pytest.mark.parametrize("top", [1, 2, 3])
+def test_readings_beyond_the_shown_candidates_count(top: int) -> None:
+    result = namesakes("Oslo", "Oslo", "Oslo", "Rome").query("where was ada sol born", top=top)
+    assert (result.answered, len(result.readings), result.readings_total) == (False, top, 4)
+    assert f"    and {4 - top} more" in table_lines(result)
+
+
+@pytest.mark.parametrize(("noise", "answered"), [(0.0, False), (3e-6, False), (-3e-6, False), (1e-4, True)])
+def test_what_rounding_sets_apart_is_equally_likely(noise: float, answered: bool) -> None:
+    kb = Answerer(MemoryKB([("e.1", "born in", "Oslo"), ("e.1", "died in", "Rome")], [("e.1", "Ada Sol")]))
+    kb.parts.scorers["level"] = Level(noise)
+    assert kb.query("ada sol", scorer="level").answered is answered
+
+
+def test_batches_are_as_unsure_as_single_questions() -> None:
+    kb = Answerer(MemoryKB(FILMS, NAMES))
+    texts = ["which films did stanley kubrick direct", "who directed lolita", "the shining", "zzzz"]
+    together = [result.to_json() | {"milliseconds": None} for result in kb.query_many(texts)]
+    assert together == [kb.query(text).to_json() | {"milliseconds": None} for text in texts]
+
+
+def test_what_is_only_an_object_is_read_backwards_without_an_option() -> None:
+    result = Answerer(MemoryKB(FILMS, NAMES)).query("which films did stanley kubrick direct")
+    assert [answer.name for answer in result.answers] == ["The Shining", "Lolita"]
+    assert (result.inverse, result.candidates[0].inverse) == (True, True)
+
+
+def test_facts_are_read_forwards_where_that_is_likely() -> None:
+    result = Answerer(MemoryKB(FILMS, NAMES)).query("who directed the shining")
+    assert (result.inverse, [answer.name for answer in result.answers]) == (False, ["Stanley Kubrick"])
+
+
+def test_without_inverse_the_words_say_what_it_would_find() -> None:
+    result = Answerer(MemoryKB(FILMS, NAMES)).query("stanley kubrick", inverse=False)
+    assert (result.candidates, result.answered) == ((), False)
+    assert "no fact as a subject; --inverse reads facts backwards" in table_lines(result)[-1]
+
+
+def test_an_answer_that_leaves_most_of_the_question_unexplained_is_doubtful() -> None:
+    kb = Answerer(MemoryKB([("e.1", f"r{number}", f"o.{number}") for number in range(9)], [("e.1", "Ada Sol")]))
+    kb.parts.scorers["first"] = First()
+    result = kb.query("did blorp grint ada sol mamble", scorer="first")
+    assert (result.answered, result.doubtful) == (True, True)
+    assert f"  doubtful: confidence {result.confidence:.2f}" in table_lines(result)
+
+
+class First:
+    """A scorer that prefers the first relation a little."""
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        return np.array([[0.1] + [0.0] * 8] * len(questions))
