@@ -30,9 +30,8 @@ from kbtools.cli.reading_options import (
     reading_options,
 )
 from kbtools.indexers.building.build import build
-from kbtools.indexers.readers.batches import SourceKind
+from kbtools.indexers.readers.batches import SourceKind, lines_of
 from kbtools.indexers.readers.detection import detect
-from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, Source, Wide
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest import counts_report, skipped_report

@@ -67,10 +67,6 @@ ENTITY_ROWS = "SELECT row FROM fact_ids JOIN entities USING (id) ORDER BY number
 
 RELATION_ROWS = "SELECT row FROM predicates JOIN relations ON relations.id = relation ORDER BY number"
 
-FACTS = "SELECT subject, relation, object FROM fact_rows ORDER BY ALL"
-
-INCOMING = "SELECT object, relation, subject FROM fact_rows ORDER BY ALL"
-
 NAMES = f"""
 SELECT entity, rank = {ALIAS} OR rank > min(rank) OVER (PARTITION BY entity) AS alias, text, roles FROM
 (SELECT e.row AS entity, min(names.rank) AS rank, names.text AS text, {{roles}} AS roles FROM names
@@ -82,49 +78,35 @@ ROLES = f"array_to_string(list_sort(list_distinct(list(2 * language + (names.ran
 """The languages of a text with its part in each, a name or an alias: twice the number of the language, and 1 more for
 an alias. In a knowledge base of one language there is nothing to tell apart."""
 
-TYPES = """
-SELECT DISTINCT e.row AS entity, k.row AS type FROM types
-JOIN entities e ON e.id = types.entity JOIN kinds k ON k.id = types.type ORDER BY ALL
-"""
-
 UNKNOWN_TYPES = "SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity"
 
-RELATION_NAMES = """
+QUERIES = {
+    "facts": "SELECT subject, relation, object FROM fact_rows ORDER BY ALL",
+    "incoming": "SELECT object, relation, subject FROM fact_rows ORDER BY ALL",
+    "types": """
+SELECT DISTINCT e.row AS entity, k.row AS type FROM types
+JOIN entities e ON e.id = types.entity JOIN kinds k ON k.id = types.type ORDER BY ALL
+""",
+    "relation_names": """
 SELECT coalesce(text, '') AS text FROM relations LEFT JOIN relation_labels ON relation_labels.relation = relations.id
 ORDER BY row
-"""
-
-DESCRIPTIONS = r"""
+""",
+    # One for each entity that has any, of the first language that it has, without its line breaks.
+    "descriptions": r"""
 SELECT row, text FROM (
   SELECT e.row AS row, line AS text, row_number() OVER (PARTITION BY e.row ORDER BY rank, line) AS place
   FROM (SELECT entity, rank, trim(regexp_replace(text, '[\s\p{Z}]+', ' ', 'g')) AS line FROM descriptions)
   JOIN entities e ON e.id = entity WHERE line <> '')
 WHERE place = 1 ORDER BY row
-"""
-"""One for each entity that has any, of the first language that it has, without its line breaks."""
-
-REDIRECTS = "SELECT old, row FROM merged JOIN entities ON entities.id = merged.new ORDER BY old"
-
-COUNTS = """
+""",
+    "redirects": "SELECT old, row FROM merged JOIN entities ON entities.id = merged.new ORDER BY old",
+    "counts": """
 SELECT key, row AS entity, sum(count)::UBIGINT AS count FROM counts JOIN entities ON entities.id = counts.entity
 GROUP BY ALL ORDER BY ALL
-"""
-
-# Ordered as `group_forms` takes them: all rows of a form, in it those of a kind, in those the ones of a spelling.
-FORMS = "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, text, entity"
-
-WORDS = "SELECT word, sum(names)::UINTEGER AS names FROM words GROUP BY word ORDER BY word"
-
-QUERIES = {
-    "relation_names": RELATION_NAMES,
-    "redirects": REDIRECTS,
-    "descriptions": DESCRIPTIONS,
-    "facts": FACTS,
-    "incoming": INCOMING,
-    "types": TYPES,
-    "counts": COUNTS,
-    "forms": FORMS,
-    "words": WORDS,
+""",
+    # Ordered as `group_forms` takes them: all rows of a form, in it those of a kind, in those the ones of a spelling.
+    "forms": "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, text, entity",
+    "words": "SELECT word, sum(names)::UINTEGER AS names FROM words GROUP BY word ORDER BY word",
 }
 """The tables of `SortedTables`, but for names."""
 

@@ -1,14 +1,16 @@
-"""Arrow tables that readers yield, and the lists that fill them row by row."""
+"""What readers take and give: blocks of lines, tables of rows, and the account of what was left out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 
+from kbtools.errors import TooManyBadLines
 from kbtools.indexers.readers.labels import ALIAS as ALIAS
 from kbtools.indexers.readers.labels import LAST_RANK as LAST_RANK
-from kbtools.indexers.readers.skips import Skips
 
 Kind = Literal["facts", "names", "types", "relations", "redirects", "labels", "subclasses", "counts", "descriptions"]
 
@@ -83,10 +85,138 @@ class Rows:
             if rows := self.of(kind):
                 if kind in ("names", "labels"):
                     rows = [row if len(row) == len(schema) else (*row, "") for row in rows]
-                columns = [
-                    pa.array(column, type) for column, type in zip(zip(*rows, strict=True), schema.types, strict=True)
-                ]
-                yield RecordBatch(kind, pa.Table.from_arrays(columns, schema=schema), self.lines[kind])
+                by_type = zip(zip(*rows, strict=True), schema.types, strict=True)
+                yield batch_of(kind, [pa.array(column, type) for column, type in by_type], self.lines[kind])
+
+
+BOM = b"\xef\xbb\xbf"
+"""The mark that Windows puts before UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a file, and the number of the first of them, from 1."""
+
+    text: bytes
+    first_line: int
+
+
+def count_byte(text: bytes, letter: str) -> int:
+    """Count an ASCII letter, in half of the time that `bytes.count` takes."""
+    return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == ord(letter)))
+
+
+def lines_of(block: Block) -> Iterator[tuple[int, bytes]]:
+    """Yield each line of a block with its number, without its line end and the mark that files begin with."""
+    for number, line in enumerate(block.text.split(b"\n")[:-1], block.first_line):
+        yield number, line.rstrip(b"\r").removeprefix(BOM)
+
+
+SHOWN = 120
+"""Characters of a line that an error shows: one line of a terminal."""
+
+FEW = 0.25
+"""Share of bad lines up to which an error advises to leave them out: with more, the file is of another format."""
+
+
+@dataclass(slots=True)
+class Skip:
+    """A kind of line that was left out: how many, and the first of them."""
+
+    kind: str
+    bad: bool
+    count: int
+    example: str
+
+
+@dataclass(slots=True)
+class Skips:
+    """The account of one source: `bad` kinds count against the share that is allowed, the others do not.
+
+    `notes` are for who gave the source: what was understood otherwise than its name says, or not used.
+    """
+
+    path: str
+    max_bad: float
+    lines: int = 0
+    kinds: dict[str, Skip] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, kind: str, *, line: int, text: str, reason: object = "", bad: bool = True, count: int = 1) -> None:
+        """Count lines that were left out, one unless told otherwise; the first example of a kind says the reason."""
+        if kind in self.kinds:
+            self.kinds[kind].count += count
+        else:
+            because = f" ({shorten(str(reason))})" if reason else ""
+            self.kinds[kind] = Skip(kind, bad, count, f"{self.path}:{line}: {shorten(text)}{because}")
+
+    def absorb(self, other: "Skips") -> None:
+        """Add the account of lines that follow."""
+        self.lines += other.lines
+        for kind, skip in other.kinds.items():
+            if kind in self.kinds:
+                self.kinds[kind].count += skip.count
+            else:
+                self.kinds[kind] = skip
+
+    def note(self, note: str, *, line: int) -> None:
+        """Keep a note of what was noticed first at a line."""
+        self.notes.append(f"{self.path}:{line}: {note}")
+
+    @property
+    def bad(self) -> int:
+        """Count the lines that should have been readable."""
+        return sum(skip.count for skip in self.kinds.values() if skip.bad)
+
+    def check(self) -> None:
+        """Refuse a source with more bad lines than allowed, naming the most frequent kind."""
+        if self.bad <= self.max_bad * self.lines:
+            return
+        worst = max((skip for skip in self.kinds.values() if skip.bad), key=lambda skip: skip.count)
+        advice = "mend the file, or check that it is given to the right option"
+        if self.bad <= FEW * self.lines:
+            advice = f"mend the file, or leave them out with --max-bad {ceil(1_000 * self.bad / self.lines) / 1_000:g}"
+        raise TooManyBadLines(
+            f"{self.path}: {self.bad:,} of {self.lines:,} lines cannot be read, more than --max-bad {self.max_bad:g} "
+            f"allows; most frequent: {worst.kind}, first at {worst.example}; {advice}",
+            path=self.path,
+            bad=self.bad,
+            lines=self.lines,
+        )
+
+
+def shorten(text: str) -> str:
+    """Show a line in an error without its length or its control characters."""
+    return repr(text[:SHOWN]) + ("…" if len(text) > SHOWN else "")
+
+
+LineReader = Callable[[int, str, Rows, Skips], None]
+"""Read the line of a number into rows, or count it among what is left out."""
+
+
+def read_lines(block: Block, read_line: LineReader, skips: Skips) -> Rows:
+    """Read a block line by line, leaving out what cannot be text."""
+    rows = Rows()
+    for number, raw in lines_of(block):
+        skips.lines += 1
+        if not raw.strip():
+            skips.add("blank line", line=number, text="", bad=False)
+        elif b"\0" in raw:
+            skips.add("NUL byte", line=number, text=raw.decode(errors="replace"))
+        else:
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError:
+                skips.add("invalid UTF-8", line=number, text=raw.decode(errors="backslashreplace"))
+                continue
+            read_line(number, line, rows, skips)
+            rows.mark(number)
+    return rows
+
+
+def batch_of(kind: Kind, columns: Iterable[pa.Array], line: int) -> RecordBatch:
+    """Return rows of a kind from its columns."""
+    return RecordBatch(kind, pa.Table.from_arrays(list(columns), schema=SCHEMAS[kind]), line)
 
 
 def with_languages(batch: RecordBatch) -> RecordBatch:

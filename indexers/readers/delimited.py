@@ -18,12 +18,10 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import RecordBatch, flaw
+from kbtools.indexers.readers.batches import BOM, Block, RecordBatch, Skips, flaw, lines_of
 from kbtools.indexers.readers.entity_layout import EntityLayout
 from kbtools.indexers.readers.fact_layout import FactLayout
-from kbtools.indexers.readers.lines import BOM, Block, lines_of
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.table_rows import MOST_COLUMNS, Layout, TableRows, laid_out
 from kbtools.text.encodings import is_utf_8
 
@@ -86,7 +84,7 @@ class DelimitedReader:
         # Where cells span lines, the number of a row is not that of its line.
         spanning = columns is not None and len(columns) + len(ragged) != count
         if end is None or columns is None or (spanning and ragged):
-            return self.by_rows(block, last=last)
+            return self.rows_of(list(lines_of(block)), block, last=last)
         self.skips.lines += count - len(ragged)
         lines: Sequence[int] = range(block.first_line, block.first_line + count)
         if spanning and self.ends is not None:
@@ -210,11 +208,8 @@ class DelimitedReader:
             columns = columns.from_arrays([unquote_column(column) for column in columns.columns], names=heads)
         return columns, ragged
 
-    def by_rows(self, block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
-        """Read row by row, whatever the block holds; return what is left of it too, a row without its end."""
-        return self.rows_of(list(lines_of(block)), block, last=last)
-
     def rows_of(self, lines: "Lines", block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
+        """Read lines row by row, whatever they hold; return what is left of them too, a row without its end."""
         rows: dict[int, list[str]] = {}
         rest, place = Block(b"", 0), 0
         while place < len(lines):
@@ -227,9 +222,11 @@ class DelimitedReader:
             place += row.lines
             if not self.layout.strict and not row.fault and raw.strip():
                 row = self.padded(row, number)
+            fits = len(row.cells) == len(self.header)
+            width_fault = "" if fits else f"{len(row.cells)} columns where {len(self.header)} were expected"
             if not raw.strip():
                 self.skips.add("blank line", line=number, text="", bad=False)
-            elif fault := fault_of(row, len(self.header)) or flaw(*row.cells):
+            elif fault := row.fault or width_fault or flaw(*row.cells):
                 kind, _, reason = fault.partition(": ")
                 self.skips.add(kind, line=number, text=raw.decode(errors="backslashreplace"), reason=reason)
             else:
@@ -351,13 +348,6 @@ def read_row(lines: Lines, place: int, *, separator: str, width: int) -> ReadRow
     if '"' not in line and "\r" not in line and len(line) < csv.field_size_limit():
         return ReadRow(line.split(separator))
     return read_quoted_row(lines, place, separator=separator)
-
-
-def fault_of(row: ReadRow, width: int) -> str:
-    """Return what is wrong with a row of a table with so many columns; empty if it can be read."""
-    if row.fault or len(row.cells) == width:
-        return row.fault
-    return f"{len(row.cells)} columns where {width} were expected"
 
 
 def read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow:

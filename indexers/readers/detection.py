@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from kbtools.indexers.readers.batches import SourceKind
+from kbtools.indexers.readers.batches import SourceKind, lines_of
 from kbtools.indexers.readers.delimited import split_cells
 from kbtools.indexers.readers.formats import (
     DATABASES,
@@ -18,7 +18,6 @@ from kbtools.indexers.readers.formats import (
     suffix_of,
     unknown_format,
 )
-from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Source
 from kbtools.indexers.readers.release import NAME_PREDICATES, TYPE_PREDICATE
 from kbtools.indexers.readers.sources import PAGE, check_source, encoding_of, read_blocks

@@ -8,16 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import RecordBatch, repeated
+from kbtools.indexers.readers.batches import RecordBatch, Skips, batch_of, repeated
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.table_rows import (
     REWRITTEN,
     SAYING,
     TableRows,
     as_text,
-    batch_of,
     canonical_column,
     contains,
     is_list,

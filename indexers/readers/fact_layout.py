@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import Kind, RecordBatch, repeated
+from kbtools.indexers.readers.batches import Kind, RecordBatch, Skips, batch_of, repeated
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.table_rows import (
     NO_TEXT,
     SAYING,
@@ -20,7 +19,6 @@ from kbtools.indexers.readers.table_rows import (
     Places,
     StrangeCell,
     TableRows,
-    batch_of,
     canonical_column,
     first_filled,
     is_list,

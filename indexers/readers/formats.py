@@ -9,9 +9,7 @@ from typing import Any
 
 from kbtools.entry_points import READERS, list_plugins, load_plugin
 from kbtools.errors import BrokenPlugin, MissingDependency, WrongFormat
-from kbtools.indexers.readers.batches import SourceKind
-from kbtools.indexers.readers.lines import Block, lines_of
-from kbtools.indexers.readers.skips import shorten
+from kbtools.indexers.readers.batches import Block, SourceKind, lines_of, shorten
 from kbtools.indexers.readers.sources import PAGE
 
 logger = logging.getLogger(__name__)
@@ -88,7 +86,10 @@ def readers() -> Iterator[tuple[str, Any]]:
 
     The release comes before N-Triples, as which its lines could be read too.
     """
-    offers = [(points[0].dist is None or points[0].dist.name != "kbtools", name) for name, points in plugins()]
+    offers = [
+        (points[0].dist is None or points[0].dist.name != "kbtools", name)
+        for name, points in list_plugins(READERS).items()
+    ]
     for strange, name in sorted(offers, key=lambda offer: (offer[0], offer[1] != "release", offer[1])):
         try:
             yield name, load_plugin(READERS, name)
@@ -96,10 +97,6 @@ def readers() -> Iterator[tuple[str, Any]]:
             if not strange:
                 raise
             logger.warning("left out a reader: %s", error)
-
-
-def plugins() -> list[tuple[str, list[Any]]]:
-    return list(list_plugins(READERS).items())
 
 
 def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) -> str:

@@ -8,11 +8,20 @@ from typing import Any, ClassVar
 
 from kbtools.entry_points import install_command
 from kbtools.errors import MissingDependency
-from kbtools.indexers.readers.batches import ALIAS, RecordBatch, Rows, SourceKind, flaw, keep_description, keep_name
+from kbtools.indexers.readers.batches import (
+    ALIAS,
+    Block,
+    RecordBatch,
+    Rows,
+    Skips,
+    SourceKind,
+    flaw,
+    keep_description,
+    keep_name,
+    read_lines,
+)
 from kbtools.indexers.readers.labels import Languages
-from kbtools.indexers.readers.lines import Block, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.ids import canonical_id
 
 # Oxigraph counts lines from the start of what it parses, which is our line: its words of the place are left out.

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import RecordBatch, Rows
-from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.batches import SHOWN, Block, RecordBatch, Rows, Skips
 from kbtools.indexers.readers.ntriples import PLACE, NTriplesReader
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import SHOWN, Skips
 from kbtools.indexers.readers.sources import file_digest
 
 TRIPLES = 50_000

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import READERS, ask_plugin, construct, load_class
 from kbtools.errors import BrokenPlugin, WrongFormat
-from kbtools.indexers.readers.batches import SCHEMAS, RecordBatch, SourceKind, with_languages
+from kbtools.indexers.readers.batches import SCHEMAS, Block, RecordBatch, Skips, SourceKind, lines_of, with_languages
 from kbtools.indexers.readers.formats import find_format
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.lines import Block, lines_of
-from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import BLOCK, encoding_of, read_blocks
 from kbtools.kb.ids import FREEBASE_NAMESPACE
 

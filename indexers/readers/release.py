@@ -1,24 +1,42 @@
-"""The formats of the SimpleQuestions release and of the name and type files that go with it.
+"""The formats of the SimpleQuestions release, of the name and type files that go with it, and of counts of names.
 
 Facts: `www.freebase.com/m/0abc` TAB relation TAB objects separated by spaces. Names and types: `<fb:m.0abc>` TAB
 `<fb:type.object.name>` TAB `"name"@en` TAB `.`. Clean blocks are read in columns, others line by line; both
-give the same rows.
+give the same rows. Counts: name TAB id TAB count, or id TAB count for an entity whatever it is called.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, RecordBatch, Rows, SourceKind, flaw, keep_name, repeated
+from kbtools.indexers.folder.name_counts import count_key
+from kbtools.indexers.readers.batches import (
+    ALIAS,
+    BOM,
+    Block,
+    LineReader,
+    RecordBatch,
+    Rows,
+    Skips,
+    SourceKind,
+    batch_of,
+    count_byte,
+    flaw,
+    keep_name,
+    read_lines,
+    repeated,
+    shorten,
+)
 from kbtools.indexers.readers.delimited import parse_cells
 from kbtools.indexers.readers.labels import Languages
-from kbtools.indexers.readers.lines import BOM, Block, LineReader, count_byte, read_lines
-from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips, shorten
+from kbtools.indexers.readers.reading import Meter, Reading, ReadOptions, Source
+from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape
 from kbtools.kb.table_heads import is_header
+from kbtools.text.normaliser import normal_form
 
 PREFIX = "www.freebase.com/"
 LONGEST = (1 << 31) - 1
@@ -55,24 +73,19 @@ class ReleaseReader:
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
         """Read each block in columns if it is clean, else line by line."""
+        separator, language = self.options.list_separator, self.options.language
+        is_facts = self.source.kind == "facts"
         for block in blocks:
-            batches = self.in_columns(block)
-            if batches is None:
-                yield from read_lines(block, self.line_reader(), self.skips).batches()
+            if is_facts:
+                batch = None if separator else facts_in_columns(block)
             else:
+                batch = statements_in_columns(block, language)
+            if batch:
                 self.skips.lines += count_byte(block.text, "\n")
-                yield from batches
-
-    def in_columns(self, block: Block) -> list[RecordBatch] | None:
-        if self.source.kind == "facts":
-            batch = None if self.options.list_separator else facts_in_columns(block)
-            return None if batch is None else [batch]
-        return statements_in_columns(block, self.options.language)
-
-    def line_reader(self) -> LineReader:
-        if self.source.kind == "facts":
-            return fact_reader(self.options.list_separator)
-        return statement_reader(self.options.language)
+                yield batch
+            else:
+                read_line = fact_reader(separator) if is_facts else statement_reader(language)
+                yield from read_lines(block, read_line, self.skips).batches()
 
 
 def parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
@@ -137,7 +150,7 @@ def facts_in_columns(block: Block) -> RecordBatch | None:
     if subjects is None or relations is None or objects is None:
         return None
     columns = [subjects.take(parents), relations.take(parents), objects]
-    return RecordBatch("facts", pa.Table.from_arrays(columns, schema=SCHEMAS["facts"]), block.first_line)
+    return batch_of("facts", columns, block.first_line)
 
 
 def dotted(column: pa.StringArray) -> pa.StringArray | None:
@@ -203,8 +216,8 @@ def unescaped(column: pa.StringArray) -> pa.StringArray | None:
     return None if flaw(*plain) else pc.replace_with_mask(column, mask, pa.array(plain, pa.string()))
 
 
-def statements_in_columns(block: Block, language: str) -> list[RecordBatch] | None:
-    """Read a clean block of names and types at once; return None if a line of it needs a closer look."""
+def statements_in_columns(block: Block, language: str) -> RecordBatch | None:
+    """Read a clean block of names or types at once; return None if a line of it needs a closer look."""
     table = parse_columns(block.text, columns=4)
     if table is None or not pc.all(pc.equal(table.column(3), ".")).as_py():
         return None
@@ -215,21 +228,47 @@ def statements_in_columns(block: Block, language: str) -> list[RecordBatch] | No
     kinds = set(pc.unique(predicates).to_pylist())
     if kinds == {TYPE_PREDICATE}:
         types = angled(value)
-        if types is None:
-            return None
-        return [
-            RecordBatch("types", pa.Table.from_arrays([entities, types], schema=SCHEMAS["types"]), block.first_line)
-        ]
+        return None if types is None else batch_of("types", [entities, types], block.first_line)
     # Names in the first language alone are clean; the line reader sorts out the others by their rank.
     first = Languages.read(language).tags[0]
     tag = f'"@{first}'
-    if kinds <= NAME_PREDICATES.keys():
-        if not pc.all(pc.and_(pc.starts_with(value, '"'), pc.ends_with(value, tag))).as_py():
-            return None
-        ranks = pc.if_else(pc.equal(predicates, "common.topic.alias"), ALIAS, 0).cast(pa.uint8())
-        text = unescaped(sliced(value, 1, -len(tag)).combine_chunks())
-        if text is None or pc.any(pc.equal(pc.utf8_trim_whitespace(text), "")).as_py():
-            return None
-        columns = [entities, ranks, text, repeated(first, len(text))]
-        return [RecordBatch("names", pa.Table.from_arrays(columns, schema=SCHEMAS["names"]), block.first_line)]
-    return None
+    if not kinds <= NAME_PREDICATES.keys():
+        return None
+    if not pc.all(pc.and_(pc.starts_with(value, '"'), pc.ends_with(value, tag))).as_py():
+        return None
+    ranks = pc.if_else(pc.equal(predicates, "common.topic.alias"), ALIAS, 0).cast(pa.uint8())
+    text = unescaped(sliced(value, 1, -len(tag)).combine_chunks())
+    if text is None or pc.any(pc.equal(pc.utf8_trim_whitespace(text), "")).as_py():
+        return None
+    return batch_of("names", [entities, ranks, text, repeated(first, len(text))], block.first_line)
+
+
+COUNT = re.compile("[0-9]{1,15}")
+"""A count: longer numbers are not exact where they become shares."""
+
+
+class CountsReading(Reading):
+    """One pass over a file of counts."""
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """Yield the counts of a file; raise TooManyBadLines at its end where too many lines are none."""
+        meter = Meter()
+        for block in read_blocks(self.source.path, digest=meter):
+            yield from read_lines(block, read_count, self.skips).batches()
+            self.progress(meter.size)
+        self.skips.check()
+        self.digest = meter.hexdigest()
+
+
+def read_count(number: int, line: str, rows: Rows, skips: Skips) -> None:
+    """Read a line into entity, key of the name, and count; count it among what is left out where it is none."""
+    *name, entity, count = line.split("\t") if "\t" in line else ("", "", line)
+    count = count.strip()
+    if len(name) > 1 or not entity.strip() or not COUNT.fullmatch(count):
+        heads = number == 1 and not any(map(str.isdigit, count))
+        kind = "line of heads" if heads else "no name, id and count, nor id and count, with tabs between"
+        skips.add(kind, line=number, text=line, bad=not heads)
+    elif name and not normal_form(name[0]):
+        skips.add("blank name", line=number, text=line)
+    else:
+        rows.counts.append((canonical_id(entity.strip()), count_key(normal_form(name[0])) if name else 0, int(count)))

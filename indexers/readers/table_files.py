@@ -15,14 +15,12 @@ from pyarrow import ipc
 
 from kbtools.entry_points import install_command
 from kbtools.errors import MissingDependency, WrongFormat
-from kbtools.indexers.readers.batches import RecordBatch, Rows, flaw
-from kbtools.indexers.readers.count_files import CountsReading
+from kbtools.indexers.readers.batches import BOM, Block, RecordBatch, Rows, Skips, flaw, read_lines
 from kbtools.indexers.readers.delimited import CSVReader, TSVReader, header_place, layout_of
 from kbtools.indexers.readers.entity_layout import EntityLayout, find_head
 from kbtools.indexers.readers.formats import DATABASES, SPREADSHEETS, suffix_of
-from kbtools.indexers.readers.lines import BOM, Block, read_lines
 from kbtools.indexers.readers.reading import WIDE, Reading, ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
+from kbtools.indexers.readers.release import CountsReading
 from kbtools.indexers.readers.sources import check_source, file_digest, open_source
 from kbtools.indexers.readers.table_rows import NO_TEXT, Layout, StrangeCell, TableRows, is_list, laid_out
 

@@ -10,10 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, repeated
+from kbtools.indexers.readers.batches import ALIAS, BOM, RecordBatch, Skips, batch_of, repeated
 from kbtools.indexers.readers.labels import Languages
-from kbtools.indexers.readers.lines import BOM
-from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.ids import TOPIC, canonical_property
 
 SAYING = ("name", "alias", "description")
@@ -249,11 +247,6 @@ def language_ranks(languages: Languages, tags: pa.Array) -> pa.Array:
     distinct = tags.dictionary_encode()
     ranks = [languages.rank(tag) for tag in distinct.dictionary.to_pylist()]
     return pa.array(ranks, pa.uint8()).take(distinct.indices)
-
-
-def batch_of(kind: Kind, columns: Sequence[pa.Array], line: int) -> RecordBatch:
-    schema = SCHEMAS[kind]
-    return RecordBatch(kind, pa.Table.from_arrays(list(columns), schema=schema), line)
 
 
 def named_batch(

@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kbtools.indexers.readers.batches import ALIAS, SCHEMAS, Kind, RecordBatch, flaw
+from kbtools.indexers.readers.batches import ALIAS, BOM, SCHEMAS, Block, Kind, RecordBatch, Skips, batch_of, flaw
 from kbtools.indexers.readers.labels import Languages
-from kbtools.indexers.readers.lines import BOM, Block
 from kbtools.indexers.readers.reading import Keep, ReadOptions
-from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.wikidata_values import SPELLINGS, Members, Statement, Term, WikidataEntity, literal
 
 TYPE, SUBCLASS = "P31", "P279"
@@ -46,7 +44,7 @@ class EntityRows:
     def batches(self, line: int) -> list[RecordBatch]:
         """Lay the rows out as tables."""
         return [
-            RecordBatch(kind, pa.Table.from_arrays(list(map(pa.array, columns, schema.types)), schema=schema), line)
+            batch_of(kind, map(pa.array, columns, schema.types), line)
             for kind, schema in SCHEMAS.items()
             if any(columns := self.columns[kind])
         ]
@@ -113,8 +111,8 @@ class EntityParser:
                 entity = self.decode(line)
                 if entity.redirect is not None and entity.entity is not None:
                     # A batch each, so that each has its line.
-                    pair = pa.table([[entity.entity], [entity.redirect]], schema=SCHEMAS["redirects"])
-                    redirects.append(RecordBatch("redirects", pair, number))
+                    pair = pa.array([entity.entity]), pa.array([entity.redirect])
+                    redirects.append(batch_of("redirects", pair, number))
                     continue
                 entity_number = self.read_entity(entity, line, number, target, skips)
             except (ValueError, RecursionError) as error:

@@ -24,12 +24,10 @@ import pyarrow as pa
 
 from kbtools.errors import NothingBuilt, WrongFormat
 from kbtools.indexers.building.derived_rows import CELL
-from kbtools.indexers.readers.batches import ALIAS, Kind, RecordBatch, flaw
+from kbtools.indexers.readers.batches import ALIAS, Kind, RecordBatch, Skips, flaw, lines_of
 from kbtools.indexers.readers.formats import suffix_of
 from kbtools.indexers.readers.labels import Languages
-from kbtools.indexers.readers.lines import lines_of
 from kbtools.indexers.readers.reading import TEXT_TABLES, WIDE, ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.indexers.readers.table_files import BINARY, DECODER, open_reading
 from kbtools.indexers.updates.draft import Draft

@@ -16,8 +16,8 @@ from kbtools.indexers.building.build import keep_vectors
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.folder_kb import FolderKB
 from kbtools.indexers.folder.kb_folder import MANIFEST, is_ours, part_manifest, read_manifest, require_intact
+from kbtools.indexers.readers.batches import Skips
 from kbtools.indexers.readers.reading import ReadOptions
-from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.overlay import Overlay, open_folder

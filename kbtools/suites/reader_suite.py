@@ -7,10 +7,8 @@ from pathlib import Path
 
 from kbtools.entry_points import READERS, load_class
 from kbtools.errors import InputError, SourceMissing
-from kbtools.indexers.readers.batches import SCHEMAS, Kind, RecordBatch, SourceKind, flaw
-from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.batches import SCHEMAS, Block, Kind, RecordBatch, Skips, SourceKind, flaw
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.ids import canonical_id, is_literal
 from kbtools.suites.claims import Claim, check_claims

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.readers.batches import ALIAS, Rows
-from kbtools.indexers.readers.lines import Block
+from kbtools.indexers.readers.batches import ALIAS, Block, Rows, Skips
 from kbtools.indexers.readers.ntriples import NTriplesReader
 from kbtools.indexers.readers.reading import Predicates, ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 
 NS = "http://rdf.freebase.com/ns/"
 WD = "http://www.wikidata.org/"

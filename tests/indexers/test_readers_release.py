@@ -8,16 +8,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kbtools.indexers.readers.batches import ALIAS as ALIAS_RANK
-from kbtools.indexers.readers.batches import RecordBatch, Rows
+from kbtools.indexers.readers.batches import Block, RecordBatch, Rows, Skips, read_lines
 from kbtools.indexers.readers.labels import Languages
-from kbtools.indexers.readers.lines import Block, read_lines
 from kbtools.indexers.readers.release import (
     fact_reader,
     facts_in_columns,
     statement_reader,
     statements_in_columns,
 )
-from kbtools.indexers.readers.skips import Skips
 
 FB = "www.freebase.com/"
 NAME, ALIAS, TYPE = "<fb:type.object.name>", "<fb:common.topic.alias>", "<fb:type.object.type>"

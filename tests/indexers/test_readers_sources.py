@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.errors import KBToolsError, SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
-from kbtools.indexers.readers import unpacking
-from kbtools.indexers.readers.lines import Block, lines_of
+from kbtools.indexers.readers import sources
+from kbtools.indexers.readers.batches import Block, lines_of
 from kbtools.indexers.readers.sources import file_digest, read_blocks
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -342,9 +342,9 @@ def unpacker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Take one package to unpack with, the first on whatever cores there are, or none but the standard library."""
     if request.param != "none":
         pytest.importorskip(request.param)
-    monkeypatch.setattr(unpacking, "WORTHWHILE", 0)
-    monkeypatch.setattr(unpacking, "FEW", 0 if request.param == "rapidgzip" else 1 << 16)
-    monkeypatch.setattr(unpacking, "is_installed", lambda package: package == request.param)
+    monkeypatch.setattr(sources, "WORTHWHILE", 0)
+    monkeypatch.setattr(sources, "FEW", 0 if request.param == "rapidgzip" else 1 << 16)
+    monkeypatch.setattr(sources, "is_installed", lambda package: package == request.param)
 
 
 @pytest.mark.usefixtures("unpacker")

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.errors import WrongFormat
-from kbtools.indexers.readers.batches import ALIAS, Rows
+from kbtools.indexers.readers.batches import ALIAS, Block, Rows, Skips
 from kbtools.indexers.readers.delimited import CSVReader, TSVReader, read_row
-from kbtools.indexers.readers.lines import Block
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 from kbtools.indexers.readers.table_files import JSONLinesReader
 
 READERS: dict[str, Any] = {".csv": CSVReader, ".tsv": TSVReader, ".jsonl": JSONLinesReader}

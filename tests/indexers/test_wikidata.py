@@ -13,12 +13,11 @@ import pytest
 from kbtools.errors import NothingBuilt, TooManyBadLines, WrongFormat
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.readers import parsing_processes
-from kbtools.indexers.readers.batches import ALIAS
-from kbtools.indexers.readers.lines import Block
-from kbtools.indexers.readers.parsing_processes import parse_in_order
+from kbtools.indexers.readers import wikidata
+from kbtools.indexers.readers.batches import ALIAS, Block
 from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import BLOCK
+from kbtools.indexers.readers.wikidata import parse_in_order
 from kbtools.indexers.readers.wikidata_entities import EntityParser
 from kbtools.indexers.readers.wikidata_values import SPELLINGS, WikidataValue
 from kbtools.kb.ids import literal_text
@@ -334,7 +333,7 @@ def test_lexemes_and_empty_arrays_are_no_damage(tmp_path: Path) -> None:
 def test_many_processes_read_what_one_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, examples: Path, cores: int
 ) -> None:
-    monkeypatch.setattr(parsing_processes, "WORTHWHILE", 0)
+    monkeypatch.setattr(wikidata, "WORTHWHILE", 0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
     source, options = Source(examples / "sample.wikidata.json", "any", format="wikidata"), ReadOptions()
     reading = Reading(source, options, block=50_000)
@@ -348,7 +347,7 @@ def test_many_processes_read_what_one_does(
 def test_a_large_dump_is_parsed_by_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[object] = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
-    monkeypatch.setattr(parsing_processes, "start", lambda parser, stack: started.append(parser))
+    monkeypatch.setattr(wikidata, "start", lambda parser, stack: started.append(parser))
     block = Block(b"x" * (BLOCK - 1), 1)  # a block ends with a line, a little before it is full
     with pytest.raises(AttributeError):
         list(parse_in_order([block] * 5, EntityParser("d", ReadOptions())))

@@ -22,10 +22,8 @@ from kbtools.entry_points import (
 )
 from kbtools.errors import BrokenPlugin, KBMissing, KBToolsError, KBUnusable, SourceEmpty, SourceMissing, UnknownPlugin
 from kbtools.indexers.folder.memory import MemoryKB
-from kbtools.indexers.readers.batches import RecordBatch, Rows
-from kbtools.indexers.readers.lines import Block, read_lines
+from kbtools.indexers.readers.batches import Block, RecordBatch, Rows, Skips, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.links import Link

@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from kbtools.indexers.readers.batches import RecordBatch, Rows
-from kbtools.indexers.readers.lines import Block, read_lines
+from kbtools.indexers.readers.batches import Block, RecordBatch, Rows, Skips, read_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.skips import Skips
 
 FACT = re.compile(r"(\w+)\((\w+), *(?:(\w+)|'([^']+)')\)\.")
 
