@@ -212,24 +212,23 @@ class Reading:
     source: Source
     options: ReadOptions
     block: int = BLOCK
-    digest: str = ""
     progress: Callable[[int], None] = lambda size: None
     redirects: pa.Table | None = None
     skips: Skips = field(init=False)
+    meter: Meter = field(default_factory=Meter)
 
     def __post_init__(self) -> None:
         self.skips = Skips(self.source.name, self.options.max_bad)
 
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the rows of the wanted kind; raise TooManyBadLines at the end of a source with too many."""
-        meter, blocks = self.open_blocks()
+        blocks = self.blocks()
         # The first block tells the format; it is read once, and goes to the reader with the rest.
         first = next(blocks)
         name = self.source.format or self.options.format or find_format(self.source.path, self.source.kind, first)
         make = load_class(READERS, name)
         reader: Reader = construct(name, lambda: make(self.source, self.options, self.skips))
-        yield from self.wanted(ask_reader(reader, self.metered(first, blocks, meter)))
-        self.digest = meter.hexdigest()
+        yield from self.wanted(ask_reader(reader, chain([first], blocks)))
 
     def wanted(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
         """Yield the rows of the wanted kind, and count the others; check at the end how many lines are bad."""
@@ -247,19 +246,20 @@ class Reading:
         # Only at the end: the share of bad lines is one of the whole file.
         self.skips.check()
 
-    def open_blocks(self) -> tuple[Meter, Iterator[Block]]:
-        """Open the file as blocks of text, and the meter of its bytes."""
-        meter, path, encoding = Meter(), self.source.path, self.options.encoding
+    def blocks(self) -> Iterator[Block]:
+        """Yield the text of the file, a table's in any encoding, and report progress after each block."""
+        path, encoding = self.source.path, self.options.encoding
         table = self.source.format in TEXT_TABLES or path.suffix.lower() in TEXT_TABLES
-        if not encoding and table and (encoding := encoding_of(path)):
+        if not encoding and table and self.source.kind != "counts" and (encoding := encoding_of(path)):
             self.skips.note(f"read as {encoding}; --encoding names another", line=1)
-        return meter, read_blocks(path, digest=meter, block=self.block, encoding=encoding)
-
-    def metered(self, first: Block, blocks: Iterator[Block], meter: Meter) -> Iterator[Block]:
-        """Yield the blocks, and report progress after each."""
-        for block in chain([first], blocks):
+        for block in read_blocks(path, digest=self.meter, block=self.block, encoding=encoding):
             yield block
-            self.progress(meter.size)
+            self.progress(self.meter.size)
+
+    @property
+    def digest(self) -> str:
+        """Return the hash of what was read of the file."""
+        return self.meter.hexdigest()
 
 
 def ask_reader(reader: Reader, blocks: Iterable[Block]) -> Iterator[RecordBatch]:

@@ -32,8 +32,7 @@ from kbtools.indexers.readers.batches import (
 )
 from kbtools.indexers.readers.delimited import parse_cells
 from kbtools.indexers.readers.labels import Languages
-from kbtools.indexers.readers.reading import Meter, Reading, ReadOptions, Source
-from kbtools.indexers.readers.sources import read_blocks
+from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape
 from kbtools.kb.table_heads import is_header
 from kbtools.text.normaliser import normal_form
@@ -252,12 +251,9 @@ class CountsReading(Reading):
 
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the counts of a file; raise TooManyBadLines at its end where too many lines are none."""
-        meter = Meter()
-        for block in read_blocks(self.source.path, digest=meter):
+        for block in self.blocks():
             yield from read_lines(block, read_count, self.skips).batches()
-            self.progress(meter.size)
         self.skips.check()
-        self.digest = meter.hexdigest()
 
 
 def read_count(number: int, line: str, rows: Rows, skips: Skips) -> None:

@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -21,7 +22,7 @@ from kbtools.indexers.readers.entity_layout import EntityLayout, find_head
 from kbtools.indexers.readers.formats import DATABASES, SPREADSHEETS, suffix_of
 from kbtools.indexers.readers.reading import WIDE, Reading, ReadOptions, Source
 from kbtools.indexers.readers.release import CountsReading
-from kbtools.indexers.readers.sources import check_source, file_digest, open_source
+from kbtools.indexers.readers.sources import check_source, open_source
 from kbtools.indexers.readers.table_rows import NO_TEXT, Layout, StrangeCell, TableRows, is_list, laid_out
 
 ROWS = 50_000
@@ -50,9 +51,11 @@ class TableReading(Reading):
             yield from self.wanted(laid_out(layout, self.rows(layout)))
         except (pa.ArrowException, OSError, sqlite3.Error) as error:
             raise WrongFormat.at(path, f"cannot be read ({error})") from error
-        if not self.digest:
-            self.digest = file_digest(path)
-            self.progress(path.stat().st_size)
+        if not self.meter.size:
+            with open_source(path) as file:
+                while piece := file.read(PIECE):
+                    self.meter.update(piece)
+            self.progress(self.meter.size)
 
     def rows(self, layout: Layout) -> Iterator[TableRows]:
         """Return the rows of the table, by its suffix or, in text, by how it begins."""
@@ -68,15 +71,15 @@ class TableReading(Reading):
         return self.text_rows(layout, suffix)
 
     def text_rows(self, layout: Layout, suffix: str) -> Iterator[TableRows]:
-        """Yield the rows of a table in text."""
-        meter, blocks = self.open_blocks()
+        """Return the rows of a table in text."""
+        blocks = self.blocks()
         first = next(blocks)
         readers: dict[str, Any] = {"jsonl": JSONLinesReader, "tsv": TSVReader, "csv": CSVReader}
         named = next((name for name in readers if suffix in readers[name].suffixes), "")
         name = self.options.format or named or ("jsonl" if first.text.startswith(b"{") else "csv")
         make = readers.get(name, CSVReader)
-        yield from make(self.source, self.options, self.skips, layout).rows(self.metered(first, blocks, meter))
-        self.digest = meter.hexdigest()
+        rows: Iterator[TableRows] = make(self.source, self.options, self.skips, layout).rows(chain([first], blocks))
+        return rows
 
     def header(self) -> list[str]:
         """Return the columns of a table of entities, as far as its header says."""
