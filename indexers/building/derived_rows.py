@@ -7,12 +7,10 @@ UNIT = r'^"(.*)"\^\^<http://www\.wikidata\.org/entity/(Q\d+)>$'
 """A quantity of Wikidata as its readers leave it: the unit is the datatype."""
 
 SUPERTYPES = """
-CREATE TABLE widened AS
 WITH RECURSIVE above AS (
   SELECT DISTINCT type, type AS parent FROM types
   UNION SELECT above.type, subclasses.parent FROM above JOIN subclasses ON subclasses.type = above.parent)
-SELECT DISTINCT entity, parent AS type FROM types JOIN above USING (type);
-DROP TABLE types; ALTER TABLE widened RENAME TO types
+SELECT DISTINCT entity, parent AS type FROM types JOIN above USING (type)
 """
 """Types and all that is above them; a union that keeps no row twice ends in circles too."""
 
@@ -27,12 +25,11 @@ WHERE place IS NULL OR place = 1
 """
 
 UNITS = f"""
-CREATE TABLE measured AS SELECT number,
+SELECT number,
   CASE WHEN units.text IS NULL THEN id
   ELSE '"' || regexp_extract(id, '{UNIT}', 1) || ' ' || units.text || '"' END AS id, is_subject
 FROM fact_ids LEFT JOIN units ON id LIKE '"%"^^<http://www.wikidata.org/entity/Q%>'
-  AND units.entity = regexp_extract(id, '{UNIT}', 2);
-DROP TABLE fact_ids; ALTER TABLE measured RENAME TO fact_ids
+  AND units.entity = regexp_extract(id, '{UNIT}', 2)
 """
 
 LENT = r"""
@@ -149,7 +146,7 @@ WHERE known.id IS NOT NULL OR called.entity IS NOT NULL
 """The cells that are ids of entities, or names that one entity alone has, in columns that are linked by names."""
 
 VALUES = """
-CREATE TABLE settled AS SELECT number, CASE
+SELECT number, CASE
   WHEN linked.entity IS NOT NULL THEN linked.entity
   WHEN cells.id IS NULL THEN fact_ids.id
   ELSE '"' || cells.text || CASE kind
@@ -158,8 +155,7 @@ CREATE TABLE settled AS SELECT number, CASE
     WHEN 'url' THEN '"^^<http://www.w3.org/2001/XMLSchema#anyURI>'
     ELSE '"' END
   END AS id, is_subject
-FROM fact_ids LEFT JOIN cells ON cells.id = fact_ids.id LEFT JOIN linked ON linked.id = fact_ids.id;
-DROP TABLE fact_ids; ALTER TABLE settled RENAME TO fact_ids; DROP TABLE cells; DROP TABLE linked
+FROM fact_ids LEFT JOIN cells ON cells.id = fact_ids.id LEFT JOIN linked ON linked.id = fact_ids.id
 """
 """All other cells are literals of their kind."""
 
@@ -167,14 +163,14 @@ DROP TABLE fact_ids; ALTER TABLE settled RENAME TO fact_ids; DROP TABLE cells; D
 def widen_types(tables: Staging) -> None:
     """Add the superclasses of its types to every entity."""
     if tables.count("subclasses"):
-        tables.run(SUPERTYPES)
+        tables.rewrite("types", SUPERTYPES)
 
 
 def name_units(tables: Staging) -> None:
     """Write the name of the unit behind each quantity, its id if it has none."""
     tables.run(UNIT_NAMES)
     if tables.count("units"):
-        tables.run(UNITS)
+        tables.rewrite("fact_ids", UNITS)
 
 
 def lend_labels(tables: Staging) -> None:
@@ -205,12 +201,13 @@ def merge_ids(tables: Staging) -> int:
     for table, columns in RENAMED.items():
         renamed = ", ".join(f"coalesce(of_{column}.new, {column}) AS {column}" for column in columns)
         joined = " ".join(f"LEFT JOIN merged of_{column} ON of_{column}.old = {column}" for column in columns)
-        tables.run(f"CREATE TABLE renamed AS SELECT {table}.* REPLACE ({renamed}) FROM {table} {joined}")
-        tables.run(f"DROP TABLE {table}; ALTER TABLE renamed RENAME TO {table}")
+        tables.rewrite(table, f"SELECT {table}.* REPLACE ({renamed}) FROM {table} {joined}")
     return tables.count("merged")
 
 
 def link_cells(tables: Staging) -> None:
     """Write each cell of a table as the entity that it is the id of, or as a value."""
-    for statement in (CELLS, LINKED, VALUES):
-        tables.run(statement)
+    tables.run(CELLS + ";" + LINKED)
+    tables.rewrite("fact_ids", VALUES)
+    tables.drop("cells")
+    tables.drop("linked")

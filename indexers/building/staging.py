@@ -176,6 +176,10 @@ class Staging:
         """Change the work tables."""
         self.connection.execute(statement)
 
+    def rewrite(self, table: str, query: str) -> None:
+        """Put the result of a query in the place of a work table."""
+        self.run(f"CREATE TABLE rewritten AS {query}; DROP TABLE {table}; ALTER TABLE rewritten RENAME TO {table}")
+
     def add(self, table: Kind | str, rows: pa.Table) -> None:
         """Append rows to a work table; languages are kept as numbers, and facts by the numbers of their ids."""
         if table == "facts":

@@ -122,7 +122,6 @@ class DelimitedReader:
                     break
                 problem = "found invalid UTF-8 in the header; save the file as UTF-8"
                 raise WrongFormat.at(self.skips.path, problem, line=number) from error
-
         if not opening:
             for number, _ in lines_of(block):
                 self.skips.lines += 1

@@ -21,7 +21,7 @@ from kbtools.indexers.readers.formats import (
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Source
 from kbtools.indexers.readers.release import NAME_PREDICATES, TYPE_PREDICATE
 from kbtools.indexers.readers.sources import PAGE, check_source, encoding_of, read_blocks
-from kbtools.indexers.readers.table_files import is_columnar, open_columnar
+from kbtools.indexers.readers.table_files import MAGIC, open_columnar
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.table_heads import SUFFIX, USUAL, is_header
 
@@ -57,7 +57,7 @@ class Detected:
 
 def detect(path: Path) -> Detected:
     """Return how a file is read; raise an InputError that says what was found where it cannot be."""
-    if is_columnar(path):
+    if path.suffix.lower() in MAGIC:
         batch = next(iter(open_columnar(path)), None)
         return table(path, [] if batch is None else batch.schema.names)
     if suffix_of(path) in DATABASES:

@@ -120,7 +120,6 @@ class FactLayout:
             if len(twice) > 1:
                 problem = f"found {len(twice)} columns {twice[0]!r}, expected one for {name}"
                 raise WrongFormat.at(self.path, f"{problem}; rename the others in the header", line=number)
-
         columns = {name: options[0] for name, options in heads.items() if options}
         self.places = {name: list(header).index(head) for name, head in columns.items()}
         self.note_unused([head for head in header if head not in columns.values()], number)

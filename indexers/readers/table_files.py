@@ -119,10 +119,6 @@ def open_reading(source: Source, options: ReadOptions, progress: Callable[[int],
     return (TableReading if binary or source.format == WIDE else Reading)(source, options, progress=progress)
 
 
-def is_columnar(path: Path) -> bool:
-    return path.suffix.lower() in MAGIC
-
-
 def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
     """Yield the record batches of a file; raise WrongFormat where it is another kind of file than its suffix says."""
     check_source(path)
@@ -161,24 +157,22 @@ def numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) ->
     names: list[str] = []
     for batch in batches:
         if batch.schema.names != names:
-            names = batch.schema.names
-            objects = {field.name for field in batch.schema if holds_objects(field.type)}
-            if objects and not layout.strict:
-                skips.note(f"columns of objects, left out: {', '.join(map(repr, sorted(objects)))}", line=1)
-            # The numbers of rows that pandas writes into the file.
-            objects |= {name for name in names if re.fullmatch(r"__index_level_\d+__", name)}
-            used = [name for name in names if name not in objects or layout.strict]
-            layout.begin(used, 1)
+            names, left_out = batch.schema.names, set[str]()
+            if not layout.strict:
+                left_out = {field.name for field in batch.schema if holds_objects(field.type)}
+                if left_out:
+                    skips.note(f"columns of objects, left out: {', '.join(map(repr, sorted(left_out)))}", line=1)
+                # The numbers of rows that pandas writes into the file.
+                left_out |= {name for name in names if re.fullmatch(r"__index_level_\d+__", name)}
+            used = [place for place, name in enumerate(names) if name not in left_out]
+            heads = [names[place] for place in used]
+            layout.begin(heads, 1)
         for start in range(0, batch.num_rows, ROWS):
             part, first = batch.slice(start, ROWS), skips.lines + 1
             skips.lines += part.num_rows
             strange: list[StrangeCell] = []
-            columns = [
-                plain_column(column, name, strange)
-                for name, column in zip(names, part.columns, strict=True)
-                if name not in objects or layout.strict
-            ]
-            rows = pa.RecordBatch.from_arrays(columns, names=used)
+            columns = [plain_column(part.column(place), names[place], strange) for place in used]
+            rows = pa.RecordBatch.from_arrays(columns, names=heads)
             yield TableRows(rows, range(first, first + part.num_rows), strange)
 
 
@@ -297,25 +291,17 @@ class JSONLinesReader:
 
     def rows(self, blocks: Iterable[Block]) -> Iterator[TableRows]:
         """Yield the objects of each block in columns."""
-        for block in blocks:
-            if rows := self.rows_of(block):
-                yield rows
-
-    def rows_of(self, block: Block) -> TableRows | None:
-        """Return the objects of a block in columns; None if it holds none."""
         decoder = DECODER if self.layout.strict else AS_WRITTEN
-        records = parse_block(block.text, decoder)
-        if records is None:
-            numbered_records = parse_lines(block, self.skips, decoder)
-            lines: Sequence[int] = list(numbered_records)
-            records = list(numbered_records.values())
-        else:
-            self.skips.lines += len(records)
-            lines = range(block.first_line, block.first_line + len(records))
-        if not records:
-            return None
-        columns, strange = object_columns(records, self.layout)
-        return TableRows(columns, lines, strange, block.text, block.first_line)
+        for block in blocks:
+            records = parse_block(block.text, decoder)
+            if records is None:
+                records_by_line = parse_lines(block, self.skips, decoder)
+            else:
+                self.skips.lines += len(records)
+                records_by_line = dict(enumerate(records, block.first_line))
+            if records_by_line:
+                columns, strange = object_columns(list(records_by_line.values()), self.layout)
+                yield TableRows(columns, list(records_by_line), strange, block.text, block.first_line)
 
 
 def parse_block(text: bytes, decoder: json.JSONDecoder) -> list[dict[str, Any]] | None:
@@ -412,13 +398,9 @@ def plain_text(value: object, *, strict: bool = True) -> str | None:
     if isinstance(value, bool):
         return None if strict else str(value).lower()
     if isinstance(value, float):
-        return number_text(value) if isfinite(value) else None
+        # A whole number without an empty fraction.
+        return repr(value).removesuffix(".0") if isfinite(value) else None
     return str(value) if isinstance(value, int) else None
-
-
-def number_text(number: float) -> str:
-    """Write a number, a whole one without an empty fraction."""
-    return repr(number).removesuffix(".0")
 
 
 def refuse_constant(constant: str) -> NoReturn:
