@@ -375,12 +375,13 @@ NAME_LINE = st.builds("{}\t{}\t{}\t.".format, ENTITY, st.sampled_from([NAME, ALI
 )
 def test_statements_in_columns_are_the_statements_in_lines(lines: str, language: str) -> None:
     block = Block("".join(line + "\n" for line in lines).encode(), 3)
-    batches = statements_in_columns(block, language)
-    assume(batches is not None)
+    batch = statements_in_columns(block, language)
+    assume(batch is not None)
+    assert batch is not None
 
     rows, skips = by_lines(block, statement_reader(language))
 
-    assert rows_of(batches) == rows_of(rows.batches())
+    assert rows_of([batch]) == rows_of(rows.batches())
     assert skips.kinds == {}
 
 
@@ -405,7 +406,10 @@ def test_clean_names_are_read_in_columns() -> None:
     lines = [statement(NAME, '"😀 Ångström"@en'), statement(ALIAS, r'"a"@en \"b\""@en'), ""]
     block = Block("\n".join(lines).encode(), 1)
 
-    assert rows_of(statements_in_columns(block, "en")) == [
+    batch = statements_in_columns(block, "en")
+
+    assert batch is not None
+    assert rows_of([batch]) == [
         ("names", "m.01", False, "😀 Ångström", "en"),
         ("names", "m.01", ALIAS_RANK, 'a"@en "b"', "en"),
     ]
@@ -414,7 +418,10 @@ def test_clean_names_are_read_in_columns() -> None:
 def test_clean_types_are_read_in_columns() -> None:
     block = Block(f"{statement(TYPE, '<fb:film.film>')}\n".encode(), 1)
 
-    assert rows_of(statements_in_columns(block, "en")) == [("types", "m.01", "film.film")]
+    batch = statements_in_columns(block, "en")
+
+    assert batch is not None
+    assert rows_of([batch]) == [("types", "m.01", "film.film")]
 
 
 def test_rows_remember_the_first_line_of_each_kind() -> None:
