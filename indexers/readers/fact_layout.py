@@ -218,7 +218,9 @@ class FactLayout:
         # Each text stands in a row of its own: their numbers add up, where those of other columns multiply.
         if texts := [sizes.pop(name) for name in SAYING if name in sizes]:
             sizes["name"] = np.sum(texts, axis=0)
-        lacking = {name: set(np.flatnonzero(own == 0).tolist()) for name, own in sizes.items()}
+        lacking = {name: set(own.lacking(count).tolist()) for name, own in cells.items() if name not in TEXTS}
+        if texts:
+            lacking["name"] = set(np.flatnonzero(sizes["name"] == 0).tolist())
         for row in sorted(set().union(*lacking.values())):
             yield row, f"nothing under {', '.join(name for name, rows in lacking.items() if row in rows)}"
         if max(map(np.max, sizes.values())) > 1:

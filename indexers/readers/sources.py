@@ -366,7 +366,7 @@ def decompressed(raw: HashingFile, path: str, suffix: str) -> Unpacked:
         case ".gz":
             if is_installed("isal"):
                 return gzip_stream(raw)
-            return gzip.open(raw, "rb")  # type: ignore[call-overload, no-any-return]
+            return gzip.open(raw, "rb")
         case ".bz2":
             return PackedStreams(raw, bz2.BZ2Decompressor)
         case ".xz":

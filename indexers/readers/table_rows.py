@@ -116,6 +116,11 @@ class Cells:
         """Return the number of values of each row."""
         return np.bincount(self.rows, minlength=count)
 
+    def lacking(self, count: int) -> Places:
+        """Return the rows without a value, or with one that has become empty, as `<fb:>` does where ids are spelt."""
+        emptied = self.rows[pc.equal(self.texts, "").to_numpy(zero_copy_only=False)]
+        return np.union1d(np.flatnonzero(self.sizes(count) == 0), emptied)
+
     def completed(self, count: int) -> "Cells":
         """Return the values, and an empty one for each row that has none."""
         absent = np.flatnonzero(self.sizes(count) == 0)
