@@ -1,4 +1,4 @@
-"""What readers take and give: blocks of lines, tables of rows, and the account of what was left out."""
+"""Blocks of lines that readers take, tables of rows that they give, and the account of what was left out."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
