@@ -25,7 +25,7 @@ from kbtools.indexers.folder.kb_folder import (
     read_manifest,
 )
 from kbtools.indexers.folder.language_sets import LanguageSets
-from kbtools.indexers.folder.name_counts import counts_at, rank_names, rank_spoken
+from kbtools.indexers.folder.name_counts import counts_at, rank_names
 from kbtools.kb.contract import NameMatch
 from kbtools.kb.language_tags import SpokenName
 from kbtools.kb.manifest import Manifest
@@ -203,13 +203,13 @@ class EmbeddedKB(FolderKB):
         return self.alias_texts[first] if first < end else None
 
     @explained
-    def ranked_names(self, entity_row: int) -> list[tuple[str, int]]:
-        """Return the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS."""
-        first, last = self.columns["alias.first"][entity_row : entity_row + 2].tolist()
-        flags = self.columns["alias.is_alias"][first:last].tolist()
-        if not self.manifest.languages:
-            return rank_names([self.alias_texts[row] for row in range(first, last)], flags)
-        return rank_spoken(self.spoken_names(entity_row), flags)
+    def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
+        """Return the names of each entity in their order, each with its rank: the first language 0, aliases ALIAS."""
+        first, flags = self.columns["alias.first"], self.columns["alias.is_alias"]
+        return [
+            rank_names(self.spoken_names(row), flags[slice(*first[row : row + 2].tolist())].tolist())
+            for row in entities.tolist()
+        ]
 
     @explained
     def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
@@ -247,6 +247,10 @@ class EmbeddedKB(FolderKB):
 
     def open_vectors(self) -> VectorIndex:
         return FaissVectors(self.path, self.manifest)
+
+    @property
+    def row_count(self) -> int:
+        return self.base_entities
 
     def present(self, entities: EntityRows) -> EntityRows:
         return entities[entities < self.base_entities]

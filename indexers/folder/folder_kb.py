@@ -128,9 +128,6 @@ class FolderKB(BackendDefaults, ABC):
     @abstractmethod
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]: ...
 
-    @abstractmethod
-    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]: ...
-
     @explained
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         return [self.row_of(entity_id) for entity_id in ids]
@@ -214,10 +211,3 @@ class FolderKB(BackendDefaults, ABC):
         if self.vector_index is None:
             self.vector_index = self.open_vectors()
         return self.vector_index
-
-    def expect_entities(self, ids: Sequence[str]) -> None:
-        """Do nothing: all is at hand."""
-
-    def is_object_of_more(self, entity_row: int, *, than: int) -> bool:
-        """Check whether an entity is the object of more than so many facts."""
-        return int(self.incoming_counts(np.array([entity_row], dtype=np.uint32))[0]) > than

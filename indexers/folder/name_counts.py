@@ -34,24 +34,14 @@ def form_range(columns: dict[str, NDArray[np.generic]], form: str) -> slice:
     return slice(*(int(np.searchsorted(keys, key, side=side)) for side in ("left", "right")))
 
 
-def rank_names(texts: Sequence[str], flags: Sequence[bool]) -> list[tuple[str, int]]:
-    """Return the names of an entity with their ranks, by which of them are aliases.
+def rank_names(names: Sequence[SpokenName], flags: Sequence[bool]) -> list[tuple[SpokenName, int]]:
+    """Return the names of an entity with their ranks, by which of them are aliases; a name in any language is none.
 
     Of several languages the order is kept alone: where texts stop ascending among the aliases, those of another begin.
     """
-    ranks, rank = [0] * len(texts), 1
-    for place in range(1, len(texts)):
-        rank += bool(flags[place] and flags[place - 1] and texts[place] < texts[place - 1])
+    ranks, rank = [0] * len(names), 1
+    for place in range(1, len(names)):
+        rank += bool(flags[place] and flags[place - 1] and names[place].text < names[place - 1].text)
         ranks[place] = rank if flags[place] else 0
-    return [
-        (text, 0 if not flag else ALIAS if own == rank or own == 0 else own)
-        for text, flag, own in zip(texts, flags, ranks, strict=True)
-    ]
-
-
-def rank_spoken(names: Sequence[SpokenName], flags: Sequence[bool]) -> list[tuple[str, int]]:
-    """Return names with their ranks by their languages: a name in any language is no alias."""
-    ranked = rank_names([name.text for name in names], flags)
-    return [
-        (text, min(rank, LAST_RANK) if name.name_in else rank) for name, (text, rank) in zip(names, ranked, strict=True)
-    ]
+    last = [ALIAS if flag and own in (0, rank) else own for flag, own in zip(flags, ranks, strict=True)]
+    return [(name, min(own, LAST_RANK) if name.name_in else own) for name, own in zip(names, last, strict=True)]

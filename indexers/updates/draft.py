@@ -1,71 +1,66 @@
 """The draft of an update: what becomes of the entities that its changes speak of, one change after the other."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbtools.indexers.readers.batches import ALIAS
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.language_tags import UND, SpokenName
-from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
+from kbtools.kb.rows import EntityRows
 
 Pair = tuple[int, int]
 
 Parts = dict[str, bool]
 """The languages of a name, each with whether it is an alias there."""
 
+Value = TypeVar("Value")
 
-class Updatable(Protocol):
-    """A knowledge base as a draft asks it, in whatever home; see `KnowledgeBase` for what the same methods promise.
 
-    Rows below `base_entities` were given by its build, those of `added_ids` behind them by updates; none is free again.
+class DraftName(NamedTuple):
+    """The rank of a name, 0 in the first language and ALIAS of an alias, and its languages."""
+
+    rank: int
+    parts: Parts
+
+
+Names = dict[str, DraftName]
+
+
+class Updatable(KnowledgeBase, Protocol):
+    """A knowledge base that is updated, in whatever home."""
+
+    @property
+    def row_count(self) -> int:
+        """Return the number of rows that entities have had; a row is never used again."""
+        ...
+
+    def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
+        """Return the names of each entity in their order, each with its rank."""
+        ...
+
+
+class Drafted(dict[int, Value], Generic[Value]):
+    """Something that each drafted entity has, by row, to be changed; it is read when it is first looked at.
+
+    Entities from row `known` on are new, and have what `empty` makes.
     """
 
-    @property
-    def base_entities(self) -> int: ...
+    def __init__(self, known: int, empty: Callable[[], Value], read: Callable[[EntityRows], Iterable[Value]]) -> None:
+        self.known, self.empty, self.read = known, empty, read
 
-    @property
-    def relations(self) -> Sequence[str]: ...
+    def __missing__(self, row: int) -> Value:
+        self.fetch([row])
+        return self[row]
 
-    @property
-    def relation_names(self) -> Sequence[str | None]: ...
-
-    @property
-    def types(self) -> Sequence[str]: ...
-
-    def added_ids(self) -> list[str]:
-        """List the ids of the entities that updates brought, by row."""
-        ...
-
-    def expect_entities(self, ids: Sequence[str]) -> None:
-        """Hint that these entities are read next, so that a remote backend can fetch them in few requests."""
-        ...
-
-    def row_of(self, entity_id: str) -> int | None: ...
-
-    def ids(self, entities: EntityRows) -> list[str]: ...
-
-    def ranked_names(self, entity: int) -> list[tuple[str, int]]:
-        """List the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS."""
-        ...
-
-    def descriptions(self, entities: EntityRows) -> list[str | None]: ...
-
-    def names_of(self, entities: EntityRows) -> list[list[SpokenName]]: ...
-
-    def types_of(self, entities: EntityRows) -> Grouped: ...
-
-    def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
-        """List the facts of subjects, by subject, relation and object: (facts, 3)."""
-        ...
-
-    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]: ...
-
-    def is_object_of_more(self, entity: int, *, than: int) -> bool:
-        """Check whether an entity is the object of more than so many facts."""
-        ...
+    def fetch(self, rows: Iterable[int]) -> None:
+        """Read what several entities have together."""
+        unread = sorted(set(rows) - self.keys())
+        self.update((row, self.empty()) for row in unread if row >= self.known)
+        if stored := [row for row in unread if row < self.known]:
+            self.update(zip(stored, self.read(as_rows(stored)), strict=True))
 
 
 class Draft:
@@ -77,20 +72,18 @@ class Draft:
 
     def __init__(self, kb: Updatable) -> None:
         self.kb = kb
-        self.first_row = kb.base_entities
-        self.new_ids = kb.added_ids()
-        self.known_entities = self.first_row + len(self.new_ids)
+        self.known_entities = kb.row_count
+        self.new_ids: list[str] = []
         self.relations, self.types = list(kb.relations), list(kb.types)
         self.relation_rows = {relation: row for row, relation in enumerate(self.relations)}
         self.type_rows = {kind: row for row, kind in enumerate(self.types)}
         self.relation_names = list(kb.relation_names)
-        self.rows: dict[str, int] = {}
-        self.facts: dict[int, set[Pair]] = {}
-        self.texts: dict[int, dict[str, int]] = {}
-        self.parts: dict[int, dict[str, Parts]] = {}
-        self.kinds: dict[int, set[int]] = {}
+        self.rows: dict[str, int | None] = {}
+        self.facts: Drafted[set[Pair]] = Drafted(self.known_entities, set, self.read_facts)
+        self.names: Drafted[Names] = Drafted(self.known_entities, dict, self.read_names)
+        self.kinds: Drafted[set[int]] = Drafted(self.known_entities, set, self.read_types)
         self.descriptions: dict[int, str] = {}
-        self.into: dict[int, set[Pair]] = {}
+        self.into: dict[int, set[Pair]] = defaultdict(set)
         self.incoming: Counter[int] = Counter()
         self.redirects: dict[str, int] = {}
         self.survivors: dict[int, int] = {}
@@ -98,31 +91,58 @@ class Draft:
         self.counts: Counter[str] = Counter()
         self.missing: dict[str, tuple[int, str]] = {}
 
+    # What the knowledge base has
+
+    def read_facts(self, entities: EntityRows) -> Iterable[set[Pair]]:
+        facts: dict[int, set[Pair]] = {row: set() for row in entities.tolist()}
+        for subject, relation, target in self.kb.facts_of(entities).tolist():
+            facts[subject].add((relation, target))
+        return facts.values()
+
+    def read_names(self, entities: EntityRows) -> Iterable[Names]:
+        return map(names_by_text, self.kb.ranked_names(entities))
+
+    def read_types(self, entities: EntityRows) -> Iterable[set[int]]:
+        grouped = self.kb.types_of(entities)
+        return (set(run.tolist()) for run in np.split(grouped.values, grouped.starts[1:-1]))
+
     # Entities
+
+    def expect(self, ids: Iterable[str]) -> None:
+        """Look ids up together, which a cluster answers in few requests, before changes speak of them."""
+        if unknown := [entity_id for entity_id in dict.fromkeys(ids) if entity_id not in self.rows]:
+            self.rows.update(zip(unknown, self.kb.rows(unknown), strict=True))
 
     def find(self, entity_id: str) -> int | None:
         """Find the row of an entity, or of the one that it was merged into, as far as this draft goes."""
-        row = self.rows.get(entity_id)
+        self.expect([entity_id])
+        row = self.rows[entity_id]
         if row is None or row in self.deleted:
             row = self.redirects.get(entity_id, row)
-        if row is None:
-            row = self.kb.row_of(entity_id)
+        row = None if row is None else self.survivor(row)
+        return None if row in self.deleted else row
+
+    def survivor(self, row: int) -> int:
+        """Return the row of the entity that one was merged into in the end."""
         while row in self.survivors:
             row = self.survivors[row]
-        return None if row in self.deleted else row
+        return row
 
     def require(self, entity_id: str) -> int:
         """Find the row of an entity, or give a new one to it."""
         row = self.find(entity_id)
         if row is None:
-            row = self.rows[entity_id] = self.first_row + len(self.new_ids)
+            row = self.rows[entity_id] = self.end
             self.new_ids.append(entity_id)
         return row
 
+    @property
+    def end(self) -> int:
+        """Return the row behind the last one."""
+        return self.known_entities + len(self.new_ids)
+
     def id_of(self, row: int) -> str:
-        if row >= self.first_row:
-            return self.new_ids[row - self.first_row]
-        return self.kb.ids(np.array([row], dtype=np.uint32))[0]
+        return self.kb.ids(as_rows([row]))[0] if self.is_known(row) else self.new_ids[row - self.known_entities]
 
     def is_known(self, row: int) -> bool:
         """Check whether the knowledge base has such a row already."""
@@ -139,13 +159,13 @@ class Draft:
 
     def clear(self, row: int) -> None:
         """Remove all that an entity has, and every fact that it is the object of."""
-        for relation, subject in self.read_facts_into(row):
+        for relation, subject in self.facts_into(row):
             self.drop(subject, relation, row)
-        for relation, target in list(self.facts_from(row)):
+        for relation, target in list(self.facts[row]):
             self.drop(row, relation, target)
-        self.counts["names removed"] += len(self.texts_of(row))
-        self.counts["types removed"] += len(self.kinds_of(row))
-        self.texts[row], self.parts[row], self.kinds[row] = {}, {}, set()
+        self.counts["names removed"] += len(self.names[row])
+        self.counts["types removed"] += len(self.kinds[row])
+        self.names[row], self.kinds[row] = {}, set()
         if self.description_of(row):
             self.descriptions[row] = ""
 
@@ -155,15 +175,15 @@ class Draft:
         if gone == row:
             return
         if gone is not None:
-            for relation, subject in self.read_facts_into(gone):
+            for relation, subject in self.facts_into(gone):
                 self.drop(subject, relation, gone)
                 self.put(row if subject == gone else subject, relation, row)
-            for relation, target in list(self.facts_from(gone)):
+            for relation, target in list(self.facts[gone]):
                 self.drop(gone, relation, target)
                 self.put(row, relation, row if target == gone else target)
-            for text, rank in self.texts_of(gone).items():
-                self.name(row, text, rank, self.parts[gone][text])
-            self.kinds_of(row).update(self.kinds_of(gone))
+            for text, name in self.names[gone].items():
+                self.name(row, text, name)
+            self.kinds[row].update(self.kinds[gone])
             if (description := self.description_of(gone)) and not self.description_of(row):
                 self.descriptions[row] = description
             self.clear(gone)
@@ -175,45 +195,30 @@ class Draft:
 
     # Facts
 
-    def facts_from(self, row: int) -> set[Pair]:
-        """Return the facts of a subject, to be changed: relation and object of each."""
-        if row not in self.facts:
-            known = self.kb.facts_of(np.array([row], dtype=np.uint32))[:, 1:].tolist() if self.is_known(row) else []
-            self.facts[row] = {(relation, target) for relation, target in known}
-        return self.facts[row]
-
     def facts_into(self, row: int) -> list[Pair]:
-        """List relation and subject of the facts that an entity is the object of by now."""
+        """List relation and subject of the facts that an entity is the object of by now; all its subjects are read."""
         pairs = set(self.into.get(row, ()))
         if self.is_known(row):
-            (known,) = self.kb.subjects_of(np.array([row], dtype=np.uint32))
+            (known,) = self.kb.subjects_of(as_rows([row]))
             pairs.update(zip(known.relations.tolist(), known.subjects.tolist(), strict=True))
-        return [
+        into = [
             (relation, subject)
             for relation, subject in sorted(pairs)
             if subject not in self.facts or (relation, row) in self.facts[subject]
         ]
-
-    def read_facts_into(self, row: int) -> list[Pair]:
-        """List the facts into an entity, whose subjects' facts are read together."""
-        pairs = self.facts_into(row)
-        unread = {subject for _, subject in pairs if self.is_known(subject)} - self.facts.keys()
-        self.facts |= {subject: set() for subject in unread}
-        rows = np.array(sorted(unread), dtype=np.uint32)
-        for subject, relation, target in self.kb.facts_of(rows).tolist() if unread else ():
-            self.facts[subject].add((relation, target))
-        return pairs
+        self.facts.fetch(subject for _, subject in into)
+        return into
 
     def put(self, subject: int, relation: int, target: int) -> None:
-        facts = self.facts_from(subject)
+        facts = self.facts[subject]
         if (relation, target) not in facts:
             facts.add((relation, target))
-            self.into.setdefault(target, set()).add((relation, subject))
+            self.into[target].add((relation, subject))
             self.incoming[target] += 1
             self.counts["facts added"] += 1
 
     def drop(self, subject: int, relation: int, target: int) -> None:
-        self.facts_from(subject).discard((relation, target))
+        self.facts[subject].discard((relation, target))
         self.incoming[target] -= 1
         self.counts["facts removed"] += 1
 
@@ -229,12 +234,8 @@ class Draft:
 
     def remove_fact(self, subject: str, relation: str, target: str) -> None:
         row, target_row, relation_row = self.find(subject), self.find(target), self.relation_rows.get(relation)
-        if (
-            row is None
-            or target_row is None
-            or relation_row is None
-            or (relation_row, target_row) not in self.facts_from(row)
-        ):
+        is_there = row is not None and (relation_row, target_row) in self.facts[row]
+        if row is None or target_row is None or relation_row is None or not is_there:
             self.miss("facts", f"{subject} {relation} {target}")
         else:
             self.drop(row, relation_row, target_row)
@@ -243,7 +244,7 @@ class Draft:
         """Remove the facts of a subject, all or those of a relation."""
         row = self.find(subject)
         wanted = None if relation is None else self.relation_rows.get(relation, -1)
-        pairs = [] if row is None else [pair for pair in self.facts_from(row) if wanted in (None, pair[0])]
+        pairs = [] if row is None else [pair for pair in self.facts[row] if wanted in (None, pair[0])]
         if row is None or not pairs:
             self.miss("facts", f"{subject} {relation or ''}".rstrip())
             return
@@ -261,52 +262,34 @@ class Draft:
 
     # Names
 
-    def texts_of(self, row: int) -> dict[str, int]:
-        """Return the names of an entity with the rank of each, to be changed."""
-        if row not in self.texts:
-            known = self.is_known(row)
-            self.texts[row] = dict(self.kb.ranked_names(row)) if known else {}
-            self.parts[row] = self.parts_of(row)
-        return self.texts[row]
-
-    def parts_of(self, row: int) -> dict[str, Parts]:
-        """Return the languages of the names of an entity, which are changed with these."""
-        if row in self.parts:
-            return self.parts[row]
-        if not self.is_known(row):
-            return {}
-        (names,) = self.kb.names_of(np.array([row], dtype=np.uint32))
-        return {name.text: name.parts for name in names}
-
-    def name(self, row: int, text: str, rank: int, parts: Parts) -> None:
-        """Add a name of a rank to an entity, with the languages in which it is a name, or an alias."""
-        texts = self.texts_of(row)
-        own = self.parts[row].setdefault(text, {})
-        self.counts["names added"] += text not in texts or not own.keys() >= parts.keys()
-        texts[text] = min(rank, texts.get(text, rank))
-        own |= {tag: is_alias and own.get(tag, True) for tag, is_alias in parts.items()}
+    def name(self, row: int, text: str, name: DraftName) -> None:
+        """Add a name to an entity, with the languages in which it is a name, or an alias."""
+        names = self.names[row]
+        rank, own = names.get(text, DraftName(name.rank, {}))
+        self.counts["names added"] += text not in names or not own.keys() >= name.parts.keys()
+        merged = own | {tag: is_alias and own.get(tag, True) for tag, is_alias in name.parts.items()}
+        names[text] = DraftName(min(rank, name.rank), merged)
 
     def add_name(self, entity_id: str, text: str, rank: int, language: str = "") -> None:
         """Add a name to an entity; if the id is only that of a relation, the relation gets it."""
         if entity_id in self.relation_rows and self.find(entity_id) is None:
             self.name_relation(entity_id, text)
         else:
-            self.name(self.require(entity_id), text, rank, {language or UND: rank == ALIAS})
+            self.name(self.require(entity_id), text, DraftName(rank, {language or UND: rank == ALIAS}))
 
     def remove_name(self, entity_id: str, text: str) -> None:
         row = self.find(entity_id)
-        if row is None or text not in self.texts_of(row):
+        if row is None or self.names[row].pop(text, None) is None:
             self.miss("names", f"{entity_id} {text}")
         else:
-            del self.texts_of(row)[text], self.parts[row][text]
             self.counts["names removed"] += 1
 
     def remove_names(self, entity_id: str, *, aliases: bool) -> None:
         """Remove the names of an entity, or its aliases."""
         row = self.find(entity_id)
-        texts = {} if row is None else self.texts_of(row)
-        first = min(texts.values(), default=ALIAS)
-        chosen = [text for text, rank in texts.items() if (rank == ALIAS or rank > first) is aliases]
+        names = {} if row is None else self.names[row]
+        first = min((name.rank for name in names.values()), default=ALIAS)
+        chosen = [text for text, (rank, _) in names.items() if (rank == ALIAS or rank > first) is aliases]
         if not chosen:
             self.miss("names", entity_id)
         for text in chosen:
@@ -315,50 +298,42 @@ class Draft:
     def rename(self, entity_id: str, text: str, new: str) -> None:
         """Put a name in the place of another, as a name or an alias as that one was."""
         row = self.find(entity_id)
-        rank = None if row is None else self.texts_of(row).get(text)
-        if row is None or rank is None:
+        if row is None or text not in self.names[row]:
             self.miss("names", f"{entity_id} {text}")
         elif text != new:
-            parts = self.parts[row][text]
+            name = self.names[row][text]
             self.remove_name(entity_id, text)
-            self.name(row, new, rank, parts)
+            self.name(row, new, name)
 
     def languages(self) -> set[str]:
         """Return the languages of the names of the drafted entities."""
-        return {tag for parts in self.parts.values() for own in parts.values() for tag in own}
+        return {tag for names in self.names.values() for name in names.values() for tag in name.parts}
 
     # Types
-
-    def kinds_of(self, row: int) -> set[int]:
-        """Return the types of an entity, to be changed."""
-        if row not in self.kinds:
-            known = self.kb.types_of(np.array([row], dtype=np.uint32)).values.tolist() if self.is_known(row) else []
-            self.kinds[row] = set(known)
-        return self.kinds[row]
 
     def add_type(self, entity_id: str, kind: str) -> None:
         """Add a type to an entity; one without fact and name at the end of the update gets none."""
         if kind not in self.type_rows:
             self.type_rows[kind] = len(self.types)
             self.types.append(kind)
-        kinds, row = self.kinds_of(self.require(entity_id)), self.type_rows[kind]
+        kinds, row = self.kinds[self.require(entity_id)], self.type_rows[kind]
         self.counts["types added"] += row not in kinds
         kinds.add(row)
 
     def remove_type(self, entity_id: str, kind: str) -> None:
         row, kind_row = self.find(entity_id), self.type_rows.get(kind)
-        if row is None or kind_row is None or kind_row not in self.kinds_of(row):
+        if row is None or kind_row is None or kind_row not in self.kinds[row]:
             self.miss("types", f"{entity_id} {kind}")
         else:
-            self.kinds_of(row).remove(kind_row)
+            self.kinds[row].remove(kind_row)
             self.counts["types removed"] += 1
 
     def remove_types(self, entity_id: str) -> None:
         row = self.find(entity_id)
-        if row is None or not self.kinds_of(row):
+        if row is None or not self.kinds[row]:
             self.miss("types", entity_id)
         else:
-            self.counts["types removed"] += len(self.kinds_of(row))
+            self.counts["types removed"] += len(self.kinds[row])
             self.kinds[row] = set()
 
     # Descriptions
@@ -366,7 +341,7 @@ class Draft:
     def description_of(self, row: int) -> str:
         """Return the description of an entity, empty if it has none."""
         if row not in self.descriptions and self.is_known(row):
-            return self.kb.descriptions(np.array([row], dtype=np.uint32))[0] or ""
+            return self.kb.descriptions(as_rows([row]))[0] or ""
         return self.descriptions.get(row, "")
 
     def describe(self, entity_id: str, text: str) -> None:
@@ -392,10 +367,11 @@ class Draft:
     def settle(self) -> None:
         """Remove entities left without fact and name, and count the entities that came and went."""
         touched = self.touched()
-        known = np.array([row for row in touched if self.is_known(row)], dtype=np.uint32)
-        self.kb.expect_entities(self.kb.ids(known))
-        for row in touched:
-            if not (self.texts_of(row) or self.facts_from(row) or self.is_object(row)):
+        self.names.fetch(touched)
+        nameless = [row for row in touched if not self.names[row]]
+        self.facts.fetch(nameless)
+        for row in nameless:
+            if not self.facts[row] and not self.is_object(row):
                 self.deleted.add(row)
                 self.kinds[row] = set()
                 if self.description_of(row):
@@ -409,13 +385,25 @@ class Draft:
 
     def touched(self) -> list[int]:
         """List the rows of all entities that may be other than before."""
-        changed = (self.facts, self.texts, self.kinds, self.descriptions, self.incoming)
+        changed = (self.facts, self.names, self.kinds, self.descriptions, self.incoming)
         return sorted({*(row for rows in changed for row in rows), *self.new_rows()})
 
-    def new_rows(self) -> Iterable[int]:
-        return range(self.known_entities, self.first_row + len(self.new_ids))
+    def new_rows(self) -> Sequence[int]:
+        return range(self.known_entities, self.end)
 
     def is_object(self, row: int) -> bool:
         """Check whether an entity is the object of a fact by now."""
         gained = self.incoming[row]
-        return gained > 0 or (self.is_known(row) and self.kb.is_object_of_more(row, than=-gained))
+        if gained > 0 or not self.is_known(row):
+            return gained > 0
+        counts = self.kb.incoming_counts(as_rows([row]))
+        return counts is not None and int(counts[0]) > -gained
+
+
+def names_by_text(names: Sequence[tuple[SpokenName, int]]) -> Names:
+    """Return ranked names as a draft keeps them."""
+    return {name.text: DraftName(rank, name.parts) for name, rank in names}
+
+
+def as_rows(rows: Iterable[int]) -> EntityRows:
+    return np.fromiter(rows, dtype=np.uint32)

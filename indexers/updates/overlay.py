@@ -175,6 +175,10 @@ class Overlay(FolderKB):
     def entity_rows(self) -> EntityRows:
         return np.flatnonzero(self.changes & GONE == 0).astype(np.uint32)
 
+    @property
+    def row_count(self) -> int:
+        return len(self.changes)
+
     def present(self, entities: EntityRows) -> EntityRows:
         known = entities[entities < len(self.changes)]
         present: EntityRows = known[self.changes[known] & GONE == 0]
@@ -315,16 +319,20 @@ class Overlay(FolderKB):
     def parts_of_name(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
         return self.count(entities, NAMES, lambda kb, rows: kb.parts_of_name(name, rows, tags)).astype(np.uint8)
 
-    def ranked_names(self, entity_row: int) -> list[tuple[str, int]]:
-        """Return the names of an entity in their order, each with its rank: the first language 0, aliases ALIAS."""
-        if not self.changes_of[entity_row] & NAMES:
-            return self.base.ranked_names(entity_row)
-        place = self.place(entity_row)
-        first, last = self.segment.columns["alias.first"][place : place + 2].tolist()
-        return list(
-            zip(self.segment.alias_texts.take(range(first, last)), self.own["alias.rank"][first:last].tolist(),
-                strict=True)
-        )  # fmt: skip
+    def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
+        """Return the names of each entity in their order, each with its rank: the first language 0, aliases ALIAS."""
+        return self.read(
+            entities, NAMES, lambda kb, rows: self.own_ranks(rows) if kb is self.segment else kb.ranked_names(rows)
+        )
+
+    def own_ranks(self, places: NDArray[Any]) -> list[list[tuple[SpokenName, int]]]:
+        """Return names of the segment, which keeps their ranks."""
+        first, ranks = self.segment.columns["alias.first"], self.own["alias.rank"]
+        return [
+            list(zip(self.segment.spoken_names(place), ranks[slice(*first[place : place + 2].tolist())].tolist(),
+                     strict=True))
+            for place in places.tolist()
+        ]  # fmt: skip
 
     @explained
     def stored_names(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:

@@ -24,7 +24,7 @@ from kbtools.indexers.folder.form_store import ENTITIES, KIND_SHIFT, is_normal
 from kbtools.indexers.folder.form_store import NORMAL as NORMAL_KIND
 from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS, WORK
 from kbtools.indexers.readers.labels import ALIAS
-from kbtools.indexers.updates.draft import Draft
+from kbtools.indexers.updates.draft import Draft, Parts, as_rows, names_by_text
 from kbtools.indexers.updates.overlay import (
     COUNTS,
     DESCRIPTION,
@@ -95,9 +95,9 @@ class SegmentTables:
     def __init__(self, draft: Draft, kb: EmbeddedKB | Overlay) -> None:
         self.draft, self.kb = draft, kb
         self.base = kb.base if isinstance(kb, Overlay) else kb
+        self.first_row, self.new_ids = kb.base_entities, [*kb.added_ids(), *draft.new_ids]
         self.added: list[pa.Table] = []
-        survivors = {old: self.survivor(row) for old, row in draft.survivors.items()}
-        self.changes = self.mark_changes(survivors.values())
+        self.changes = self.mark_changes()
         facts = self.read_facts()
         replaced = self.base.facts_of(self.base_rows(FACTS))
         gained, lost = facts[~is_among(facts, replaced)], replaced[~is_among(replaced, facts)]
@@ -105,13 +105,13 @@ class SegmentTables:
             self.changes[differing[:, 2]] |= INCOMING
         merged = {**kept_redirects(kb), **draft.redirects}
         self.survivor_of = {
-            old: row for old, row in zip(merged, map(self.survivor, merged.values()), strict=True)
+            old: row for old, row in zip(merged, map(draft.survivor, merged.values()), strict=True)
             if not self.changes[row] & GONE
         }  # fmt: skip
         is_place = self.changes > 0
         is_place[facts[:, 2]] = is_place[as_rows(self.survivor_of.values())] = True
         self.entities = np.flatnonzero(is_place).astype(np.uint32)
-        known = self.entities[self.entities < draft.first_row]
+        known = self.entities[self.entities < self.first_row]
         self.incoming_counts = np.zeros(len(self.entities), dtype=np.int64)
         self.incoming_counts[: len(known)] = self.base.incoming_counts(known)
         for differing, sign in ((gained, 1), (lost, -1)):
@@ -120,30 +120,24 @@ class SegmentTables:
         self.sorted_facts = self.sorted_facts[np.lexsort(self.sorted_facts.T[::-1])]
         self.read_names()
 
-    def survivor(self, row: int) -> int:
-        """Return the row of the entity that one was merged into in the end."""
-        while row in self.draft.survivors:
-            row = self.draft.survivors[row]
-        return row
-
-    def mark_changes(self, survivors: Iterable[int]) -> NDArray[np.uint8]:
+    def mark_changes(self) -> NDArray[np.uint8]:
         """Mark what of each entity is changed, by now, against the base."""
         draft, kb = self.draft, self.kb
-        changes = np.zeros(draft.first_row + len(draft.new_ids), dtype=np.uint8)
+        changes = np.zeros(draft.end, dtype=np.uint8)
         if isinstance(kb, Overlay):
             # Which facts into an entity differ from those of the base is seen again.
             known = kb.changes & ~np.uint8(INCOMING)
             changes[: len(known)] = np.where(known & GONE, kb.changes, known)
         for rows, what in (
             (draft.facts, FACTS),
-            (draft.texts, NAMES),
+            (draft.names, NAMES),
             (draft.kinds, TYPES),
             (draft.descriptions, DESCRIPTION),
-            (survivors, COUNTS),
+            (map(draft.survivor, draft.survivors), COUNTS),
             (draft.deleted, WHOLE | GONE),
         ):
             changes[as_rows(rows)] |= np.uint8(what)
-        changes[draft.first_row :] |= np.uint8(WHOLE | NEW)
+        changes[self.first_row :] |= np.uint8(WHOLE | NEW)
         return changes
 
     def changed_rows(self, what: int) -> EntityRows:
@@ -151,7 +145,7 @@ class SegmentTables:
 
     def base_rows(self, what: int) -> EntityRows:
         """Return the entities of the base that are changed in something."""
-        return np.flatnonzero(self.changes[: self.draft.first_row] & what).astype(np.uint32)
+        return np.flatnonzero(self.changes[: self.first_row] & what).astype(np.uint32)
 
     def kept_rows(self, what: int, drafted: Iterable[int]) -> EntityRows:
         """Return the changed entities that the knowledge base has and that are not in the draft."""
@@ -174,33 +168,29 @@ class SegmentTables:
     def read_names(self) -> None:
         """Read the names of changed entities, in the order of their rows, with ranks and languages."""
         draft, kb = self.draft, self.kb
-        kept = self.kept_rows(NAMES, draft.texts)
+        kept = self.kept_rows(NAMES, draft.names)
         self.tags: dict[str, int] = {}
         has_languages = bool(kb.manifest.languages) or not draft.languages() <= {UND}
-        parts_of = {row: draft.parts_of(row) for row in draft.texts}
-        if has_languages:
-            for row, names in zip(kept.tolist(), kb.names_of(kept), strict=True):
-                parts_of[row] = {name.text: name.parts for name in names}
-        ranked = {row: dict(kb.ranked_names(row)) for row in kept.tolist()} | draft.texts
+        names = dict(zip(kept.tolist(), map(names_by_text, kb.ranked_names(kept)), strict=True)) | draft.names
         owners: list[int] = []
         self.ranks: list[int] = []
         texts: list[str] = []
         flags, parts = [], []
-        for row in sorted(ranked):
-            own = sorted((rank, text) for text, rank in ranked[row].items())
-            for rank, text in own:
+        for row in sorted(names):
+            own = sorted((name.rank, text, name.parts) for text, name in names[row].items())
+            for rank, text, spoken_in in own:
                 owners.append(row)
                 self.ranks.append(rank)
                 texts.append(text)
                 flags.append(rank == ALIAS or rank > own[0][0])
-                parts.append(self.part_text(parts_of[row][text]) if has_languages else "")
+                parts.append(self.part_text(spoken_in) if has_languages else "")
         columns = [
             self.places(as_rows(owners)).astype(np.uint32), pa.array(flags, pa.bool_()), pa.array(texts, pa.string()),
             pa.array(parts, pa.string()),
         ]  # fmt: skip
         self.name_batch = pa.record_batch(columns, names=["entity", "alias", "text", "parts"])
 
-    def part_text(self, parts: dict[str, bool]) -> str:
+    def part_text(self, parts: Parts) -> str:
         """Write the languages of a name as the writer reads them."""
         return " ".join(str(2 * self.tags.setdefault(tag, len(self.tags)) + alias) for tag, alias in parts.items())
 
@@ -212,9 +202,9 @@ class SegmentTables:
 
     def ids(self, table: str) -> Iterator[pa.StringArray]:
         if table == "entities":
-            first = self.draft.first_row
+            first = self.first_row
             known, new = self.entities[self.entities < first], self.entities[self.entities >= first]
-            yield pa.array([*self.base.ids(known), *(self.draft.new_ids[row - first] for row in new)], pa.string())
+            yield pa.array([*self.base.ids(known), *(self.new_ids[row - first] for row in new)], pa.string())
         else:
             yield pa.array(self.draft.relations if table == "relations" else self.draft.types, pa.string())
 
@@ -269,7 +259,7 @@ class SegmentTables:
             return
         keys, rows, counts = self.kb.counts_about(about.astype(np.uint32))
         for old in self.draft.survivors:
-            rows[rows == old] = self.survivor(old)
+            rows[rows == old] = self.draft.survivor(old)
         alive = self.changes[rows] & GONE == 0
         places = self.places(rows[alive])
         table = pa.table([keys[alive], places.astype(np.uint32), counts[alive]], names=["key", "entity", "count"])
@@ -346,7 +336,7 @@ class SegmentTables:
 
     def columns(self) -> dict[str, Sequence[int] | NDArray[Any]]:
         """Return the columns of a segment beside those of every knowledge base."""
-        new_ids, first = self.draft.new_ids, self.draft.first_row
+        new_ids, first = self.new_ids, self.first_row
         alive = [row for row in range(first, first + len(new_ids)) if not self.changes[row] & GONE]
         states = self.form_changes.states
         return {
@@ -371,10 +361,6 @@ def batch(*columns: Any) -> pa.RecordBatch:
     """Make a batch of columns, rows as the writer has them."""
     arrays = [column.astype(np.uint32) if isinstance(column, np.ndarray) else column for column in columns]
     return pa.record_batch(arrays, names=[str(place) for place in range(len(arrays))])
-
-
-def as_rows(rows: Iterable[int]) -> EntityRows:
-    return np.fromiter(rows, dtype=np.uint32)
 
 
 def is_among(facts: Facts, others: Facts) -> NDArray[np.bool_]:

@@ -147,7 +147,7 @@ def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
     """Make the changes of rows; give their number, 0 of a kind that an update does not take."""
     rows = [tuple(row.values()) for row in batch.table.to_pylist()]
     about = {"facts": (0, 2), "redirects": (0, 1)}.get(batch.kind, (0,))
-    draft.kb.expect_entities([row[place] for row in rows for place in about])
+    draft.expect(row[place] for row in rows for place in about)
     if batch.kind == "names":
         for entity, rank, text, language in rows:
             if role == "add":
@@ -179,7 +179,7 @@ def read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> S
     languages = Languages.read(options.language)
     changes = removals(lines, skips) if part.role == "gone" else records(lines, skips, languages)
     while together := list(islice(changes, CHANGES_AT_ONCE)):
-        draft.kb.expect_entities([entity for change in together for entity in change.entities])
+        draft.expect(entity for change in together for entity in change.entities)
         for change in together:
             change.make(draft)
     skips.check()
