@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-
 from kbtools.answering.records import UpdateResult
 from kbtools.errors import BulkFailed
 from kbtools.indexers.elastic.build_lock import BuildLock, update_lock
@@ -21,7 +19,7 @@ from kbtools.indexers.elastic.catalog import head_document, write_lists
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.documents import Document, form_documents, key_of_form
-from kbtools.indexers.elastic.entity_changes import EntityChanges, StoredEntities, change_entities
+from kbtools.indexers.elastic.entity_changes import EntityChanges, StoredKB, change_entities
 from kbtools.indexers.elastic.inventory import drop_deleted
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import PATIENCE
@@ -38,11 +36,10 @@ from kbtools.indexers.elastic.versions import (
 )
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.indexers.readers.sources import check_source
-from kbtools.indexers.updates.draft import Draft
+from kbtools.indexers.updates.draft import Draft, as_rows
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
 from kbtools.indexers.updates.updating import account, result_of, tally
 from kbtools.kb.manifest import UPDATE, Change, Manifest
-from kbtools.kb.rows import EntityRows
 from kbtools.text.rungs import Form
 from kbtools.text.variants import name_forms
 
@@ -78,12 +75,11 @@ def update_on_cluster(
     cluster = cluster.as_patient_as(options.patience)
     current_version(cluster, name)
     with update_lock(cluster, name, take_over=options.take_over) as lock:
-        kb = ElasticKB(name, cluster)
-        stored = StoredEntities(kb)
-        draft = Draft(stored)
+        kb = StoredKB(name, cluster)
+        draft = Draft(kb)
         skips = tuple(read_into(draft, part, options.reading) for part in sources)
         draft.settle()
-        job = UpdateJob(kb, stored, draft, lock=lock)
+        job = UpdateJob(kb, draft, lock=lock)
         manifest = job.run([part.source.name for part in sources], keep=options.keep)
     if manifest is None:
         return result_of(name, draft, skips, {}, kb.manifest.digest)
@@ -117,8 +113,8 @@ def compact_given(kb: str | Path, *, memory: str) -> None:
 class UpdateJob:
     """The job of one update: what a draft leaves behind goes into a copy of the version that it began with."""
 
-    def __init__(self, kb: ElasticKB, stored: StoredEntities, draft: Draft, *, lock: BuildLock) -> None:
-        self.kb, self.stored, self.draft = kb, stored, draft
+    def __init__(self, kb: StoredKB, draft: Draft, *, lock: BuildLock) -> None:
+        self.kb, self.draft = kb, draft
         self.lock, self.cluster = lock, lock.cluster
         self.sender = Sender(lock.cluster, patience=lock.cluster.patience, largest=read_largest(lock.cluster))
         self.bytes = 0
@@ -128,7 +124,7 @@ class UpdateJob:
         draft, kb, head = self.draft, self.kb, dict(self.kb.catalog.head)
         if not draft.made():
             return None
-        changes = change_entities(draft, self.stored)
+        changes = change_entities(draft, kb)
         fingerprint = (int(head.get("fingerprint", "0"), 16) + changes.fingerprint + self.renamed()) % MODULUS
         base_digest = head.get("base", kb.manifest.digest)
         digest = hashlib.sha256(f"{base_digest} {fingerprint:x}".encode()).hexdigest() if fingerprint else base_digest
@@ -148,7 +144,7 @@ class UpdateJob:
         head |= {
             "manifest": manifest.to_record(),
             "merged": head["merged"] + len(draft.redirects),
-            "rows": draft.first_row + len(draft.new_ids),
+            "rows": draft.end,
             "base": base_digest,
             "fingerprint": f"{fingerprint:x}",
         }
@@ -269,7 +265,3 @@ def count_names(kb: ElasticKB, rows: Sequence[int]) -> Counter[int]:
     for row, parts in kb.entities.parts(rows, ["named"]).items():
         counts[row] = sum(part.get("named", 0) for part in parts)
     return counts
-
-
-def as_rows(rows: Iterable[int]) -> EntityRows:
-    return np.array(list(rows), dtype=np.uint32)

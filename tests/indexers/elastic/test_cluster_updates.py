@@ -28,8 +28,8 @@ from kbtools.indexers.elastic import documents
 from kbtools.indexers.elastic.build_lock import read_note
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.cluster_updates import UpdateJob, UpdateOptions, update_on_cluster
-from kbtools.indexers.elastic.documents import key_of_form
-from kbtools.indexers.elastic.entity_changes import StoredEntities
+from kbtools.indexers.elastic.documents import EntityContent, key_of_form
+from kbtools.indexers.elastic.entity_changes import StoredKB
 from kbtools.indexers.elastic.inventory import choose_versions, drop_deleted, remove_versions
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import LoadOptions, load
@@ -409,13 +409,13 @@ def test_entities_that_facts_of_changed_ones_lead_to_are_not_read_whole(
     change: Callable[..., UpdateResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched: list[int] = []
-    fetch = StoredEntities.fetch
+    fetch = StoredKB.contents_of
 
-    def note(stored: StoredEntities, rows: Sequence[int]) -> None:
+    def note(kb: StoredKB, rows: Sequence[int]) -> list[EntityContent]:
         fetched.extend(rows)
-        fetch(stored, rows)
+        return fetch(kb, rows)
 
-    monkeypatch.setattr(StoredEntities, "fetch", note)
+    monkeypatch.setattr(StoredKB, "contents_of", note)
     change([{"id": "m.0one", "facts": {"music.album.next": ["m.0three"]}}])
 
     # The artist, whose row is the third, is the object of a former fact alone.
