@@ -9,7 +9,7 @@ import click
 from kbtools.answering.records import UpdateResult
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_json
-from kbtools.cli.homes import Elasticsearch, Home, kb_argument
+from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.options import FILE, json_option
 from kbtools.cli.progress import stoppable
 from kbtools.cli.query import open_standard_input
@@ -56,6 +56,7 @@ REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
 @click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
 @click.option("--redirects", multiple=True, type=FILE, help="Entities to merge: tables of old and new.")
 @click.option("--keep", default=1, type=click.IntRange(0), help="Older versions that stay on a cluster.")
+@click.option("--take-over", is_flag=True, help="Take the lock of a load or update that was killed, without waiting.")
 @reading_options
 @json_option
 def command(
@@ -71,6 +72,7 @@ def command(
     relations: tuple[Path, ...],
     redirects: tuple[Path, ...],
     keep: int,
+    take_over: bool,
     options: ReadOptions,
     as_json: bool,
 ) -> None:
@@ -103,11 +105,14 @@ def command(
         ]
         if not sources:
             raise click.UsageError("give at least one file of changes, such as --add new.jsonl or --remove gone.txt")
-        updated = (
-            update(home.path, sources, options=options)
-            if home.elasticsearch is None
-            else update_version(str(home.path), sources, home.elasticsearch, options=options, keep=keep)
-        )
+        if home.elasticsearch is None:
+            updated = update(home.path, sources, options=options)
+        else:
+            from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
+
+            settings = UpdateOptions(options, keep=keep, take_over=take_over)
+            with home.elasticsearch.connect() as cluster:
+                updated = update_on_cluster(cluster, str(home.path), sources, options=settings)
     if as_json:
         echo_json(updated.to_json())
     else:
@@ -138,16 +143,6 @@ def removed_source(text: str) -> tuple[str | None, Path]:
     """Read `--remove [KIND=]FILE`."""
     kind, equals, path = text.partition("=")
     return (kind, Path(path)) if equals and kind in REMOVED else (None, Path(text))
-
-
-def update_version(
-    name: str, sources: list[UpdateSource], elasticsearch: Elasticsearch, *, options: ReadOptions, keep: int
-) -> UpdateResult:
-    """Change a knowledge base on a cluster."""
-    from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
-
-    with elasticsearch.connect() as cluster:
-        return update_on_cluster(cluster, name, sources, options=UpdateOptions(options, keep=keep))
 
 
 def update_report(updated: UpdateResult) -> Iterator[str]:

@@ -153,7 +153,7 @@ def locked(cluster: Cluster, kb: str, note: BuildNote | None) -> BuildLocked:
     since = f" (last sign of life {max(0.0, time.time() - note.beat):.0f} s ago)" if note else ""
     return BuildLocked(
         f"{cluster.connection.where}: {kb!r} is being loaded or updated by {note.owner if note else 'another process'}"
-        f"{since}; wait for it, or if it was killed, for {STALE:.0f} s without a sign of life, or use kbtools load "
+        f"{since}; wait for it, or if it was killed, for {STALE:.0f} s without a sign of life, or run the command with "
         "--take-over",
         name=kb,
         owner=note.owner if note else None,

@@ -25,7 +25,7 @@ from kbtools.errors import (
 )
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.elastic import documents
-from kbtools.indexers.elastic.build_lock import read_note
+from kbtools.indexers.elastic.build_lock import BuildLock, BuildNote, read_note
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.cluster_updates import UpdateJob, UpdateOptions, update_on_cluster
 from kbtools.indexers.elastic.documents import EntityContent, key_of_form
@@ -124,6 +124,7 @@ def test_the_same_updates_make_the_same_knowledge_base_in_a_folder_and_on_a_clus
         assert counts(kb) == counts(twin)
         assert kb.rows([*IDS, *plain.merged]) == twin.rows([*IDS, *plain.merged])
         assert kb.entity_rows().tolist() == twin.entity_rows().tolist()
+        assert (tuple(kb.relations), tuple(kb.types)) == (twin.relations, twin.types)
         assert len(kb.manifest.history) == len(twin.manifest.history)
 
 
@@ -515,6 +516,36 @@ def test_the_command_reports_and_info_shows_the_history(
     assert report[1] == "not there: 1 entities; first: m.0nobody"
     assert "gone.txt: 1 entity removed, 1 fact removed, 1 name removed" in info.output
     assert back.output.startswith(f"{loaded} is version 1 again")
+
+
+def test_the_command_takes_over_the_lock_of_a_killed_update(
+    loaded: str, cluster: Cluster, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTOOLS_ELASTICSEARCH_URL", url)
+    (tmp_path / "gone.txt").write_text("m.0three\n")
+    command = ["update", "--remove", str(tmp_path / "gone.txt"), "--kb", loaded, "--elasticsearch"]
+    BuildLock.take(cluster, loaded, BuildNote(2), None).stop()  # as a killed process leaves it
+
+    refused = CliRunner().invoke(main, command)
+    updated = CliRunner().invoke(main, [*command, "--take-over"])
+
+    assert "run the command with --take-over" in refused.output
+    assert updated.output.startswith(f"{loaded}: 1 entity removed")
+
+
+def test_relations_and_types_that_nothing_has_any_more_keep_their_rows_in_both_homes(
+    change: Callable[..., UpdateResult], cluster: Cluster, loaded: str, folder: Path, tmp_path: Path
+) -> None:
+    removed = [
+        {"id": "m.0one", "remove": {"facts": True, "types": True}, "facts": {"music.album.label": ["m.0two"]}},
+        {"id": "m.0three", "remove": {"facts": True}, "types": ["music.record"]},
+    ]
+    change(removed)
+    update(folder, sources_of(tmp_path, removed), options=ReadOptions())
+
+    homes = (ElasticKB(loaded, cluster), open_folder(folder))
+    assert [tuple(kb.relations) for kb in homes] == [("music.album.artist", "music.album.label")] * 2
+    assert [tuple(kb.types) for kb in homes] == [("music.album", "music.record")] * 2
 
 
 def test_python_changes_a_knowledge_base_on_a_cluster_too(
