@@ -262,6 +262,6 @@ def change_forms(before: ElasticKB, after: ElasticKB, texts: Iterable[str]) -> F
 def count_names(kb: ElasticKB, rows: Sequence[int]) -> Counter[int]:
     """Count the names and aliases of entities."""
     counts = Counter[int]()
-    for row, parts in kb.entities.parts(rows, ["named"]).items():
+    for row, parts in kb.parts(rows, ["named"]).items():
         counts[row] = sum(part.get("named", 0) for part in parts)
     return counts

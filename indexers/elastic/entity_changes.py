@@ -20,8 +20,7 @@ from kbtools.indexers.elastic.documents import (
     names_in,
     read_content,
 )
-from kbtools.indexers.elastic.entities import WITH_FACTS, incoming_facts
-from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.knowledge import WITH_FACTS, ElasticKB, incoming_facts
 from kbtools.indexers.folder.language_sets import set_text, spoken
 from kbtools.indexers.folder.name_counts import rank_names
 from kbtools.indexers.readers.batches import ALIAS
@@ -46,7 +45,7 @@ class StoredKB(ElasticKB):
         super().__init__(*args, **options)
         self.known_rows: dict[str, int | None] = {}
         self.contents: dict[int, EntityContent] = {}
-        self.parts: dict[int, int] = {}
+        self.part_counts: dict[int, int] = {}
 
     @property
     def row_count(self) -> int:
@@ -70,14 +69,14 @@ class StoredKB(ElasticKB):
     def contents_of(self, rows: Sequence[int]) -> list[EntityContent]:
         """Return what entities hold, fetching the documents of those that are not at hand."""
         unknown = [row for row in dict.fromkeys(rows) if row not in self.contents]
-        for row, parts in self.entities.parts(unknown, ["*"], at_once=WITH_FACTS).items():
+        for row, parts in self.parts(unknown, ["*"], at_once=WITH_FACTS).items():
             self.contents[row] = read_content(parts, self.catalog.language)
-            self.parts[row] = len(parts)
+            self.part_counts[row] = len(parts)
         return [self.contents[row] for row in rows]
 
     def keys(self, row: int) -> list[str]:
         """List the ids of the documents of an entity that was read."""
-        return [str(row), *(f"{row}-{part}" for part in range(1, self.parts[row]))]
+        return [str(row), *(f"{row}-{part}" for part in range(1, self.part_counts[row]))]
 
     def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
         return [ranked_names(content, self.catalog.language) for content in self.contents_of(entities.tolist())]

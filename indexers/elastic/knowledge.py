@@ -3,119 +3,62 @@
 One request answers all n-grams of a question: the entities that bear them, with names, relations, types and numbers
 of facts, and how many names hold each word. Its answer is remembered, so that the ranking asks nothing more.
 Rows are those of the embedded knowledge base that was loaded. An open knowledge base stays with the version that was
-current when it was opened. Entity vectors are an index of their own beside a version.
+current when it was opened.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import BulkFailed, KBUnusable, NotAllowed, ServerError, Unreachable, VectorsMissing, WrongFormat
+from kbtools.errors import KBUnusable, NotAllowed, ServerError, Unreachable
 from kbtools.indexers.elastic.build_lock import update_lock
-from kbtools.indexers.elastic.bulk import Sender, Sent
 from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.cluster_vectors import ElasticVectors, load_vectors
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import Document, encode
-from kbtools.indexers.elastic.entities import Entities
-from kbtools.indexers.elastic.loading import PATIENCE
-from kbtools.indexers.elastic.mapping import (
-    ENTITIES,
-    NAMES,
-    ROLES,
-    VECTORS,
-    IndexMark,
-    IndexSettings,
-    check_mapping_version,
-    final_settings,
-    index_body,
-    index_name,
-    loading_alias,
-)
+from kbtools.indexers.elastic.documents import id_field, id_hash, names_in
+from kbtools.indexers.elastic.mapping import ENTITIES, ROLES, IndexSettings, check_mapping_version
 from kbtools.indexers.elastic.names import Names, SimilarNames
-from kbtools.indexers.elastic.searches import Searches
-from kbtools.indexers.elastic.versions import Version, current_version, list_versions
+from kbtools.indexers.elastic.searches import LINKED, NAMED, PAGE, Cache, Searches, cut, terms_search
+from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.language_tags import SpokenName
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
-from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
+from kbtools.kb.vector_index import EntityVectors
 
 REPLACED = 10.0
 """Seconds in which a copy takes the place of a shard whose node is lost."""
 
-CANDIDATES = 10
-"""Entities that a shard looks at for each one asked for: more of them find more of the true ones, and cost more."""
+KEPT_ENTITIES, KEPT_FACTS = 50_000, 500
+"""Entities that are remembered, and pairs of an entity and a relation with their objects, or entities with their
+incoming facts; twice as many at most."""
 
-LEAST_CANDIDATES, MOST_CANDIDATES = 200, 10_000
-"""Bounds of that number: 10,000 is the cluster's own; with 200 the benchmark's recall@10 of 50,000 vectors is 1.00."""
+WITH_FACTS, PARTS = 20, 10
+"""Documents in one answer that hold facts, and further parts of entities: each may have some megabytes."""
 
-SEARCHES = 50
-"""Searches in one request: each is a text of some kilobytes, and costs more than a look-up of names."""
-
-MOST_DIMENSIONS = 4_096
-"""The cluster's own limit for `dense_vector`."""
+Fields = dict[str, Any]
 
 
-class ElasticVectors:
-    """The vectors of a knowledge base on a cluster; see `VectorIndex` for what each method promises.
+@dataclass(frozen=True, slots=True)
+class KnownEntity:
+    """An entity as it is remembered; relations and types are rows, ascending.
 
-    The search is approximate; `kbtools.kb.vector_index.recall` measures it against the exact one.
+    `named` are the fields that hold its names, None if these stand in several documents.
     """
 
-    def __init__(self, name: str, version: Version, searches: Searches) -> None:
-        """Find the vectors of a version; raise VectorsMissing if it has none."""
-        index = version.indexes.get(VECTORS)
-        if index is None:
-            raise VectorsMissing(
-                f"{name}: has no entity vectors; make them with kbtools index vectors --elasticsearch --kb {name}, "
-                "or use a pruner that needs none",
-                name=name,
-            )
-        self.index, self.searches = index, searches
-        described = searches.ask("GET", f"/{index}/_mapping")[index]
-        mark = IndexMark.of(described)
-        self.size = int(described["mappings"]["properties"]["vector"]["dims"])
-        origin = mark.origin if mark else {}
-        self.origin = VectorOrigin(str(origin.get("subject", "")), str(origin.get("model", "")))
-        self.count = int(searches.ask("GET", f"/{index}/_count")["count"])
-
-    @property
-    def dim(self) -> int:
-        return self.size
-
-    def __len__(self) -> int:
-        return self.count
-
-    def nearest(self, vectors: NDArray[np.float32], *, limit: int = 10) -> Neighbours:
-        check_dim(vectors, self.size)
-        limit = min(limit, self.count)
-        rows = np.empty((len(vectors), limit), dtype=np.uint32)
-        cosines = np.empty((len(vectors), limit), dtype=np.float32)
-        if not limit:
-            return Neighbours(rows, cosines)
-        wide = min(max(CANDIDATES * limit, LEAST_CANDIDATES), MOST_CANDIDATES)
-        bodies = [nearest_search(vector.tolist(), limit, wide) for vector in vectors]
-        for first in range(0, len(bodies), SEARCHES):
-            answers = self.searches.run([(self.index, body) for body in bodies[first : first + SEARCHES]])
-            for place, answer in enumerate(answers, first):
-                # By score, the highest first, then by row; the score is (1 + cosine) / 2.
-                hits = sorted((-hit["_score"], hit["fields"]["row"][0]) for hit in answer["hits"]["hits"])
-                rows[place] = [row for _, row in hits]
-                cosines[place] = [-2 * score - 1 for score, _ in hits]
-        return Neighbours(rows, cosines)
-
-    def use(self, device: str) -> None:
-        """Do nothing: the cluster computes where it is."""
-
-    def vector(self, entity_row: int) -> NDArray[np.float32] | None:
-        body = {"size": 1, "query": {"term": {"row": entity_row}}, "_source": {"exclude_vectors": False}}
-        (answer,) = self.searches.run([(self.index, body)])
-        stored = [hit["_source"]["vector"] for hit in answer["hits"]["hits"]]
-        return normalised(np.array(stored, dtype=np.float32))[0] if stored else None
+    id: str
+    name: str | None
+    relations: tuple[int, ...]
+    types: tuple[int, ...]
+    facts: int
+    facts_in: int
+    description: str | None
+    named: Fields | None
 
 
 class ElasticKB(BackendDefaults):
@@ -126,11 +69,15 @@ class ElasticKB(BackendDefaults):
         self.name = str(name)
         self.cluster = cluster or Cluster(read_connection())
         self.version = version or open_version(self.cluster, self.name)
-        self.catalog = Catalog(self.cluster, self.name, self.version.indexes[ENTITIES])
+        self.index = self.version.indexes[ENTITIES]
+        self.catalog = Catalog(self.cluster, self.name, self.index)
         self.manifest = self.catalog.manifest
         self.searches = Searches(self.cluster, self.name)
-        self.entities = Entities(self.searches, self.catalog)
-        self.named = Names(self.entities, self.version.indexes[NAMES])
+        self.known: Cache[int, KnownEntity] = Cache(KEPT_ENTITIES)
+        self.known_relations_in: Cache[int, tuple[int, ...]] = Cache(KEPT_ENTITIES)
+        self.known_objects: Cache[tuple[int, int], EntityRows] = Cache(KEPT_FACTS)
+        self.known_incoming: Cache[int, IncomingFacts] = Cache(KEPT_FACTS)
+        self.named = Names(self.searches, self.version.indexes, self.note)
         self.near = SimilarNames(self.named, count=self.manifest.statistics.get("forms", 0))
         self.vector_index: ElasticVectors | None = None
 
@@ -157,8 +104,174 @@ class ElasticKB(BackendDefaults):
     def entity_rows(self) -> EntityRows:
         return self.present_rows
 
+    # Documents
+
+    def parts(self, rows: Sequence[int], fields: Sequence[str], *, at_once: int = PAGE) -> dict[int, list[Fields]]:
+        """Read fields of the documents of entities, part 0 first; rows of no entity are left out."""
+        found: dict[int, list[Fields]] = {}
+        for chunk in cut(list(dict.fromkeys(rows)), at_once):
+            found |= {main["row"]: [main] for main in self.documents(list(map(str, chunk)), [*fields, "parts"])}
+        keys = [f"{row}-{part}" for row, (main,) in found.items() for part in range(1, main.get("parts", 0) + 1)]
+        for further in cut(keys, PARTS):
+            for source in self.documents(further, fields):
+                found[source["row"]].append(source)
+        for row, own in found.items():
+            if len(own) <= own[0].get("parts", 0):
+                raise KBUnusable(
+                    f"{self.name}: a part of entity {row} is missing; load the knowledge base again", row=row
+                )
+        return found
+
+    def documents(self, keys: Sequence[str], fields: Sequence[str]) -> list[Fields]:
+        """Read documents by their ids, those that exist, in order."""
+        answer = self.searches.ask(
+            "POST", f"/{self.index}/_mget", {"ids": keys}, params={"_source_includes": ",".join(["row", *fields])}
+        )
+        for document in answer["docs"]:
+            if "error" in document:
+                raise self.searches.failed(document["error"])
+        return [document["_source"] for document in answer["docs"] if document.get("found")]
+
+    # Entities
+
+    def at(self, rows: Sequence[int]) -> list[KnownEntity]:
+        """Return entities, fetching those that are not remembered; raise IndexError for a row that is unused."""
+        entities = {row: self.known.get(row) for row in rows}
+        unknown = [row for row, entity in entities.items() if entity is None]
+        for row, sources in self.parts(unknown, LINKED).items():
+            entities[row] = self.read(sources)
+        if missing := [row for row, entity in entities.items() if entity is None]:
+            raise IndexError(f"no entity at row {missing[0]}")
+        return [entity for row in rows if (entity := entities[row])]
+
+    def read(self, sources: Sequence[Fields]) -> KnownEntity:
+        """Read an entity from its documents, part 0 first, and remember it."""
+        main, catalog = sources[0], self.catalog
+        names = next(
+            (source[field][0] for field in ("names", "aliases") for source in sources if field in source), None
+        )
+        entity = KnownEntity(
+            main["id"],
+            names,
+            rows_of(catalog.relation_rows, sources, "relations"),
+            rows_of(catalog.type_rows, sources, "types"),
+            main["facts"],
+            main["facts_in"],
+            main.get("description"),
+            {field: main[field] for field in NAMED if field in main} if len(sources) == 1 else None,
+        )
+        self.known.put(main["row"], entity)
+        return entity
+
+    def note(self, source: Fields) -> None:
+        """Remember an entity that a search found, unless it stands in several documents."""
+        if source["part"] == 0 and "parts" not in source:
+            self.read([source])
+
     def rows(self, ids: Sequence[str]) -> list[int | None]:
-        return self.entities.rows(ids)
+        terms: dict[str, dict[str, str]] = {}
+        for entity_id in ids:
+            field, term = id_field(entity_id)
+            terms.setdefault(field, {})[term] = entity_id
+        rows = self.find(terms)
+        unknown = [entity_id for entity_id in ids if entity_id not in rows]
+        if unknown and self.catalog.has_merged_ids:
+            rows |= self.find({"hashed_id": {id_hash(entity_id): entity_id for entity_id in unknown}})
+        return [rows.get(entity_id) for entity_id in ids]
+
+    def find(self, ids_by_term: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
+        """Find rows by the terms of ids, which are given by field; the entities that come along are remembered."""
+        searches = [
+            (self.index, terms_search(field, chunk) | {"_source": [*LINKED, "hashed_id"]})
+            for field, terms in ids_by_term.items()
+            for chunk in cut(list(terms), PAGE - 1)
+        ]
+        rows: dict[str, int] = {}
+        for answer in self.searches.run(searches):
+            for hit in answer["hits"]["hits"]:
+                source = hit["_source"]
+                self.note(source)
+                for field, terms in ids_by_term.items():
+                    own = [source["id"]] if field == "id" else source.get("hashed_id", ())
+                    rows |= {terms[term]: source["row"] for term in own if term in terms}
+        return rows
+
+    def ids(self, entities: EntityRows) -> list[str]:
+        return [entity.id for entity in self.at(entities.tolist())]
+
+    def names(self, entities: EntityRows) -> list[str | None]:
+        return [entity.name for entity in self.at(entities.tolist())]
+
+    def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
+        known = dict(zip(entities.tolist(), self.at(entities.tolist()), strict=True))
+        in_parts = self.parts([row for row, entity in known.items() if entity.named is None], NAMED)
+        stored = {row: in_parts[row] if entity.named is None else [entity.named] for row, entity in known.items()}
+        return [names_in(stored[row], self.catalog.language) for row in entities.tolist()]
+
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        return [entity.description for entity in self.at(entities.tolist())]
+
+    def types_of(self, entities: EntityRows) -> Grouped:
+        return Grouped.of([entity.types for entity in self.at(entities.tolist())])
+
+    # Facts
+
+    def relations_of(self, entities: EntityRows) -> Grouped:
+        return Grouped.of([entity.relations for entity in self.at(entities.tolist())])
+
+    def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        return np.array([entity.facts for entity in self.at(entities.tolist())], dtype=np.int64)
+
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
+        return np.array([entity.facts_in for entity in self.at(entities.tolist())], dtype=np.int64)
+
+    def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
+        """Return the objects of pairs of an entity and a relation: a request for ids, and one for what they are."""
+        objects = {pair: self.known_objects.get(pair) for pair in pairs}
+        unknown = [pair for pair, rows in objects.items() if rows is None]
+        subjects = [row for row, _ in unknown]
+        known = dict(zip(subjects, self.at(subjects), strict=True))
+        stated = [pair for pair in unknown if pair[1] in known[pair[0]].relations]
+        ids: dict[tuple[int, int], list[str]] = {pair: [] for pair in unknown}
+        documents = self.parts([row for row, _ in stated], ["objects"], at_once=WITH_FACTS)
+        for row, relation in stated:
+            for source in documents[row]:
+                for name, targets in source.get("objects", ()):
+                    if name == self.catalog.relations[relation]:
+                        ids[row, relation] += targets
+        targets = list({target for own in ids.values() for target in own})
+        target_rows = dict(zip(targets, self.rows(targets), strict=True))
+        for pair, own in ids.items():
+            found = sorted(row for target in own if (row := target_rows[target]) is not None)
+            if len(found) < len(own):
+                raise KBUnusable(
+                    f"{self.name}: an object of {known[pair[0]].id} is missing; load it again", name=self.name
+                )
+            objects[pair] = in_order = np.array(found, dtype=np.uint32)
+            self.known_objects.put(pair, in_order)
+        return [rows for pair in pairs if (rows := objects[pair]) is not None]
+
+    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
+        facts = {row: self.known_incoming.get(row) for row in entities.tolist()}
+        unknown = [row for row, own in facts.items() if own is None]
+        order, found = self.catalog.relation_rows, self.parts(unknown, ["subjects"], at_once=WITH_FACTS)
+        for row in unknown:
+            parts = found.get(row, ())
+            facts[row] = incoming = incoming_facts(
+                [(order[relation], subjects) for part in parts for relation, subjects in part.get("subjects", ())]
+            )
+            self.known_incoming.put(row, incoming)
+        return [own for row in entities.tolist() if (own := facts[row]) is not None]
+
+    def incoming_relations_of(self, entities: EntityRows) -> Grouped:
+        relations = {row: self.known_relations_in.get(row) for row in entities.tolist()}
+        unknown = [row for row, known in relations.items() if known is None]
+        for row, sources in self.parts(unknown, ["relations_in"]).items():
+            relations[row] = own = rows_of(self.catalog.relation_rows, sources, "relations_in")
+            self.known_relations_in.put(row, own)
+        return Grouped.of([relations[row] or () for row in entities.tolist()])
+
+    # Names
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         return self.named.lookup(forms)
@@ -171,38 +284,7 @@ class ElasticKB(BackendDefaults):
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         return self.named.frequency(words)
 
-    def ids(self, entities: EntityRows) -> list[str]:
-        return [entity.id for entity in self.entities.at(entities.tolist())]
-
-    def names(self, entities: EntityRows) -> list[str | None]:
-        return [entity.name for entity in self.entities.at(entities.tolist())]
-
-    def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
-        return self.entities.names_of(entities.tolist())
-
-    def descriptions(self, entities: EntityRows) -> list[str | None]:
-        return [entity.description for entity in self.entities.at(entities.tolist())]
-
-    def relations_of(self, entities: EntityRows) -> Grouped:
-        return Grouped.of([entity.relations for entity in self.entities.at(entities.tolist())])
-
-    def types_of(self, entities: EntityRows) -> Grouped:
-        return Grouped.of([entity.types for entity in self.entities.at(entities.tolist())])
-
-    def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        return np.array([entity.facts for entity in self.entities.at(entities.tolist())], dtype=np.int64)
-
-    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        return np.array([entity.facts_in for entity in self.entities.at(entities.tolist())], dtype=np.int64)
-
-    def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
-        return self.entities.objects_of(pairs)
-
-    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        return self.entities.subjects_of(entities.tolist())
-
-    def incoming_relations_of(self, entities: EntityRows) -> Grouped:
-        return Grouped.of(self.entities.incoming_relations_of(entities.tolist()))
+    # Vectors
 
     def vectors(self) -> ElasticVectors:
         if self.vector_index is None:
@@ -214,16 +296,11 @@ class ElasticKB(BackendDefaults):
 
         Raises BuildLocked while it is loaded or updated, ServerError if it has another version meanwhile.
         """
+        settings = settings or IndexSettings()
         with update_lock(self.cluster, self.name):
             if current_version(self.cluster, self.name).number != self.version.number:
                 raise ServerError(f"{self.name}: another version became current meanwhile; run the same command again")
-            load_vectors(
-                self.cluster,
-                self.version,
-                vectors,
-                entities=self.catalog.rows,
-                settings=settings or IndexSettings(),
-            )
+            load_vectors(self.cluster, self.version, vectors, entities=self.catalog.rows, settings=settings)
         self.vector_index = None
         return self.vectors()
 
@@ -256,78 +333,16 @@ def check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
             )
 
 
-def nearest_search(vector: list[float], limit: int, wide: int) -> dict[str, object]:
-    """Write a search for the nearest vectors; the cluster scores a cosine as (1 + cosine) / 2."""
-    return {
-        "size": limit,
-        "knn": {"field": "vector", "query_vector": vector, "k": limit, "num_candidates": wide},
-        "_source": False,
-        "docvalue_fields": ["row"],
-        "track_total_hits": False,
-    }
+def rows_of(order: Mapping[str, int], sources: Sequence[Fields], field: str) -> tuple[int, ...]:
+    """Return the rows of the labels in a field, ascending, once each."""
+    return tuple(sorted({order[label] for source in sources for label in source.get(field, ())}))
 
 
-def load_vectors(
-    cluster: Cluster, version: Version, vectors: EntityVectors, *, entities: int, settings: IndexSettings
-) -> None:
-    """Put vectors beside a version of a knowledge base of so many entities, in place of those it has.
-
-    Raises WrongFormat for what is no vector of an entity, BadVectors for a value that is no number, VectorsMissing if
-    no entity has one, BulkFailed if the cluster rejects one.
-    """
-    check_vectors(vectors, entities)
-    kb, number = version.kb, version.number
-    index = index_name(kb, number, VECTORS)
-    cluster.ask("DELETE", f"/{index}", to=f"replace {index}", missing_ok=True)
-    body = index_body(VECTORS, kb=kb, version=number, settings=settings)
-    body["mappings"]["properties"]["vector"]["dims"] = vectors.dim
-    cluster.ask("PUT", f"/{index}", body, to=f"create the index {index}")
-    try:
-        send_vectors(cluster, index, vectors)
-    except BaseException:
-        cluster.ask("DELETE", f"/{index}", to="remove what was not loaded whole", missing_ok=True)
-        raise
-    cluster.ask("PUT", f"/{index}/_settings", final_settings(settings), to="restore the settings", patience=PATIENCE)
-    mark = IndexMark(kb, number, version.mapping, complete=True, origin=asdict(vectors.origin))
-    cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {index} as complete")
-    actions = [
-        {"add": {"index": index, "alias": kb}},
-        {"remove": {"index": index, "alias": loading_alias(index), "must_exist": False}},
-    ]
-    if any(other.number == number and other.current for other in list_versions(cluster, kb)):
-        cluster.ask("POST", "/_aliases", {"actions": actions}, to="show the vectors")
-    version.indexes[VECTORS] = index
-
-
-def send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
-    """Send vectors to an index and count them there."""
-    rejected: list[str] = []
-    sent = 0
-
-    def confirm(outcome: Sent) -> None:
-        rejected.extend(document.reason for document in outcome.rejected)
-
-    def documents() -> Iterator[Document]:
-        nonlocal sent
-        for rows, chunk in vectors.chunks():
-            for row, vector in zip(rows.tolist(), chunk, strict=True):
-                sent += 1
-                yield Document(str(row), encode({"row": row, "vector": vector.tolist()}).encode(), sent)
-
-    Sender(cluster, patience=PATIENCE).send_all(index, documents(), confirm)
-    cluster.ask("POST", f"/{index}/_refresh", to="refresh", patience=PATIENCE)
-    counted = cluster.ask("GET", f"/{index}/_count", to="count the vectors", patience=PATIENCE)["count"]
-    if rejected or counted != sent:
-        reason = rejected[0] if rejected else "some are missing"
-        raise BulkFailed(f"{index}: holds {counted:,} of {sent:,} vectors ({reason}); load them again", index=index)
-    if not sent:
-        raise VectorsMissing(f"{index}: none of its entities has a vector, so that there is nothing to search")
-
-
-def check_vectors(vectors: EntityVectors, entities: int) -> None:
-    """Refuse vectors that the cluster would reject, or that belong to no entity."""
-    rows = vectors.rows
-    if not 0 < vectors.dim <= MOST_DIMENSIONS:
-        raise WrongFormat(f"vectors of {vectors.dim:,} dimensions: Elasticsearch takes 1 to {MOST_DIMENSIONS:,}")
-    if len(rows) and (len(np.unique(rows)) != len(rows) or int(rows.max()) >= entities):
-        raise WrongFormat(f"rows of vectors: expected different ones below {entities:,}, the number of entities")
+def incoming_facts(groups: Sequence[tuple[int, Sequence[int]]]) -> IncomingFacts:
+    """Put the subjects under each relation one after the other; a relation may go on in a further group."""
+    relations = np.repeat(
+        np.array([relation for relation, _ in groups], dtype=np.uint32), [len(subjects) for _, subjects in groups]
+    )
+    subjects = np.array([subject for _, group in groups for subject in group], dtype=np.uint32)
+    order = np.lexsort((subjects, relations))
+    return IncomingFacts(relations[order], subjects[order])

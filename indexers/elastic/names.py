@@ -6,15 +6,15 @@ only for forms that it does not settle. The cluster's scores decide only what is
 embedded index. All answers are remembered.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from kbtools.indexers.elastic.documents import is_counted, term_of
-from kbtools.indexers.elastic.entities import Entities
-from kbtools.indexers.elastic.searches import Cache, count_search, cut, terms_search
+from kbtools.indexers.elastic.mapping import ENTITIES, NAMES
+from kbtools.indexers.elastic.searches import Cache, Searches, count_search, cut, terms_search
 from kbtools.kb.contract import NameMatch, SimilarName, match_kind
 from kbtools.linking.similarity import (
     LONGEST_NAME,
@@ -58,10 +58,11 @@ forms_of = lru_cache(KEPT_FORMS)(name_forms)
 
 
 class Names:
-    """The names under forms, and the number of names that hold a word."""
+    """The names under forms, and the number of names that hold a word; `note` is given the entities that are found."""
 
-    def __init__(self, entities: Entities, index: str) -> None:
-        self.entities, self.searches, self.index = entities, entities.searches, index
+    def __init__(self, searches: Searches, indexes: Mapping[str, str], note: Callable[[dict[str, Any]], None]) -> None:
+        self.searches, self.note = searches, note
+        self.entities, self.index = indexes[ENTITIES], indexes[NAMES]
         self.matches: Cache[str, Sequence[NameMatch]] = Cache(KEPT_FORMS)
         self.frequencies: Cache[str, int] = Cache(KEPT_WORDS)
 
@@ -76,7 +77,7 @@ class Names:
             words = self.frequencies.missing(word for form in unknown for word in form.split(" ") if is_counted(word))
             searches = [terms_search("forms", terms) for terms in cut(list(map(term_of, unknown)), TERMS_AT_ONCE)]
             # Entities and counts of words go out in one request, answered in the order of the searches.
-            answers = self.searches.run([*((self.entities.index, body) for body in searches), *self.counts_of(words)])
+            answers = self.searches.run([*((self.entities, body) for body in searches), *self.counts_of(words)])
             self.note_counts(answers[len(searches) :])
             hits = [hit for answer, body in zip(answers, searches, strict=False) for hit in self.all_hits(answer, body)]
             matches |= self.note_matches(unknown, hits)
@@ -90,7 +91,7 @@ class Names:
             if len(hits) < body["size"]:
                 return
             body = body | {"search_after": hits[-1]["sort"]}
-            (answer,) = self.searches.run([(self.entities.index, body)])
+            (answer,) = self.searches.run([(self.entities, body)])
 
     def note_matches(self, forms: list[str], hits: list[dict[str, Any]]) -> dict[str, Sequence[NameMatch]]:
         """Group hits by form, kind and spelling, as the embedded index keeps them; remember them and the entities."""
@@ -98,7 +99,7 @@ class Names:
         groups: dict[str, dict[tuple[int, str], list[int]]] = {}
         for hit in hits:
             source = hit["_source"]
-            self.entities.note(source)
+            self.note(source)
             for field in ("names", "aliases"):
                 for text in source.get(field, ()):
                     for form, rewriting in forms_of(text).items():

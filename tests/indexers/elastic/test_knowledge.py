@@ -436,7 +436,7 @@ def test_what_was_forgotten_is_fetched_again(
 ) -> None:
     load_sample()
     kb = ElasticKB(kb_name, cluster)
-    kb.entities.known, kb.entities.objects = Cache(2), Cache(2)
+    kb.known, kb.known_objects = Cache(2), Cache(2)
     kb.named.matches, kb.named.frequencies = Cache(2), Cache(2)
     words = [word for form in ("harry potter", "who is who", "the lord of the rings") for word in form.split()]
     assert kb.name_frequency(words) == sample_kb.name_frequency(words)
