@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from kbtools.errors import NotAllowed, ServerError, Unreachable
+from kbtools.errors import BulkFailed, NotAllowed, ServerError, Unreachable
 from kbtools.indexers.elastic.cluster import PASSING, Cluster, Patience, is_too_large, kind_of, root_cause
 from kbtools.indexers.elastic.documents import Document
 from kbtools.indexers.elastic.mapping import loading_alias
@@ -115,6 +115,24 @@ class Sender:
                     future.cancel()
                 raise
 
+    def store(self, index: str, documents: Iterable[Document]) -> tuple[int, int]:
+        """Send documents and refresh the index; return their number and bytes, raise BulkFailed if one is rejected."""
+        kinds: dict[str, str] = {}
+        count = size = 0
+
+        def measured() -> Iterator[Document]:
+            nonlocal count, size
+            for document in documents:
+                count, size = count + 1, size + len(document.source)
+                yield document
+
+        self.send_all(index, measured(), lambda sent: note_kinds(kinds, sent.rejected))
+        if kinds:
+            reasons = "; ".join(f"{kind}: {reason}" for kind, reason in kinds.items())
+            raise BulkFailed(f"{self.cluster.connection.where}: documents were rejected, {reasons}", kinds=kinds)
+        self.cluster.ask("POST", f"/{index}/_refresh", to=f"refresh {index}")
+        return count, size
+
     def send(self, index: str, batch: list[Document]) -> Sent:
         """Store a batch: send again what was refused for the moment, and return what was rejected."""
         left, rejected = batch, []
@@ -184,6 +202,12 @@ class Sender:
         middle = len(documents) // 2
         first, second = self.send_once(index, documents[:middle]), self.send_once(index, documents[middle:])
         return first[0] + second[0], first[1] + second[1], second[2] or first[2]
+
+
+def note_kinds(kinds: dict[str, str], rejected: Iterable[Rejected]) -> None:
+    """Note the first of each kind of rejected documents."""
+    for document in rejected:
+        kinds.setdefault(document.kind, f"document {document.key}: {document.reason}")
 
 
 def too_large(document: Document) -> Rejected:

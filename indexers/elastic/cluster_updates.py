@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kbtools.answering.records import UpdateResult
-from kbtools.errors import BulkFailed
 from kbtools.indexers.elastic.build_lock import BuildLock, update_lock
-from kbtools.indexers.elastic.bulk import Sender, Sent, read_largest
+from kbtools.indexers.elastic.bulk import Sender, read_largest
 from kbtools.indexers.elastic.catalog import head_document, write_lists
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.connection import read_connection
@@ -185,23 +184,9 @@ class UpdateJob:
         return account(manifest, more, {"relations": len(draft.relations), "types": len(draft.types), "forms": stored})
 
     def send(self, version: Version, role: str, documents: Iterable[Document]) -> None:
-        """Write documents into an index of the new version and refresh it; raise BulkFailed if one is rejected."""
-        index, kinds = version.indexes[role], dict[str, str]()
-
-        def confirm(sent: Sent) -> None:
-            for rejected in sent.rejected:
-                kinds.setdefault(rejected.kind, f"document {rejected.key}: {rejected.reason}")
-
-        def measured() -> Iterator[Document]:
-            for document in documents:
-                self.bytes += len(document.source)
-                yield document
-
-        self.sender.send_all(index, measured(), confirm)
-        if kinds:
-            reasons = "; ".join(f"{kind}: {reason}" for kind, reason in kinds.items())
-            raise BulkFailed(f"{self.cluster.connection.where}: documents were rejected, {reasons}", kinds=kinds)
-        self.cluster.ask("POST", f"/{index}/_refresh", to=f"refresh {index}")
+        """Write documents into an index of the new version."""
+        _, size = self.sender.store(version.indexes[role], documents)
+        self.bytes += size
 
     def check(self, before: Mapping[str, int], changes: EntityChanges, forms: "FormChanges", version: Version) -> None:
         """Compare what the new version holds with what it should hold.

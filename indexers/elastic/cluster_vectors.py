@@ -1,13 +1,12 @@
 """The vectors of entities on a cluster: an index of its own beside a version, searched approximately."""
 
-from collections.abc import Iterator
 from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import BulkFailed, VectorsMissing, WrongFormat
-from kbtools.indexers.elastic.bulk import Sender, Sent
+from kbtools.indexers.elastic.bulk import Sender
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import Document, encode
 from kbtools.indexers.elastic.loading import PATIENCE
@@ -140,25 +139,15 @@ def load_vectors(
 
 def send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
     """Send vectors to an index and count them there."""
-    rejected: list[str] = []
-    sent = 0
-
-    def confirm(outcome: Sent) -> None:
-        rejected.extend(document.reason for document in outcome.rejected)
-
-    def documents() -> Iterator[Document]:
-        nonlocal sent
-        for rows, chunk in vectors.chunks():
-            for row, vector in zip(rows.tolist(), chunk, strict=True):
-                sent += 1
-                yield Document(str(row), encode({"row": row, "vector": vector.tolist()}).encode(), sent)
-
-    Sender(cluster, patience=PATIENCE).send_all(index, documents(), confirm)
-    cluster.ask("POST", f"/{index}/_refresh", to="refresh", patience=PATIENCE)
+    documents = (
+        Document(str(row), encode({"row": row, "vector": vector.tolist()}).encode(), row)
+        for rows, chunk in vectors.chunks()
+        for row, vector in zip(rows.tolist(), chunk, strict=True)
+    )
+    sent, _ = Sender(cluster, patience=PATIENCE).store(index, documents)
     counted = cluster.ask("GET", f"/{index}/_count", to="count the vectors", patience=PATIENCE)["count"]
-    if rejected or counted != sent:
-        reason = rejected[0] if rejected else "some are missing"
-        raise BulkFailed(f"{index}: holds {counted:,} of {sent:,} vectors ({reason}); load them again", index=index)
+    if counted != sent:
+        raise BulkFailed(f"{index}: holds {counted:,} of {sent:,} vectors; load them again", index=index)
     if not sent:
         raise VectorsMissing(f"{index}: none of its entities has a vector, so that there is nothing to search")
 

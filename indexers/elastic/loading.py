@@ -11,7 +11,7 @@ from typing import Any
 from kbtools.errors import BulkFailed, Unreachable
 from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.build_lock import BuildLock, BuildNote, free_note
-from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Rejected, Sender, Sent, read_largest
+from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Rejected, Sender, Sent, note_kinds, read_largest
 from kbtools.indexers.elastic.catalog import catalog_documents
 from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.documents import Document, documents, form_documents
@@ -186,8 +186,7 @@ class LoadJob:
             self.keep(sent.rejected)
             note = self.lock.note
             kinds = dict(note.kinds)
-            for rejected in sent.rejected:
-                kinds.setdefault(rejected.kind, f"document {rejected.key}: {rejected.reason}")
+            note_kinds(kinds, sent.rejected)
             self.lock.note = replace(
                 note,
                 **place(sent),  # type: ignore[arg-type]  # mypy does not see the names of the fields

@@ -272,16 +272,11 @@ class EditIndex:
     ) -> None:
         self.keys, self.rows, self.signatures, self.texts = keys, rows, signatures, texts
 
-    def near(self, form: str) -> NDArray[np.uint32]:
-        """Recall the rows of names that may be within two edits of a form, at most KEPT of the likest."""
-        return self.near_all([form])[0]
-
-    def near_all(self, forms: Sequence[str]) -> list[NDArray[np.uint32]]:
-        """Recall for each form the rows of names that may be within two edits of it, at most KEPT of the likest."""
-        return self.recall(probes_of(forms))
-
     def recall(self, probes: Probes) -> list[NDArray[np.uint32]]:
-        """Recall as `near_all` does by what was hashed once, for several indexes."""
+        """Recall for each form the rows of names that may be within two edits of it, at most KEPT of the likest.
+
+        The forms were hashed once, for several indexes.
+        """
         # All forms in one pass: for every form, for every run of its letters, the names with such a part.
         forms, keys, form_of, signatures = probes
         firsts, lasts = self.keys.searchsorted(keys, "left"), self.keys.searchsorted(keys, "right")

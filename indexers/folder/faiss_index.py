@@ -47,6 +47,8 @@ NUMBER = 4
 MOST_COSINE = 1.001
 """The largest cosine of whole vectors: float32 of a thousand dimensions rounds in the fifth digit."""
 
+NOBODY: EntityRows = np.empty(0, dtype=np.uint32)
+
 LINKS, BUILT, SEARCHED = 32, 128, 1_024
 """Links of a vector in the graph of `hnsw`; vectors kept in view while it is built, and while it is searched."""
 
@@ -163,9 +165,12 @@ def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
 
 
 class FaissVectors:
-    """The vectors of an embedded knowledge base; see `VectorIndex` for what each method promises."""
+    """The vectors of an embedded knowledge base; see `VectorIndex` for what each method promises.
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    Entities that are `gone` since the vectors were made are no longer found; those that came since have none.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, *, gone: EntityRows = NOBODY) -> None:
         """Open the vectors beside a knowledge base through the memory map; raise as `read_vectors_record` does."""
         record, folder = read_vectors_record(path, manifest), path / FOLDER
         faiss = load_faiss()
@@ -176,7 +181,7 @@ class FaissVectors:
             raise KBUnusable(f"{folder}: damaged ({error}); {vectors_cure(path)}", path=str(folder)) from error
         if (self.index.d, self.index.ntotal) != (record["dim"], record["count"]) or len(self.rows) != record["count"]:
             raise KBUnusable(f"{folder}: damaged (its sizes disagree); {vectors_cure(path)}", path=str(folder))
-        self.folder, self.cure = folder, vectors_cure(path)
+        self.folder, self.cure, self.gone = folder, vectors_cure(path), np.intersect1d(self.rows, gone)
         self.kind = str(record["kind"])
         self.origin = VectorOrigin(record["subject"], record["model"])
 
@@ -185,17 +190,31 @@ class FaissVectors:
         return int(self.index.d)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.rows) - len(self.gone)
 
     def nearest(self, vectors: NDArray[np.float32], *, limit: int = 10) -> Neighbours:
         check_dim(vectors, self.dim)
-        limit = min(limit, len(self))
+        wanted, more = min(limit, len(self)), min(limit, len(self.gone))
+        while True:
+            near = self.nearest_stored(vectors, limit + more)
+            is_gone = np.isin(near.rows, self.gone)
+            # Few of those that are near are gone as a rule; with as many more as are gone, enough remain.
+            if more == len(self.gone) or (~is_gone).sum(axis=1).min(initial=wanted) >= wanted:
+                break
+            more = min(10 * max(more, 1), len(self.gone))
+        # A stable sort puts what is gone behind the others, which stay in their order.
+        order = np.argsort(is_gone, axis=1, kind="stable")[:, :wanted]
+        return Neighbours(np.take_along_axis(near.rows, order, axis=1), np.take_along_axis(near.cosines, order, axis=1))
+
+    def nearest_stored(self, vectors: NDArray[np.float32], limit: int) -> Neighbours:
+        """Find the nearest, also those that are gone."""
+        limit = min(limit, len(self.rows))
         cosines, places = self.index.search(normalised(vectors), limit)
         short = np.flatnonzero((places < 0).any(axis=1))
         if len(short):  # the clusters looked into, or the part of the graph, held too few
             cosines[short], places[short] = self.search_all(normalised(vectors[short]), limit)
         # A cosine is between -1 and 1 but for what float32 rounds: others are those of numbers that were not written.
-        if not (np.abs(cosines) <= MOST_COSINE).all() or places.max(initial=0) >= len(self):
+        if not (np.abs(cosines) <= MOST_COSINE).all() or places.max(initial=0) >= len(self.rows):
             raise KBUnusable(f"{self.folder}: damaged (its vectors are not of length one); {self.cure}")
         rows = self.rows[places]
         # FAISS leaves ties in no order: by cosine, the highest first, then by row.
@@ -204,25 +223,15 @@ class FaissVectors:
 
     def search_all(self, vectors: NDArray[np.float32], limit: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Compare with every vector."""
-        table = self.index.reconstruct_n(0, len(self)) if self.kind != "ivf" else self.listed()
-        cosines = vectors @ table.T
+        cosines = vectors @ self.read(self.rows).T
         places = np.argsort(-cosines, axis=1, kind="stable")[:, :limit]
         return np.take_along_axis(cosines, places, axis=1), places
 
-    def listed(self) -> NDArray[np.float32]:
-        """Read every vector of an index by clusters, in the order they were added."""
-        self.index.make_direct_map()
-        table: NDArray[np.float32] = self.index.reconstruct_n(0, len(self))
-        return table
-
     def vector(self, entity_row: int) -> NDArray[np.float32] | None:
         place = int(np.searchsorted(self.rows, entity_row))
-        if place == len(self.rows) or self.rows[place] != entity_row:
+        if place == len(self.rows) or self.rows[place] != entity_row or entity_row in self.gone:
             return None
-        if self.kind == "ivf":
-            self.index.make_direct_map()
-        reconstructed: NDArray[np.float32] = self.index.reconstruct(place)
-        return reconstructed
+        return self.read(self.rows[place : place + 1])[0]
 
     def read(self, entities: EntityRows) -> NDArray[np.float32]:
         """Return the directions of the vectors of entities that have one: (entities, dim)."""

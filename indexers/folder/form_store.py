@@ -181,31 +181,6 @@ def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch
     return groups
 
 
-def read_all_groups(values: Sequence[bytes], texts: StringTable) -> list[list[tuple[str, int, list[int]]]]:
-    """Unpack the groups of many values as plain lists: name, kind, rows of entities.
-
-    It stands for `read_groups` value by value, which gives the same groups: numbers and names are read all at once.
-    """
-    numbers, position, end = np.frombuffer(b"".join(values), dtype="<u4").tolist(), 0, 0
-    headers: list[int] = []
-    sizes: list[int] = []
-    for value in values:
-        end += len(value) // WIDTH
-        before = len(headers)
-        while position < end:
-            headers.append(position)
-            position += 2 + (numbers[position] & ENTITIES)
-        sizes.append(len(headers) - before)
-    names = texts.take([numbers[place + 1] for place in headers])
-    ends = [*headers, position][1:]
-    groups = [
-        (name, numbers[place] >> KIND_SHIFT, numbers[place + 2 : after])
-        for name, place, after in zip(names, headers, ends, strict=True)
-    ]
-    runs = iter(groups)
-    return [list(islice(runs, size)) for size in sizes]
-
-
 class FilterWriter:
     """A collector of the forms of so many names."""
 

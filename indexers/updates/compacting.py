@@ -17,12 +17,11 @@ from kbtools.indexers.building.staging import MEMORY, Staging
 from kbtools.indexers.folder.checksums import INDEX_AGAIN
 from kbtools.indexers.folder.column_files import StringTable, spread
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.faiss_index import FaissVectors, write_vectors
 from kbtools.indexers.folder.folder_kb import FolderKB
 from kbtools.indexers.folder.kb_folder import MANIFEST, read_manifest, require_intact
 from kbtools.indexers.folder.language_sets import LanguageSets, spoken
 from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind, repeated
-from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.indexers.updates.overlay import NAMES, Overlay
 from kbtools.indexers.updates.updating import replacing
 from kbtools.kb.language_tags import UND
@@ -145,8 +144,8 @@ def move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
     except KBUnusable as error:
         logger.warning("%s; those that are there now are deleted", error)
         return
-    assert isinstance(live, LiveVectors)
-    old = np.setdiff1d(live.index.rows, live.gone)
+    assert isinstance(live, FaissVectors)
+    old = np.setdiff1d(live.rows, live.gone)
     new_kb = EmbeddedKB(folder, manifest=manifest)
     new = np.array(new_kb.rows(kb.ids(old)), dtype=np.uint32)
     order = np.argsort(new)
@@ -154,10 +153,10 @@ def move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
     vectors = EntityVectors(
         new[order],
         live.dim,
-        lambda rows: live.index.read(np.array([former[row] for row in rows.tolist()], dtype=np.uint32)),
+        lambda rows: live.read(np.array([former[row] for row in rows.tolist()], dtype=np.uint32)),
         live.origin,
     )
-    write_vectors(folder, new_kb, vectors, kind=live.index.kind)
+    write_vectors(folder, new_kb, vectors, kind=live.kind)
 
 
 def add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:

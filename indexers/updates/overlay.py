@@ -23,7 +23,6 @@ from kbtools.indexers.folder.folder_kb import FolderKB, explained
 from kbtools.indexers.folder.form_store import LONGEST_KEY, FormFilter
 from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS, open_steadily, part_manifest, read_manifest
 from kbtools.indexers.folder.name_counts import form_range
-from kbtools.indexers.updates.live_vectors import LiveVectors
 from kbtools.kb.contract import NameMatch
 from kbtools.kb.language_tags import SpokenName
 from kbtools.kb.manifest import SEGMENT, Manifest
@@ -430,7 +429,7 @@ class Overlay(FolderKB):
 
     def open_vectors(self) -> VectorIndex:
         gone = np.flatnonzero(self.changes & GONE).astype(np.uint32)
-        return LiveVectors(FaissVectors(self.path, self.manifest), gone)
+        return FaissVectors(self.path, self.manifest, gone=gone)
 
 
 def as_keys(facts: IncomingFacts) -> NDArray[np.uint64]:
