@@ -192,8 +192,8 @@ def linking_figures(kb: ElasticKB, questions: list[str]) -> None:
     """Compare one request for a question with a request for each of its n-grams; nothing is remembered."""
     lengths = kb.manifest.lengths
     forms = [[ngram.form for ngram in ngrams(Question.read(text), lengths=lengths)] for text in questions]
-    assert kb.catalog.relation_rows
-    assert kb.catalog.type_rows
+    assert kb.relation_rows
+    assert kb.type_rows
 
     def forget() -> None:
         kb.named.matches, kb.named.frequencies = Cache(1_000), Cache(1_000)

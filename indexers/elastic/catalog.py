@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
 from kbtools.errors import KBUnusable
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import Document, encode
@@ -15,6 +17,7 @@ from kbtools.indexers.elastic.searches import WHOLE
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.language_tags import UND
 from kbtools.kb.manifest import Manifest
+from kbtools.kb.rows import EntityRows
 
 T = TypeVar("T")
 
@@ -71,26 +74,26 @@ def chunked(texts: Iterable[str]) -> Iterator[list[str]]:
 class Catalog:
     """The catalog of a version, read from the index of entities; updates only append relations and types."""
 
-    def __init__(self, cluster: Cluster, kb: str, index: str) -> None:
-        self.cluster, self.kb, self.index = cluster, kb, index
+    def __init__(self, cluster: Cluster, name: str, index: str) -> None:
+        self.cluster, self.name, self.index = cluster, name, index
 
-    def read(self, documents: Sequence[str]) -> list[dict[str, Any] | None]:
+    def read_catalog(self, documents: Sequence[str]) -> list[dict[str, Any] | None]:
         """Read documents of the catalog, None for one that does not exist."""
         # A search and no look-up by id: it fails as a whole if a shard does not answer, and is then repeated.
         body = {"size": len(documents), "query": {"ids": {"values": documents}}, "_source": ["catalog"]}
-        path, to = f"/{self.index}/_search", f"open {self.kb}"
+        path, to = f"/{self.index}/_search", f"open {self.name}"
         answer = self.cluster.ask("POST", path, body, to=to, missing_ok=True, params=WHOLE)
         found = {hit["_id"]: hit["_source"]["catalog"] for hit in answer["hits"]["hits"]} if answer else {}
         return [found.get(document) for document in documents]
 
     def require(self, name: str, content: T | None) -> T:
         if content is None:
-            raise KBUnusable(f"{self.kb}: {self.index} has no {name}; load it again", name=self.kb)
+            raise KBUnusable(f"{self.name}: {self.index} has no {name}; load it again", name=self.name)
         return content
 
     @cached_property
     def head(self) -> dict[str, Any]:
-        return self.require("manifest", self.read(["manifest"])[0])
+        return self.require("manifest", self.read_catalog(["manifest"])[0])
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -101,19 +104,14 @@ class Catalog:
         """Return the language of the names whose documents hold none, the commonest."""
         return str(self.head["language"])
 
-    @property
-    def has_merged_ids(self) -> bool:
-        """Return whether ids were merged into others."""
-        return bool(self.head["merged"])
-
     @cached_property
     def lists(self) -> dict[str, tuple[str, ...]]:
         """Return the lists that the catalog has, which are read together."""
         lists: dict[str, tuple[str, ...]] = {}
-        for name, first in zip(LISTS, self.read([f"{name}-0" for name in LISTS]), strict=True):
+        for name, first in zip(LISTS, self.read_catalog([f"{name}-0" for name in LISTS]), strict=True):
             if first is not None:
                 keys = [f"{name}-{number}" for number in range(1, first["of"])]
-                chunks = [first, *map(self.require, keys, self.read(keys) if keys else ())]
+                chunks = [first, *map(self.require, keys, self.read_catalog(keys) if keys else ())]
                 lists[name] = tuple(text for chunk in chunks for text in chunk["ids"])
         return lists
 
@@ -130,14 +128,21 @@ class Catalog:
         return self.require("types", self.lists.get("types"))
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """Return the number of rows that entities have had; those of deleted ones stay unused."""
         return int(self.head.get("rows", self.manifest.counts["entities"].unique))
 
     @cached_property
-    def gone(self) -> frozenset[int]:
+    def gone(self) -> EntityRows:
         """Return the rows of deleted entities."""
-        return frozenset(map(int, self.lists.get("gone", ())))
+        return np.array(self.lists.get("gone", ()), dtype=np.uint32)
+
+    @cached_property
+    def present_rows(self) -> EntityRows:
+        return np.setdiff1d(np.arange(self.row_count, dtype=np.uint32), self.gone, assume_unique=True)
+
+    def entity_rows(self) -> EntityRows:
+        return self.present_rows
 
     @cached_property
     def relation_rows(self) -> dict[str, int]:

@@ -120,7 +120,7 @@ class UpdateJob:
 
     def run(self, sources: Sequence[str], *, keep: int) -> Manifest | None:
         """Write the new version and switch to it; None if everything is as before."""
-        draft, kb, head = self.draft, self.kb, dict(self.kb.catalog.head)
+        draft, kb, head = self.draft, self.kb, dict(self.kb.head)
         if not draft.made():
             return None
         changes = change_entities(draft, kb)
@@ -139,7 +139,7 @@ class UpdateJob:
         self.send(version, NAMES, forms.documents)
         manifest = self.manifest(new_kb, digest, forms, sources)
         never = [row for row in draft.new_rows() if row in draft.deleted]
-        gone = sorted({*kb.catalog.gone, *changes.deleted, *never})
+        gone = sorted({*kb.gone.tolist(), *changes.deleted, *never})
         head |= {
             "manifest": manifest.to_record(),
             "merged": head["merged"] + len(draft.redirects),

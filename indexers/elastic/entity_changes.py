@@ -47,10 +47,6 @@ class StoredKB(ElasticKB):
         self.contents: dict[int, EntityContent] = {}
         self.part_counts: dict[int, int] = {}
 
-    @property
-    def row_count(self) -> int:
-        return self.catalog.rows
-
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         rows = self.rows_of(ids)
         # Most of them are given facts, or lose some: what those lead to is looked up for all of them together.
@@ -70,7 +66,7 @@ class StoredKB(ElasticKB):
         """Return what entities hold, fetching the documents of those that are not at hand."""
         unknown = [row for row in dict.fromkeys(rows) if row not in self.contents]
         for row, parts in self.parts(unknown, ["*"], at_once=WITH_FACTS).items():
-            self.contents[row] = read_content(parts, self.catalog.language)
+            self.contents[row] = read_content(parts, self.language)
             self.part_counts[row] = len(parts)
         return [self.contents[row] for row in rows]
 
@@ -79,17 +75,17 @@ class StoredKB(ElasticKB):
         return [str(row), *(f"{row}-{part}" for part in range(1, self.part_counts[row]))]
 
     def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
-        return [ranked_names(content, self.catalog.language) for content in self.contents_of(entities.tolist())]
+        return [ranked_names(content, self.language) for content in self.contents_of(entities.tolist())]
 
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         return [content.get("description") for content in self.contents_of(entities.tolist())]
 
     def types_of(self, entities: EntityRows) -> Grouped:
-        rows, contents = self.catalog.type_rows, self.contents_of(entities.tolist())
+        rows, contents = self.type_rows, self.contents_of(entities.tolist())
         return Grouped.of([[rows[kind] for kind in content.get("types", ())] for content in contents])
 
     def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
-        contents, relations = self.contents_of(entities.tolist()), self.catalog.relation_rows
+        contents, relations = self.contents_of(entities.tolist()), self.relation_rows
         facts = [
             (content["row"], relations[relation], target)
             for content in contents
@@ -101,7 +97,7 @@ class StoredKB(ElasticKB):
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        relations, contents = self.catalog.relation_rows, self.contents_of(entities.tolist())
+        relations, contents = self.relation_rows, self.contents_of(entities.tolist())
         return [
             incoming_facts([(relations[name], rows) for name, rows in content.get("subjects", ())])
             for content in contents
@@ -176,7 +172,7 @@ class ChangedEntities:
     """The entities of a draft, as documents are made of them."""
 
     def __init__(self, draft: Draft, kb: StoredKB) -> None:
-        self.draft, self.kb, self.language = draft, kb, kb.catalog.language
+        self.draft, self.kb, self.language = draft, kb, kb.language
         # As in a folder: if no name has a language, none is written.
         self.writes_languages = bool(kb.manifest.languages or draft.languages() - {UND})
         self.gained: dict[int, set[Pair]] = defaultdict(set)

@@ -9,7 +9,6 @@ current when it was opened.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from kbtools.indexers.elastic.cluster_vectors import ElasticVectors, load_vector
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.documents import id_field, id_hash, names_in
 from kbtools.indexers.elastic.mapping import ENTITIES, ROLES, IndexSettings, check_mapping_version
-from kbtools.indexers.elastic.names import Names, SimilarNames
+from kbtools.indexers.elastic.names import Names
 from kbtools.indexers.elastic.searches import LINKED, NAMED, PAGE, Cache, Searches, cut, terms_search
 from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
@@ -61,48 +60,24 @@ class KnownEntity:
     named: Fields | None
 
 
-class ElasticKB(BackendDefaults):
+class ElasticKB(Catalog, BackendDefaults):
     """A knowledge base by its name on a cluster; see `KnowledgeBase` for what each method promises."""
 
     def __init__(self, name: str, cluster: Cluster | None = None, *, version: Version | None = None) -> None:
         """Open the current version, or one that nobody else reads yet."""
-        self.name = str(name)
-        self.cluster = cluster or Cluster(read_connection())
-        self.version = version or open_version(self.cluster, self.name)
-        self.index = self.version.indexes[ENTITIES]
-        self.catalog = Catalog(self.cluster, self.name, self.index)
-        self.manifest = self.catalog.manifest
-        self.searches = Searches(self.cluster, self.name)
+        cluster = cluster or Cluster(read_connection())
+        self.version = version or open_version(cluster, str(name))
+        super().__init__(cluster, str(name), self.version.indexes[ENTITIES])
+        self.searches = Searches(cluster, self.name)
         self.known: Cache[int, KnownEntity] = Cache(KEPT_ENTITIES)
         self.known_relations_in: Cache[int, tuple[int, ...]] = Cache(KEPT_ENTITIES)
         self.known_objects: Cache[tuple[int, int], EntityRows] = Cache(KEPT_FACTS)
         self.known_incoming: Cache[int, IncomingFacts] = Cache(KEPT_FACTS)
-        self.named = Names(self.searches, self.version.indexes, self.note)
-        self.near = SimilarNames(self.named, count=self.manifest.statistics.get("forms", 0))
+        self.named = Names(self.searches, self.version.indexes, count=self.manifest.statistics["forms"], note=self.note)
         self.vector_index: ElasticVectors | None = None
 
     def close(self) -> None:
         self.cluster.close()
-
-    @property
-    def relations(self) -> Sequence[str]:
-        return self.catalog.relations
-
-    @property
-    def relation_names(self) -> Sequence[str | None]:
-        return self.catalog.relation_names
-
-    @property
-    def types(self) -> Sequence[str]:
-        return self.catalog.types
-
-    @cached_property
-    def present_rows(self) -> EntityRows:
-        gone = np.array(sorted(self.catalog.gone), dtype=np.uint32)
-        return np.setdiff1d(np.arange(self.catalog.rows, dtype=np.uint32), gone, assume_unique=True)
-
-    def entity_rows(self) -> EntityRows:
-        return self.present_rows
 
     # Documents
 
@@ -146,15 +121,15 @@ class ElasticKB(BackendDefaults):
 
     def read(self, sources: Sequence[Fields]) -> KnownEntity:
         """Read an entity from its documents, part 0 first, and remember it."""
-        main, catalog = sources[0], self.catalog
+        main = sources[0]
         names = next(
             (source[field][0] for field in ("names", "aliases") for source in sources if field in source), None
         )
         entity = KnownEntity(
             main["id"],
             names,
-            rows_of(catalog.relation_rows, sources, "relations"),
-            rows_of(catalog.type_rows, sources, "types"),
+            rows_of(self.relation_rows, sources, "relations"),
+            rows_of(self.type_rows, sources, "types"),
             main["facts"],
             main["facts_in"],
             main.get("description"),
@@ -175,7 +150,7 @@ class ElasticKB(BackendDefaults):
             terms.setdefault(field, {})[term] = entity_id
         rows = self.find(terms)
         unknown = [entity_id for entity_id in ids if entity_id not in rows]
-        if unknown and self.catalog.has_merged_ids:
+        if unknown and self.head["merged"]:
             rows |= self.find({"hashed_id": {id_hash(entity_id): entity_id for entity_id in unknown}})
         return [rows.get(entity_id) for entity_id in ids]
 
@@ -206,7 +181,7 @@ class ElasticKB(BackendDefaults):
         known = dict(zip(entities.tolist(), self.at(entities.tolist()), strict=True))
         in_parts = self.parts([row for row, entity in known.items() if entity.named is None], NAMED)
         stored = {row: in_parts[row] if entity.named is None else [entity.named] for row, entity in known.items()}
-        return [names_in(stored[row], self.catalog.language) for row in entities.tolist()]
+        return [names_in(stored[row], self.language) for row in entities.tolist()]
 
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         return [entity.description for entity in self.at(entities.tolist())]
@@ -237,7 +212,7 @@ class ElasticKB(BackendDefaults):
         for row, relation in stated:
             for source in documents[row]:
                 for name, targets in source.get("objects", ()):
-                    if name == self.catalog.relations[relation]:
+                    if name == self.relations[relation]:
                         ids[row, relation] += targets
         targets = list({target for own in ids.values() for target in own})
         target_rows = dict(zip(targets, self.rows(targets), strict=True))
@@ -254,7 +229,7 @@ class ElasticKB(BackendDefaults):
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
         facts = {row: self.known_incoming.get(row) for row in entities.tolist()}
         unknown = [row for row, own in facts.items() if own is None]
-        order, found = self.catalog.relation_rows, self.parts(unknown, ["subjects"], at_once=WITH_FACTS)
+        order, found = self.relation_rows, self.parts(unknown, ["subjects"], at_once=WITH_FACTS)
         for row in unknown:
             parts = found.get(row, ())
             facts[row] = incoming = incoming_facts(
@@ -267,7 +242,7 @@ class ElasticKB(BackendDefaults):
         relations = {row: self.known_relations_in.get(row) for row in entities.tolist()}
         unknown = [row for row, known in relations.items() if known is None]
         for row, sources in self.parts(unknown, ["relations_in"]).items():
-            relations[row] = own = rows_of(self.catalog.relation_rows, sources, "relations_in")
+            relations[row] = own = rows_of(self.relation_rows, sources, "relations_in")
             self.known_relations_in.put(row, own)
         return Grouped.of([relations[row] or () for row in entities.tolist()])
 
@@ -279,7 +254,7 @@ class ElasticKB(BackendDefaults):
     def similar(
         self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0, edits_only: bool = False
     ) -> list[list[SimilarName]]:
-        return self.near.to(forms, limit=limit, cutoff=cutoff, edits_only=edits_only)
+        return self.named.similar(forms, limit=limit, cutoff=cutoff, edits_only=edits_only)
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
         return self.named.frequency(words)
@@ -300,7 +275,7 @@ class ElasticKB(BackendDefaults):
         with update_lock(self.cluster, self.name):
             if current_version(self.cluster, self.name).number != self.version.number:
                 raise ServerError(f"{self.name}: another version became current meanwhile; run the same command again")
-            load_vectors(self.cluster, self.version, vectors, entities=self.catalog.rows, settings=settings)
+            load_vectors(self.cluster, self.version, vectors, entities=self.row_count, settings=settings)
         self.vector_index = None
         return self.vectors()
 

@@ -18,12 +18,10 @@ from kbtools.indexers.elastic.searches import Cache, Searches, count_search, cut
 from kbtools.kb.contract import NameMatch, SimilarName, match_kind
 from kbtools.linking.similarity import (
     LONGEST_NAME,
-    closest,
     edits_suffice,
     has_neighbours,
     may_settle,
-    order,
-    shortlist,
+    rescore,
     within_edits,
 )
 from kbtools.text.variants import name_forms
@@ -58,13 +56,19 @@ forms_of = lru_cache(KEPT_FORMS)(name_forms)
 
 
 class Names:
-    """The names under forms, and the number of names that hold a word; `note` is given the entities that are found."""
+    """The names under forms and close to forms, and the number of names that hold a word.
 
-    def __init__(self, searches: Searches, indexes: Mapping[str, str], note: Callable[[dict[str, Any]], None]) -> None:
-        self.searches, self.note = searches, note
+    `count` is the number of all forms of names; `note` is given the entities that are found.
+    """
+
+    def __init__(
+        self, searches: Searches, indexes: Mapping[str, str], *, count: int, note: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self.searches, self.count, self.note = searches, count, note
         self.entities, self.index = indexes[ENTITIES], indexes[NAMES]
         self.matches: Cache[str, Sequence[NameMatch]] = Cache(KEPT_FORMS)
         self.frequencies: Cache[str, int] = Cache(KEPT_WORDS)
+        self.known: Cache[tuple[str, int, float, bool], list[SimilarName]] = Cache(KEPT_SIMILAR)
 
     def lookup(self, forms: Sequence[str]) -> dict[str, Sequence[NameMatch]]:
         """Return the names under forms, none for some: those remembered, and the others in one request.
@@ -139,15 +143,7 @@ class Names:
             self.frequencies.put(word, count)
         return counts
 
-
-class SimilarNames:
-    """The names close to forms, many forms in one request; `count` is the number of all forms of names."""
-
-    def __init__(self, names: Names, *, count: int) -> None:
-        self.names, self.count = names, count
-        self.known: Cache[tuple[str, int, float, bool], list[SimilarName]] = Cache(KEPT_SIMILAR)
-
-    def to(self, forms: Sequence[str], *, limit: int, cutoff: float, edits_only: bool) -> list[list[SimilarName]]:
+    def similar(self, forms: Sequence[str], *, limit: int, cutoff: float, edits_only: bool) -> list[list[SimilarName]]:
         """Return the names close to forms: those remembered, and the others recalled together and rescored."""
         known = {form: self.known.get((form, limit, cutoff, edits_only)) for form in forms}
         unknown = [form for form, similar in known.items() if similar is None]
@@ -155,14 +151,10 @@ class SimilarNames:
         recallable = [form for form in unknown if form and len(form) <= LONGEST_NAME]
         recalled = self.within_edits(recallable) if edits_only else self.recall_all(recallable, cutoff=cutoff)
         for form in unknown:
-            known[form] = similar = self.rescored(form, recalled.get(form, {}), limit=limit, cutoff=cutoff)
+            near = recalled.get(form, {})
+            known[form] = similar = rescored(form, near, limit=limit, cutoff=cutoff, names=self.count)
             self.known.put((form, limit, cutoff, edits_only), similar)
         return [list(known[form] or ()) for form in forms]
-
-    def rescored(self, form: str, names: Recalled, *, limit: int, cutoff: float) -> list[SimilarName]:
-        """Order the names recalled for a form."""
-        listed = shortlist(closest(form, names, cutoff=cutoff, names=self.count), limit=limit)
-        return order(listed, limit=limit, popularity=lambda forms: [names[form] for form in forms])
 
     def within_edits(self, forms: Sequence[str]) -> dict[str, Recalled]:
         """Recall the names within edits."""
@@ -181,18 +173,25 @@ class SimilarNames:
                 if not edits_suffice(form, near, cutoff=cutoff, names=self.count)
             }
         words = list({word for form in whole for word in form.split(" ")})
-        known = {word for word, count in zip(words, self.names.frequency(words), strict=True) if count}
+        known = {word for word, count in zip(words, self.frequency(words), strict=True) if count}
         further = self.recall({form: [*own, *shared_searches(form, known)] for form, own in whole.items()})
         return recalled | {form: recalled[form] | names for form, names in further.items()}
 
     def recall(self, searches_of: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, Recalled]:
         """Make the searches for forms, all in one request; return the forms of names that each recalls."""
-        bodies = [(self.names.index, body) for bodies in searches_of.values() for body in bodies]
-        answers = iter(self.names.searches.run(bodies))
+        bodies = [(self.index, body) for bodies in searches_of.values() for body in bodies]
+        answers = iter(self.searches.run(bodies))
         return {
             form: {name: popularity for _ in bodies for name, popularity in recalled_forms(next(answers))}
             for form, bodies in searches_of.items()
         }
+
+
+def rescored(form: str, near: Recalled, *, limit: int, cutoff: float, names: int) -> list[SimilarName]:
+    """Order the names recalled for a form."""
+    return rescore(
+        form, near, limit=limit, cutoff=cutoff, names=names, popularity=lambda forms: [near[name] for name in forms]
+    )
 
 
 def shared_searches(form: str, known: Collection[str]) -> list[dict[str, Any]]:

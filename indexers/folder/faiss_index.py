@@ -231,7 +231,8 @@ class FaissVectors:
         place = int(np.searchsorted(self.rows, entity_row))
         if place == len(self.rows) or self.rows[place] != entity_row or entity_row in self.gone:
             return None
-        return self.read(self.rows[place : place + 1])[0]
+        (vector,) = self.read(self.rows[place : place + 1])
+        return vector
 
     def read(self, entities: EntityRows) -> NDArray[np.float32]:
         """Return the directions of the vectors of entities that have one: (entities, dim)."""

@@ -45,8 +45,8 @@ def opened(
     """Open the sample through the list of requests, its relations and types at hand."""
     load_sample()
     kb = ElasticKB(kb_name, connect(requests.url))
-    assert kb.catalog.relation_rows
-    assert kb.catalog.type_rows
+    assert kb.relation_rows
+    assert kb.type_rows
     assert kb.relation_names
     requests.requests.clear()
     return kb
