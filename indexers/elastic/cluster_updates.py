@@ -7,8 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kbtools.answering.records import UpdateResult
@@ -35,10 +34,10 @@ from kbtools.indexers.elastic.versions import (
 )
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.indexers.readers.sources import check_source
-from kbtools.indexers.updates.draft import Draft, as_rows
+from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
-from kbtools.indexers.updates.updating import account, result_of, tally
-from kbtools.kb.manifest import UPDATE, Change, Manifest
+from kbtools.indexers.updates.updating import account, change_manifest, result_of
+from kbtools.kb.manifest import Manifest
 from kbtools.text.rungs import Form
 from kbtools.text.variants import name_forms
 
@@ -137,7 +136,8 @@ class UpdateJob:
         new_kb = ElasticKB(kb.name, self.cluster, version=version)
         forms = change_forms(kb, new_kb, changes.texts)
         self.send(version, NAMES, forms.documents)
-        manifest = self.manifest(new_kb, digest, forms, sources)
+        manifest = change_manifest(kb.manifest, draft, digest, sources, lengths=forms.lengths, size=self.bytes)
+        manifest = account(manifest, draft, kb, new_kb, forms=kb.manifest.statistics["forms"] + forms.stored)
         never = [row for row in draft.new_rows() if row in draft.deleted]
         gone = sorted({*kb.gone.tolist(), *changes.deleted, *never})
         head |= {
@@ -168,20 +168,6 @@ class UpdateJob:
         if any(self.draft.relation_names):
             lists["relation-names"] = [name or "" for name in self.draft.relation_names]
         return lists
-
-    def manifest(self, new_kb: ElasticKB, digest: str, forms: "FormChanges", sources: Sequence[str]) -> Manifest:
-        """Write the manifest of the new version."""
-        draft, old = self.draft, self.kb.manifest
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        change = Change(UPDATE, when, old.digest, digest, tuple(sources), draft.made(), self.bytes)
-        touched = draft.touched()
-        more = tally(new_kb, as_rows(row for row in touched if row not in draft.deleted))
-        more.subtract(tally(self.kb, as_rows(row for row in touched if draft.is_known(row))))
-        manifest = replace(
-            old, digest=digest, lengths=tuple(sorted({*old.lengths, *forms.lengths})), history=(*old.history, change)
-        )
-        stored = old.statistics["forms"] + forms.stored
-        return account(manifest, more, {"relations": len(draft.relations), "types": len(draft.types), "forms": stored})
 
     def send(self, version: Version, role: str, documents: Iterable[Document]) -> None:
         """Write documents into an index of the new version."""

@@ -252,9 +252,6 @@ class EmbeddedKB(FolderKB):
     def row_count(self) -> int:
         return self.base_entities
 
-    def present(self, entities: EntityRows) -> EntityRows:
-        return entities[entities < self.base_entities]
-
     def added_ids(self) -> list[str]:
         """List the ids of the entities that updates brought, by row; here there are none."""
         return []

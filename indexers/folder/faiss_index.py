@@ -231,7 +231,7 @@ class FaissVectors:
         place = int(np.searchsorted(self.rows, entity_row))
         if place == len(self.rows) or self.rows[place] != entity_row or entity_row in self.gone:
             return None
-        (vector,) = self.read(self.rows[place : place + 1])
+        vector: NDArray[np.float32] = self.read(self.rows[place : place + 1])[0]
         return vector
 
     def read(self, entities: EntityRows) -> NDArray[np.float32]:

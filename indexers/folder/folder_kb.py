@@ -118,10 +118,6 @@ class FolderKB(BackendDefaults, ABC):
         """Return the row of an id, or of the entity that it was merged into; None if it is unknown."""
 
     @abstractmethod
-    def present(self, entities: EntityRows) -> EntityRows:
-        """Return those of some rows that are entities."""
-
-    @abstractmethod
     def parts_of_name(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
         """Return whether a name is a NAME, an ALIAS or ABSENT of each of some entities in some languages."""
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kbtools.errors import KBUnusable
 from kbtools.indexers.folder.column_files import read_column
 from kbtools.indexers.folder.edit_index import Probes
-from kbtools.indexers.folder.embedded import FEW, EmbeddedKB
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FaissVectors
 from kbtools.indexers.folder.folder_kb import FolderKB, explained
 from kbtools.indexers.folder.form_store import LONGEST_KEY, FormFilter
@@ -86,12 +86,10 @@ class Overlay(FolderKB):
         self.changes[self.place_rows] = self.own["place.changes"]
         # Read for one entity in a fifth of the time that an array takes.
         self.changes_of, self.row_at = self.changes.data, self.place_rows.data
+        # The forms of names that changed entities have or had, ascending.
         states = self.own["form.state"].tolist()
-        self.form_states = dict(zip(self.changed_forms() if states else (), states, strict=True))
-
-    def changed_forms(self) -> list[str]:
-        """Return the forms of names that changed entities have or had, ascending."""
-        return self.own["form.changed"].tobytes().decode().split("\0")
+        self.sorted_forms = self.own["form.changed"].tobytes().decode().split("\0") if states else []
+        self.form_states = dict(zip(self.sorted_forms, states, strict=True))
 
     def close(self) -> None:
         self.base.close()
@@ -138,24 +136,18 @@ class Overlay(FolderKB):
         if home := self.home(entities, what):
             return of(*home)
         is_own, others, places = self.split(entities, what)
-        counts = np.empty(len(entities), dtype=np.int64)
-        counts[~is_own], counts[is_own] = of(self.base, others), of(self.segment, places)
-        return counts
+        return joined(is_own, of(self.base, others).astype(np.int64), of(self.segment, places))
 
     def group(self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, NDArray[Any]], Grouped]) -> Grouped:
         """Return relations or types of each entity, as `read` returns values."""
         if home := self.home(entities, what):
             return of(*home)
         is_own, others, places = self.split(entities, what)
-        parts = of(self.base, others), of(self.segment, places)
-        sizes = np.empty(len(entities), dtype=np.int64)
-        sizes[~is_own], sizes[is_own] = (np.diff(part.starts) for part in parts)
+        base, own = of(self.base, others), of(self.segment, places)
+        sizes = joined(is_own, np.diff(base.starts), np.diff(own.starts))
         starts = np.zeros(len(entities) + 1, dtype=np.int64)
         sizes.cumsum(out=starts[1:])
-        of_own = is_own.repeat(sizes)
-        values = np.empty(len(of_own), dtype=np.uint32)
-        values[~of_own], values[of_own] = (part.values for part in parts)
-        return Grouped(starts, values)
+        return Grouped(starts, joined(is_own.repeat(sizes), base.values, own.values))
 
     # Entities, relations and types
 
@@ -177,11 +169,6 @@ class Overlay(FolderKB):
     @property
     def row_count(self) -> int:
         return len(self.changes)
-
-    def present(self, entities: EntityRows) -> EntityRows:
-        known = entities[entities < len(self.changes)]
-        present: EntityRows = known[self.changes[known] & GONE == 0]
-        return present
 
     def added_ids(self) -> list[str]:
         """Return the ids of the entities that updates brought, by row."""
@@ -244,9 +231,7 @@ class Overlay(FolderKB):
             return self.base.facts_of(entities) if home[0] is self.base else self.own_facts(home[1])
         is_own, others, places = self.split(entities, FACTS)
         of_own = is_own.repeat(self.fact_counts(entities))
-        facts = np.empty((len(of_own), 3), dtype=np.int64)
-        facts[~of_own], facts[of_own] = self.base.facts_of(others), self.own_facts(places)
-        return facts
+        return joined(of_own, self.base.facts_of(others), self.own_facts(places))
 
     def own_facts(self, places: NDArray[Any]) -> NDArray[np.int64]:
         """Return facts of the segment, with the rows that its entities have here."""
@@ -297,14 +282,8 @@ class Overlay(FolderKB):
 
     # Names
 
-    @explained
     def names(self, entities: EntityRows) -> list[str | None]:
-        if len(entities) > FEW:
-            return self.read(entities, NAMES, EmbeddedKB.names)
-        base, own, changes = self.base, self.segment, self.changes_of
-        return [
-            own.name_of(self.place(row)) if changes[row] & NAMES else base.name_of(row) for row in entities.tolist()
-        ]
+        return self.read(entities, NAMES, EmbeddedKB.names)
 
     def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
         return self.read(entities, NAMES, EmbeddedKB.names_of)
@@ -333,7 +312,6 @@ class Overlay(FolderKB):
             for place in places.tolist()
         ]  # fmt: skip
 
-    @explained
     def stored_names(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:
         matches = self.base.stored_names(forms)
         states = self.form_states
@@ -363,12 +341,10 @@ class Overlay(FolderKB):
         """The changed forms that are no name's normal form any more."""
         return frozenset(form for form, state in self.form_states.items() if state != NORMAL)
 
-    @explained
     def recall(self, probes: Probes) -> list[list[str]]:
         both = zip(self.base.recall(probes), self.segment.recall(probes), strict=True)
         return [list({*base, *own} - self.not_normal) for base, own in both]
 
-    @explained
     def trigram_names(self, form: str) -> set[str]:
         return (self.base.trigram_names(form) | self.segment.trigram_names(form)) - self.not_normal
 
@@ -387,10 +363,6 @@ class Overlay(FolderKB):
                 return
             if self.form_states[form] != VANISHED:
                 yield form, self.form_states[form] == NORMAL and len(form.encode()) <= LONGEST_KEY
-
-    @cached_property
-    def sorted_forms(self) -> list[str]:
-        return list(self.form_states)
 
     @explained
     def name_frequency(self, words: Sequence[str]) -> list[int]:
@@ -430,6 +402,13 @@ class Overlay(FolderKB):
     def open_vectors(self) -> VectorIndex:
         gone = np.flatnonzero(self.changes & GONE).astype(np.uint32)
         return FaissVectors(self.path, self.manifest, gone=gone)
+
+
+def joined(is_own: NDArray[np.bool_], base: NDArray[Any], own: NDArray[Any]) -> NDArray[Any]:
+    """Put values of the base and of the segment in the order in which they were asked for."""
+    values = np.empty((len(is_own), *base.shape[1:]), dtype=base.dtype)
+    values[~is_own], values[is_own] = base, own
+    return values
 
 
 def as_keys(facts: IncomingFacts) -> NDArray[np.uint64]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from kbtools.indexers.folder.kb_folder import MANIFEST, is_ours, part_manifest, 
 from kbtools.indexers.readers.batches import Skips
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.indexers.readers.sources import check_source
-from kbtools.indexers.updates.draft import Draft
+from kbtools.indexers.updates.draft import Draft, as_rows
 from kbtools.indexers.updates.overlay import Overlay, open_folder
 from kbtools.indexers.updates.segment import write_segment
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
@@ -105,38 +105,39 @@ def link_base(kb: FolderKB, folder: Path) -> None:
 
 def write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources: Sequence[str]) -> Manifest:
     """Write the segment of a draft and the manifest; raise NothingChanged where both are as before."""
-    counts = draft.made()
-    if not counts:
+    if not draft.made():
         raise NothingChanged
     written = write_segment(draft, kb, folder / SEGMENT)
     segment, old = written.content, kb.manifest
     digest = hashlib.sha256(f"{old.lineage[0]} {segment.digest}".encode()).hexdigest()
     if digest == old.digest:
         raise NothingChanged
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    change = Change(UPDATE, when, old.digest, digest, tuple(sources), counts, sum(segment.files.values()))
     base = part_manifest(old, "")
     manifest = replace(
-        old,
-        digest=digest,
-        lengths=tuple(sorted({*old.lengths, *segment.lengths})),
+        change_manifest(old, draft, digest, sources, lengths=segment.lengths, size=sum(segment.files.values())),
         files=base.files | {f"{SEGMENT}/{name}": size for name, size in segment.files.items()},
         checksums=base.checksums | {f"{SEGMENT}/{name}": digest for name, digest in segment.checksums.items()},
-        history=(*old.history, change),
     )
-    touched = np.array(draft.touched(), dtype=np.uint32)
-    updated = Overlay(folder, manifest)
-    more = tally(updated, updated.present(touched))
-    more.subtract(tally(kb, kb.present(touched)))
-    statistics = {"relations": len(draft.relations), "types": len(draft.types), "forms": written.forms}
-    manifest = account(manifest, more, statistics)
+    manifest = account(manifest, draft, kb, Overlay(folder, manifest), forms=written.forms)
     write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
     return manifest
 
 
-def account(manifest: Manifest, more: Counter[str], statistics: dict[str, int]) -> Manifest:
-    """Return a manifest with the counts after an update: `more` is the difference of two tallies."""
-    old = manifest.statistics
+def change_manifest(
+    old: Manifest, draft: Draft, digest: str, sources: Sequence[str], *, lengths: Iterable[int], size: int
+) -> Manifest:
+    """Return a manifest with an update in its history, which wrote so many bytes, and its counts as before."""
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    change = Change(UPDATE, when, old.digest, digest, tuple(sources), draft.made(), size)
+    lengths = tuple(sorted({*old.lengths, *lengths}))
+    return replace(old, digest=digest, lengths=lengths, history=(*old.history, change))
+
+
+def account(manifest: Manifest, draft: Draft, before: KnowledgeBase, after: KnowledgeBase, *, forms: int) -> Manifest:
+    """Return a manifest with the counts after an update; only the entities that it touched are counted."""
+    old, touched = manifest.statistics, draft.touched()
+    more = tally(after, as_rows(row for row in touched if row not in draft.deleted))
+    more.subtract(tally(before, as_rows(row for row in touched if draft.is_known(row))))
     # Languages are counted once any name has one; until then every name is of none.
     languages = Counter(manifest.languages or {UND: manifest.counts["names"].unique})
     languages.update({tag.removeprefix(LANGUAGE): more[tag] for tag in more if tag.startswith(LANGUAGE)})
@@ -145,7 +146,9 @@ def account(manifest: Manifest, more: Counter[str], statistics: dict[str, int]) 
         counts={
             kind: Count(count.raw + more[kind], count.unique + more[kind]) for kind, count in manifest.counts.items()
         },
-        statistics=old | {name: old[name] + more[name] for name in STATISTICS} | statistics,
+        statistics=old
+        | {name: old[name] + more[name] for name in STATISTICS}
+        | {"relations": len(draft.relations), "types": len(draft.types), "forms": forms},
         languages={} if (present := +languages).keys() <= {UND} else dict(present.most_common()),
     )
 
