@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,9 @@ def fill(tables: Staging, kb: Overlay) -> None:
     named = [(relation, name) for relation, name in zip(kb.relations, kb.relation_names, strict=True) if name]
     tables.run("CREATE TABLE relation_labels (relation VARCHAR, text VARCHAR)")
     add(tables, "relations", *columns_of(named), to="relation_labels")
-    survivors = {old: row for old in kb.merged_ids() if (row := kb.row_of(old)) is not None}
+    survivors = {
+        old: row for old in chain(kb.base.redirects, kb.segment.redirects) if (row := kb.row_of(old)) is not None
+    }
     merged = [(old, row) for old, row in survivors.items() if kb.ids(np.array([row], dtype=np.uint32)) != [old]]
     former, rows = columns_of(merged, pa.string(), pa.uint32())
     add(tables, "redirects", former, ids.take(rows), to="merged")

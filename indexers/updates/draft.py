@@ -145,7 +145,6 @@ class Draft:
         return self.kb.ids(as_rows([row]))[0] if self.is_known(row) else self.new_ids[row - self.known_entities]
 
     def is_known(self, row: int) -> bool:
-        """Check whether the knowledge base has such a row already."""
         return row < self.known_entities
 
     def delete(self, entity_id: str) -> None:
@@ -222,15 +221,12 @@ class Draft:
         self.incoming[target] -= 1
         self.counts["facts removed"] += 1
 
-    def relation_row(self, relation: str) -> int:
+    def add_fact(self, subject: str, relation: str, target: str) -> None:
         if relation not in self.relation_rows:
             self.relation_rows[relation] = len(self.relations)
             self.relations.append(relation)
             self.relation_names.append(None)
-        return self.relation_rows[relation]
-
-    def add_fact(self, subject: str, relation: str, target: str) -> None:
-        self.put(self.require(subject), self.relation_row(relation), self.require(target))
+        self.put(self.require(subject), self.relation_rows[relation], self.require(target))
 
     def remove_fact(self, subject: str, relation: str, target: str) -> None:
         row, target_row, relation_row = self.find(subject), self.find(target), self.relation_rows.get(relation)
@@ -320,21 +316,16 @@ class Draft:
         self.counts["types added"] += row not in kinds
         kinds.add(row)
 
-    def remove_type(self, entity_id: str, kind: str) -> None:
-        row, kind_row = self.find(entity_id), self.type_rows.get(kind)
-        if row is None or kind_row is None or kind_row not in self.kinds[row]:
-            self.miss("types", f"{entity_id} {kind}")
-        else:
-            self.kinds[row].remove(kind_row)
-            self.counts["types removed"] += 1
-
-    def remove_types(self, entity_id: str) -> None:
+    def remove_types(self, entity_id: str, kind: str | None = None) -> None:
+        """Remove the types of an entity, all or one."""
         row = self.find(entity_id)
-        if row is None or not self.kinds[row]:
-            self.miss("types", entity_id)
-        else:
-            self.counts["types removed"] += len(self.kinds[row])
-            self.kinds[row] = set()
+        wanted = None if kind is None else self.type_rows.get(kind, -1)
+        kinds = set() if row is None else {own for own in self.kinds[row] if wanted in (None, own)}
+        if row is None or not kinds:
+            self.miss("types", f"{entity_id} {kind or ''}".rstrip())
+            return
+        self.kinds[row] -= kinds
+        self.counts["types removed"] += len(kinds)
 
     # Descriptions
 

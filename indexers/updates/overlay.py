@@ -7,7 +7,7 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,6 +90,7 @@ class Overlay(FolderKB):
         states = self.own["form.state"].tolist()
         self.sorted_forms = self.own["form.changed"].tobytes().decode().split("\0") if states else []
         self.form_states = dict(zip(self.sorted_forms, states, strict=True))
+        self.not_normal = frozenset(form for form, state in self.form_states.items() if state != NORMAL)
 
     def close(self) -> None:
         self.base.close()
@@ -175,10 +176,6 @@ class Overlay(FolderKB):
         first = int(self.place_rows.searchsorted(np.uint32(self.base_entities)))
         return self.segment.entity_ids.take(range(first, len(self.place_rows)))
 
-    def merged_ids(self) -> Iterator[str]:
-        """Yield the ids that were merged into others, by the build and by updates."""
-        return chain(self.base.redirects, self.segment.redirects)
-
     @explained
     def ids(self, entities: EntityRows) -> list[str]:
         if home := self.home(entities, NEW):
@@ -255,7 +252,11 @@ class Overlay(FolderKB):
         if not self.changes_of[entity_row] & INCOMING:
             return self.base.incoming(entity_row)
         if entity_row not in self.merged:
-            self.keep_merged(entity_row, self.merge_incoming(entity_row))
+            # They are kept in memory: of an entity that millions of facts point at merging takes long.
+            facts, kept = self.merge_incoming(entity_row), sum(len(other.subjects) for other in self.merged.values())
+            if len(facts.subjects) + kept > MOST_MERGED_FACTS or len(self.merged) > MOST_MERGED:
+                self.merged = {}
+            self.merged[entity_row] = facts
         return self.merged[entity_row]
 
     def merge_incoming(self, entity_row: int) -> IncomingFacts:
@@ -272,13 +273,6 @@ class Overlay(FolderKB):
         keys = np.concatenate([as_keys(base)[kept], as_keys(own)])
         keys.sort(kind="stable")
         return IncomingFacts((keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32))
-
-    def keep_merged(self, entity_row: int, facts: IncomingFacts) -> None:
-        """Keep merged facts in memory: of an entity that millions of facts point at merging takes long."""
-        kept = sum(len(other.subjects) for other in self.merged.values())
-        if len(facts.subjects) + kept > MOST_MERGED_FACTS or len(self.merged) > MOST_MERGED:
-            self.merged = {}
-        self.merged[entity_row] = facts
 
     # Names
 
@@ -336,11 +330,6 @@ class Overlay(FolderKB):
             merged[key] = match._replace(entities=entities)
         return [merged[key] for key in sorted(merged)]
 
-    @cached_property
-    def not_normal(self) -> frozenset[str]:
-        """The changed forms that are no name's normal form any more."""
-        return frozenset(form for form, state in self.form_states.items() if state != NORMAL)
-
     def recall(self, probes: Probes) -> list[list[str]]:
         both = zip(self.base.recall(probes), self.segment.recall(probes), strict=True)
         return [list({*base, *own} - self.not_normal) for base, own in both]
@@ -371,21 +360,19 @@ class Overlay(FolderKB):
 
     # Counts of names, and vectors
 
+    @explained
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
         if not len(self.base.columns["count.key"]):
             return None
         base, own = self.base.name_counts(form, entities), self.segment.name_counts(form, self.places(entities))
-        if own is None and (base is None or self.all_changed(form)):
-            return None
+        if own is None:
+            counted = self.base.columns["count.entity"][form_range(self.base.columns, form)]
+            few = len(counted) <= len(self.place_rows)
+            if base is None or (few and (self.changes[counted] & COUNTS).all()):
+                return None  # all that the base counts under the form is changed
         changed = (self.changes[entities] & COUNTS).astype(bool)
         zeros = np.zeros(len(entities), dtype=np.int64)
         return np.where(changed, zeros if own is None else own, zeros if base is None else base)
-
-    @explained
-    def all_changed(self, form: str) -> bool:
-        """Check whether the counts of every entity that the base counts under a form are changed."""
-        counted = self.base.columns["count.entity"][form_range(self.base.columns, form)]
-        return len(counted) <= len(self.place_rows) and bool((self.changes[counted] & COUNTS).all())
 
     @explained
     def counts_about(self, entities: EntityRows) -> tuple[NDArray[np.uint64], EntityRows, NDArray[np.uint64]]:

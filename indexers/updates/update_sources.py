@@ -65,7 +65,7 @@ METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
         "relations": Draft.name_relation,
         "redirects": Draft.merge,
     },
-    "remove": {"facts": Draft.remove_fact, "types": Draft.remove_type},
+    "remove": {"facts": Draft.remove_fact, "types": Draft.remove_types},
 }
 """The change that a row of each kind is; names have a rank, and are apart."""
 
@@ -276,7 +276,7 @@ def removals_of(entity: str, removed: Any) -> Iterator[EntityChange]:
         yield EntityChange("remove_types", entity)
     else:
         for kind in texts_of(removed, "types"):
-            yield EntityChange("remove_type", entity, canonical_property(kind, beside=entity))
+            yield EntityChange("remove_types", entity, canonical_property(kind, beside=entity))
     if removed.get("description") is True:
         yield EntityChange("remove_description", entity)
     elif "description" in removed:
