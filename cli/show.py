@@ -14,7 +14,7 @@ from kbtools.cli.display import ResultPrinter, echo, echo_json, named
 from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.options import lang_option, models_option, output_option, require_text
 from kbtools.errors import UnknownEntity
-from kbtools.kb.vector_neighbours import indexed_nearest
+from kbtools.kb.contract import indexed_nearest
 
 SHOWN = 20
 """Facts of each direction: both fit on a screen."""

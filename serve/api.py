@@ -14,8 +14,7 @@ from kbtools.answering.name_candidates import find_entity
 from kbtools.answering.records import LookupResult
 from kbtools.answering.results import Record, Result
 from kbtools.errors import BadArgument, KBToolsError
-from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.vector_neighbours import indexed_nearest
+from kbtools.kb.contract import KnowledgeBase, indexed_nearest
 from kbtools.serve.endpoints import BY_NAME
 from kbtools.serve.kb_description import check_choice, kb_info
 from kbtools.serve.live_kb import Edition, LiveKB

@@ -58,6 +58,14 @@ class SimilarName:
     similarity: float
 
 
+@dataclass(frozen=True, slots=True)
+class NearEntity:
+    """An entity near another, and the cosine: at most 1, higher is nearer."""
+
+    entity_row: int
+    cosine: float
+
+
 class KnowledgeBase(Protocol):
     """Names, facts and types of entities; every method takes many at once, and every array of rows may be empty.
 
@@ -203,6 +211,20 @@ def find_rows(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
 def keep_within_edits(form: str, similar: Sequence[SimilarName]) -> list[SimilarName]:
     """Keep the forms that are EDITS edits from one at most."""
     return [name for name in similar if Levenshtein.distance(form, name.form, score_cutoff=EDITS) <= EDITS]
+
+
+def indexed_nearest(kb: KnowledgeBase, entity_row: int, *, top: int) -> list[NearEntity]:
+    """List the entities nearest to one, itself left out, by falling cosine.
+
+    Raises VectorsMissing where the knowledge base or the entity has none.
+    """
+    index = kb.vectors()
+    vector = index.vector(entity_row)
+    if vector is None:
+        raise VectorsMissing(f"entity {kb.ids(np.array([entity_row], dtype=np.uint32))[0]!r} has no vector")
+    neighbours = index.nearest(vector[None], limit=top + 1)
+    pairs = zip(neighbours.rows[0].tolist(), neighbours.cosines[0].tolist(), strict=True)
+    return [NearEntity(row, cosine) for row, cosine in pairs if row != entity_row][:top]
 
 
 class BackendDefaults:

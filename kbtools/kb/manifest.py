@@ -137,19 +137,28 @@ class Manifest:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Manifest":
-        """Rebuild a manifest; raise KBUnusable where the normaliser is another one, ValueError for another record."""
+        """Rebuild a manifest; raise KBUnusable where the normaliser is another one."""
         if record["normaliser"] != NORMALISER_VERSION:
             raise KBUnusable(
                 f"built with normaliser version {record['normaliser']}, this kbtools has version {NORMALISER_VERSION}; "
                 "index again",
                 found=record["normaliser"],
             )
-        import msgspec  # not needed for `kbtools --help`
-
-        try:
-            return msgspec.convert(record, cls)
-        except msgspec.ValidationError as error:
-            raise ValueError(str(error)) from error
+        # msgpack gives lists where the record had tuples.
+        sources = tuple(
+            SourceFile(
+                **{
+                    **source,
+                    "skipped": tuple(tuple(skip) for skip in source["skipped"]),
+                    "notes": tuple(source["notes"]),
+                }
+            )
+            for source in record["sources"]
+        )
+        counts = {kind: Count(**count) for kind, count in record["counts"].items()}
+        history = tuple(Change(**{**change, "sources": tuple(change["sources"])}) for change in record["history"])
+        lengths = tuple(record["lengths"])
+        return cls(**{**record, "sources": sources, "counts": counts, "history": history, "lengths": lengths})
 
 
 def counts_report(manifest: Manifest) -> str:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kbtools.free_memory import require_memory
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase, NearEntity
 from kbtools.kb.vector_index import EntityVectors
-from kbtools.kb.vector_neighbours import NearEntity
 from kbtools.ranking.model_store import Stamp
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.networks.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
