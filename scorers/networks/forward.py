@@ -21,8 +21,8 @@ from kbtools.scorers.networks.words import TEXTS_AT_ONCE, group_by_length, lette
 if TYPE_CHECKING:
     from kbtools.scorers.networks.sessions import Session
 
-PADDING_ROW, UNKNOWN_ROW = 0, 1
-"""The rows of padding, which is zero, and of the unknown word, or unknown part of one."""
+UNKNOWN_ROW = 1
+"""The row of the unknown word, or unknown part of one."""
 
 SESSION = "kbtools.scorers.networks.sessions:Session"
 
@@ -98,9 +98,10 @@ class LetterTrigramForward(Forward):
         distinct: dict[str, int] = {}
         words = np.array([distinct.setdefault(word, len(distinct)) for text in texts for word in text])
         bags = [[self.rows.get(part, UNKNOWN_ROW) for part in letter_trigrams(word)] for word in distinct]
-        bags.append([PADDING_ROW])  # the word beyond either end of a text, which adds nothing
+        bags.append([UNKNOWN_ROW])  # in the place of the word beyond either end of a text
         parts = self.trigrams[[row for bag in bags for row in bag]]
         summed = np.add.reduceat(parts, starts_of(np.array([len(bag) for bag in bags])))
+        summed[-1] = 0.0  # it adds nothing
         before, here, after = np.split(summed, 3, axis=1)
         sizes = np.array([len(text) for text in texts])
         starts = starts_of(sizes)
