@@ -18,10 +18,11 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
-from children import in_a_child
+from children import in_a_child, preload, run_all
 from cluster_kills import Nodes, cluster_kills
-from endurance import agreement, command_lines, junk_lines, malformed_lines, many_questions, sample
+from endurance import EXAMPLES, agreement, command_lines, junk_lines, malformed_lines, many_questions, sample
 from folders import make, write_sources
+from small_disks import small_disks
 
 from kbtools import storage
 from kbtools.cli.main import main as kbtools
@@ -94,6 +95,39 @@ def kills(work: Path, number: int, how: str, rng: random.Random) -> Counter[str]
     return table
 
 
+def training_kills(work: Path, kb: Path, number: int, rng: random.Random) -> Counter[str]:
+    """Kill trainings that replace a network, and ask the folder of models; run each again now and then."""
+    models = work / "models"
+    splits = [f"--{split}={EXAMPLES / f'sample.{split}.txt'}" for split in ("train", "valid")]
+    train = ["train", "relation", "--scorer", "embed-avg", "--words", "random", *splits]
+    line = [*train, "--kb", str(kb), "--out", str(models), "--set"]
+    asked = ["--scorer", "embed-avg", "--questions", str(EXAMPLES / "questions.txt"), "--json", "--no-timing"]
+    lines = [
+        ("new", [*line, "epochs=30"]),
+        ("answers of the new", ["query", "--kb", str(kb), "--models", str(models), *asked]),
+        ("old", [*line, "epochs=2"]),
+        ("answers of the old", ["query", "--kb", str(kb), "--models", str(models), *asked]),
+    ]
+    preload(lines)
+    begun = time.monotonic()
+    outcomes = run_all(lines)
+    seconds = (time.monotonic() - begun) / 2
+    answers = {outcomes[f"answers of the {which}"]: f"the {which} network" for which in ("old", "new")}
+    assert len(answers) == 2, outcomes
+    table: Counter[str] = Counter()
+    for at in range(number):
+        in_a_child(lambda: kbtools(lines[0][1]), kill_after=rng.uniform(0, 1.2 * seconds))
+        found = answers.get(run_all(lines[1:2])[lines[1][0]], "NEITHER")
+        table[found] += 1
+        if at % 3 == 2 or found != "the old network":
+            again = run_all(lines[:2])
+            done = answers.get(again[lines[1][0]]) == "the new network"
+            table["the new one after the next run" if done else "NOT DONE"] += 1
+            run_all(lines[2:])
+            table["left behind"] += sum(path.name.startswith(".") for path in models.rglob("*"))
+    return table
+
+
 def full_disks(work: Path, number: int) -> Counter[str]:
     """Build again under a limit on the size of files, from nothing to more than is needed."""
     old = write_sources(work / "disk old", 300)
@@ -159,10 +193,13 @@ def main() -> None:
         show(f"{swaps} kills at the swap", kills(work, swaps, "swap", rng))
         show(f"{swaps} the same without `renameat2`", kills(work, swaps, "swap without", rng))
         show(f"disk full at {options.disks} sizes", full_disks(work, options.disks))
+        kb = sample(work)
+        show(f"{options.kills} trainings killed at random", training_kills(work, kb, options.kills, rng))
+        for what, table in small_disks(work, options.disks // 2).items():
+            show(f"{what}, on disks of {options.disks // 2} sizes", table)
         print("\n| much of it | what came of it |\n| --- | --- |")
         for reader, outcome in malformed_lines(work, options.lines, rng):
             show(f"malformed lines for `{reader}`", outcome)
-        kb = sample(work)
         show("1,000 random command lines", command_lines(kb, 1_000, rng))
         show("threads, forks, processes", agreement(kb, 8))
         show("junk on standard input", junk_lines(kb, work, options.lines, rng, until=ends(0.5)))

@@ -37,6 +37,12 @@ PER_CONNECTION = 50
 """Requests of a connection. Workers take new connections when they are free, so that those of eight clients that never
 end may lie six to two."""
 
+HEAVY = 4
+"""Heavy requests at once beside short questions: as many as there are threads for short ones."""
+
+BESIDE = 400
+"""Short questions that are asked beside them, and again while they last."""
+
 NAMES = 10
 """Names of a batch: what OpenRefine sends."""
 
@@ -66,6 +72,8 @@ def main() -> None:
         print(f"added by HTTP, p50: {1000 * float(np.median(np.array(over_http) - np.array(alone))):.2f} ms")
         measure(f"reconciliation of {NAMES} names", port, pid, name_batches(names), clients=1)
         measure(f"reconciliation of {NAMES} misspelt names", port, pid, name_batches(misspelt), clients=1)
+        for what, request in heavy_requests(names):
+            asyncio.run(beside(what, request, port, asked[:BESIDE]))
         if arguments.soak:
             soak(port, pid, asked, arguments.soak)
 
@@ -93,9 +101,56 @@ def name_batches(names: Sequence[str]) -> list[bytes]:
     for first in range(0, len(names) - NAMES, NAMES):
         batch = {str(key): {"query": name} for key, name in enumerate(names[first : first + NAMES])}
         body = b"queries=" + quote(json.dumps(batch)).encode()
-        head = f"POST /reconcile HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
-        requests.append(head.encode() + body)
+        requests.append(post("/reconcile", body))
     return requests
+
+
+def heavy_requests(names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield requests that mean much work: what the server bounds, what it lets pass, and long texts."""
+    values = [f"{name} {number}" for number, name in enumerate(names[:100])]
+    unnamed = {"properties": [{"pid": f"p{number}", "v": values} for number in range(3)]}
+    batches = {
+        "100 queries with one type 100 times": {"query": names[0], "type": ["film.film"] * 100},
+        "100 queries with 100 types": {"query": names[0], "type": [f"film.film{number}" for number in range(100)]},
+        "100 queries without a name, 3 properties of 100 values": unnamed,
+        "100 queries with 19 types, as many look-ups as are allowed": {"type": [f"t{at}" for at in range(19)]},
+    }
+    for what, query in batches.items():
+        queries = {str(key): {"query": name} | query for key, name in enumerate(names[:100])}
+        if query is unnamed:
+            queries = dict.fromkeys(queries, unnamed)
+        yield what, post("/reconcile", b"queries=" + quote(json.dumps(queries)).encode())
+    yield (
+        "a question of 10,000 characters",
+        post("/api/query", json.dumps({"question": " it's ".join(names)[:10_000], "scorer": "lexical"}).encode()),
+    )
+    yield "running text of 1 MiB", post("/api/link", json.dumps({"text": ". ".join(names * 100)[: 1 << 19]}).encode())
+
+
+def post(path: str, body: bytes) -> bytes:
+    kind = "application/json" if body.startswith(b"{") else "application/x-www-form-urlencoded"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+async def beside(what: str, request: bytes, port: int, short: Sequence[bytes]) -> None:
+    """Send heavy requests at once, and short questions as long as these last; report on both."""
+
+    async def heavy() -> str:
+        begun = time.perf_counter()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 26)
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+        return f"{head.split()[1].decode()} after {time.perf_counter() - begun:.1f} s"
+
+    tasks = [asyncio.create_task(heavy()) for _ in range(HEAVY)]
+    seconds: list[float] = []
+    while not seconds or any(not task.done() for task in tasks):
+        seconds += await ask(port, short, clients=1)
+    report(f"{len(seconds):,} short questions beside {HEAVY} times {what}", seconds)
+    print(f"  these: {', '.join(await asyncio.gather(*tasks))}", flush=True)
 
 
 def measure(what: str, port: int, pid: int, requests: Sequence[bytes], *, clients: int) -> list[float]:
