@@ -95,7 +95,8 @@ def temporary_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix=WORK_PREFIX))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        with suppress(OSError):  # on a file system without locks nobody else can lock and remove it either
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield folder
     finally:
         for _ in range(2):  # a thread of tantivy may put a lock there meanwhile
@@ -141,8 +142,8 @@ def is_being_built(target: Path) -> bool:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+    except OSError as error:  # without locks nothing is built
+        return isinstance(error, BlockingIOError)
     finally:
         os.close(descriptor)
     return False
@@ -153,7 +154,7 @@ def locked(target: Path) -> Iterator[None]:
     """Hold the right to build a folder; it ends with the process, however that ends.
 
     The lock is an empty file beside the folder, gone afterwards; a link or a file of others in its place is let be.
-    Raises BuildLocked while another holds it, OutputUnusable for a link.
+    Raises BuildLocked while another holds it, OutputUnusable for a link and for a file system without locks.
     """
     lock = beside(target, "lock")
     while True:
@@ -164,7 +165,7 @@ def locked(target: Path) -> Iterator[None]:
                 raise OutputUnusable(f"{lock}: is a symbolic link; remove it", path=str(lock)) from error
             raise
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(descriptor, target)
             # Whoever held the lock may have unlinked the file between our opening and locking it.
             if not is_same_file(descriptor, lock):
                 continue
@@ -174,13 +175,24 @@ def locked(target: Path) -> Iterator[None]:
                 if is_same_file(descriptor, lock) and not os.fstat(descriptor).st_size:
                     lock.unlink(missing_ok=True)
             return
-        except BlockingIOError as error:
-            raise BuildLocked(
-                f"{target}: another process is building it; wait for that one, or choose another --out",
-                path=str(target),
-            ) from error
         finally:
             os.close(descriptor)
+
+
+def lock_file(descriptor: int, target: Path) -> None:
+    """Lock the open file that stands for the right to build a folder; raise as `locked` does."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise BuildLocked(
+            f"{target}: another process is building it; wait for that one, or choose another --out", path=str(target)
+        ) from error
+    except OSError as error:
+        raise OutputUnusable(
+            f"{target}: its file system does not lock files ({error.strerror}), and two processes that write at once "
+            "would spoil it; choose a folder on another one",
+            path=str(target),
+        ) from error
 
 
 def is_same_file(descriptor: int, path: Path) -> bool:

@@ -1,6 +1,8 @@
 """Other users and small machines: permissions of what is written, folders that may only be read, limits of memory."""
 
+import errno
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -131,3 +133,34 @@ def test_an_update_beside_compact_is_done_or_told(tmp_path: Path) -> None:
     with open_kb(kb) as answerer:
         present = [bool(answerer.lookup(f"quite new {number}").matches) for number in range(3)]
     assert present == [True, *(code == 0 for code in codes[1:])]
+
+
+@pytest.mark.parametrize("reason", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_read_and_never_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    kb, models, run_folder = (str(tmp_path / name) for name in ("x.kb", "models", "run"))
+    gold = str(EXAMPLES / "sample.valid.txt")
+    run(*LINE, "--out", kb)
+    before = contents(Path(kb))
+
+    def flock(*_: object) -> None:
+        raise OSError(reason, os.strerror(reason))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    run("query", kb, "--scorer", "lexical", "who created harry potter")
+    run("check", kb)
+    for line in (
+        [*LINE, "--out", kb, "--force"],
+        ["update", "--kb", kb, "--add", write_changes(tmp_path)],
+        ["train", "tagger", "--tagger", "crf", "--kb", kb, "--train", gold, "--valid", gold, "--out", models],
+        ["compare", "--kb", kb, "--questions", gold, "--scorer", "lexical", "--out", run_folder, "--quiet"],
+    ):
+        done = CliRunner().invoke(main, line)
+        assert done.exit_code == 1
+        assert re.search(r"^Error: .* its file system does not lock files", done.stderr, flags=re.MULTILINE)
+    assert contents(Path(kb)) == before
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -17,6 +17,7 @@ from kbtools.storage import (
     built_folder,
     exchange,
     is_being_built,
+    locked,
     make_folder,
     new_file,
     remove_abandoned,
@@ -312,6 +313,11 @@ def test_a_file_put_into_the_old_folder_after_the_last_look_stays(target: Path) 
 
     assert content(target) == "new"
     assert os.listdir(new) == ["notes.txt"]
+
+
+def test_what_blocks_in_the_block_is_not_taken_for_another_build(target: Path) -> None:
+    with pytest.raises(BlockingIOError), locked(target):
+        raise BlockingIOError(errno.EAGAIN, "a pipe is full")
 
 
 def test_a_lock_that_is_a_link_is_not_followed(target: Path, tmp_path: Path) -> None:

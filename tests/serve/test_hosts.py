@@ -1,6 +1,9 @@
 """The names that a server answers to: a page of another site that makes a browser ask reads nothing."""
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -87,3 +90,64 @@ def test_a_page_of_another_site_gets_no_script_from_this_machine(
 )
 def test_the_command_answers_to_its_names_alone(server: RunningServer, head: bytes, status: bytes) -> None:
     assert answer_of(server, head).startswith(b"HTTP/1.1 " + status)
+
+
+PAGE = "https://refine.example:8443"
+OTHERS = {
+    "null": "null",
+    "none": "",
+    "any": "*",
+    "another scheme": "http://refine.example:8443",
+    "no port": "https://refine.example",
+    "another port": "https://refine.example:8444",
+    "a subdomain": "https://a.refine.example:8443",
+    "a longer name": "https://refine.example.evil.example:8443",
+    "the end of the name": "https://evilrefine.example:8443",
+    "a user": "https://refine.example:8443@evil.example",
+    "a path": "https://refine.example:8443/",
+    "capitals": "HTTPS://REFINE.EXAMPLE:8443",
+    "a dot": "https://refine.example.:8443",
+    "two": "https://refine.example:8443 https://evil.example",
+    "two with a comma": "https://refine.example:8443, https://evil.example",
+    "a file": "file://",
+    "an extension": "chrome-extension://abcdefghijklmnop",
+    "an address": "https://[::1]:8443",
+    "a long one": "https://" + "a" * 10_000,
+    "no ASCII": "https://r\u00e9fine.example:8443",
+}
+
+
+@pytest.mark.parametrize("origin", OTHERS.values(), ids=OTHERS)
+def test_a_page_of_another_origin_reads_nothing(app_of: Callable[..., TestClient], origin: str) -> None:
+    answers = ask_across(app_of(("https://one.example", PAGE)), origin)
+
+    assert {answer.headers.get("access-control-allow-origin") for answer in answers} == {None}
+    assert {answer.headers.get("access-control-allow-credentials") for answer in answers} == {None}
+
+
+@pytest.mark.parametrize(("cors", "allowed"), [((PAGE,), PAGE), (("*",), "*")])
+def test_a_page_of_an_origin_that_is_named_reads_answers(
+    app_of: Callable[..., TestClient], cors: tuple[str], allowed: str
+) -> None:
+    answers = ask_across(app_of(cors), PAGE)
+
+    assert {answer.headers.get("access-control-allow-origin") for answer in answers} == {allowed}
+    assert {answer.headers.get("access-control-allow-credentials") for answer in answers} == {None}
+
+
+@pytest.fixture(scope="module")
+def app_of(sample_path: Path) -> Callable[..., TestClient]:
+    """Return what makes a client of a server by the origins that it allows, each once."""
+    return functools.cache(lambda cors: client(sample_path, "0.0.0.0", cors=cors))
+
+
+def ask_across(asking: TestClient, origin: str) -> list[Any]:
+    """Send what a browser sends for a page of another origin: simple requests, and a look before others."""
+    headers = {"origin": origin.encode()}
+    wanted = headers | {"access-control-request-method": b"POST", "access-control-request-headers": b"content-type"}
+    return [
+        asking.get("/api/info", headers=headers),
+        asking.get("/api/entity/m.0nobody", headers=headers),
+        asking.post("/api/lookup", json={"name": "It"}, headers=headers),
+        asking.options("/api/lookup", headers=wanted),
+    ]
