@@ -111,7 +111,7 @@ def bytes_needed(place: Path, source: Path, line: list[str]) -> int:
 
 def small_disks(work: Path, number: int) -> dict[str, Counter[str]]:
     """Run each command on disks from nothing to more than it needs."""
-    place, source = work / "disk", work / "files"
+    place, source = work / "small disk", work / "files of the disk"
     source.mkdir()
     tables = [f"--{each.kind}={place / 'tables' / each.path.name}" for each in write_sources(source / "tables", 300)]
     make(write_sources(source / "other tables", 300), source / "x.kb", vectors=True)
