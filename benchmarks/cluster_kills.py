@@ -12,7 +12,7 @@ from itertools import cycle
 from pathlib import Path
 
 from children import in_a_child
-from folders import make, write_sources
+from folders import Mark, make, mark_of, update_records, write_sources
 
 from kbtools.answering.answerer import Answerer
 from kbtools.cli.main import main as kbtools
@@ -26,26 +26,13 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import UpdateSource
 
 NAME = "reliability"
-LOOKED_AT = [f"e{row}" for row in range(0, 300, 25)]
-"""Entities that every version names alike: each load and each update changes all of them."""
-
 ROUNDS_OF_A_NODE = 10
 """Rounds after which the node that was gone comes back, and another one is killed."""
 
-Mark = tuple[str, int]
-"""What tells versions apart: the relation of the load, and the number of the last update since."""
 
-
-def mark_of(name: str, cluster: Cluster) -> Mark | str:
-    """Open the current version as a reader does, and return its mark, or a sentence if its entities differ."""
-    answerer = Answerer(ElasticKB(name, cluster))
-    marks = set()
-    for entity_id in LOOKED_AT:
-        text = json.dumps([answerer.entity(entity_id).to_json(), answerer.facts(entity_id).to_json()])
-        relation = "of_the_new_one" if "of_the_new_one" in text else "written_by"
-        updates = [int(piece.split('"')[0]) for piece in text.split("Update ")[1:]]
-        marks.add((relation, max(updates, default=0)))
-    return marks.pop() if len(marks) == 1 else f"A MIXTURE of {sorted(marks)}"
+def current_mark(cluster: Cluster) -> Mark | str:
+    """Open the current version as a reader does, and return its mark."""
+    return mark_of(Answerer(ElasticKB(NAME, cluster)))
 
 
 def read_on(seen: Path) -> None:
@@ -53,7 +40,7 @@ def read_on(seen: Path) -> None:
     with seen.open("a", encoding="utf-8") as lines:
         while True:
             try:
-                told: object = mark_of(NAME, Cluster(read_connection()))
+                told: object = current_mark(Cluster(read_connection()))
             except KBToolsError as error:
                 told = f"refused: {error}"
             lines.write(json.dumps(told) + "\n")
@@ -85,8 +72,8 @@ def change(work: Path, number: int, kbs: dict[str, Path], before: Mark) -> tuple
     """Write the next load or update; return the mark of what it makes, and what makes it."""
     if number % 2:
         changes = work / f"update {number}.jsonl"
-        records = [{"id": entity_id, "aliases": [f"Update {number}"]} for entity_id in LOOKED_AT]
-        changes.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+        lines = [json.dumps(record) + "\n" for record in update_records(number)]
+        changes.write_text("".join(lines), encoding="utf-8")
         return (before[0], number), ["update", str(changes)]
     relation = next(name for name in kbs if name != before[0])
     return (relation, 0), load_of(kbs[relation])
@@ -135,12 +122,12 @@ def cluster_kills(work: Path, nodes: Nodes, number: int, rng: random.Random) -> 
             table = tables[what[0]]
             code, _ = in_a_child(lambda what=what: act(what), kill_after=rng.uniform(0, 1.2 * seconds[what[0]]))
             table["killed" if code == -signal.SIGKILL else "done before"] += 1
-            found = mark_of(NAME, cluster)
+            found = current_mark(cluster)
             table["the version before" if found == mark else "the new one" if found == after else f"LOST: {found}"] += 1
             begun = time.monotonic()
             code, printed = in_a_child(lambda what=what: act(what))
             seconds[what[0]] = (seconds[what[0]] + time.monotonic() - begun) / 2
-            again = mark_of(NAME, cluster)
+            again = current_mark(cluster)
             table["done by the next run" if (code, again) == (0, after) else f"NOT DONE: {again} {printed[-200:]}"] += 1
             lines = seen.read_text(encoding="utf-8").splitlines()[looked:]
             for line in lines:

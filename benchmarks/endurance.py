@@ -12,11 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from children import run_all, verdict
+from folders import make, mark_of, update_records, write_sources
 
+import kbtools
 from kbtools.answering.answerer import Answerer, open_kb
 
 KBTOOLS = str(Path(sysconfig.get_path("scripts"), "kbtools"))
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+DONE = "done"
+"""The file that tells readers to end."""
+
 WARM = 10_000
 """Questions after which memory is measured first: by then every page of the sample has been read."""
 
@@ -208,6 +213,48 @@ def agreement(kb: Path, threads: int) -> str:
         f"{len(questions)} questions each: {alike[0]} of {threads} threads, {alike[1]} of {threads} forks and "
         f"{alike[2]} of {threads} processes give the same records"
     )
+
+
+def readers_meanwhile(work: Path, readers: int, updates: int) -> str:
+    """Update and compact a folder while processes open it again and again, and hold what they opened."""
+    kb = make(write_sources(work / "read meanwhile", 300), work / "read meanwhile.kb")
+    pipes = [reading_on(kb) for _ in range(readers)]
+    for number in range(1, updates + 1):
+        kbtools.update(kb, add=update_records(number))
+        if number % 5 == 0:
+            kbtools.compact(kb)
+    (kb.parent / DONE).touch()
+    counts: Counter[str] = Counter()
+    for descriptor in pipes:
+        counts.update(json.loads("".join(read_all(descriptor))))
+    (kb.parent / DONE).unlink()
+    told = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
+    return f"{updates} updates and {updates // 5} compactions: {told}"
+
+
+def reading_on(kb: Path) -> int:
+    """Open a folder again and again in a fork, until all is done; return the pipe that its counts come from."""
+    reading, writing = os.pipe()
+    if os.fork():
+        os.close(writing)
+        return reading
+    counts: Counter[str] = Counter()
+    with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+        last, held, first = 0, open_kb(kb), ("written_by", 0)
+        while not (kb.parent / DONE).exists():
+            try:
+                with open_kb(kb) as answerer:
+                    mark = mark_of(answerer)
+                one = isinstance(mark, tuple) and mark[1] >= last
+                last = mark[1] if isinstance(mark, tuple) else last
+                counts["openings that saw one version"] += one
+                counts["MIXTURES OR FORMER VERSIONS"] += not one
+                counts["ANOTHER VERSION THAN WAS OPENED"] += mark_of(held) != first
+            except Exception as error:
+                counts[f"FAILED: {error!r:.200}"] += 1
+        pipe.write(json.dumps(counts))
+        pipe.flush()
+        os._exit(0)
 
 
 def records(answerer: Answerer, questions: list[str]) -> list[str]:

@@ -1,14 +1,37 @@
-"""Knowledge bases of invented books, films and albums, to be broken."""
+"""Knowledge bases of invented books, films and albums, to be broken, and what tells their versions apart."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 
+from kbtools.answering.answerer import Answerer
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.vector_index import EntityVectors
+
+LOOKED_AT = [f"e{row}" for row in range(0, 300, 25)]
+"""Entities that every load and every update changes, all of them alike."""
+
+Mark = tuple[str, int]
+"""What tells versions apart: the relation of the sources, and the number of the last update since."""
+
+
+def mark_of(answerer: Answerer) -> Mark | str:
+    """Return the mark of what a reader sees, or a sentence if its entities differ."""
+    marks = set()
+    for entity_id in LOOKED_AT:
+        text = json.dumps([answerer.entity(entity_id).to_json(), answerer.facts(entity_id).to_json()])
+        updates = [int(piece.split('"')[0]) for piece in text.split("Update ")[1:]]
+        marks.add(("of_the_new_one" if "of_the_new_one" in text else "written_by", max(updates, default=0)))
+    return marks.pop() if len(marks) == 1 else f"A MIXTURE of {sorted(marks)}"
+
+
+def update_records(number: int) -> list[dict[str, object]]:
+    """Write the changes of an update."""
+    return [{"id": entity_id, "aliases": [f"Update {number}"]} for entity_id in LOOKED_AT]
 
 
 def write_sources(folder: Path, entities: int, *, relation: str = "written_by") -> list[Source]:

@@ -20,7 +20,16 @@ from types import SimpleNamespace
 
 from children import in_a_child, preload, run_all
 from cluster_kills import Nodes, cluster_kills
-from endurance import EXAMPLES, agreement, command_lines, junk_lines, malformed_lines, many_questions, sample
+from endurance import (
+    EXAMPLES,
+    agreement,
+    command_lines,
+    junk_lines,
+    malformed_lines,
+    many_questions,
+    readers_meanwhile,
+    sample,
+)
 from folders import make, write_sources
 from small_disks import small_disks
 
@@ -202,6 +211,7 @@ def main() -> None:
             show(f"malformed lines for `{reader}`", outcome)
         show("1,000 random command lines", command_lines(kb, 1_000, rng))
         show("threads, forks, processes", agreement(kb, 8))
+        show("16 processes that read meanwhile", readers_meanwhile(work, 16, 20))
         show("junk on standard input", junk_lines(kb, work, options.lines, rng, until=ends(0.5)))
         two_minutes = time.monotonic() + 120
         show("one process", many_questions(kb, options.questions, rng, until=min(two_minutes, ends(0.65))))
