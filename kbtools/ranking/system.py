@@ -36,10 +36,11 @@ class FittedRanker:
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """A system of fewer scorers that ranks first, and when the whole system ranks in its place.
+    """A system of fewer, or quicker, scorers that ranks first, and when the whole system ranks in its place.
 
-    It does where the winner's share of the pool is below the threshold; of such a question the mentions that are behind
-    the winner by more than the margin are ruled out. The first system is calibrated on the questions that it ranks.
+    It does where the winner's share of the pool is below the threshold, for a learned ranker among the candidates, for
+    the weighted sum among mentions with a relation. Of such a question the mentions that are behind the winner by more
+    than the margin are ruled out. The first system is calibrated on the questions that it ranks.
     """
 
     first: "System"
@@ -72,8 +73,20 @@ class System:
 
     @property
     def scorer(self) -> str:
-        """Return the names of the relation scorers, with commas between."""
-        return ",".join(self.scorers)
+        """Return the relation scorers with commas between; those that decide first, if they are others, and a slash."""
+        names = ",".join(self.scorers)
+        return names if self.every_scorer == self.scorers else f"{self.first.scorer}/{names}"
+
+    @property
+    def first(self) -> "System":
+        """Return the system that ranks first: of a cascade its first one, else this one."""
+        return self.cascade.first if self.cascade else self
+
+    @property
+    def every_scorer(self) -> tuple[str, ...]:
+        """Return the relation scorers that any question is asked of."""
+        first = self.first.scorers
+        return self.scorers if set(first) <= set(self.scorers) else tuple(dict.fromkeys((*first, *self.scorers)))
 
     @property
     def subject_scorer(self) -> str | None:
@@ -93,8 +106,7 @@ class System:
     @property
     def deferred(self) -> tuple[str, ...]:
         """Return the relation scorers that are asked only where the first system of a cascade is in doubt."""
-        first = self.cascade.first.scorers if self.cascade else self.scorers
-        return tuple(name for name in self.scorers if name not in first)
+        return tuple(name for name in self.scorers if name not in self.first.scorers)
 
     def counting(self) -> dict[str, float]:
         """Return the weights that count, by name; none where the score is learned."""

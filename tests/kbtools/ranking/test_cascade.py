@@ -15,7 +15,7 @@ from kbtools.answering.questions import read_gold
 from kbtools.answering.results import Result
 from kbtools.comparison.system_training import THRESHOLDS, choose_threshold, train_cascade, train_ranker
 from kbtools.errors import BadArgument, BrokenPlugin, CheckpointMismatch
-from kbtools.ranking.cascade import unruled_mentions, winner_shares
+from kbtools.ranking.cascade import relation_shares, unruled_mentions, winner_shares
 from kbtools.ranking.confidence import winner_confidence
 from kbtools.ranking.model_store import Stamp, write_model
 from kbtools.ranking.models import model_folder
@@ -274,3 +274,45 @@ def test_pools_that_are_taken_out_are_those_put_together_without_the_others(
         kind: counts.tolist() for kind, counts in expected.counts.items()
     }
     assert [getattr(pools, name).tolist() for name in COLUMNS] == [getattr(expected, name).tolist() for name in COLUMNS]
+
+
+FIRST = f"lexical/{READING}"
+
+
+def test_scorers_behind_a_slash_are_asked_in_doubt_alone(sample_memory: Answerer) -> None:
+    Reading.asked.clear()
+    results = {text: sample_memory.query(text, scorer=FIRST, inverse=False) for text in QUESTIONS}
+    late = {text for text, result in results.items() if result.scored_by == READING}
+    assert late == {str(one.question.text) for one in Reading.asked}
+    assert 0 < len(late) < len(QUESTIONS)
+    assert {result.scorer for result in results.values()} == {FIRST}
+
+
+def test_a_sure_question_is_ranked_as_by_the_first_scorer_alone(sample_memory: Answerer) -> None:
+    text = "who created the character harry potter"
+    cascade, alone = (sample_memory.query(text, scorer=scorer) for scorer in (FIRST, "lexical"))
+    assert (cascade.scored_by, cascade.candidates) == ("lexical", alone.candidates)
+    assert "lexical, sure enough not to ask" in explain(cascade)
+
+
+def test_batches_of_a_cascade_are_as_single_questions(sample_memory: Answerer) -> None:
+    together = [replace(result, milliseconds=None) for result in sample_memory.query_many(QUESTIONS, scorer=FIRST)]
+    alone = [replace(sample_memory.query(text, scorer=FIRST), milliseconds=None) for text in QUESTIONS]
+    assert together == alone
+
+
+def test_scorers_behind_a_slash_take_no_learned_ranker(sample_memory: Answerer) -> None:
+    with pytest.raises(BadArgument, match="are ranked by weighted-sum"):
+        sample_memory.query("who wrote it", scorer=FIRST, ranker="lightgbm")
+
+
+def test_namesakes_are_no_doubt_to_relation_scorers(sample_memory: Answerer) -> None:
+    opened = sample_memory.opened(sample_memory.system(pruning="n-gram", scorer="lexical"))
+    texts = [Question.read(text) for text in QUESTIONS]
+    pools = concatenate_pools([pool for batch in opened.gather_batches(texts) for pool in batch.pools])
+    scores = opened.scoring.rate(opened.evidence(pools, texts)).scores
+    pairs = winner_shares(pools, scores)
+    relations = relation_shares(pools, scores)
+    springfield = QUESTIONS.index("where is springfield")
+    assert (relations >= pairs - 1e-9).all()
+    assert pairs[springfield] < 0.5 < relations[springfield]
