@@ -56,27 +56,45 @@ class Connection:
 
     def hide(self, text: str) -> str:
         """Replace secrets in a text that a server wrote, in every form that a request or a message may have of them."""
-        secrets = tuple(secret for secret in (self.password, self.api_key) if secret and len(secret) >= SHORTEST_HIDDEN)
+        known = (self.password, self.api_key, *decoded_key(self.api_key or ""))
+        secrets = tuple(secret for secret in known if secret and len(secret) >= SHORTEST_HIDDEN)
         return secret_pattern(secrets).sub("***", text) if secrets else text
+
+
+def decoded_key(key: str) -> tuple[str, ...]:
+    """Return the id and the key that Elasticsearch encoded as an API key, and the key alone; empty if it is none."""
+    try:
+        pair = base64.b64decode(key, validate=True).decode()
+    except ValueError:
+        return ()
+    return pair, pair.partition(":")[2]
+
+
+BROKEN = r"(?:[\r\n]\s*)?"
+"""A regular expression for a break of a line, with which a secret may be written."""
 
 
 @lru_cache
 def secret_pattern(secrets: tuple[str, ...]) -> re.Pattern[str]:
-    """Compile what finds secrets: as they are, with any characters escaped, in hexadecimal, and inside base64."""
+    """Compile what finds secrets: as they are, with any characters escaped, as bytes, and inside base64."""
     forms: set[str] = set()
     for secret in secrets:
-        composed = unicodedata.normalize("NFC", secret)
-        forms |= {"".join(map(escapes_of, text)) for text in (secret, composed)}
+        composed, data = unicodedata.normalize("NFC", secret), secret.encode()
+        misread = {data.decode("latin-1"), data.decode("cp1252", "replace")}
+        forms |= {BROKEN.join(map(escapes_of, text)) for text in {secret, composed} | misread}
         texts = {secret, composed, unicodedata.normalize("NFD", secret)}
         for data in {data for text in texts for data in encodings_of(text)}:
-            forms |= {data.hex(), *base64_forms(data)}
+            forms |= {r"(?:[\s:,-]|0x)*".join(f"{byte:02x}" for byte in data), r"[\s,]+".join(map(str, data))}
+            forms |= set(map(base64_form, base64_cores(data)))
+        twice = {core for once in base64_cores(secret.encode()) for core in base64_cores(once.encode())}
+        forms |= set(map(base64_form, twice))
     # The longest first, so that none hides a part of another and leaves the rest.
     return re.compile("|".join(sorted(forms, key=len, reverse=True)), re.IGNORECASE)
 
 
-def encodings_of(text: str) -> list[bytes]:
+def encodings_of(text: str) -> set[bytes]:
     """Encode a text in UTF-8, and in Latin-1 if it can be."""
-    return [text.encode(), *([text.encode("latin-1")] if max(text) < "\u0100" else [])]
+    return {text.encode(), *([text.encode("latin-1")] if max(text) < "\u0100" else [])}
 
 
 def escapes_of(character: str) -> str:
@@ -85,15 +103,17 @@ def escapes_of(character: str) -> str:
     slashes = r"\\{1,4}"  # a text that was escaped several times has several
     forms = {
         rf"\\{{0,4}}{re.escape(character)}",
-        *("".join(f"%(?:25)*{byte:02x}" for byte in data) for data in encodings_of(character)),
-        *("".join(rf"{slashes}x{byte:02x}" for byte in data) for data in encodings_of(character)),
-        "".join(rf"{slashes}u{unit.hex()}" for unit in utf_16_units(character)),
-        rf"{slashes}U{number:08x}",
-        rf"&\#0*{number};",
-        rf"&\#x0*{number:x};",
+        *("".join(f"(?:%(?:25)*|=){byte:02x}" for byte in data) for data in encodings_of(character)),
+        *("".join(rf"{slashes}(?:x{byte:02x}|{byte:03o})" for byte in data) for data in encodings_of(character)),
+        "".join(rf"(?:{slashes}|%)u{unit.hex()}" for unit in utf_16_units(character)),
+        rf"{slashes}(?:U{number:08x}|u\{{0*{number:x}\}})",
+        rf"\\{{0,4}}&(?:amp;)*\#(?:0*{number}|x0*{number:x});",
     }
-    forms |= {rf"&{name}" for name, meant in html5.items() if meant == character and name.endswith(";")}
-    forms |= {r"\+"} if character == " " else set()
+    forms |= {
+        rf"\\{{0,4}}&(?:amp;)*{name}" for name, meant in html5.items() if meant == character and name.endswith(";")
+    }
+    forms |= {r"\+", "\u00a0"} if character == " " else set()
+    forms |= {r"[?\ufffd]+"} if number > 127 else set()  # what has no place in the encoding of a server
     forms |= {"".join(map(escapes_of, parts))} if parts != character else set()
     return f"(?:{'|'.join(sorted(forms, key=len, reverse=True))})"
 
@@ -104,16 +124,21 @@ def utf_16_units(character: str) -> list[bytes]:
     return [data[place : place + 2] for place in range(0, len(data), 2)]
 
 
-def base64_forms(data: bytes) -> set[str]:
-    """Return regular expressions for bytes in base64, inside a longer text too, such as `user:password`."""
-    forms = set()
+def base64_cores(data: bytes) -> set[str]:
+    """Return the digits that bytes have in base64, wherever they stand in a longer text, such as `user:password`."""
+    cores = set()
     for before in range(3):
         digits = base64.b64encode(bytes(before) + data).decode().rstrip("=")
         # A digit has six bits: those at the edges may hold bits of what stands before and behind.
-        core = digits[-(-8 * before // 6) : 8 * (before + len(data)) // 6]
-        for known in {core, core.replace("+", "-").replace("/", "_")} if len(core) >= SHORTEST_HIDDEN else ():
-            forms.add(rf"[\w+/-]?{re.escape(known)}[\w+/-]?={{0,2}}")
-    return forms
+        cores.add(digits[-(-8 * before // 6) : 8 * (before + len(data)) // 6])
+    return {core for core in cores if len(core) >= SHORTEST_HIDDEN}
+
+
+def base64_form(core: str) -> str:
+    """Return a regular expression for digits of base64, for URLs too, escaped, and broken into lines."""
+    other = {"+": r"(?:[+-]|%2b)", "/": r"(?:[/_]|%2f)"}
+    digits = BROKEN.join(other.get(digit, digit) for digit in core)
+    return rf"[\w+/-]?{digits}[\w+/-]?(?:=|%3d){{0,2}}"
 
 
 def read_connection(url: str | None = None, environment: Mapping[str, str] | None = None) -> Connection:

@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import logging
+import quopri
 import re
 import ssl
 import threading
@@ -60,10 +61,34 @@ OTHER_FORMS: dict[str, Callable[[str], str]] = {
     "base64 of Latin-1": lambda text: base64.b64encode(b"reader:" + text.encode("latin-1")).decode(),
     "decomposed": lambda text: unicodedata.normalize("NFD", text),
     "decomposed in base64": lambda text: base64.b64encode(unicodedata.normalize("NFD", text).encode()).decode(),
+    "HTML twice": lambda text: html.escape(html.escape(text)),
+    "JSON in HTML": lambda text: html.escape(json.dumps(text)),
+    "octal escapes": lambda text: "".join(f"\\{byte:03o}" for byte in text.encode()),
+    "braces": lambda text: "".join(f"\\u{{{ord(character):x}}}" for character in text),
+    "escapes of JavaScript": lambda text: "".join(f"%u{ord(character):04x}" for character in text),
+    "quoted printable": lambda text: quopri.encodestring(text.encode()).decode(),
+    "UTF-8 read as Latin-1": lambda text: text.encode().decode("latin-1"),
+    "Latin-1 read as UTF-8": lambda text: text.encode("latin-1").decode(errors="replace"),
+    "ASCII alone": lambda text: text.encode("ascii", "replace").decode(),
+    "a space that does not break": lambda text: text.replace(" ", "\u00a0"),
+    "two lines": lambda text: f"{text[:9]}\n  {text[9:]}",
+    "base64 in lines": lambda text: base64.encodebytes(b"reader:" + 3 * text.encode()).decode(),
+    "base64 with percent escapes": lambda text: quote(base64.b64encode(text.encode()).decode(), safe=""),
+    "base64 twice": lambda text: base64.b64encode(base64.b64encode(b"reader:" + text.encode())).decode(),
+    "hexadecimal with colons": lambda text: text.encode().hex(":"),
+    "hexadecimal numbers": lambda text: ", ".join(map(hex, text.encode())),
+    "numbers of bytes": lambda text: ", ".join(map(str, text.encode())),
     "hexadecimal": lambda text: text.encode().hex(),
     "hexadecimal in upper case": lambda text: text.encode("latin-1").hex().upper(),
 }
 """Other ways in which a server, a proxy or a library may write a secret."""
+
+
+def test_an_api_key_is_hidden_decoded_too() -> None:
+    connection = Connection(("http://host:9200",), None, None, KEY)
+    pair = base64.b64decode(KEY).decode()
+
+    assert connection.hide(f"<{pair}>, <{pair.partition(':')[2]}>") == "<***>, <***>"
 
 
 @pytest.mark.parametrize("form", OTHER_FORMS)
