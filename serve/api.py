@@ -13,7 +13,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.name_candidates import find_entity
 from kbtools.answering.records import LookupResult
 from kbtools.answering.results import Record, Result
-from kbtools.errors import BadArgument, KBToolsError
+from kbtools.errors import BadArgument, KBToolsError, RequestForbidden
 from kbtools.kb.contract import KnowledgeBase, indexed_nearest
 from kbtools.serve.endpoints import BY_NAME
 from kbtools.serve.kb_description import check_choice, kb_info
@@ -27,7 +27,7 @@ from kbtools.serve.responses import (
     json_response,
     record_bytes,
 )
-from kbtools.serve.workers import LINKED, Workers
+from kbtools.serve.workers import LINKED, LONG, Workers
 
 T = TypeVar("T")
 
@@ -38,8 +38,8 @@ AT_ONCE, AT_ONCE_CHARACTERS = 16, 2_000
 class KBAPI:
     """The endpoints over one knowledge base."""
 
-    def __init__(self, kb: LiveKB, workers: Workers) -> None:
-        self.kb, self.workers = kb, workers
+    def __init__(self, kb: LiveKB, workers: Workers, *, teach: bool = False) -> None:
+        self.kb, self.workers, self.may_teach = kb, workers, teach
 
     def routes(self) -> list[Route]:
         """Return the routes, `entity` for ids with slashes too."""
@@ -101,11 +101,30 @@ class KBAPI:
             )
         )
 
+    async def teach(self, request: Request) -> Response:
+        if not self.may_teach:
+            raise RequestForbidden("this server is not taught; start it with --teach")
+        # No page of another site sends this type without asking first.
+        if not request.headers.get("content-type", "").startswith("application/json"):
+            raise BadArgument("the body is sent as application/json", name="content-type")
+        arguments = await parameters_of("teach", request)
+
+        def taught(edition: Edition) -> dict[str, Any]:
+            pair = edition.answerer.teach(**arguments)
+            return {**pair._asdict(), "taught": len(edition.answerer.teaching.newest())}
+
+        return json_response(await self.workers.run_on(self.kb, taught, characters=LONG + 1))
+
     async def info(self, request: Request) -> Response:
         await parameters_of("info", request)
         record = await self.run(lambda edition: kb_info(self.kb.name, edition.answerer))
         return json_response(
-            record | {"root": request.scope.get("app_root_path", ""), "kbs": request.app.state.kb_names}
+            record
+            | {
+                "teach": self.may_teach,
+                "root": request.scope.get("app_root_path", ""),
+                "kbs": request.app.state.kb_names,
+            }
         )
 
     async def stream(

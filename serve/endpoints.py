@@ -8,6 +8,7 @@ from msgspec.json import schema_components
 
 from kbtools.answering import records, results
 from kbtools.answering.limits import ANSWERS, TOP
+from kbtools.answering.teaching import MOST_LETTERS
 from kbtools.serve.parameters import BODY_BYTES, TEXT_CHARACTERS, parameter_schemas
 from kbtools.version import __version__
 
@@ -80,13 +81,13 @@ class Endpoint:
     path: str
     summary: str
     record: str
-    get: type[Struct]
+    get: type[Struct] | None
     post: type[Struct] | None = None
     many: str = ""
 
     @property
     def methods(self) -> dict[str, type[Struct]]:
-        return {"GET": self.get} | ({"POST": self.post} if self.post else {})
+        return {method: kind for method, kind in (("GET", self.get), ("POST", self.post)) if kind}
 
 
 ENDPOINTS = (
@@ -119,6 +120,14 @@ ENDPOINTS = (
         struct("Similar", {"id": text("An id or a name.")}, **LIMIT),
     ),
     Endpoint(
+        "teach", "/api/teach", "Teach what a question means, where the server was started with --teach.", "TaughtPair",
+        None,
+        struct(
+            "Lesson", {"question": text("The question.", MOST_LETTERS)}, subject=text("An id or a name."),
+            relation=text("An id or a label."), answer=text("An answer, if subject and relation are left out."),
+        ),
+    ),
+    Endpoint(
         "info", "/api/info", "Show what the knowledge base holds and what can be asked of it.", "Info",
         struct("Nothing", {}),
     ),
@@ -139,10 +148,21 @@ class Neighbours(Struct):
     neighbours: list[Neighbour]
 
 
+class TaughtPair(Struct):
+    """A taught question with the ids of its subject and its relation, and the number of questions taught by now."""
+
+    question: str
+    subject: str
+    relation: str
+    taught: int
+
+
 class Info(Struct):
     """A knowledge base and what can be asked of it, as far as every one has it."""
 
     name: str
+    taught: int
+    teach: bool
     counts: dict[str, Any]
     pruners: list[str]
     scorers: list[str]
@@ -161,7 +181,8 @@ class Error(Struct):
 
 
 RECORDS = (
-    results.Result, records.LookupResult, records.LinkedText, records.Entity, records.Facts, Neighbours, Info, Error,
+    results.Result, records.LookupResult, records.LinkedText, records.Entity, records.Facts, Neighbours, TaughtPair,
+    Info, Error,
 )  # fmt: skip
 
 

@@ -49,6 +49,7 @@ def kb_info(name: str, answerer: Answerer) -> dict[str, Any]:
         "languages": sorted(set(manifest.languages) - {UND}),
         "vectors": vectors_record(answerer),
         "incoming": has_incoming(answerer.kb),
+        "taught": len(answerer.teaching.newest()),
         **choices(answerer),
         "defaults": defaults(answerer),
         "parts": PARTS,

@@ -24,6 +24,7 @@ STATUSES: tuple[tuple[type[KBToolsError], int], ...] = (
     (errors.UnknownEntity, 404),
     (errors.VectorsMissing, 404),
     (errors.BadArgument, 400),
+    (errors.BadQuestions, 400),
     (errors.UnknownPlugin, 400),
     (errors.UnknownType, 400),
     (errors.UnknownLanguage, 400),

@@ -24,6 +24,7 @@ class ServeSettings:
 
     `kbs` are folders, or names on the cluster with the URL `elasticsearch`, empty for that of the environment; `cors`
     are the origins whose pages may read answers, `*` for all; `hosts` are the names that are answered to, none for any.
+    With `teach`, whoever reaches the server may teach.
     """
 
     kbs: tuple[str, ...]
@@ -36,6 +37,7 @@ class ServeSettings:
     root_path: str = ""
     cors: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    teach: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root_path", self.root_path.rstrip("/"))

