@@ -99,7 +99,9 @@ def fit_head(vectors: NDArray[np.float32], relations: NDArray[np.int64], score: 
 
     weights = minimise(loss, np.zeros(len(taught) * (size[1] + 1)))
     table, biases = weights[: -len(taught)].reshape(size), weights[-len(taught) :]
-    return Head(mean, taught, (STRENGTH * SHARPNESS * table).astype(np.float32), (STRENGTH * biases).astype(np.float32))
+    alone = np.count_nonzero(np.bincount(place) == 1) / len(relations)
+    table, biases = STRENGTH * SHARPNESS * table, STRENGTH * biases - UNTAUGHT * alone
+    return Head(mean, taught, table.astype(np.float32), biases.astype(np.float32))
 
 
 def minimise(function: Callable[[Floats], tuple[float, Floats]], start: Floats) -> Floats:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kbtools.ranking.head import STRENGTH, fit_head, minimise
+from kbtools.ranking.head import STRENGTH, UNTAUGHT, fit_head, minimise
 
 VECTORS = np.eye(4, dtype=np.float32)
 
@@ -27,6 +27,12 @@ def test_relations_that_nobody_taught_keep_their_scores() -> None:
     scores = head.add(np.full((4, 5), 7.0), VECTORS)
 
     assert (scores[:, [0, 2, 4]] == 7.0).all()
+
+
+def test_relations_that_nobody_taught_gain_where_most_are_taught_once() -> None:
+    once, often = (fit_head(VECTORS, np.array(relations), no_score) for relations in ([3, 1, 2, 0], [3, 3, 2, 2]))
+
+    assert once.biases.mean() == pytest.approx(often.biases.mean() - UNTAUGHT, abs=0.2)
 
 
 def test_a_single_question_is_learned() -> None:
