@@ -82,6 +82,7 @@ coverage: $(READY)
 
 compose: $(READY)
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml
+	@$(BIN)/hadolint --no-color Dockerfile
 
 env: .secrets/elastic ## write a password for docker-compose.yml into .secrets/elastic
 

@@ -60,7 +60,7 @@ def test_the_tool_and_its_server_are_built_here_and_run_without_privileges() -> 
     image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
     assert {SERVICES[name]["build"] for name in ("kbtools", "serve")} == {"."}
-    assert image.index("\nUSER kbtools") < image.index("\nENTRYPOINT")
+    assert image.index("\nUSER 1000") < image.index("\nENTRYPOINT")
     assert "[serve]" in image
     assert SERVICES["kbtools"]["environment"]["KBTOOLS_ELASTICSEARCH_PASSWORD_FILE"] == "/run/secrets/elastic"
 
@@ -73,6 +73,7 @@ def test_the_server_listens_where_its_port_and_health_check_say() -> None:
     assert service["ports"][0].endswith(":8000")
     assert "localhost:8000/health" in service["healthcheck"]["test"][-1]
     assert "\nEXPOSE 8000\n" in image
+    assert "\nHEALTHCHECK " in image
 
 
 def test_the_image_gets_all_that_is_installed() -> None:
