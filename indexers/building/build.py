@@ -283,6 +283,8 @@ def require_names(tables: Staging, sources: Sequence[Source], read: Sequence[Sou
         subject, entity = tables.first("fact_ids WHERE is_subject", "id"), tables.first("names", "entity")
         left_out = {f"left out: {kind}" for file in read for kind, _, _ in file.skipped}
         nothing = "; ".join(["no name was read", *sorted(left_out), *(note for file in read for note in file.notes)])
+        if not entity and all(source.format == WIDE for source in sources):
+            raise NothingBuilt(f"no column holds names; say which with --name ({nothing})")
         spelt = f"facts are of {subject!r}, names of {entity!r}" if entity else nothing
         require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt})")
 

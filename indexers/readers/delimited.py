@@ -105,6 +105,9 @@ class DelimitedReader:
         """Find the header among the first lines, and return the rest of the block."""
         opening: list[tuple[int, str]] = []
         top = Block(first_lines(block.text, OPENING), block.first_line)
+        if b"\r" in top.text.strip() and b"\n" not in top.text.strip():
+            problem = "lines end with carriage returns alone; save the file with line feeds, as CSV UTF-8 has them"
+            raise WrongFormat.at(self.skips.path, problem, line=1)
         for number, raw in lines_of(top):
             if not raw.strip():
                 continue

@@ -23,7 +23,7 @@ from kbtools.indexers.readers.release import NAME_PREDICATES, TYPE_PREDICATE
 from kbtools.indexers.readers.sources import PAGE, check_source, encoding_of, read_blocks
 from kbtools.indexers.readers.table_files import MAGIC, open_columnar
 from kbtools.kb.ids import canonical_id
-from kbtools.kb.table_heads import SUFFIX, USUAL, is_header
+from kbtools.kb.table_heads import SUFFIX, USUAL, entity_role, is_header
 
 SEPARATORS = "\t,;|"
 DUMP = re.compile(rb"<http://wikiba\.se/ontology#Dump>|<http://www\.wikidata\.org/prop/direct/")
@@ -82,7 +82,7 @@ def detect(path: Path) -> Detected:
     if statement.startswith(b"{"):
         return table(path, fields_of(statement), format="jsonl")
     header = header_of(statement.decode(errors="replace"))
-    if suffix_of(path) not in (".csv", ".tsv", ".tab") and statement.count(b"\t") == 2 and not is_header(header):
+    if suffix_of(path) not in (".csv", ".tsv", ".tab") and statement.count(b"\t") == 2 and not is_heads(header):
         return Detected(Source(path, "facts", format="release"), "facts without a header, one per line")
     if len(header) == 1 and suffix_of(path) not in (".csv", ".tsv", ".tab"):
         # No reader takes it: the error says what it may be.
@@ -115,6 +115,11 @@ def table_kind(header: Sequence[str]) -> SourceKind:
         if all(stems.intersection(USUAL[column]) for column in columns):
             return kind
     return "any"
+
+
+def is_heads(header: Sequence[str]) -> bool:
+    """Return whether a line is the header of a table: of facts, or of an entity a row with its id and its name."""
+    return is_header(header) or {"id", "name"} <= {entity_role(head) for head in header}
 
 
 def header_of(line: str) -> list[str]:

@@ -133,7 +133,9 @@ class EntityLayout:
         ending = [
             name for plain, name in by_plain.items() if re.search(r" (id|code|key)$", plain) and distinct(batch[name])
         ]
-        return next(iter([*usual, *reversed(ending)]), "")
+        addressed = [name for name in header if name not in taken and is_address(batch[name]) and distinct(batch[name])]
+        numbered = [name for name in header[:1] if NUMBER_HEAD.search(plain_head(name)) and distinct(batch[name])]
+        return next(iter([*usual, *reversed(ending), *addressed, *numbered]), "")
 
     def find_text(self, name: str) -> TextColumn | None:
         """Return what a column says of entities; its language stands behind an @ in its head or in the option."""
@@ -168,7 +170,10 @@ class EntityLayout:
         """Return the column of names where none is called so: by its head, else the first of texts that differ."""
         header: list[str] = batch.schema.names
         values = [name for name in header if self.roles[name] == "value" and name not in self.wide.link]
-        for heads in NAME_HEADS:
+        # `Company` beside `Company code`.
+        ids = (plain_head(name) for name in header if self.roles[name] == "id")
+        stems = [re.sub(r" (id|code|key|no|nr|number)$", "", head) for head in ids]
+        for heads in (*map(re.escape, stems), *NAME_HEADS):
             for name in values:
                 if re.fullmatch(heads, plain_head(name)):
                     return name
@@ -279,8 +284,21 @@ SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
 KEY = re.compile(r"\bids?$")
 """The ending of the heads of columns that hold keys, such as `boss_id`."""
 
+NUMBER_HEAD = re.compile(r"\b(no|nr|number)$|(nr|nummer)$")
+"""The ending of the heads of columns of numbers, which are ids where they stand first and are all different."""
+
 PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
 """The beginning of cells that are text for certain."""
+
+
+def is_address(column: pa.Array) -> bool:
+    """Return whether the cells of a column are the addresses that Wikidata has for entities."""
+    texts = column.filter(pc.is_valid(column))
+    return bool(
+        pa.types.is_string(texts.type)
+        and len(texts)
+        and pc.all(pc.match_substring_regex(texts, r"^\s*https?://www\.wikidata\.org/entity/Q\d+\s*$")).as_py()
+    )
 
 
 def is_value(column: pa.Array) -> bool:

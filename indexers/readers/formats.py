@@ -145,6 +145,8 @@ def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> Wr
         elif separator := next((mark for mark in DIVIDERS if line.count(mark.encode()) > 1), None):
             advice += f"; if it is a table with a header whose columns are divided by {DIVIDERS[separator]}, "
             advice += "write tabs between them" if separator == "  " else "give --format csv"
+        else:
+            advice += "; a list of names is read when it is named .csv and its first line is name"
     return WrongFormat.at(path, f"found {sample}, expected {expected}; {advice}", line=number)
 
 

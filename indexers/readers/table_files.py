@@ -24,6 +24,7 @@ from kbtools.indexers.readers.reading import WIDE, Reading, ReadOptions, Source
 from kbtools.indexers.readers.release import CountsReading
 from kbtools.indexers.readers.sources import check_source, open_source
 from kbtools.indexers.readers.table_rows import NO_TEXT, Layout, StrangeCell, TableRows, is_list, laid_out
+from kbtools.text.encodings import is_utf_8
 
 ROWS = 50_000
 """Rows that are laid out at once: some 10 MB of text."""
@@ -244,6 +245,13 @@ def sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator
         names = [sheet] if sheet else book.sheet_names
         sheets = [(name, list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))) for name in names]
     except python_calamine.CalamineError as error:
+        with path.open("rb") as file:
+            start = file.read(PIECE)
+        if start.lstrip().startswith(b"<"):
+            problem = "found HTML or XML, which some programs export under this suffix; open it and save it as .xlsx"
+            raise WrongFormat.at(path, problem) from error
+        if is_utf_8(start):
+            raise WrongFormat.at(path, "found text, which is no spreadsheet; name it .csv") from error
         raise damaged(path, error) from error
     filled = [(name, rows) for name, rows in sheets if rows] or sheets[:1]
     if len(filled) > 1:

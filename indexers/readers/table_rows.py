@@ -1,5 +1,6 @@
 """Rows of a table on their way to record batches: columns of text or of lists of it, and the values in them."""
 
+import re
 from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ MOST_COLUMNS = 10_000
 
 REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
 """The beginnings of all spellings that `canonical_id` rewrites."""
+
+TOTALS = re.compile(r"\b((sub|grand )?total(s|e)?|sum|summe|gesamt|insgesamt)\b", re.IGNORECASE)
+"""Words of the rows, without an id, under which spreadsheets sum up others."""
 
 NO_TEXT = "neither text nor number"
 """What a cell holds that is no value: an object, or what is no finite number."""
@@ -59,11 +63,14 @@ class TableRows:
         """Count the rows that cannot be used by their fault; a blank line is none."""
         rows_by_fault: dict[str, list[int]] = {}
         for row, fault in sorted(faults.items()):
-            blank = fault.startswith("nothing under") and not self.shown(row).strip()
-            rows_by_fault.setdefault("blank line" if blank else fault, []).append(row)
+            if fault.startswith("nothing under"):
+                shown = self.shown(row).strip()
+                fault = "blank line" if not shown else "row of totals" if TOTALS.search(shown) else fault
+            rows_by_fault.setdefault(fault, []).append(row)
         for fault, rows in rows_by_fault.items():
             text = "" if fault == "blank line" else self.shown(rows[0])
-            skips.add(fault, line=self.lines[rows[0]], text=text, bad=fault != "blank line", count=len(rows))
+            bad = fault not in ("blank line", "row of totals")
+            skips.add(fault, line=self.lines[rows[0]], text=text, bad=bad, count=len(rows))
 
 
 class Layout(Protocol):

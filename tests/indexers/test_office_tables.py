@@ -293,3 +293,56 @@ def test_a_column_without_a_head_has_a_number_and_an_empty_one_is_not_listed(tmp
     assert [(fact.relation.id, fact.object.name) for fact in kb.facts("1").facts] == [("column 3", "x")]
     (source,) = kb.kb.manifest.sources
     assert source.notes[-1].endswith("columns: id 'id'; name 'name'; values 'column 3'")
+
+
+def notes_of(tmp_path: Path, text: str, name: str = "t.csv") -> tuple[kbtools.Answerer, str]:
+    """Index a table by the command's own guesses; return the knowledge base and all that was noticed."""
+    (tmp_path / name).write_text(text)
+    detected = detect(tmp_path / name).source
+    built = build([detected], tmp_path / "kb", options=ReadOptions(), watch=BuildProgress())
+    (source,) = built.manifest.sources
+    return kbtools.open(tmp_path / "kb"), "\n".join([*source.notes, *(kind for kind, _, _ in source.skipped)])
+
+
+@pytest.mark.parametrize(
+    ("text", "guess"),
+    [
+        ("City,Company,Company code\nBonn,Acme,A-1\nRome,Bolt,B-2\n", "id 'Company code'; name 'Company'"),
+        ("Artikelnummer;Bezeichnung\n00012;Schraube\n00013;Mutter\n", "id 'Artikelnummer'; name 'Bezeichnung'"),
+        (
+            "item,itemLabel\nhttp://www.wikidata.org/entity/Q64,Berlin\nhttp://www.wikidata.org/entity/Q90,Paris\n",
+            "id 'item'; name 'itemLabel'",
+        ),
+        ("name,phone number\nAnn,1\nBob,2\n", "no id, rows are numbered; name 'name'"),
+    ],
+)
+def test_ids_and_names_are_guessed_as_people_call_them(tmp_path: Path, text: str, guess: str) -> None:
+    assert f"columns: {guess}" in notes_of(tmp_path, text)[1]
+
+
+def test_a_row_of_totals_is_left_out_and_is_no_bad_line(tmp_path: Path) -> None:
+    kb, notes = notes_of(tmp_path, "id,name,amount\n1,Ann,10\n,Total,10\n")
+
+    assert "row of totals" in notes
+    assert [match.id for match in kb.lookup("total").matches] == []
+
+
+def test_three_columns_of_an_entity_in_a_text_file_are_no_facts(tmp_path: Path) -> None:
+    kb, _ = notes_of(tmp_path, "ID\tNAME\tCITY\n1\tAnn\tBonn\n", "t.txt")
+
+    assert [(fact.relation.id, fact.object.name) for fact in kb.facts("1").facts] == [("CITY", "Bonn")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "cure"),
+    [
+        ("t.xls", "<html><table></table></html>", "found HTML or XML, .* save it as .xlsx"),
+        ("t.xlsx", "id,name\n1,Ann\n", "found text, which is no spreadsheet; name it .csv"),
+        ("t.csv", "id,name\r1,Ann\r", "lines end with carriage returns alone; save the file with line feeds"),
+        ("t.csv", "id,x,y\n1,2,3\n2,4,5\n", "no column holds names; say which with --name"),
+        ("t.txt", "Ann Smith\nBob Jones\n", "named .csv and its first line is name"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_cure(tmp_path: Path, name: str, text: str, cure: str) -> None:
+    with pytest.raises(kbtools.KBToolsError, match=cure):
+        notes_of(tmp_path, text, name)
