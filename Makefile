@@ -121,7 +121,8 @@ $(SERVER): setup.cfg pyproject.toml | $(BIN)/python
 # Torch first, and this one: any other that satisfies the extra may bring gigabytes with it.
 $(READY): setup.cfg pyproject.toml | $(BIN)/python
 	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install -qq 'torch==2.13.0'
-	@$(BIN)/python -m pip install -qq --editable '.[dev,cpu,crf,serve,minilm,ranker]'
+	@$(BIN)/python -m pip install -qq --editable '.[dev,train,crf,serve,minilm,ranker]'
+	@$(KBTOOLS) encoder install > /dev/null
 	@touch $(CORE) $(SERVER) $@
 
 $(BENCH): setup.cfg pyproject.toml | $(BIN)/python

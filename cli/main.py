@@ -40,6 +40,7 @@ COMMANDS = {
     "rollback": "Point a knowledge base on a cluster at the version before.",
     "teach": "Teach a knowledge base what questions mean, a few at a time.",
     "train": "Train the models of a knowledge base.",
+    "encoder": "Install the encoder that ranks by meaning.",
     "serve": "Serve knowledge bases over HTTP: page, API, reconciliation.",
     "mcp": "Offer a knowledge base to an agent as tools.",
     "similar": "Show the entities nearest to another.",
@@ -47,8 +48,15 @@ COMMANDS = {
 }
 """The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""
 
-SHARED_MODULES = {"check": "info", "report": "compare", "rollback": "remove", "link": "lookup", "similar": "show"}
-"""Commands that are in the module of another, as objects of their own names."""
+SHARED_MODULES = {
+    "check": "info",
+    "report": "compare",
+    "rollback": "remove",
+    "link": "lookup",
+    "similar": "show",
+    "encoder": "encoder_weights",
+}
+"""Commands that are in a module of another name, as objects of their own names."""
 
 TYPED_PLUGIN = re.compile(r"(?:.*[,&=])?([A-Za-z_]\w*)[\w.]*:[A-Za-z_]\w*")
 

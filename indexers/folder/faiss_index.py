@@ -59,7 +59,7 @@ def load_faiss() -> ModuleType:
         import faiss
     except ImportError as error:
         raise MissingDependency(
-            f"vectors of entities are searched by FAISS; install it with {install_command('cpu')}, or the extra gpu"
+            f"vectors of entities are searched by FAISS; install it with {install_command('train')}, or the extra gpu"
         ) from error
     return faiss
 

@@ -47,8 +47,12 @@ def default_scorer() -> str:
 
     See `read_scorers` for the slash.
     """
-    has_weights = os.environ.get(WEIGHTS) or find_spec(WEIGHTS_PACKAGE)
-    return os.environ.get(VARIABLE) or (f"{STATIC}/{ENCODER}" if has_weights and is_installed("minilm") else STATIC)
+    return os.environ.get(VARIABLE) or (f"{STATIC}/{ENCODER}" if has_encoder() else STATIC)
+
+
+def has_encoder() -> bool:
+    """Return whether an encoder can be computed: the extra `minilm` is installed, and weights are there or named."""
+    return is_installed("minilm") and bool(os.environ.get(WEIGHTS) or find_spec(WEIGHTS_PACKAGE))
 
 
 def model_folder(models: Path, part: str, name: str) -> Path:

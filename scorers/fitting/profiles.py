@@ -4,10 +4,9 @@ split."""
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kbtools.entry_points import is_installed
 from kbtools.errors import BadSetting
 from kbtools.pruning.pruners import UNGUIDED
-from kbtools.ranking.models import ENCODER, RELATION, SUBJECT, TAGGER
+from kbtools.ranking.models import ENCODER, RELATION, SUBJECT, TAGGER, has_encoder
 from kbtools.ranking.system import POPULARITY, System
 from kbtools.ranking.weights import EQUATION_4, PRESETS, default_weights
 from kbtools.scorers.networks.training_settings import (
@@ -81,10 +80,6 @@ PAPER_SUBJECTS = {"type-vector": PAPER_TYPES, "type-vector-avg": replace(PAPER_T
 BEST_SUBJECT = replace(BEST, fit=replace(ADAM, epochs=6), objective=ObjectiveConfig())
 
 
-MINILM = "minilm"
-"""The extra that brings what `encoder` is trained from."""
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The models of a profile, and the query that they are for."""
@@ -103,8 +98,8 @@ class Plan:
     """The relation scorers that a learned ranker asks only where one without them is in doubt."""
 
     def missing(self) -> tuple[str, ...]:
-        """List the relation scorers that this installation cannot train: `encoder` without its extra."""
-        return tuple(name for name in self.relations if name == ENCODER and not is_installed(MINILM))
+        """List the relation scorers that this installation cannot train: `encoder` without a pretrained one."""
+        return tuple(name for name in self.relations if name == ENCODER and not has_encoder())
 
     def scorers(self) -> list[str]:
         """List the relation scorers that this installation can train."""

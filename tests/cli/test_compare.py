@@ -80,7 +80,7 @@ def test_a_knowledge_base_of_another_normaliser_is_one_sentence(
 
 
 def test_a_trained_scorer_without_its_model_is_one_sentence(run_compare: Callable[..., Result]) -> None:
-    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
     done = run_compare("--scorer", "bigru")
 
@@ -89,7 +89,7 @@ def test_a_trained_scorer_without_its_model_is_one_sentence(run_compare: Callabl
 
 
 def test_a_model_of_another_version_is_one_sentence(run_compare: Callable[..., Result], tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
     folder = tmp_path / "models" / "relation" / "bigru"
     folder.mkdir(parents=True)
     write_record(folder / "model.msgpack", {}, name="kbtools-model", version=99)

@@ -97,7 +97,7 @@ def test_no_command_shows_what_a_terminal_obeys(
 
 @pytest.mark.parametrize("options", [["--json"], []])
 def test_similar_speaks_to_a_terminal_of_another_encoding(tmp_path: Path, options: list[str]) -> None:
-    pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[cpu]'")
+    pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[train]'")
     kb, vectors, ids = tmp_path / "k.kb", tmp_path / "v.npy", tmp_path / "ids"
     (tmp_path / "f.tsv").write_text("subject\trelation\tobject\na\tr\tb\n")
     (tmp_path / "n.tsv").write_text("id\tname\na\tAlpha\nb\tVujačić\n")

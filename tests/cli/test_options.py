@@ -212,7 +212,7 @@ def test_a_setting_is_an_option_as_well() -> None:
 
 
 def test_settings_are_listed_with_their_values(run: Callable[..., Invocation]) -> None:
-    pytest.importorskip("torch", reason="training needs torch: pip install 'kbtools[cpu]'")
+    pytest.importorskip("torch", reason="training needs torch: pip install 'kbtools[train]'")
 
     best, paper = run("train", "settings"), run("train", "settings", "--profile", "paper")
 

@@ -423,7 +423,7 @@ def test_answers_are_limited_and_the_rest_is_counted(query: Callable[..., Invoca
 def test_models_and_devices_that_are_not_there_are_refused(
     query: Callable[..., Invocation], options: list[str], message: str
 ) -> None:
-    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+    pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
     result = query(*options, WHO)
     assert (result.exit_code, result.stdout) == (1, "")
     assert message in result.stderr

@@ -15,7 +15,7 @@ from kbtools.cli.main import main
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 from kbtools.ranking.models import TAGGER
 from kbtools.scorers.fitting.profiles import PLANS
@@ -149,7 +149,9 @@ def test_without_torch_a_command_says_how_to_get_it(
     failed = subprocess.run([sys.executable, "-c", hide, *arguments], capture_output=True, text=True)
 
     assert failed.returncode == 1
-    assert re.fullmatch(r"Error: .*needs torch; install it with pip install .*\[cpu\]'\n", failed.stderr), failed.stderr
+    assert re.fullmatch(r"Error: .*needs torch; install it with pip install .*\[train\]'\n", failed.stderr), (
+        failed.stderr
+    )
 
 
 def test_a_knowledge_base_without_types_has_no_subject_scorer_to_train(

@@ -16,7 +16,7 @@ from kbtools.kb.vector_index import EntityVectors
 from kbtools.serve.app import create_app
 from kbtools.serve.settings import ServeSettings
 
-pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[cpu]'")
+pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[train]'")
 
 QUESTION = "who created the character harry potter"
 

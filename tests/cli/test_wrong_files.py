@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 from kbtools.cli.main import main
 
-pytest.importorskip("torch", reason="training needs torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="training needs torch: pip install 'kbtools[train]'")
 
 LONGEST = 3_000
 """Characters of an error: what is repeated of a file is short."""

@@ -377,7 +377,7 @@ def test_a_file_put_into_the_folder_during_a_build_stays(make: Make, out: Path) 
 @pytest.fixture
 def with_vectors(make: Make, out: Path) -> Path:
     """Build the sample with vectors of two dimensions beside it."""
-    pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[cpu]'")
+    pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[train]'")
     make()
     kb = EmbeddedKB(out)
     table = np.ones((len(kb.entity_ids), 2), dtype=np.float32)

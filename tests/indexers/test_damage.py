@@ -21,7 +21,7 @@ from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.record_files import file_digest, write_record
 
-faiss = pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[cpu]'")
+faiss = pytest.importorskip("faiss", reason="vectors need FAISS: pip install 'kbtools[train]'")
 
 PAGE = 4096
 COMMANDS = (("info",), ("query", "--kb"), ("similar", "--kb"))

@@ -135,14 +135,14 @@ def test_listing_imports_no_plugin() -> None:
 @pytest.mark.parametrize(
     ("origin", "command"),
     [
-        pytest.param(None, "pip install 'kbtools[cpu]'", id="registry"),
+        pytest.param(None, "pip install 'kbtools[train]'", id="registry"),
         pytest.param(
             '{"url": "file:///home/a%20b/kbtools", "dir_info": {"editable": true}}',
-            "pip install -e '/home/a b/kbtools[cpu]'",
+            "pip install -e '/home/a b/kbtools[train]'",
             id="checkout",
         ),
-        pytest.param('{"url": "file:///tmp/k.whl"}', "pip install '/tmp/k.whl[cpu]'", id="wheel"),
-        pytest.param('{"url": "https://host/k.whl"}', "pip install 'kbtools[cpu]'", id="address"),
+        pytest.param('{"url": "file:///tmp/k.whl"}', "pip install '/tmp/k.whl[train]'", id="wheel"),
+        pytest.param('{"url": "https://host/k.whl"}', "pip install 'kbtools[train]'", id="address"),
     ],
 )
 def test_an_extra_is_installed_from_where_kbtools_came(
@@ -154,7 +154,7 @@ def test_an_extra_is_installed_from_where_kbtools_came(
 
     monkeypatch.setattr(entry_points, "distribution", Installed)
 
-    assert entry_points.install_command("cpu") == command
+    assert entry_points.install_command("train") == command
 
 
 def test_an_extra_of_what_is_not_installed_is_that_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kbtools.errors import UnknownDevice
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 import torch
 

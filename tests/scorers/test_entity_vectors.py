@@ -14,7 +14,7 @@ from kbtools.kb.contract import BackendDefaults, KnowledgeBase
 from kbtools.ranking.models import ENTITIES, SUBJECT, make_subject_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 import torch
 

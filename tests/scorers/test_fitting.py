@@ -9,7 +9,7 @@ import pytest
 from kbtools.errors import BadSetting, DeviceFull, DiskFull, NonFiniteLoss
 from kbtools.ranking.model_store import Stamp
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 import torch
 

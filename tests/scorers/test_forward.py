@@ -17,7 +17,7 @@ from kbtools.ranking.models import RELATION, SUBJECT, TAGGER, make_relation_scor
 from kbtools.suites.claims import LONG, marked_questions, world
 from kbtools.text.question import MarkedQuestion, Question
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 pytest.importorskip("onnxruntime", reason="forward passes need onnxruntime: pip install 'kbtools[models]'")
 
 import torch

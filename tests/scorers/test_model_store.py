@@ -10,7 +10,7 @@ from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import RELATION, make_relation_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 from kbtools.scorers.fitting.profiles import profile_settings
 from kbtools.scorers.fitting.splits import Splits

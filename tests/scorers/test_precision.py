@@ -11,7 +11,7 @@ import pytest
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import RELATION
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 import torch
 

@@ -102,9 +102,9 @@ def test_without_types_nothing_tells_subjects_apart() -> None:
     assert PLANS["best"].system(typed=False).subject == "popularity"
 
 
-def test_best_leaves_the_encoder_out_where_its_extra_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_leaves_the_encoder_out_where_none_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = PLANS["best"]
-    monkeypatch.setattr("kbtools.scorers.fitting.profiles.is_installed", lambda extra: extra != "minilm")
+    monkeypatch.setattr("kbtools.scorers.fitting.profiles.has_encoder", lambda: False)
 
     assert plan.missing() == ("encoder",)
     assert (RELATION, "encoder") not in plan.models()
@@ -113,7 +113,7 @@ def test_best_leaves_the_encoder_out_where_its_extra_is_not_installed(monkeypatc
         "focused-idf", ("embed-avg", "ltg-cnn+", "bigru"), "type-cosine", "bigru-crf+", WITH_SUBJECT
     )
 
-    monkeypatch.setattr("kbtools.scorers.fitting.profiles.is_installed", lambda extra: True)
+    monkeypatch.setattr("kbtools.scorers.fitting.profiles.has_encoder", lambda: True)
     assert plan.missing() == ()
     assert plan.scorers_in_doubt() == ["ltg-cnn+", "bigru", "encoder"]
     assert plan.system(typed=True).scorer == "embed-avg,ltg-cnn+,bigru,encoder"

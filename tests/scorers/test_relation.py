@@ -22,7 +22,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import RELATION, make_relation_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 from torch import Tensor
 

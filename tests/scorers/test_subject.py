@@ -13,7 +13,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.models import SUBJECT, make_subject_scorer
 from kbtools.text.question import MarkedQuestion, Question
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 import torch
 

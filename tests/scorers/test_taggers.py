@@ -13,7 +13,7 @@ from kbtools.pruning.pruners import MOST_WORDS, Tagger
 from kbtools.ranking.models import TAGGER, make_tagger
 from kbtools.text.question import Question
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 pytest.importorskip("pycrfsuite", reason="the feature CRF needs python-crfsuite: pip install 'kbtools[crf]'")
 
 from kbtools.scorers.fitting.measures import SENTENCES_RIGHT

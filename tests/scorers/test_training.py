@@ -14,7 +14,7 @@ from kbtools.ranking.model_store import Stamp, read_model, write_model
 from kbtools.ranking.models import RELATION, SUBJECT, make_relation_scorer, make_subject_scorer, model_folder
 from kbtools.text.question import MarkedQuestion, Question
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 from kbtools.scorers.fitting.measures import Callbacks, Epoch
 from kbtools.scorers.fitting.profiles import profile_settings

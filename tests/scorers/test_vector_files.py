@@ -10,7 +10,7 @@ import pytest
 from kbtools.errors import BadVectors, SourceMissing, UnknownEntity
 from kbtools.kb.contract import KnowledgeBase
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 from kbtools.answering.name_candidates import find_entity
 from kbtools.scorers.subjects.transe import nearest

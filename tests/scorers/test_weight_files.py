@@ -48,7 +48,7 @@ def test_other_readers_and_writers_of_the_format_agree(tmp_path: Path) -> None:
 
 
 def test_bfloat16_is_read_as_float32(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason="tensors need torch: pip install 'kbtools[cpu]'")
+    torch = pytest.importorskip("torch", reason="tensors need torch: pip install 'kbtools[train]'")
     files = pytest.importorskip("safetensors.torch", reason="needs safetensors: pip install 'kbtools[dev]'")
     tensor = torch.tensor([[0.5, -3.0], [1e20, 7.0]], dtype=torch.bfloat16)
     files.save_file({"table": tensor}, tmp_path / "weights")

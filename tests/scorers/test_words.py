@@ -8,7 +8,7 @@ import pytest
 from kbtools.errors import BadVectors, SourceMissing
 from kbtools.scorers.networks.words import PACKAGE, WordVectors, load_words
 
-pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[cpu]'")
+pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
 
 import torch
 

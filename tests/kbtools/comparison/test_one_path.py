@@ -48,7 +48,7 @@ def test_a_cell_of_a_comparison_takes_the_steps_of_a_query(
     system = answerer.system(pruning="n-gram", scorer="lexical", subject="fact-count")
     opened = answerer.opened(system)
 
-    answerer.query("who wrote dune", system=system)
+    answerer.query("who wrote dune", system=system, inverse=False)
     by_query = dict(steps)
     kbtools.compare(answerer, sample_questions, systems=[system])
 

