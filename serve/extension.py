@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from kbtools.deadline import check_time
-from kbtools.errors import RequestTooLarge
+from kbtools.errors import BadArgument, RequestTooLarge
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
 from kbtools.kb.rows import EntityRows
@@ -42,15 +42,21 @@ SETTINGS = [
 
 
 def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
-    """Return the values of each property of each entity; raise RequestTooLarge where they are too many."""
-    kb = edition.answerer.kb
+    """Return the values of each property of each entity.
+
+    Raises BadArgument for a property that there is not, RequestTooLarge for too many values.
+    """
+    kb, known = edition.answerer.kb, edition.vocabulary.relation_rows
+    if unknown := [column.relation for column in query.properties if column.relation not in known]:
+        raise BadArgument(
+            f"extend: no property has the id {unknown[0]!r}; /reconcile/suggest/property finds ids by names"
+        )
     rows = kb.rows([canonical_id(entity_id) for entity_id in query.ids])
-    known = edition.vocabulary.relation_rows
     pairs = {
         (entity_id, column.relation): (row, known[column.relation])
         for entity_id, row in zip(query.ids, rows, strict=True)
         for column in query.properties
-        if row is not None and column.relation in known
+        if row is not None
     }
     objects = dict(zip(pairs, kb.objects_of(list(pairs.values())), strict=True))
     columns = {column.relation: column for column in query.properties}

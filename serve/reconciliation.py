@@ -19,7 +19,7 @@ from kbtools.serve.extension import SETTINGS, extend
 from kbtools.serve.live_kb import Edition, LiveKB
 from kbtools.serve.matching import reconcile
 from kbtools.serve.parameters import parse_json, read_body, shortened
-from kbtools.serve.reconciliation_queries import BATCH, LOOKED_UP, read_batch, read_extension
+from kbtools.serve.reconciliation_queries import BATCH, LOOKED_UP, read_batch, read_extension, read_single
 from kbtools.serve.responses import json_response
 from kbtools.serve.suggestions import (
     HEIGHT,
@@ -77,7 +77,7 @@ class ReconciliationService:
         return await self.workers.run_on(self.kb, job, characters=LOOK_UP * look_ups)
 
     async def reconcile(self, request: Request) -> Response:
-        """Return the manifest, or answer a batch of queries, or extend rows."""
+        """Return the manifest, or answer a batch of queries or one, or extend rows."""
         form, lang = await read_form(request), request.query_params.get("lang")
         if "queries" in form:
             batch = read_batch(form["queries"])
@@ -86,6 +86,13 @@ class ReconciliationService:
                     key: {"result": reconcile(edition.in_languages(lang), query)} for key, query in batch.items()
                 },
                 look_ups=sum(query.look_ups for query in batch.values()),
+            )
+        elif "query" in form:  # the older form of the protocol: one query, or its text
+            text = form["query"]
+            own = {name: form[name] for name in ("type", "limit", "type_strict") if name in form}
+            one = read_single(text if isinstance(text, dict) or text.lstrip()[:1] == "{" else {"query": text, **own})
+            record = await self.run(
+                lambda edition: {"result": reconcile(edition.in_languages(lang), one)}, look_ups=one.look_ups
             )
         elif "extend" in form:
             query = read_extension(form["extend"])

@@ -171,6 +171,15 @@ def read_batch(text: str | bytes | Mapping[str, Any]) -> dict[str, Reconciliatio
     return queries
 
 
+def read_single(text: str | Mapping[str, Any]) -> ReconciliationQuery:
+    """Read one query of the older form of the protocol, in which a limit may be a text; raise as `read_batch` does."""
+    raw = parse_json(text, "query") if isinstance(text, str) else text
+    limit = raw.get("limit") if isinstance(raw, Mapping) else None
+    if isinstance(limit, str) and limit.isdecimal():
+        raw = {**raw, "limit": int(limit[:9])}
+    return read_batch({"query": raw})["query"]
+
+
 def look_ups_of(text: "ReconciliationQuery | Value") -> int:
     """Return how many look-ups a text counts as."""
     return 1 + len(text.text) // LOOKED_UP

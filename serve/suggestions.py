@@ -1,5 +1,6 @@
 """Completions of what somebody types, and small HTML about an entity, in which every name is escaped."""
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.records import EntityMatch
 from kbtools.errors import UnknownEntity
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.matching import matches_by_id
 from kbtools.text.normaliser import normal_form
@@ -21,11 +23,14 @@ LAST_SUGGESTED = 1_000
 FORMS = 500
 """Names with a beginning among which those of the most facts are suggested."""
 
+SHORTEST_INSIDE = 3
+"""Characters of a text from which names with a word that begins so are suggested: names are recalled by trigrams."""
+
 NOTABLE = 3
 
 
 def suggest_entities(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
-    """Suggest the entity of that id, those of that name, then those whose name begins so, then similar ones."""
+    """Suggest the entity of that id, those of that name, those with a name or word beginning so, then similar ones."""
     answerer = edition.answerer
     if not prefix.strip() or cursor >= LAST_SUGGESTED:
         return []
@@ -42,9 +47,20 @@ def suggest_entities(edition: Edition, prefix: str, *, cursor: int) -> list[dict
 
 
 def entities_with_prefix(edition: Edition, prefix: str, *, limit: int) -> list[str]:
-    """List the entities with a name that begins with a text, those with the most facts first, ties by row."""
-    kb = edition.answerer.kb
-    forms = kb.forms_with_prefix(normal_form(prefix), limit=FORMS)
+    """List the entities with a name that begins with a text, then those with a word in it that does.
+
+    Those with the most facts come first, ties by row.
+    """
+    kb, form = edition.answerer.kb, normal_form(prefix)
+    first = entities_named(kb, kb.forms_with_prefix(form, limit=FORMS), limit=limit)
+    if len(first) >= limit or len(form) < SHORTEST_INSIDE:
+        return first
+    similar = kb.similar([form], limit=FORMS, cutoff=0.0)[0]
+    return first + entities_named(kb, [name.form for name in similar if f" {form}" in name.form], limit=limit)
+
+
+def entities_named(kb: KnowledgeBase, forms: Sequence[str], *, limit: int) -> list[str]:
+    """List the entities with one of some names, those with the most facts first, ties by row."""
     bearers = [match.entities for matches in kb.lookup(forms).values() for match in matches]
     if not bearers:
         return []

@@ -7,6 +7,7 @@ from math import asin, cos, radians, sin, sqrt
 from rapidfuzz import fuzz
 
 from kbtools.text.normaliser import normal_form
+from kbtools.text.rewritings import read_date
 
 DATE = re.compile(r"\+?(-?\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 """A year, a month or a day, with perhaps a time, which is not compared: clients add midnight to a day."""
@@ -14,7 +15,14 @@ DATE = re.compile(r"\+?(-?\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:T[\d:.]+(?:Z|[+-]\d\d
 POINT = re.compile(r"(?:Point\()?\s*(-?\d{1,3}(?:\.\d{1,20})?)\s*(,|\s)\s*(-?\d{1,3}(?:\.\d{1,20})?)\s*\)?", re.ASCII)
 """Latitude and longitude, or longitude and latitude as `Point(2.35 48.85)`."""
 
-NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,30})(?:\.\d{1,30})?", re.ASCII)
+NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,30})(?:\.\d{1,30})?)\s*([^\W\d_]{0,12}|[%\u00b0])", re.ASCII)
+"""A number, with perhaps a unit, `1.96 metre`."""
+
+ADDRESS = re.compile(r"(?:https?:)?//(?:www\.)?|^www\.", re.IGNORECASE)
+"""The beginning of a URL, which is left out, as slashes at its end are."""
+
+IDENTIFIER = re.compile(r"(?=.*\d)[0-9A-Za-z]+(?:[ \u2010-\u2013-][0-9A-Za-z]+)*")
+"""An ISBN, a telephone number or the like: its hyphens and spaces make no difference."""
 
 LONGEST = 60
 """Characters of the longest date, point or number: what is longer is a name."""
@@ -34,24 +42,33 @@ class Comparable:
     date: tuple[str, ...] = ()
     point: tuple[float, float] | None = None
     number: float | None = None
+    unit: str = ""
+    identifier: str = ""
 
 
 def read_comparable(text: str) -> Comparable:
-    """Read a text as a date, a point on earth, a number or a name."""
+    """Read a text as a date, a point on earth, a number, an identifier or a name; a URL is its address."""
     text = text.strip()
+    if address := ADDRESS.match(text):
+        text = text[address.end() :].rstrip("/")
     form = normal_form(text)
     if len(text) > LONGEST:
         return Comparable(form)
     if date := DATE.fullmatch(text):
-        return Comparable(form, date=tuple(part for part in date.groups() if part and part != "00"))
+        parts = tuple(part for part in date.groups() if part and part != "00")
+        return Comparable(form, date=parts, number=float(text) if text.isdecimal() else None)
     if point := POINT.fullmatch(text):
         numbers = float(point[1]), float(point[3])
         latitude, longitude = numbers[::-1] if text.startswith("Point") else numbers
         if ("." in text and point[2] == ",") or text.startswith("Point"):
             return Comparable(form, point=(latitude, longitude))
-    if NUMBER.fullmatch(text):
-        return Comparable(form, number=float(text.replace(",", "")))
-    return Comparable(form)
+    if spelt := read_date(form):
+        return Comparable(form, date=spelt)
+    identifier = re.sub(r"[^\w]", "", text).casefold() if IDENTIFIER.fullmatch(text) else ""
+    if number := NUMBER.fullmatch(text):
+        value = float(number[1].replace(",", ""))
+        return Comparable(form, number=value, unit=normal_form(number[2]), identifier=identifier)
+    return Comparable(form, identifier=identifier)
 
 
 def likeness(one: Comparable, other: Comparable, *, cutoff: float) -> float:
@@ -60,8 +77,10 @@ def likeness(one: Comparable, other: Comparable, *, cutoff: float) -> float:
         return float(all(mine == theirs for mine, theirs in zip(one.date, other.date, strict=False)))
     if one.point and other.point:
         return max(0.0, 1 - distance(one.point, other.point) / FAR)
-    if one.number is not None and one.number == other.number:
+    if one.identifier and one.identifier == other.identifier:
         return 1.0
+    if one.number is not None and other.number is not None:
+        return float(one.number == other.number and (one.unit == other.unit or not (one.unit and other.unit)))
     if not one.form or not other.form:
         return 0.0
     return fuzz.ratio(one.form, other.form, score_cutoff=100 * cutoff) / 100

@@ -14,14 +14,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import match_kind
+from kbtools.text.rewritings import LEADING, LEGAL_WORDS
 from kbtools.text.rungs import Form
 from kbtools.text.variants import JOINED, SPECIAL, name_forms
 
 LETTERS = r"^[A-Za-z]+( [A-Za-z]+)*$"
 
-REWRITTEN = rf"(^| )([b-z]|[xiv]+|{'|'.join(sorted(SPECIAL))})( |$)|^(a|an|the) | the "
-"""Words that some rule may rewrite: initials, numbers, abbreviations and articles. Every such name is read by itself,
-and some that need not be."""
+REWRITTEN = (
+    rf"(^| )([b-z]|[xiv]+|{'|'.join(sorted(SPECIAL))})( |$)|^(a|an|the) | the "
+    rf"| ({'|'.join(sorted(LEGAL_WORDS))})$|{LEADING.pattern.partition('(?=')[0]}"
+)
+"""Words that some rule may rewrite: initials, numbers, abbreviations, articles and legal forms. Every such name is read
+by itself, and some that need not be."""
 
 LEFT_OUT = rf"{REWRITTEN}|(^| )(a|an|the)( |$)"
 """The same with every article, which names with an initial, a hyphen or a slash are found without."""
@@ -52,7 +56,7 @@ SHAPES = (
 )  # fmt: skip
 
 PUNCTUATED = r"^[ -~]+$"
-NOT_PUNCTUATION = r"[0-9&'`(\[,]"
+NOT_PUNCTUATION = r"[0-9&'`(\[,+]|[a-z][!$@][a-z]| [:/] |[a-z]{4}\. [a-z]"
 """What other rules begin with, and digits."""
 
 CODE = r"(^|[^a-z])[a-z]{1,3}[^a-z ]+[a-z]{1,3}($|[^a-z])"

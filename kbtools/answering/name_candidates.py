@@ -5,17 +5,21 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz import fuzz
 
 from kbtools.errors import UnknownEntity
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.rows import EntityRows
-from kbtools.linking.fuzzy import link_fuzzily
-from kbtools.linking.links import Link
+from kbtools.linking.fuzzy import link_fuzzily, links_to
+from kbtools.linking.links import Link, limit_entities
+from kbtools.linking.similarity import Resemblance, resemblance
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
+from kbtools.text.readings import HUMP, rewrite
+from kbtools.text.rewritings import contradict, title_of
 from kbtools.text.rungs import Form, Rung, compare
-from kbtools.text.variants import name_forms
+from kbtools.text.variants import core_form, name_forms
 
 SHARPNESS = 0.6
 """The weight of a logarithm of a number of facts: of 1,699 ambiguous mentions in validation questions of FBSQ, the gold
@@ -25,25 +29,83 @@ STEP = 5.0
 """Points of a score that a rung spans: the prior moves a candidate by no more than this."""
 
 
+OTHER_WORD = 0.7
+"""What is left of the similarity of a name in which another word stands, `University of Tal` for `Mer`."""
+
+LONGER = 60.0
+"""Similarity from which a name that has a word more than was asked, such as a middle name, is taken."""
+
+
+SAME_BEGINNING = 200
+"""Names that begin with a name and may have a legal form or a subtitle behind it."""
+
+
 def link_name(kb: KnowledgeBase, name: str) -> list[Link]:
-    """Link a name to all that is stored under one of its forms."""
-    forms = name_forms(name)
+    """Link a name to all that is stored under one of its forms, fuzzily where brackets contradict each other."""
+    forms, core = name_forms(name), core_form(name)
+    for text in rewrite(normal_form(name).split(" "), kb.manifest.variants):
+        forms.setdefault(text, Form.OTHERWISE)
+    forms.setdefault(normal_form(HUMP.sub(" ", name)), Form.OTHERWISE)
+    forms.setdefault(title_of(name), Form.BRACKET)
+    forms.setdefault(core, Form.SHORTENED)
     matches = kb.lookup(list(forms))
     links = []
     for form, form_kind in forms.items():
         for match in matches.get(form, ()):
+            link = Link(whole(name, form), 0, len(name), match.name, Rung.VARIANT, match.entities)
             if {form_kind, match.form} == {Form.SHORTENED}:  # each without an initial of its own
                 continue
-            same = form_kind is Form.NORMAL and match.form is Form.NORMAL
-            rung = compare(name, match.name) if same else max(form_kind.rung, match.form.rung)
-            links.append(Link(whole(name, form), 0, len(name), match.name, rung, match.entities))
-    return links
+            if form_kind is match.form is Form.NORMAL:
+                link = link._replace(rung=compare(name, match.name))
+            elif Form.NORMAL in (form_kind, match.form):
+                link = link._replace(rung=max(form_kind.rung, match.form.rung))
+            elif contradict(name, match.name):
+                link = unlike(link, name)
+            links.append(link)
+    return links or link_longer(kb, name, core)
+
+
+def link_longer(kb: KnowledgeBase, name: str, core: str) -> list[Link]:
+    """Link a name to those that go on behind it with a legal form or a subtitle, fuzzily where it has another one."""
+    forms, title = kb.forms_with_prefix(f"{core} ", limit=SAME_BEGINNING), title_of(name)
+    links = [
+        Link(whole(name, core), 0, len(name), match.name, Rung.VARIANT, match.entities)
+        for own in (kb.lookup(forms) if forms else {}).values()
+        for match in own
+        if match.form is Form.NORMAL and (core_form(match.name) == core or title_of(match.name) == title)
+    ]
+    return links if core == normal_form(name) else [unlike(link, name) for link in links]
+
+
+def unlike(link: Link, name: str) -> Link:
+    """Make a link fuzzy whose name shares its form with another, and has another bracket or legal form."""
+    alike = fuzz.ratio(normal_form(name), normal_form(link.name))
+    return link._replace(rung=Rung.FUZZY, similarity=OTHER_WORD * alike)
 
 
 def link_similar_names(kb: KnowledgeBase, name: str) -> list[Link]:
-    """Link a name to those that resemble it."""
-    (links,) = link_fuzzily(kb, [whole(name, normal_form(name))])
-    return links
+    """Link a name to those that resemble it, and to those with a word more; less surely where another word stands."""
+    asked, spoken = whole(name, normal_form(name)), core_form(name)
+    (links,) = link_fuzzily(kb, [asked])
+    alike = {link.name: resemblance(spoken, core_form(link.name)) for link in links}
+    if not any(own and not own.lost for own in alike.values()):
+        (longer,) = kb.similar([asked.form], cutoff=LONGER)
+        near = [(own, resemblance(spoken, own.form)) for own in longer]
+        forms = {own.form: own.similarity for own, words in near if words and words.lost and not words.slips}
+        matches = kb.lookup(list(forms))
+        more = [link for form, similarity in forms.items() for link in links_to(matches, asked, form, similarity)]
+        links += limit_entities(kb, [link for link in more if link.name not in alike])
+        alike |= {link.name: Resemblance((), 0, 1) for link in more}
+    return [
+        link if alike[link.name] or respaced(spoken, core_form(link.name))
+        else link._replace(similarity=OTHER_WORD * link.similarity)
+        for link in links
+    ]  # fmt: skip
+
+
+def respaced(one: str, other: str) -> bool:
+    """Return whether two forms have the same words in another order, or the same letters."""
+    return sorted(one.split(" ")) == sorted(other.split(" ")) or one.replace(" ", "") == other.replace(" ", "")
 
 
 def whole(name: str, form: str) -> Ngram:

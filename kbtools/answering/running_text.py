@@ -234,10 +234,10 @@ def case_of(sentence: Question, link: Link, *, cased: bool, content: int) -> Cas
     """Return how the words of a link are written, so many of which are content words."""
     words, name = sentence.text[link.start : link.end], link.name
     small, capitals = words == words.lower(), words == words.upper()
+    if small and capitals and not words.isdigit():  # no letter that has a case
+        return Case.PROPER
     if not cased:
         return Case.PHRASE if content > 1 else Case.UNCASED
-    if small and capitals:  # no letter that has a case
-        return Case.SMALL if words.isdigit() else Case.PROPER
     if small or (name == name.upper() and not capitals):
         return Case.OTHER if name != name.lower() else Case.PHRASE if content > 1 else Case.SMALL
     if capitals and name != name.upper():

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from kbtools.deadline import check_time
 from kbtools.text.normaliser import fold_character, normal_form
 from kbtools.text.question import Question, Token
+from kbtools.text.rewritings import APOSTROPHE, join_apostrophes
 from kbtools.text.rungs import Form
-from kbtools.text.variants import APOSTROPHE, join_apostrophes
 
 LONGEST_PUNCTUATION = 16
 """Marks of a name without words: those of FBSQ have three at most."""

@@ -7,6 +7,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Sequence
+from importlib.resources import files
 
 NORMALISER_VERSION = 2
 """Goes into every manifest: a knowledge base refuses a normaliser that it was not built with."""
@@ -46,6 +47,10 @@ APOSTROPHE_LETTERS = str.maketrans(dict.fromkeys("\u02bb\u02bc\u02be\u02bf", "'"
 LETTER_MARKS = frozenset({0, 7, 8, 9, 103, 118, 129, 130, 132})
 """Combining classes of marks that are no accents: vowel signs, those of Thai, Lao and Tibetan too, nukta, virama."""
 
+TRADITIONAL, SIMPLIFIED = files("kbtools.text").joinpath("simplified_characters.txt").read_text("utf-8").split()
+SIMPLER = str.maketrans(TRADITIONAL, SIMPLIFIED)
+"""The simplified character of each traditional one, of the commonest if there are several (OpenCC)."""
+
 UNSEEN = ("Cf", "Cs", "Me")
 """Categories of what is no part of a spelling: joiners and directions, broken surrogates, enclosing marks."""
 
@@ -72,6 +77,8 @@ def fold_letter(letter: str) -> str:
         return letter
     if letter in SEMITIC:
         return SEMITIC[letter]
+    if ord(letter) in SIMPLER:
+        return letter.translate(SIMPLER)
     latin = LATIN.fullmatch(unicodedata.name(letter, ""))
     return OTHER_LATIN.get(letter) or (latin.group(1).lower() if latin else letter)
 

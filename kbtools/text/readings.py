@@ -24,6 +24,9 @@ OUTER = QUESTION_WORDS | AUXILIARIES
 MOST_WRITTEN = 8
 """Words of an n-gram that may be written otherwise: each adds some ten forms to look up."""
 
+MOST_REWRITTEN = 32
+"""Ways to write an n-gram by the table of an owner."""
+
 PARTICLE = re.compile(
     "(?<=[\uac00-\ud7a3])(?:은|는|이|가|을|를|의|에|에서|에게|에는|에서는|에도|와|과|로|으로|도|만|까지|부터|보다|처럼|"
     "하고|이나|나|이랑|랑|께|께서|한테|이란|란|이라는|라는|이다|입니다|인가요|인가|이야|야|이며|며)"
@@ -66,6 +69,8 @@ def every_ngram(
     every += variant_ngrams(question, wanted)
     if table:
         every += owner_ngrams(question, wanted, table)
+    if "#" in question.text:
+        every += respaced_ngrams(question, wanted)
     if not question.text.isascii():
         every += inner_ngrams(question, wanted)
     return every
@@ -215,17 +220,29 @@ def read_variants(path: Path) -> list[tuple[str, str]]:
 
 
 def owner_ngrams(question: Question, lengths: frozenset[int], table: Table) -> Iterator[Ngram]:
-    """Yield the n-grams that hold words of a table, with the other way to write these."""
+    """Yield the n-grams that hold words of a table, with the other ways to write these."""
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
     texts = [token.text for _, token in words]
-    for at, text in enumerate(texts):
-        for written, meant in table.get(text, ()):
-            end = at + written.count(" ") + 1
-            if " ".join(texts[at:end]) != written:
-                continue
-            for first in range(max(0, end - MOST_WRITTEN), at + 1):
-                for last in range(end, min(first + MOST_WRITTEN, len(words)) + 1):
-                    form = " ".join([*texts[first:at], meant, *texts[end:last]])
-                    if form.count(" ") + 1 in lengths:
-                        (begin, opening), (close, closing) = words[first], words[last - 1]
-                        yield Ngram(form, begin, close, opening.start, closing.end, Form.OTHERWISE)
+    if not any(text in table for text in texts):
+        return
+    for first in range(len(words)):
+        for last in range(first, min(first + MOST_WRITTEN, len(words))):
+            for form in rewrite(texts[first : last + 1], table):
+                if form.count(" ") + 1 in lengths:
+                    (begin, opening), (close, closing) = words[first], words[last]
+                    yield Ngram(form, begin, close, opening.start, closing.end, Form.OTHERWISE)
+
+
+def rewrite(words: Sequence[str], table: Table) -> list[str]:
+    """List the other ways to write some words by a table, each of its rows used or not, at most MOST_REWRITTEN."""
+    written: list[list[list[str]]] = [[[]], *([] for _ in words)]  # the ways to write the words up to each place
+    for at, word in enumerate(words):
+        steps = [([word], 1)] + [
+            (meant.split(" "), length)
+            for one, meant in table.get(word, ())
+            if words[at : at + (length := one.count(" ") + 1)] == one.split(" ")
+        ]
+        for meant, length in steps:
+            ways = [[*way, *meant] for way in written[at]]
+            written[at + length] = (written[at + length] + ways)[:MOST_REWRITTEN]
+    return [form for form in map(" ".join, written[-1]) if form != " ".join(words)]

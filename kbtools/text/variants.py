@@ -1,7 +1,6 @@
 """Names written otherwise: one key for `Iron Kite II`, `iron kite 2` and `iron kite two`, whoever writes which;
 and all forms that a name is stored under."""
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -9,12 +8,13 @@ from functools import lru_cache
 from kbtools.text.function_words import STOP_WORDS
 from kbtools.text.normaliser import fold, normal_form, split_words
 from kbtools.text.question import UNSPACED
+from kbtools.text.rewritings import ENTITY, REWRITABLE, part_company, respelt, rewritings
 from kbtools.text.rungs import Form
 
 SHORT = {
     "avenue": "ave", "boulevard": "blvd", "doctor": "dr", "fort": "ft", "junior": "jr", "mister": "mr", "mount": "mt",
     "number": "no", "part": "pt", "road": "rd", "saint": "st", "senior": "sr", "street": "st", "versus": "vs",
-    "volume": "vol",
+    "volume": "vol", "brothers": "bros",
 }  # fmt: skip
 """Words and their abbreviations; the owner of a knowledge base adds others with `kbtools index --variants`."""
 
@@ -52,16 +52,8 @@ WORDS_REMEMBERED = 100_000
 PLAIN = frozenset("ast")
 """Letters that most questions have as words, an article and endings behind an apostrophe: alone they are no initial."""
 
-APOSTROPHES = r"'\u2018\u2019\u02bb\u02bc\u02be\u02bf\u00b4`"
-APOSTROPHE = re.compile(rf"(?<=\w)\s?[{APOSTROPHES}](?=\w)")
 ARTICLE = re.compile(r"(?:the|an?) (?=.)")
-BRACKET = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
-# Letters of Latin-1 and Latin Extended, Vietnamese letters and dashes: what FBSQ's names lost a `\u` before.
-HEXADECIMAL = r"(?:0[0-9a-f]{3}|1e[0-9a-f]{2}|20[0-9a-f]{2})"
-LOST_ESCAPE = re.compile(rf"(?<=[^\W\d_]){HEXADECIMAL}|{HEXADECIMAL}(?=[^\W\d_])", re.IGNORECASE)
-ENTITY = re.compile(r"&#?\w+;")
 JOINED = re.compile("[-/]")
-REWRITABLE = re.compile(rf"[{APOSTROPHES}(\[,]|&#?\w+;|[01][0-9a-fA-F]{{3}}|20[0-9a-fA-F]{{2}}")
 
 
 @lru_cache(WORDS_REMEMBERED)
@@ -162,16 +154,19 @@ def number_at(words: Sequence[str], place: int) -> tuple[int | None, int]:
 def as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
     """Join initials, and the parts of codes: `d k harrow` is `dk harrow`, `gdc 0941` is `gdc0941`."""
     runs: list[list[str]] = []
+    thousands: list[bool] = []
     for word, join in zip(words, joins, strict=True):
         if runs and are_one_code(runs[-1][-1], word, join=join):
             runs[-1].append(word)
+            thousands[-1] = thousands[-1] and join and len(word) == 3
         else:
             runs.append([word])
+            thousands.append(len(word) <= 3)
     parts: list[str] = []
-    for run in runs:
+    for run, is_grouped in zip(runs, thousands, strict=True):
         code = "".join(run)
         is_number = all(word.isdigit() for word in run)
-        parts += [code] if not is_number or len(code) >= LONG_NUMBER else run
+        parts += [code] if not is_number or is_grouped or len(code) >= LONG_NUMBER else run
     return parts
 
 
@@ -199,9 +194,10 @@ def is_short(word: str) -> bool:
     return len(word) <= MOST_LETTERS or any(character.isdigit() for character in word)
 
 
-def join_apostrophes(text: str) -> str:
-    """Write a text without the apostrophes inside its words: `Nadir's` and `nadir 's` become `Nadirs`."""
-    return APOSTROPHE.sub("", text)
+def core_form(name: str) -> str:
+    """Return the words of a name that tell it from others: numbers and codes as digits, without a legal form."""
+    spelt = " ".join(as_codes(*abbreviated(*words_of(name))))
+    return part_company(spelt)[0]
 
 
 def name_forms(name: str) -> dict[str, Form]:
@@ -221,6 +217,10 @@ def name_forms(name: str) -> dict[str, Form]:
                 continue
             for key, form in variant_forms(*words_of(text), articles=True):
                 forms.setdefault(key, form)
+    for key, own in tuple(forms.items()):
+        if own in (Form.NORMAL, Form.OTHERWISE):
+            for text, form in respelt(key):
+                forms.setdefault(text, form)
     for key, form in tuple(forms.items()):
         article = ARTICLE.match(key)
         if article:
@@ -232,26 +232,3 @@ def words_of(text: str) -> tuple[list[str], list[bool]]:
     """List the words of a text, and whether each follows the one before it without a space."""
     chunks = [split_words(chunk) for chunk in fold(text).split()]
     return [word for chunk in chunks for word in chunk], [place > 0 for chunk in chunks for place in range(len(chunk))]
-
-
-def rewritings(name: str) -> list[tuple[str, Form]]:
-    """Rewrite a name in each way that applies; the strictest first."""
-    rewritten = [(join_apostrophes(name), Form.APOSTROPHE)]
-    bracket = BRACKET.search(name)
-    if bracket:
-        bare = name[: bracket.start()]
-        rewritten += [(bare, Form.BRACKET), (join_apostrophes(bare), Form.BRACKET)]
-    if name.count(",") == 1:
-        last, first = name.split(",")
-        rewritten += [(f"{first} {last}", Form.COMMA), (last, Form.COMMA)]
-    decoded = LOST_ESCAPE.sub(decode_escape, html.unescape(name) if ENTITY.search(name) else name)
-    if decoded != name:
-        rewritten.append((decoded, Form.ESCAPE))
-    return rewritten
-
-
-def decode_escape(match: re.Match[str]) -> str:
-    """Read four hexadecimal digits as the letter or mark that lost its `\\u`; leave them where they name none."""
-    character = chr(int(match.group(), 16))
-    spells = not character.isascii() and character.isprintable() and not character.isspace()
-    return character if spells else match.group()

@@ -9,6 +9,7 @@ import pytest
 from kbtools.answering.answerer import Answerer
 from kbtools.errors import BadArgument, UnknownType
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.text.readings import rewrite, variant_table
 from tests.conftest import World
 
 
@@ -125,3 +126,48 @@ def test_what_is_no_name_limit_or_type_is_refused(tiny_answerer: Answerer, argum
         tiny_answerer.lookup(**arguments)
     with pytest.raises(BadArgument):
         tiny_answerer.lookup_many("Paris")
+
+
+NAMES = {
+    "tal": "University of Tal", "two": "World Strife II", "games": "Summer Games (1996)",
+    "ermak": "Valer Nikolev Ermak",
+    "konstan": "Valer Konstan Ermak", "dacion": "Dacion S.R.L.", "orr": "Orr Corporation", "road": "Route 66",
+    "way": "The Red Way : a story", "twall": "Twall, Mark, 1835-1910", "group": "Guanz Communication Group",
+}  # fmt: skip
+
+
+@pytest.fixture
+def look_up(make_kb: Callable[[str, World], Any], new_world: type[World]) -> Callable[[str], dict[str, float]]:
+    """Look a name up in some names: the score of each entity, best first."""
+    answerer = Answerer(make_kb("memory", new_world((("tal", "r", "x"),), tuple(NAMES.items()))))
+    return lambda name: {match.id: match.score for match in answerer.lookup(name).matches}
+
+
+@pytest.mark.parametrize(
+    ("name", "entity"),
+    [("University of Mer", "tal"), ("World Strife III", "two"), ("Summer Games (1992)", "games"),
+     ("Twall, Mark, 1902-1999", "twall"), ("Orr Inc.", "orr")],
+)  # fmt: skip
+def test_names_that_differ_in_the_word_that_counts_score_below_fifty(
+    look_up: Callable[[str], dict[str, float]], name: str, entity: str
+) -> None:
+    assert 0 < look_up(name)[entity] < 50
+
+
+@pytest.mark.parametrize(
+    ("name", "entities"),
+    [("Valer Ermak", {"ermak", "konstan"}), ("Dacion", {"dacion"}), ("Orr Corp.", {"orr"}), ("orr", {"orr"}),
+     ("The Red Way", {"way"}),
+     ("route66", {"road"}), ("Mark Twall", {"twall"})],
+)  # fmt: skip
+def test_a_middle_name_a_legal_form_and_a_space_may_be_left_out(
+    look_up: Callable[[str], dict[str, float]], name: str, entities: set[str]
+) -> None:
+    assert set(look_up(name)) == entities
+
+
+def test_several_words_of_a_table_are_rewritten_at_once() -> None:
+    table = variant_table([("COMMUNICATION", "COMM"), ("GROUP", "GRP"), ("LIMITED LIABILITY COMPANY", "LLC")])
+    assert "guanz communication group" in rewrite(["guanz", "comm", "grp"], table)
+    assert "foton limited liability company" in rewrite(["foton", "llc"], table)
+    assert rewrite(["guanz"], table) == []

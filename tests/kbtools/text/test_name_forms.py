@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.text.normaliser import normal_form
+from kbtools.text.rewritings import join_apostrophes
 from kbtools.text.rungs import Form
-from kbtools.text.variants import join_apostrophes, name_forms
+from kbtools.text.variants import name_forms
 
 NAME = st.text(st.one_of(st.characters(), st.sampled_from("aB1 '’,()[]&;#u0e4.\u200b")), max_size=14)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kbtools.text.ngrams import ngrams
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question, Token
-from kbtools.text.variants import APOSTROPHE, join_apostrophes
+from kbtools.text.rewritings import APOSTROPHE, join_apostrophes
 
 TEXT = st.text(st.sampled_from("abÉ1 '’.&?!()…℀\u0301\u200b\ufe0f\U0001f600"), max_size=12)
 LENGTHS = st.sets(st.integers(1, 6))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
 from tests.work import calls_of
@@ -24,7 +25,7 @@ LENGTHS = range(1, 4)
     ],
 )
 def test_a_name_is_found_inside_a_run_of_letters(text: str, name: str) -> None:
-    ngrams = [ngram for ngram in every_ngram(Question.read(text), lengths=LENGTHS) if ngram.form == name]
+    ngrams = [ngram for ngram in every_ngram(Question.read(text), lengths=LENGTHS) if ngram.form == normal_form(name)]
 
     assert {text[ngram.start : ngram.end].casefold().replace("・", " ") for ngram in ngrams} == {name}
 
