@@ -20,7 +20,7 @@ ROOMS := scorers indexers serve cli examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve bench test check format docs docs-site clean view lint types coverage docs-check wheel compose env
+.PHONY: help demo serve bench test check format docs docs-site axe clean view lint types coverage docs-check wheel compose env
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -56,6 +56,9 @@ docs: $(READY) ## write docs/cli.md from --help
 
 docs-site: $(SITE) view ## build the documentation site in build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+axe: ## fetch axe-core, which the tests of the page use (needs npm)
+	@npm install --silent --no-save --prefix build axe-core@4
 
 clean: ## remove what the other targets made, the environment excepted
 	@rm -rf build dist *.egg-info .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -33,6 +33,12 @@ from kbtools.cli.options import KB_FIRST, chosen_backend, chosen_device, models_
 @click.option("--port", default=8000, type=click.IntRange(0, 65_535), help="The port; 0 takes a free one.")
 @click.option("--workers", default=1, type=click.IntRange(1, 256), help="Processes; they share the files.")
 @click.option("--teach", is_flag=True, help="Let whoever reaches the server teach what questions mean.")
+@click.option(
+    "--link",
+    default="",
+    metavar="URL",
+    help="The source of an entity, {id} for its id, such as https://www.wikidata.org/wiki/{id}.",
+)
 @click.option("--root-path", default="", metavar="/PATH", help="The prefix that a proxy serves this under.")
 @click.option("--cors", multiple=True, metavar="ORIGIN", help="Let pages of this origin read answers; * lets all.")
 @click.option(

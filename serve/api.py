@@ -38,8 +38,8 @@ AT_ONCE, AT_ONCE_CHARACTERS = 16, 2_000
 class KBAPI:
     """The endpoints over one knowledge base."""
 
-    def __init__(self, kb: LiveKB, workers: Workers, *, teach: bool = False) -> None:
-        self.kb, self.workers, self.may_teach = kb, workers, teach
+    def __init__(self, kb: LiveKB, workers: Workers, *, teach: bool = False, link: str = "") -> None:
+        self.kb, self.workers, self.may_teach, self.link_to_source = kb, workers, teach, link
 
     def routes(self) -> list[Route]:
         """Return the routes, `entity` for ids with slashes too."""
@@ -115,6 +115,10 @@ class KBAPI:
 
         return json_response(await self.workers.run_on(self.kb, taught, characters=LONG + 1))
 
+    async def overview(self, request: Request) -> Response:
+        await parameters_of("overview", request)
+        return json_response(await self.workers.run_on(self.kb, lambda edition: edition.overview, characters=LONG + 1))
+
     async def info(self, request: Request) -> Response:
         await parameters_of("info", request)
         record = await self.run(lambda edition: kb_info(self.kb.name, edition.answerer))
@@ -122,6 +126,7 @@ class KBAPI:
             record
             | {
                 "teach": self.may_teach,
+                "link": self.link_to_source,
                 "root": request.scope.get("app_root_path", ""),
                 "kbs": request.app.state.kb_names,
             }

@@ -42,7 +42,7 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
     kbs = [open_live_kb(name, kb, settings) for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True)]
 
     agents = [agent_app(kb, threads) for kb in kbs] if find_spec("mcp") else []
-    routes_of = [kb_routes(kb, threads, teach=settings.teach) for kb in kbs]
+    routes_of = [kb_routes(kb, threads, teach=settings.teach, link=settings.link) for kb in kbs]
     for routes, agent in zip(routes_of, agents, strict=False):
         routes += agent.routes
 
@@ -89,9 +89,9 @@ def prepare_process() -> None:
     logging.getLogger("kbtools.serve").setLevel(logging.INFO)
 
 
-def kb_routes(kb: LiveKB, workers: Workers, *, teach: bool) -> list[BaseRoute]:
+def kb_routes(kb: LiveKB, workers: Workers, *, teach: bool, link: str) -> list[BaseRoute]:
     """Return the routes of one knowledge base."""
-    api = KBAPI(kb, workers, teach=teach)
+    api = KBAPI(kb, workers, teach=teach, link=link)
     return [
         Route("/", page),
         Route("/openapi.json", openapi),

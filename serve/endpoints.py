@@ -128,6 +128,10 @@ ENDPOINTS = (
         ),
     ),
     Endpoint(
+        "overview", "/api/overview", "Show frequent types, languages, and questions that it can answer.", "Overview",
+        struct("NoParameters", {}),
+    ),
+    Endpoint(
         "info", "/api/info", "Show what the knowledge base holds and what can be asked of it.", "Info",
         struct("Nothing", {}),
     ),
@@ -157,6 +161,25 @@ class TaughtPair(Struct):
     taught: int
 
 
+class FrequentType(Struct):
+    id: str
+    name: str | None
+    share: float
+
+
+class LanguageCount(Struct):
+    language: str
+    names: int
+
+
+class Overview(Struct):
+    """Frequent types with the share of entities that have them, names by language, and questions to ask."""
+
+    types: list[FrequentType]
+    languages: list[LanguageCount]
+    questions: list[str]
+
+
 class Info(Struct):
     """A knowledge base and what can be asked of it, as far as every one has it."""
 
@@ -182,7 +205,7 @@ class Error(Struct):
 
 RECORDS = (
     results.Result, records.LookupResult, records.LinkedText, records.Entity, records.Facts, Neighbours, TaughtPair,
-    Info, Error,
+    Overview, Info, Error,
 )  # fmt: skip
 
 

@@ -6,13 +6,15 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kbtools.answering.answerer import Answerer, models_folder, open_kb
 from kbtools.entry_points import BACKENDS, load_class
 from kbtools.errors import KBToolsError
+from kbtools.serve.overview import make_overview
 from kbtools.serve.settings import ServeSettings
 from kbtools.serve.vocabulary import Vocabulary
 from kbtools.storage import folder_identity
@@ -33,6 +35,11 @@ class Edition:
         self.answerer = answerer
         self.vocabulary = Vocabulary(answerer.kb)
         self.users = 0
+
+    @cached_property
+    def overview(self) -> dict[str, Any]:
+        """Describe what the knowledge base holds; made once, since it asks questions."""
+        return make_overview(self.answerer, self.vocabulary)
 
     def in_languages(self, lang: str | None) -> "Edition":
         """Return the same build asked in some languages; raise UnknownLanguage if no name is in one."""

@@ -24,7 +24,7 @@ class ServeSettings:
 
     `kbs` are folders, or names on the cluster with the URL `elasticsearch`, empty for that of the environment; `cors`
     are the origins whose pages may read answers, `*` for all; `hosts` are the names that are answered to, none for any.
-    With `teach`, whoever reaches the server may teach.
+    With `teach`, whoever reaches the server may teach. The page links entities to `link`, with their ids for `{id}`.
     """
 
     kbs: tuple[str, ...]
@@ -38,11 +38,15 @@ class ServeSettings:
     cors: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     teach: bool = False
+    link: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root_path", self.root_path.rstrip("/"))
         if not ROOT_PATH.fullmatch(self.root_path):
             raise BadArgument(f"the root path is one like /kb or /tools/kb, found {self.root_path!r}", name="root_path")
+
+        if self.link and not (self.link.startswith(("http://", "https://")) and "{id}" in self.link):
+            raise BadArgument(f"a link is like https://www.wikidata.org/wiki/{{id}}, found {self.link!r}", name="link")
 
     def to_environment(self) -> None:
         os.environ[VARIABLE] = json.dumps(asdict(self))

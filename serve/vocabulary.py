@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.rows import EntityRows
 from kbtools.text.normaliser import normal_form
 
 SAMPLED = 20_000
@@ -28,11 +29,16 @@ class Vocabulary:
         return {type_id: row for row, type_id in enumerate(self.kb.types)}
 
     @cached_property
-    def borne_together(self) -> NDArray[np.int64]:
-        """List (type, relation, entities of the sample that bear both), ascending: (pairs, 3)."""
+    def sample(self) -> EntityRows:
+        """Return entities from the whole range of rows, ascending."""
         entities = self.kb.entity_rows()
         places = np.linspace(0, max(0, len(entities) - 1), min(len(entities), SAMPLED)).astype(np.int64)
-        rows = entities[np.unique(places)]
+        return entities[np.unique(places)]
+
+    @cached_property
+    def borne_together(self) -> NDArray[np.int64]:
+        """List (type, relation, entities of the sample that bear both), ascending: (pairs, 3)."""
+        rows = self.sample
         types, relations = self.kb.types_of(rows), self.kb.relations_of(rows)
         # For each entity, for each of its types, for each of its relations: the pair.
         relation_counts = np.diff(relations.starts)

@@ -122,6 +122,7 @@ def test_info_names_what_can_be_chosen_without_models(client: TestClient, monkey
         ("/api/link?text=Stephen+King", "LinkedText"),
         ("/api/entity/m.042xh", "Entity"),
         ("/api/facts?id=m.042xh", "Facts"),
+        ("/api/overview", "Overview"),
         ("/api/info", "Info"),
         ("/api/query", "Error"),
     ],
@@ -146,6 +147,7 @@ def test_every_endpoint_is_described(client: TestClient) -> None:
         "/api/facts": ["get"],
         "/api/similar": ["get"],
         "/api/teach": ["post"],
+        "/api/overview": ["get"],
         "/api/info": ["get"],
     }
 

@@ -29,6 +29,8 @@ ADDRESSES = {
     "about": "#about",
 }
 
+AXE = Path(__file__).resolve().parents[2] / "build" / "node_modules" / "axe-core" / "axe.min.js"
+
 
 @pytest.fixture(scope="session")
 def chrome(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
@@ -59,6 +61,14 @@ def browser(chrome: Chrome) -> Iterator[Chrome]:
     widen(chrome, 1200)
     yield chrome
     assert [line["message"] for line in chrome.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """Return the script of axe-core, which finds what keeps people from using a page."""
+    if not AXE.is_file():
+        pytest.skip("needs axe-core: make axe")
+    return AXE.read_text()
 
 
 def widen(chrome: Chrome, width: int) -> None:
@@ -157,14 +167,16 @@ def test_without_the_option_nothing_can_be_taught(browser: Chrome, server: Runni
 
 
 def test_facts_are_read_backwards_where_the_switch_says_so(browser: Chrome, server: RunningServer) -> None:
-    visit(browser, server.url + "#ask", 'input[name="inverse"]').click()
+    visit(browser, server.url + "#ask", "summary").click()
+    wait(browser, 'input[name="inverse"]').click()
     browser.find_element(By.CSS_SELECTOR, 'input[type="search"]').send_keys("what films did steven spielberg direct")
     browser.find_element(By.CSS_SELECTOR, "button.first").click()
 
-    assert wait(browser, "table.candidates .summary").text.count("inverse of film.film.directed_by") == 1
+    assert wait(browser, "table.candidates .summary").text.count("inverse of directed by") == 1
     assert texts(browser, ".answers") == ["Jaws"]
     assert "inverse=on" in browser.current_url
     assert browser.find_element(By.NAME, "inverse").is_selected()
+    assert browser.find_element(By.TAG_NAME, "summary").text == "Settings: facts backwards too"
 
 
 def test_a_name_without_facts_is_named(browser: Chrome, server: RunningServer) -> None:
@@ -180,12 +192,71 @@ def test_equally_likely_readings_are_shown_and_none_is_the_answer(browser: Chrom
     assert texts(browser, ".readings .answers") == ["Illinois", "Massachusetts"]
 
 
+def test_an_answer_that_is_a_guess_looks_like_one(browser: Chrome, server: RunningServer) -> None:
+    question = "#ask?q=" + quote("what famous harbour bridge genre is amélie near last winter beside trains boats")
+    shown = visit(browser, server.url + question, ".result > .doubt")
+
+    assert shown.text.startswith("Doubtful: this is a guess")
+    assert "confidence" in shown.text
+
+
+def test_the_home_asks_questions_that_are_answered(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url, ".questions a")
+    questions = texts(browser, ".questions a")
+
+    assert "location 25.9 %" in texts(browser, ".shares .part")[0].replace("\n", " ")
+    browser.find_element(By.CSS_SELECTOR, ".questions a").click()
+
+    wait(browser, ".result .answers a")
+    assert len(questions) == 6
+    assert browser.find_element(By.ID, "focus").get_attribute("value") == questions[0]
+    assert browser.find_elements(By.CSS_SELECTOR, ".doubt") == []
+
+
+def test_entities_appear_as_one_types(browser: Chrome, server: RunningServer) -> None:
+    field = visit(browser, server.url + "#lookup", "#focus")
+
+    field.send_keys("harry p")
+    suggestion = wait(browser, ".suggestions a")
+    name = suggestion.text
+    field.send_keys(Keys.TAB)
+    for _ in range(3):  # the type, the button, the first suggestion
+        if browser.switch_to.active_element != suggestion:
+            browser.switch_to.active_element.send_keys(Keys.TAB)
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+
+    assert wait(browser, "#output h1").text == name
+
+
+def test_facts_of_one_relation_stand_together(browser: Chrome, server: RunningServer) -> None:
+    visit(browser, server.url + "#entity?id=m.0f8l9c", ".facts-out li")
+
+    rows = [text.replace("\n", " ") for text in texts(browser, ".facts-out tr")]
+    assert "contains location.location.contains ParisLille" in rows  # a dot of the style sheet between
+    assert "inverse of country film.film.country Amélie" in texts(browser, ".facts-in tr")[0].replace("\n", " ")
+    assert texts(browser, ".neighbours a") == ["Amélie", "Paris", "Lille", "Paris", "Euro", "French Language", "Lille"]
+
+
+def test_entities_lead_to_their_source(browser: Chrome, sample_path: Path, scripted_path: Path, tmp_path: Path) -> None:
+    source = "https://example.org/{id}/about"
+    kbs = ("--kb", str(sample_path), "--kb", str(scripted_path))
+    with serving(tmp_path / "log", *kbs, "--link", source) as server:
+        visit(browser, server.url + ADDRESSES["entity"], "#output h1")
+        assert browser.find_element(By.LINK_TEXT, "source").get_attribute("href") == "https://example.org/m.042xh/about"
+
+        menu = Select(browser.find_element(By.CSS_SELECTOR, "header select"))
+        menu.select_by_index(1)
+
+        wait(browser, "#output h1")
+        assert browser.current_url.startswith(server.url + scripted_path.name.removesuffix(".kb"))
+
+
 def test_the_path_leads_from_the_question_to_the_answer(browser: Chrome, server: RunningServer) -> None:
     path = visit(browser, server.url + ASKED, "svg.path")
 
     assert path.get_attribute("aria-label") == (
         f"question: {QUESTION} → mention: harry potter → entity: Harry Potter → "
-        "relation: fictional_universe.fictional_character.character_created_by → answer: J. K. Rowling"
+        "relation: character created by → answer: J. K. Rowling"
     )
     assert texts(browser, "svg.path .entity text") == ["m.078ffw", "Harry Potter"]
 
@@ -202,7 +273,7 @@ def test_two_settings_stand_side_by_side(browser: Chrome, server: RunningServer)
 
 
 def test_a_choice_is_part_of_the_address(browser: Chrome, server: RunningServer) -> None:
-    visit(browser, server.url + ASKED, ".answers")
+    visit(browser, server.url + ASKED, "summary").click()
 
     Select(browser.find_element(By.NAME, "pruning")).select_by_value("n-gram+")
     browser.find_element(By.CSS_SELECTOR, "button.first").click()
@@ -313,6 +384,22 @@ def test_nothing_is_wider_than_a_telephone(browser: Chrome, server: RunningServe
     widths = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
 
     assert widths == [380, 380]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 380)])
+@pytest.mark.parametrize("address", ["", *ADDRESSES.values()], ids=["home", *ADDRESSES])
+def test_axe_finds_no_barrier(
+    browser: Chrome, server: RunningServer, axe: str, address: str, scheme: str, width: int
+) -> None:
+    widen(browser, width)
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    visit(browser, server.url + address, "#output > *, .counts")
+    browser.execute_script(axe)
+
+    run = "const done = arguments[0]; axe.run().then((found) => done(found.violations.map((one) => one.id)))"
+    assert browser.execute_async_script(run) == []
 
 
 @pytest.mark.parametrize(("scheme", "is_dark"), [("light", False), ("dark", True)])
