@@ -81,6 +81,8 @@ def command(
     )
     if done.tuning:
         show_tuning(done.tuning)
+        for line in done.untrained.lines() if done.untrained else ():
+            say(line)
     else:
         say(f"weights: {PLANS[profile].weights}, the profile's own")
     say(f"now ask: kbtools query --kb {home.path} --models {models} QUESTION")

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -293,14 +293,18 @@ def gain_interval(gains: NDArray[np.float64]) -> tuple[float, float]:
 
 def right(opened: OpenedSystem, taught: Taught) -> NDArray[np.float64]:
     """Return how likely each taught question is answered by its pair, of those tied for the first place."""
-    if not len(taught):
+    return expect(opened, [AnnotatedQuestion(one.subject, one.relation, "", one.question) for one in taught.questions])
+
+
+def expect(opened: OpenedSystem, questions: Sequence[AnnotatedQuestion]) -> NDArray[np.float64]:
+    """Return how likely each question is answered by its gold pair, 0 for one that cannot be: (questions,)."""
+    if not questions:
         return np.zeros(0)
-    questions = [AnnotatedQuestion(one.subject, one.relation, "", one.question) for one in taught.questions]
     gold = find_gold(opened.kb, questions)
     pools = concatenate_pools([pool for batch in opened.gather_batches(gold.texts) for pool in batch.pools])
     rating = opened.rate_taught(pools, gold.texts)
     if rating is None:
-        return np.zeros(len(taught))
+        return np.zeros(len(questions))
     return GoldScores(Evidence(pools, {}), gold.pairs(pools)).expected_by(rating.scores)
 
 

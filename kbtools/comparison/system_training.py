@@ -50,11 +50,12 @@ class Validation:
         return fit_calibration(confidence[questions], self.scores.expected_by(scores)[questions])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TrainedRanker:
     """A system with its ranker, and the accuracy of the weighted sum and of the ranker on questions it has not seen.
 
-    `in_doubt` is the share of the questions that the whole system ranks, where another decides before it.
+    `in_doubt` is the share of the questions that the whole system ranks, where another decides before it; `right` says
+    how likely each question is right: (questions,).
     """
 
     system: System
@@ -62,6 +63,7 @@ class TrainedRanker:
     before: float
     after: float
     questions: int
+    right: NDArray[np.float64]
     in_doubt: float = 1.0
 
 
@@ -136,7 +138,7 @@ USUAL = "lightgbm"
 """The ranker that training fits where the library of that name is installed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TrainedSystem:
     """A system as it answers from now on, how its weights were chosen, and the ranker that was fitted.
 
@@ -213,7 +215,8 @@ def train_cascade(
     least = float(scores.expected_by(everywhere).mean()) - MOST_LOST
     threshold = choose_threshold(shares, right_early, right_late, least=least)
     doubtful = shares < threshold
-    after = float(np.where(doubtful, right_late, right_early).mean())
+    right = np.where(doubtful, right_late, right_early)
+    after = float(right.mean())
     assert trained_first.ranker  # as `train_first` fits it
     sure = replace(trained_first.ranker, calibration=calibrate_where(validation, early, ~doubtful))
     trained = last.keep(
@@ -224,7 +227,7 @@ def train_cascade(
         cascade=Cascade(replace(trained_first, ranker=sure), threshold),
     )
     before = scores.accuracy(WeightedSum(last.system.weights))
-    return TrainedRanker(trained, last.folder, before, after, len(shares), float(doubtful.mean()))
+    return TrainedRanker(trained, last.folder, before, after, len(shares), right, float(doubtful.mean()))
 
 
 def put_off(names: Sequence[str], in_doubt: Sequence[str]) -> tuple[str, ...]:
@@ -291,7 +294,7 @@ def train_ranker(
     calibration = validation.calibrate(scores, validation.answerable)
     trained = fit.keep(features, validation, calibration=calibration, right=float(right.mean()))
     before = validation.scores.accuracy(WeightedSum(fit.system.weights))
-    return TrainedRanker(trained, fit.folder, before, float(right.mean()), len(right))
+    return TrainedRanker(trained, fit.folder, before, float(right.mean()), len(right), right)
 
 
 def start_fit(answerer: Answerer, system: System, ranker: str, seed: int) -> RankerFit:

@@ -11,6 +11,7 @@ from kbtools.answering.frames import load
 from kbtools.answering.questions import read_gold
 from kbtools.comparison.pictures import new_figure
 from kbtools.comparison.system_training import TrainedSystem, train_system
+from kbtools.comparison.untrained import Untrained, measure_untrained
 from kbtools.ranking.system import System
 from kbtools.ranking.trained import read_systems
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 class Training:
     """The models of a profile with their epochs, and the system that answers by them.
 
-    `tuning` says how its weights and its ranker were chosen, None where the profile has weights of its own.
+    `tuning` says how its weights and its ranker were chosen, None where the profile has weights of its own, and
+    `untrained` how it compares with what needs no training, which answers in its place where that is better.
     """
 
     folder: Path
@@ -30,6 +32,7 @@ class Training:
     epochs: Mapping[str, tuple[Any, ...]]
     system: System
     tuning: TrainedSystem | None = None
+    untrained: Untrained | None = None
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each figure of a model; raise MissingDependency without pandas."""
@@ -94,12 +97,18 @@ def train(
         models.append(model)
         trained(model)
     plan = fitting.PLANS[profile]
-    system, tuning = plan.system(typed=bool(answerer.kb.types)), None
+    system, tuning, untrained = plan.system(typed=bool(answerer.kb.types)), None, None
     if fitting.rank() == 0:  # the first process of a launcher chooses for all
         read_systems(folder).choose(system)
         if not plan.weights:
             by_models = Answerer(answerer.kb, models=folder, device=device, trust_plugins=answerer.parts.trust_plugins)
             gold = read_gold(Path(valid), answerer.kb)
             tuning = train_system(by_models, gold, system, ranker=ranker, in_doubt=plan.scorers_in_doubt())
+            system = tuning.system
+            right, learn = (tuning.ranker or tuning.weights).right, read_gold(Path(train), answerer.kb)
+            untrained = measure_untrained(Answerer(answerer.kb), right, learn=learn, valid=gold)
+            if untrained.best != "trained":
+                system = untrained.system
+                read_systems(folder).choose(system)
     by_name = {name: tuple(own) for name, own in epochs.items()}
-    return Training(folder, tuple(models), by_name, tuning.system if tuning else system, tuning)
+    return Training(folder, tuple(models), by_name, system, tuning, untrained)

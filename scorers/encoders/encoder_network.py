@@ -119,7 +119,8 @@ class EncoderNetwork(nn.Module):
         """
         if rows is None:
             relations = SHARPNESS * (self.names + self.learned)
-            return vectors @ relations.T + UNSEEN * (self.learned == 0).all(dim=1)
+            unseen = (self.learned == 0).all(dim=1)
+            return vectors @ relations.T + UNSEEN * (~unseen).float().mean() * unseen
         kept = torch.rand(len(rows), 1, device=rows.device) >= dropped
         return SHARPNESS * vectors @ (self.names[rows] + self.learned[rows] * kept).T
 

@@ -120,7 +120,7 @@ def check_optimiser_memory(task: Task, optimiser: str, device: torch.device) -> 
     """Raise DeviceFull where a device has no room for the optimiser, and for a network that comes from the CPU."""
     # What the optimiser keeps, and on another device than the CPU the network itself once more.
     copies = NUMBERS[optimiser] + (device.type != "cpu")
-    instead = "lower --dim, --hidden or --words-dim, or use --optimiser row-adagrad, which keeps nothing a weight"
+    instead = "lower --set dim, hidden or words-dim, or use --set optimiser=row-adagrad, which keeps nothing a weight"
     check_memory(NUMBER * copies * count_numbers(task.network), device, instead=instead)
 
 

@@ -95,7 +95,7 @@ def build_network(build: Callable[[], Network]) -> Network:
     """Build a network on the CPU, whose weights are counted before they are there; raise DeviceFull for too many."""
     with torch.device("meta"):
         numbers = count_numbers(build())
-    check_memory(NUMBER * numbers, torch.device("cpu"), instead="lower --dim, --hidden or --words-dim")
+    check_memory(NUMBER * numbers, torch.device("cpu"), instead="lower --set dim, hidden or words-dim")
     return build()
 
 

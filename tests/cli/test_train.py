@@ -85,14 +85,24 @@ def test_a_profile_is_trained_in_one_go(
     again = CliRunner().invoke(main, run)
     summed = CliRunner().invoke(main, [*run, "--ranker", "weighted-sum"])
     asked = trained.stdout.splitlines()[-1].removeprefix("now ask: kbtools ").removesuffix(" QUESTION").split(" ")
-    answered = CliRunner().invoke(main, [*asked, "--json", "who wrote dune"])
     plan = PLANS[profile]
+    # By name: after one epoch the untrained system may be the better one.
+    parts = (
+        "--pruning",
+        plan.pruning,
+        "--scorer",
+        ",".join(plan.scorers()),
+        "--subject",
+        plan.ranked_by or "popularity",
+    )
+    answered = CliRunner().invoke(main, [*asked, *parts, "--json", "who wrote dune"])
 
     assert trained.exit_code == 0, trained.output
     assert trained.stdout.count(": trained, ") == len(plan.models())
     assert again.stdout.count(": already trained, ") == trained.stdout.count(": trained, ")
     assert summed.exit_code == 0, summed.output
-    assert answered.exit_code == 0, answered.output
+    assert ("untrained" in trained.stdout) == (profile != "paper")
+    assert answered.exit_code in (0, 3), answered.output  # 3 is doubt
     record = json.loads(answered.stdout)
     assert [record[name] for name in ("pruning", "tagger", "scorer", "subject_scorer")] == [
         plan.pruning, dict(plan.models()).get(TAGGER), ",".join(plan.scorers()), plan.ranked_by,

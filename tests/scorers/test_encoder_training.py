@@ -90,7 +90,8 @@ def test_relations_that_have_learned_nothing_gain_beside_those_that_have() -> No
 
         gained = network.compare(network.names[:1]) - plain
 
-    assert (float(gained[0, 0]), float(gained[0, 1])) == pytest.approx((-UNSEEN, 0.0), abs=1e-5)
+    # Half of the relations have learned something.
+    assert (float(gained[0, 0]), float(gained[0, 1])) == pytest.approx((0.0, UNSEEN / 2), abs=1e-5)
 
 
 def test_same_seed_same_scores(sample_kb: KnowledgeBase, splits: Splits, tmp_path: Path) -> None:

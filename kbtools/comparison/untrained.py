@@ -1,0 +1,85 @@
+"""The untrained scorer, and the head that kbtools teach learns, measured beside what was trained."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import AnnotatedQuestion
+from kbtools.answering.teaching import expect, gain_interval
+from kbtools.ranking.contracts import Teachable
+from kbtools.ranking.system import System
+from kbtools.ranking.taught import TaughtQuestion, read_taught
+
+MOST_LEARNED = 10_000
+"""Training questions that the head learns from here: from some 3,000 on, trained networks are better."""
+
+FEW = 300
+"""Validation questions below which differences of 3 points are chance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Untrained:
+    """The share of validation questions that is right by what was trained, by the untrained system, and by its head.
+
+    `head` is None where no scorer of the untrained system learns one. `low` and `high` bound 95 % of what the best of
+    the others is ahead of what was trained.
+    """
+
+    system: System
+    questions: int
+    trained: float
+    untrained: float
+    head: float | None
+    low: float
+    high: float
+
+    @property
+    def best(self) -> str:
+        """Return the name of the best: what was trained, unless another is ahead beyond chance."""
+        if self.low <= 0:
+            return "trained"
+        return "head" if self.head is not None and self.head >= self.untrained else "untrained"
+
+    def lines(self) -> list[str]:
+        """Return what was measured and what follows from it, in sentences."""
+        head = "" if self.head is None else f", with the head of kbtools teach {self.head:.1%}"
+        ahead = f"{100 * self.low:+.1f} to {100 * self.high:+.1f} points (95 %)"
+        lines = [
+            f"right of {self.questions:,} validation questions: trained {self.trained:.1%}, "
+            f"untrained {self.untrained:.1%}{head}; the better of the others is ahead by {ahead}"
+        ]
+        if self.best != "trained":
+            lines.append("questions are answered by the untrained system, which is better than what was trained")
+        if self.head is not None and self.head > max(self.trained, self.untrained):
+            lines.append("the head is best: teach the training questions with kbtools teach KB FILE")
+        if self.questions < FEW:
+            lines.append(
+                f"{self.questions:,} validation questions are too few to choose by; {FEW:,} or more tell better"
+            )
+        return lines
+
+
+def measure_untrained(
+    answerer: Answerer,
+    trained: NDArray[np.float64],
+    *,
+    learn: Sequence[AnnotatedQuestion],
+    valid: Sequence[AnnotatedQuestion],
+) -> Untrained:
+    """Measure the system that an answerer without models has, and its head, on validation questions.
+
+    `trained` says how likely each of them is right by what was trained: (questions,).
+    """
+    system = answerer.system()
+    rights = [expect(answerer.opened(system), valid)]
+    if any(isinstance(answerer.parts.scorer(name), Teachable) for name in system.scorers):
+        questions = [TaughtQuestion(one.text, one.subject, one.relation) for one in learn[:MOST_LEARNED]]
+        taught = read_taught(answerer.kb, questions)
+        rights.append(expect(answerer.open_system(system, taught), valid) if taught else rights[0])
+    best = max(rights, key=lambda right: float(right.mean()))
+    low, high = gain_interval(best - trained)
+    shares = [float(right.mean()) for right in (trained, *rights)]
+    return Untrained(system, len(valid), shares[0], shares[1], shares[2] if rights[1:] else None, low, high)
