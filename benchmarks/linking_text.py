@@ -1,14 +1,17 @@
 """Linking running text: tokens a second of one core, how many mentions are found, and how many of them are right.
 
 python benchmarks/linking_text.py --kb fbsq.kb [--text FILE] [--tokens 30000] [--split test]
+    [--wordnet /usr/share/wordnet]
 
 Without a text two are made: the questions of SimpleQuestions' validation split as paragraphs of ten, in lower case,
 where nothing but rarity tells a name; and facts of the knowledge base written out, where every second word is in one.
 """
 
 import argparse
+import re
+import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +19,15 @@ from typing import NamedTuple
 import numpy as np
 from fbsq import questions
 from numpy.typing import NDArray
+from zero_shot import POINTERS
 
 import kbtools
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.context import ContextRanker
+from kbtools.answering.name_candidates import NameCandidates, link_name, rank_by_name
 from kbtools.answering.questions import read_annotated
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.text.question import tokenise
+from kbtools.text.question import Question, tokenise
 from kbtools.text.relation_words import relation_words
 
 PARAGRAPH = 10
@@ -44,7 +50,7 @@ def written_facts(kb: KnowledgeBase) -> Iterator[str]:
                 yield f"The {' '.join(relation_words(kb.relations[relation])[-2:])} of {subject} is {target}."
 
 
-def measure(name: str, answerer: Answerer, texts: Iterable[str], tokens: int) -> None:
+def measure(name: str, answerer: Answerer, texts: Iterable[str], tokens: int, *, context: bool = False) -> None:
     """Link texts of so many tokens, after a first round that reads pages from the disk."""
     taken, count = [], 0
     for text in texts:
@@ -53,9 +59,9 @@ def measure(name: str, answerer: Answerer, texts: Iterable[str], tokens: int) ->
         taken.append(text)
         count += len(tokenise(text))
     for text in taken[:20]:
-        answerer.link(text)
+        answerer.link(text, context=context)
     begun = time.process_time()
-    mentions = sum(len(answerer.link(text).mentions) for text in taken)
+    mentions = sum(len(answerer.link(text, context=context).mentions) for text in taken)
     seconds = time.process_time() - begun
     print(f"{name}: {count / seconds:,.0f} tokens/s; {mentions:,} mentions in {count:,} tokens")
 
@@ -105,12 +111,76 @@ def linked_questions(answerer: Answerer, split: str, count: int, *, written: boo
     return Mentions(np.array(scores), np.array(right), expected)
 
 
+Namesake = tuple[str, int, int, str]
+"""A text, where a name stands in it, and the id of the entity that it means."""
+
+
+def question_namesakes(answerer: Answerer, split: str, count: int) -> Iterator[Namesake]:
+    """Yield questions with the name of their subject."""
+    for one in islice(read_annotated(questions(split)), count):
+        (row,) = answerer.kb.rows([one.subject])
+        name = row is not None and answerer.kb.names(np.array([row], dtype=np.uint32))[0]
+        if name and (at := one.text.lower().find(name.lower())) >= 0:
+            yield one.text, at, at + len(name), one.subject
+
+
+def wordnet_kb(folder: Path, out: Path) -> tuple[Answerer, list[Namesake]]:
+    """Index WordNet's nouns with their definitions, and return the example sentences of each with the noun in them."""
+    names, facts, described, examples = [], [], [], []
+    for line in (folder / "data.noun").read_text(encoding="latin-1").split("\n"):
+        if line.startswith(" ") or not line:
+            continue
+        fields, _, gloss = line.partition(" | ")
+        parts = fields.split()
+        own = [word.replace("_", " ") for word in parts[4 : 4 + 2 * int(parts[3], 16) : 2]]
+        definition, *quoted = gloss.strip().split('; "')
+        names += [(parts[0], name) for name in own]
+        described.append((parts[0], definition))
+        pointers = parts[5 + 2 * int(parts[3], 16) :]
+        facts += [
+            (parts[0], POINTERS[kind], target)
+            for kind, target, part in zip(pointers[::4], pointers[1::4], pointers[2::4], strict=False)
+            if part == "n"
+        ]
+        for text in (example.strip('"; ') for example in quoted):
+            spans = (re.search(rf"\b{re.escape(name)}\b", text) for name in own)
+            examples += [(text, *span.span(), parts[0]) for span in spans if span]
+    return kbtools.index(out=out, facts=facts, names=names, descriptions=described), examples
+
+
+def tell_apart(answerer: Answerer, namesakes: Iterable[Namesake]) -> str:
+    """Return how often the right bearer of an ambiguous name is first, by the prior and with the text around it."""
+    ranker, right = ContextRanker(answerer.reader), []
+    for text, start, end, entity in namesakes:
+        bearers = rank_by_name(answerer.kb, link_name(answerer.kb, text[start:end]))
+        links = [link._replace(start=start, end=end) for link in bearers.links]
+        bearers = NameCandidates(bearers.entities, links, bearers.prior)
+        ids = answerer.kb.ids(bearers.entities)
+        if len(ids) > 1 and entity in ids:
+            ranked = ranker.rank(Question.read(text), bearers)
+            right.append([expected_first(one, answerer.kb.ids(one.entities), entity) for one in (bearers, ranked)])
+    prior, context = np.mean(right, axis=0)
+    return f"{len(right):,} ambiguous names: right by the prior {prior:.1%}, by the text around {context:.1%}"
+
+
+def expected_first(bearers: NameCandidates, ids: Sequence[str], entity: str) -> float:
+    """Return the chance that an entity is first, ties by chance."""
+    first, values = bearers.links[0], bearers.prior.values
+    best = [
+        own
+        for own, value, link in zip(ids, values.tolist(), bearers.links, strict=True)
+        if link.rung == first.rung and np.isclose(value, values[0])
+    ]
+    return (entity in best) / len(best)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kb", type=Path, required=True)
     parser.add_argument("--text", type=Path)
     parser.add_argument("--tokens", type=int, default=30_000)
     parser.add_argument("--split", default="test", choices=["valid", "test"])
+    parser.add_argument("--wordnet", type=Path, help="the folder of WordNet's files, such as /usr/share/wordnet")
     parser.add_argument("--questions", type=int, default=3_000)
     arguments = parser.parse_args()
     answerer = kbtools.open(arguments.kb)
@@ -124,9 +194,16 @@ def main() -> None:
               f"calibration error {mentions.calibration_error():.3f}; precision, recall, F1 by threshold:")  # fmt: skip
         for threshold in (0.1, 0.2, 0.25, 0.3, 0.4, 0.5):
             print(f"  {threshold:.2f}  " + "  ".join(f"{figure:6.2%}" for figure in mentions.at(threshold)))
+    print("questions:", tell_apart(answerer, question_namesakes(answerer, arguments.split, arguments.questions)))
+    if arguments.wordnet:
+        with tempfile.TemporaryDirectory() as folder:
+            print("WordNet:", tell_apart(*wordnet_kb(arguments.wordnet, Path(folder) / "wordnet.kb")))
     asked = (question.text for question in read_annotated(questions("valid")))
-    measure("questions", answerer, paragraphs(asked), arguments.tokens)
-    measure("facts", answerer, paragraphs(written_facts(answerer.kb)), arguments.tokens)
+    texts = list(paragraphs(asked)), list(islice(paragraphs(written_facts(answerer.kb)), arguments.tokens // 50))
+    for context in (False, True):
+        for kind, own in zip(("questions", "facts"), texts, strict=True):
+            name = f"{kind}{', namesakes by context' if context else ''}"
+            measure(name, answerer, own, arguments.tokens, context=context)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,7 @@ def mention_lines(linked: LinkedText, *, explain: bool) -> Iterator[str]:
 )
 @click.option("--limit", default=CANDIDATES, type=click.IntRange(0), help="Candidates of each mention; 0 prints all.")
 @lang_option
+@click.option("--context", is_flag=True, help="Choose between bearers of a name by the text around it.")
 @click.option("--explain", is_flag=True, help="Print all candidates, and why each has its place.")
 @output_option()
 def link(
@@ -107,6 +108,7 @@ def link(
     threshold: float,
     limit: int,
     lang: str | None,
+    context: bool,
     explain: bool,
     output: str | None,
 ) -> None:
@@ -119,5 +121,5 @@ def link(
     answerer = home.open()
     printer = ResultPrinter(output, partial(mention_lines, explain=explain))
     for running in texts(text, None):
-        linked = answerer.link(running, threshold=threshold, limit=limit, lang=lang)
+        linked = answerer.link(running, threshold=threshold, limit=limit, lang=lang, context=context)
         printer.print(linked)

@@ -66,6 +66,7 @@ LINK = struct(
     "Link",
     {"text": text("Running text.", BODY_BYTES)},
     threshold=share("How likely a mention must mean its first candidate."),
+    context=flag("Choose between bearers of a name by the text around it."),
     **LIMIT | {"limit": count("Candidates of each mention.", 1, 100)},
 )
 

@@ -413,19 +413,26 @@ class Answerer:
         return (self.lookup(name, **options) for name in names)
 
     def link(
-        self, text: str, *, threshold: float = THRESHOLD, limit: int | None = CANDIDATES, lang: str | None = None
+        self,
+        text: str,
+        *,
+        threshold: float = THRESHOLD,
+        limit: int | None = CANDIDATES,
+        lang: str | None = None,
+        context: bool = False,
     ) -> LinkedText:
         """Find the mentions of a running text, apart from each other, each with at most `limit` candidates.
 
-        Mentions that score below the threshold, 0 to 1, are left out. With `lang`, only names in some languages are
+        Mentions that score below the threshold, 0 to 1, are left out. With `context`, of several bearers of a name the
+        one that the text around speaks of comes first. With `lang`, only names in some languages are
         found. Raises UnknownLanguage for a language without a name, BadArgument for what is no text, threshold or
         limit.
         """
         self.require_open()
         if lang is not None:
-            return self.in_languages(lang).link(text, threshold=threshold, limit=limit)
+            return self.in_languages(lang).link(text, threshold=threshold, limit=limit, context=context)
         self.linker = self.linker or TextLinker(self.names)
-        return self.linker.link(text, threshold=threshold, limit=limit)
+        return self.linker.link(text, threshold=threshold, limit=limit, context=context)
 
     def entity(self, id: str, *, lang: str | None = None) -> Entity:
         """Return names, types and numbers of facts of an entity, with `lang` its names in some languages.

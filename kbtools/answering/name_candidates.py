@@ -128,11 +128,14 @@ class Prior:
         counted = {new: self.counted[old] for new, old in enumerate(places.tolist()) if old in self.counted}
         return Prior(self.values[places], self.facts_out[places], facts_in, counted)
 
-    def reason(self, place: int) -> str:
+    def source(self, place: int) -> str:
         """Return what a prior rests on, in words."""
         facts = f"{self.facts_out[place]:,} facts out"
         facts += "" if self.facts_in is None else f" and {self.facts_in[place]:,} in"
-        return f"prior {self.values[place]:.3f}, from {self.counted.get(place, facts)}"
+        return self.counted.get(place, facts)
+
+    def reason(self, place: int) -> str:
+        return f"prior {self.values[place]:.3f}, from {self.source(place)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

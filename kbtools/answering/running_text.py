@@ -7,6 +7,7 @@ from enum import IntEnum
 from itertools import islice
 from operator import add
 
+from kbtools.answering.context import ContextRanker
 from kbtools.answering.entity_reader import NameLookup
 from kbtools.answering.limits import read_limit, read_share, require_text
 from kbtools.answering.name_candidates import rank_by_name
@@ -137,12 +138,16 @@ class TextLinker:
     def __init__(self, names: NameLookup) -> None:
         self.kb = names.kb
         self.names = names
+        self.context: ContextRanker | None = None
         self.lengths = frozenset(length for length in names.kb.manifest.lengths if length <= LONGEST_MENTION)
 
-    def link(self, text: str, *, threshold: float, limit: int | None) -> LinkedText:
+    def link(self, text: str, *, threshold: float, limit: int | None, context: bool = False) -> LinkedText:
         """Link a text; mentions that score below the threshold are left out."""
         require_text(text, "text")
         limit = read_limit(limit, "limit")
+        if context and self.context is None:
+            self.context = ContextRanker(self.names.reader)
+        ranker = self.context if context else None
         threshold = read_share(threshold, "threshold", what="score")
         cased = has_case(text)
         mentions: list[LinkedMention] = []
@@ -154,7 +159,9 @@ class TextLinker:
             misspelt = link_slips(self.kb, sentences, links)
             for (offset, _), sentence, own in zip(batch, sentences, map(add, links, misspelt), strict=True):
                 weighed = weigh(sentence, own, cased=cased and not is_headline(sentence), threshold=threshold)
-                mentions += self.link_sentence(sentence, offset, weighed, threshold=threshold, limit=limit)
+                mentions += self.link_sentence(
+                    sentence, offset, weighed, threshold=threshold, limit=limit, ranker=ranker
+                )
         return LinkedText(text, tuple(mentions))
 
     def ngrams_of(self, sentence: Question) -> list[Ngram]:
@@ -171,6 +178,7 @@ class TextLinker:
         *,
         threshold: float,
         limit: int | None,
+        ranker: ContextRanker | None,
     ) -> list[LinkedMention]:
         """Choose the mentions of a sentence, the most certain first, of equally certain ones the longest."""
         mentions: dict[int, LinkedMention] = {}
@@ -181,6 +189,7 @@ class TextLinker:
                 continue
             covered.update(characters)  # an ambiguous name is left out, but none inside it takes its place
             bearers = rank_by_name(self.kb, links)
+            bearers = ranker.rank(sentence, bearers) if ranker else bearers
             score = sigmoid(odds) * float(bearers.prior.values[0])
             if score >= threshold:
                 first = bearers.links[0]

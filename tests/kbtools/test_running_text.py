@@ -227,3 +227,27 @@ def test_a_slip_in_a_long_name_links_it_and_no_name_inside_it(linked: Linker) ->
 )
 def test_words_written_together_or_apart_are_found(linked: Linker, text: str, expected: list[tuple[str, str]]) -> None:
     assert linked(text) == expected
+
+
+def test_the_text_around_a_name_chooses_between_its_bearers(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    facts = (("river", "river_flows_through", "v"), ("band", "band_records_album", "a"), ("band", "plays_music", "m"))
+    names = (
+        ("river", "Tarn Vell"),
+        ("band", "Tarn Vell"),
+        ("v", "Water Valley"),
+        ("a", "Loud Songs"),
+        ("m", "Rock Music"),
+    )
+    answerer = Answerer(make_kb("memory", new_world(facts, names)))
+
+    def first(text: str, *, context: bool = False) -> tuple[str, float]:
+        (mention,) = answerer.link(text, context=context).mentions
+        return mention.candidates[0].id, mention.candidates[0].prior
+
+    assert first("We swam in the water of the Tarn Vell.", context=True)[0] == "river"
+    assert first("The new album of Tarn Vell has loud songs.", context=True)[0] == "band"
+    alone = first("The new album of Tarn Vell has loud songs.")
+    assert alone[0] == "band"
+    assert first("The new album of Tarn Vell has loud songs.", context=True)[1] > alone[1]
