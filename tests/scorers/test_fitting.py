@@ -254,3 +254,19 @@ def test_the_rate_falls_to_zero_in_equal_steps_over_all_batches(monkeypatch: pyt
     fit(Line(), FitConfig(epochs=2, batch=20, learning_rate=0.6, optimiser="adam"))
 
     assert rates == pytest.approx([0.6, 0.5, 0.4, 0.3, 0.2, 0.1])
+
+
+def test_each_epoch_and_seed_draws_anew() -> None:
+    drawn: list[float] = []
+
+    class Kept(Line):
+        def loss(self, rows: np.ndarray) -> torch.Tensor:
+            drawn.append(float(torch.rand(1)))
+            return super().loss(rows)
+
+    for seed in (0, 1, 0):
+        fit(Kept(), FitConfig(epochs=3, batch=64, seed=seed, optimiser="adam"))
+
+    once = drawn[:18]
+    assert len(set(once)) == len(once)
+    assert drawn[18:] == drawn[:9]

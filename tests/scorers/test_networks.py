@@ -9,13 +9,21 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[t
 import torch
 
 from kbtools.scorers.networks.training_settings import EncoderConfig
-from kbtools.scorers.networks.word_networks import BiGRU, DotScorer, EmbedAverage, LetterTrigramCNN, initialise
+from kbtools.scorers.networks.word_networks import (
+    BiGRU,
+    DotScorer,
+    EmbedAverage,
+    Encoder,
+    LetterTrigramCNN,
+    initialise,
+)
 from kbtools.scorers.networks.words import SPECIAL, SYMBOL, letter_trigrams, load_words, name_words
 from kbtools.scorers.relations.relation import (
     EmbedAveragePlusScorer,
     EmbedAverageScorer,
     LetterTrigramScorer,
 )
+from kbtools.scorers.taggers.tagger_training import TaggerNetwork
 from kbtools.text.question import MarkedQuestion, Question
 
 CONFIG = EncoderConfig(dim=5, words_dim=4, hidden=3, dropout=0.0, word_dropout=0.0)
@@ -120,3 +128,45 @@ def test_relation_names_stay_known_from_one_question_to_the_next() -> None:
 
     assert known is not None
     assert scorer.trainable.known is known
+
+
+@pytest.mark.parametrize("encoder_class", [BiGRU, LetterTrigramCNN])
+def test_training_drops_what_goes_into_each_layer(encoder_class: type[Encoder]) -> None:
+    config = EncoderConfig(dim=5, words_dim=40, hidden=40, layers=2, dropout=0.5, word_dropout=0.0)
+    texts = [["who", "wrote", "dune"]]
+    encoder = encoder_class(config, encoder_class.collect(texts, words=load_words("random"), config=config))
+    initialise(encoder)
+    layers = {"gru": encoder.gru, "projection": encoder.projection} if isinstance(encoder, BiGRU) else {}
+    layers |= {"semantic": encoder.semantic} if isinstance(encoder, LetterTrigramCNN) else {}
+    dropped: list[tuple[str, bool]] = []
+    for name, layer in layers.items():
+        layer.register_forward_pre_hook(
+            lambda _, inputs, name=name: dropped.append((name, 0.3 < float((inputs[0] == 0).float().mean()) < 0.7))
+        )
+
+    encoder.train()(*encoder.collate(texts))
+    encoder.eval()(*encoder.collate(texts))
+
+    assert dropped == [(name, training) for training in (True, False) for name in layers]
+
+
+def test_dropout_stands_between_the_layers_of_units() -> None:
+    config = EncoderConfig(dim=5, words_dim=4, hidden=3, layers=2, dropout=0.5)
+
+    assert BiGRU(config, WORDS).gru.dropout == TaggerNetwork(config, WORDS, bits=0).gru.dropout == 0.5
+
+
+def test_a_tagger_in_training_drops_words_and_states_but_no_bit_of_the_gazetteer() -> None:
+    config = EncoderConfig(words_dim=40, hidden=40, layers=1, dropout=0.5, word_dropout=0.0)
+    network = TaggerNetwork(config, WORDS, bits=6)
+    initialise(network)
+    seen: list[torch.Tensor] = []
+    for layer in (network.gru, network.emissions):
+        layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+
+    network.train()(torch.tensor([[3, 4, 5]]), torch.ones(1, 3, 6))
+
+    (words, states) = seen
+    assert 0.3 < float((words[..., :40] == 0).float().mean()) < 0.7
+    assert bool((words[..., 40:] == 1).all())
+    assert 0.3 < float((states == 0).float().mean()) < 0.7

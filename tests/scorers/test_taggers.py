@@ -1,6 +1,6 @@
 """Taggers learn, are rebuilt from their folders, and keep one contract."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +18,10 @@ pytest.importorskip("pycrfsuite", reason="the feature CRF needs python-crfsuite:
 
 from kbtools.scorers.fitting.measures import SENTENCES_RIGHT
 from kbtools.scorers.fitting.profiles import profile_settings
-from kbtools.scorers.fitting.splits import Splits
+from kbtools.scorers.fitting.splits import Labelled, Splits
 from kbtools.scorers.fitting.training import train
 from kbtools.scorers.networks.training_settings import change_settings
+from kbtools.scorers.taggers.tagger import BiGRUTagger
 
 TAGGERS = ("bigru-crf", "bigru-crf+", "crf")
 SMALL = {"words": "random", "words_dim": 16, "hidden": 16, "epochs": 10, "batch": 16, "learning_rate": 0.02}
@@ -103,3 +104,24 @@ def test_questions_that_name_no_subject_are_refused(
 
     with pytest.raises(BadQuestions, match="no train question names its subject"):
         train(sample_kb, splits, part=TAGGER, name="bigru-crf", settings=settings, models=tmp_path)
+
+
+class Emitting:
+    """A network whose emissions say the tags that the words spell."""
+
+    def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[np.ndarray]) -> np.ndarray:
+        return np.array([[[0.0, 1.0] if word == "sub" else [1.0, 0.0] for word in text] for text in texts])
+
+    def tag_pairs(self) -> np.ndarray:
+        return np.zeros((2, 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "right"), [("o sub sub o", 1.0), ("sub sub sub o", 0.0), ("o o sub o", 0.0), ("o sub sub sub", 0.0)]
+)
+def test_a_sentence_is_right_if_every_word_is(tiny_memory: KnowledgeBase, text: str, right: float) -> None:
+    tagger = BiGRUTagger(Emitting(), tiny_memory)  # type: ignore[arg-type]
+    question, other = Question.read(text), Question.read("sub")
+
+    assert tagger.sentence_accuracy(Labelled([question], [(1, 2)])) == right
+    assert tagger.sentence_accuracy(Labelled([question, other], [(1, 2), (0, 0)])) == (right + 1) / 2

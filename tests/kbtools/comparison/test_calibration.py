@@ -84,6 +84,16 @@ def test_the_error_is_the_gap_between_claimed_and_kept() -> None:
     assert calibration_error(np.array([0.95, 0.05]), np.array([1.0, 0.0])) == pytest.approx(0.05)
 
 
+@given(ANSWERS)
+def test_a_bin_counts_by_its_answers(answers: list[tuple[float, float]]) -> None:
+    bins: dict[int, list[tuple[float, float]]] = {}
+    for confidence, correct in answers:
+        bins.setdefault(min(int(confidence * 10), 9), []).append((confidence, correct))
+    gaps = [abs(sum(one for one, _ in own) - sum(right for _, right in own)) for own in bins.values()]
+
+    assert calibration_error(*columns(answers)) == pytest.approx(sum(gaps) / len(answers))
+
+
 def test_risk_falls_with_coverage_of_honest_confidence() -> None:
     coverage, risk = risk_coverage(np.array([0.9, 0.8, 0.8, 0.0]), np.array([1.0, 1.0, 0.0, 0.0]))
 

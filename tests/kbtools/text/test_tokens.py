@@ -1,15 +1,16 @@
 """Tokens: the words of a question, and where they are in it."""
 
+import html
 import sys
 import unicodedata
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.text.normaliser import normal_form
-from kbtools.text.question import ascii_tokens, character_tokens, tokenise
+from kbtools.text.question import ascii_tokens, character_tokens, plain_tokens, tokenise
 
 CHARACTERS = [
     character
@@ -48,6 +49,12 @@ def spelt(text: str) -> list[tuple[str, str, bool]]:
         ("a\r\n b", [("a", "a", True), ("b", "b", True)]),
         ("שלום?", [("שלום", "שלום", True), ("?", "?", False)]),
         ("…", [("...", "…", False)]),
+        (
+            "a AT&amp;T b",
+            [("a", "a", True), ("at", "AT", True), ("and", "&amp;", True), ("t", "T", True), ("b", "b", True)],
+        ),
+        ("x &eacute;t&#xE9; y", [("x", "x", True), ("ete", "&eacute;t&#xE9;", True), ("y", "y", True)]),
+        ("a&NotEqualTilde;b", [("a", "a", True), ("≂", "&NotEqualTilde;", False), ("b", "b", True)]),
         ("&&", [("and", "&", True), ("and", "&", True)]),
         ("é&&", [("e", "é", True), ("and", "&", True), ("and", "&", True)]),
         ("", []),
@@ -96,3 +103,19 @@ def test_ascii_is_cut_as_any_text_is(text: str) -> None:
 
 def test_a_text_of_thousands_of_words_is_read() -> None:
     assert len(tokenise("word? " * 5_000)) == 10_000
+
+
+@given(st.lists(st.sampled_from(["&amp;", "&eacute;", "&#8230;", "&nbsp;", "a", "é", "&", "!", " ", "&x"]), max_size=9))
+def test_an_entity_is_one_character_that_spans_its_letters(parts: list[str]) -> None:
+    text = "".join(parts)
+    plain = "".join(map(html.unescape, parts))
+    # Where each character of the plain text begins and ends among the parts: each part of the list is one, but `&x`.
+    spans = []
+    for part, end in zip(parts, accumulate(map(len, parts)), strict=True):
+        start = end - len(part)
+        spans += [(start, end)] if len(html.unescape(part)) == 1 else [(at, at + 1) for at in range(start, end)]
+
+    tokens = [(token.text, token.start, token.end) for token in tokenise(text)]
+
+    expected = [(token.text, spans[token.start][0], spans[token.end - 1][1]) for token in plain_tokens(plain)]
+    assert tokens == expected
