@@ -93,6 +93,22 @@ def test_the_type_is_a_wish_under_should(client: TestClient) -> None:
     assert {"id": "type_match", "value": False} in second["features"]
 
 
+@pytest.mark.parametrize(
+    ("strictness", "types", "kept"),
+    [
+        ("all", ["book.literary_series", "book.written_work"], ["m.0kba084"]),
+        ("all", ["book.literary_series", "film.film"], []),
+        ("any", ["book.literary_series", "film.film"], ["m.0kba084"]),
+    ],
+)
+def test_all_types_are_needed_under_all_and_one_under_any(
+    client: TestClient, strictness: str, types: list[str], kept: list[str]
+) -> None:
+    results = reconciled(client, {"q": {"query": "harry potter", "type": types, "type_strict": strictness}})["q"]
+
+    assert [result["id"] for result in results] == kept
+
+
 def test_namesakes_are_no_match(client: TestClient) -> None:
     results = reconciled(client, {"q": {"query": "Harry Potter"}})["q"]
 

@@ -37,8 +37,8 @@ def test_confidence_is_less_for_what_is_left_over_and_for_loose_rungs(
 
 
 def test_confidence_is_what_was_measured() -> None:
-    assert (BESIDE, ELSEWHERE) == (0.45, 0.7)
-    assert LOOSE == {Rung.VARIANT: 0.8, Rung.FUZZY: 0.7}
+    assert (BESIDE, ELSEWHERE) == (0.67, 0.84)
+    assert LOOSE == {Rung.VARIANT: 0.9, Rung.FUZZY: 0.84}
 
 
 def test_no_links_have_no_confidence(tiny_memory: KnowledgeBase) -> None:
