@@ -7,7 +7,7 @@ depends on it. Plugins carry an attribute `version` of their own, and the normal
 
 __version__ = "0.1.0"
 
-LINKING_VERSION = 4
+LINKING_VERSION = 5
 """The version of linking: entities of a mention, their rung and similarity (kbtools.linking)."""
 
 POOLS_VERSION = 2

@@ -23,9 +23,8 @@ from kbtools.text.question import Question, Token
 from kbtools.text.readings import every_ngram, respaced_ngrams
 from kbtools.text.rungs import Rung
 
-# The threshold and the likelihoods below: 30 sentences over the sample, 60 of their 61 mentions found and one besides.
-# On 611 facts of FBSQ written out as sentences F1 is 89 %, and 20 % of the mentions found mean another entity; at 0.2
-# F1 is 92 %, and 23 % do.
+# On 2,075 validation questions of FBSQ F1 is highest, 67.7 % in lower case and 71.8 % with names as they are written,
+# of 0.1 to 0.5; all mentions of 30 sentences over the sample are found, and none besides.
 THRESHOLD = 0.3
 """Score from which a mention is linked."""
 
