@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from fbsq import data_folder, questions, sources
+from variants import read_variants
 
 from kbtools.answering.questions import read_annotated
 from kbtools.text.normaliser import normal_form
@@ -52,8 +53,7 @@ class Inputs:
     def read_variants(self, limit: int) -> list[tuple[str, str]]:
         """Draw spellings that people use for titles that are there: the variant, and the title."""
         names = {normal_form(name) for _, name in self.read_names()}
-        with gzip.open(data_folder().parent / "names" / "variants.tsv.gz", "rt", encoding="utf-8") as lines:
-            pairs = [line.rstrip("\n").replace("_", " ").split("\t")[1:] for line in lines]
+        pairs = read_variants(data_folder().parent / "names" / "variants.tsv.gz")
         pairs = [(variant, title) for variant, title in pairs if title in names and normal_form(variant) not in names]
         return random.Random(SEED).sample(pairs, min(limit, len(pairs)))
 

@@ -2,38 +2,22 @@
 
 python benchmarks/fuzzy.py --kb scale.kb --variants variants.tsv.gz [--limit 3000]
 
+They are variants that the ranking was neither fitted nor chosen on (benchmarks/make_near_ranking.py).
 A variant is a spelling that people use for an entity, one or two edits from its name. The variant itself is left out
 of what is found, also where the knowledge base has it as an alias, so that every one has to be found by another name.
 """
 
 import argparse
-import gzip
 import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from variants import bearers, stored_variants
 
 import kbtools
-from kbtools.kb.contract import KnowledgeBase
-from kbtools.text.normaliser import normal_form
 
 SEED = 1
-
-
-def read_variants(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield variants and the names that they stand for, in their normal forms."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            _, variant, name = line.rstrip("\n").split("\t")
-            yield normal_form(variant.replace("_", " ")), normal_form(name.replace("_", " "))
-
-
-def bearers(kb: KnowledgeBase, forms: list[str]) -> list[set[int]]:
-    """Give the entities that bear each form as a name."""
-    matches = kb.lookup(forms)
-    return [{row for match in matches.get(form, ()) for row in match.entities.tolist()} for form in forms]
 
 
 def main() -> None:
@@ -43,7 +27,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=3000)
     arguments = parser.parse_args()
     kb = kbtools.open(arguments.kb).kb
-    pairs = [pair for pair in read_variants(arguments.variants) if pair[0] != pair[1] and kb.lookup([pair[1]])]
+    pairs = stored_variants(kb, arguments.variants)
     pairs = random.Random(SEED).sample(pairs, min(arguments.limit, len(pairs)))
     for variant, _ in pairs[:200]:  # the first round reads pages from the disk
         kb.similar([variant])[0]

@@ -8,7 +8,6 @@ title, so 5,000 names take it some ten minutes.
 """
 
 import argparse
-import gzip
 import json
 import lzma
 import random
@@ -23,6 +22,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 from serving import NAMES, cpu_seconds, report, served
+from variants import read_variants
 
 import kbtools
 
@@ -46,9 +46,7 @@ def main() -> None:
     parser.add_argument("--peer")
     arguments = parser.parse_args()
     rng = random.Random(SEED)
-    with gzip.open(arguments.variants, "rt", encoding="utf-8") as file:
-        pairs = [line.rstrip("\n").replace("_", " ").split("\t")[1:] for line in file]
-    sample = rng.sample(pairs, 5_000)
+    sample = rng.sample(list(read_variants(arguments.variants)), 5_000)
     others = rng.sample(read_titles(arguments.titles), TITLES)
     titles = list(dict.fromkeys([title for _, title in sample] + others))[:TITLES]
     ids = {title: f"title{place}" for place, title in enumerate(titles)}

@@ -66,6 +66,7 @@ GROUND = {
     "read_ahead",
     "record_files",
     "storage",
+    "tree_ensemble",
     "user_cache",
     "version",
 }

@@ -129,7 +129,8 @@ class MemoryKB(BackendDefaults):
     ) -> list[list[SimilarName]]:
         names = sorted(self.normal_forms)
         recalled = [
-            within_edits(form, names) if edits_only else [near for near in names if fuzz.ratio(form, near) >= cutoff]
+            within_edits(form, names)
+            + ([] if edits_only else [near for near in names if fuzz.ratio(form, near) >= cutoff])
             for form in forms
         ]
         return [

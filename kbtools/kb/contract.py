@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz.distance import Levenshtein
 
 from kbtools.errors import IncomingMissing, VectorsMissing
 from kbtools.kb.language_tags import SpokenName, part_among
@@ -52,7 +51,10 @@ class NameMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SimilarName:
-    """A normal form close to another; similarity is 0 to 100, higher is closer."""
+    """A normal form close to another; similarity is 0 to 100, higher is closer.
+
+    It is rapidfuzz's ratio, raised where a name that is less likely to be meant has a higher one.
+    """
 
     form: str
     similarity: float
@@ -100,9 +102,9 @@ class KnowledgeBase(Protocol):
     def similar(
         self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0, edits_only: bool = False
     ) -> list[list[SimilarName]]:
-        """Return for each form the most similar normal forms, closest first; digits are never exchanged.
+        """Return for each form the normal forms that it may be a misspelling of, the likeliest first.
 
-        Of equal similarity those whose entity has more names come first, where a backend knows, then by form. The form
+        They are those as similar as the cutoff and those at most EDITS edits away; digits are never exchanged. The form
         itself is left out, and so is every name longer than `similarity.LONGEST_NAME`. With `edits_only`, only forms at
         most EDITS edits away are listed, which an index of edits finds faster. Among many names that is also the
         default where one of them is close, as `similarity.closest` decides.
@@ -206,11 +208,6 @@ def relation_texts(kb: KnowledgeBase) -> list[str]:
 def find_rows(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
     """Return the rows of ids as an array, ABSENT for an unknown one: (ids,)."""
     return np.array([ABSENT if row is None else row for row in kb.rows(ids)], dtype=np.int64)
-
-
-def keep_within_edits(form: str, similar: Sequence[SimilarName]) -> list[SimilarName]:
-    """Keep the forms that are EDITS edits from one at most."""
-    return [name for name in similar if Levenshtein.distance(form, name.form, score_cutoff=EDITS) <= EDITS]
 
 
 def indexed_nearest(kb: KnowledgeBase, entity_row: int, *, top: int) -> list[NearEntity]:

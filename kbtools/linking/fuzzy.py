@@ -50,9 +50,14 @@ SHARPNESS, FEWER, REWRITTEN = 10.0, 1.0, -1.0
 NOBODY = np.empty(0, dtype=np.uint32)
 
 
-def link_fuzzily(kb: KnowledgeBase, ngrams: Sequence[Ngram]) -> list[list[Link]]:
-    """Link each n-gram to the names most similar to it, at most twenty (paper, section Focused Pruning)."""
+def link_fuzzily(kb: KnowledgeBase, ngrams: Sequence[Ngram], *, cutoff: float = 0.0) -> list[list[Link]]:
+    """Link each n-gram to the names most similar to it, at most twenty (paper, section Focused Pruning).
+
+    The likeliest to be meant comes first. The cutoff leaves out names within two edits, too, where the n-gram may be
+    no name.
+    """
     similar = kb.similar([ngram.form for ngram in ngrams]) if ngrams else []
+    similar = [[name for name in own if name.similarity >= cutoff] for own in similar]
     forms = [name.form for own in similar for name in own]
     matches = kb.lookup(forms) if forms else {}
     return [
@@ -174,7 +179,12 @@ class Misspelling:
         forms = [ngram.form for own in spans.values() for ngram in own]
         similar = iter(self.kb.similar(forms, cutoff=cutoff, edits_only=edits_only) if forms else ())
         return {
-            place: nearest([(ngram, [name for name in next(similar) if len(name.form) >= shortest]) for ngram in own])
+            place: nearest(
+                [
+                    (ngram, [name for name in names if len(name.form) >= shortest and name.similarity >= cutoff])
+                    for ngram, names in zip(own, similar, strict=False)
+                ]
+            )
             for place, own in spans.items()
         }
 
@@ -248,7 +258,11 @@ def link_slips(kb: KnowledgeBase, sentences: Sequence[Question], strict: Sequenc
     forms = [ngram.form for own in spans for ngram in own]
     similar = iter(kb.similar(forms, cutoff=SLIPS_CUTOFF, edits_only=True) if forms else ())
     names = [
-        [name for name in nearest([(ngram, next(similar)) for ngram in own]) if name.resemblance.is_slip]
+        [
+            name
+            for name in nearest([(ngram, next(similar)) for ngram in own])
+            if name.resemblance.is_slip and name.similarity >= SLIPS_CUTOFF
+        ]
         for own in spans
     ]
     matches = kb.lookup([name.form for own in names for name in own])

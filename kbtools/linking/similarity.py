@@ -8,7 +8,8 @@ from typing import NamedTuple
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA, Levenshtein
 
-from kbtools.kb.contract import EDITS, SimilarName, keep_within_edits
+from kbtools.kb.contract import EDITS, SimilarName
+from kbtools.linking.near_ranking import RANKED, rank_names
 from kbtools.text.function_words import FUNCTION_WORDS
 
 DIGITS = re.compile(r"\d+")
@@ -22,6 +23,12 @@ USUAL_CUTOFF, CLOSE_SIMILARITY, MANY_NAMES = 80.0, 90.0, 1_000_000
 """At the usual cutoff and among more than a million names, those within two edits are listed alone where one of them is
 so close: what else resembles the form takes a folder 3 ms more to find, and the name that was meant is none of it for
 1,500 variants among 5.9 million names."""
+
+ABOVE = 0.001
+"""Similarity by which a name that is likelier to be meant is raised above one that is no less similar."""
+
+EDITS_CUTOFF = 60.0
+"""Similarity of a name within edits: of five letters, two may be changed, but not of four."""
 
 SHORTEST_SLIP, LONG = 4, 6
 """Letters of the longer of two words that may be one misspelt; letters from which two slips are believed."""
@@ -44,26 +51,49 @@ def rescore(
     *,
     limit: int,
     cutoff: float,
-    names: int = 0,
-    popularity: Callable[[Sequence[str]], Sequence[int]] | None = None,
+    names: int,
+    popularity: Callable[[Sequence[str]], Sequence[int]],
 ) -> list[SimilarName]:
-    """Order recalled forms by similarity; one with other digits is no match, nor is the form itself.
+    """Order recalled forms, the likeliest to be meant first; one with other digits is no match, nor is the form itself.
 
-    Of equal similarity the more popular comes first, where a backend can tell, then the first by form. Of 3,000 real
-    misspellings among 5.9 million names, 2.5 in a hundred more have the entity first that way.
+    The nearest are ordered by what was learned from real misspellings. It uses the number of names of their bearers,
+    too, which a backend tells.
     """
-    similar = shortlist(closest(form, recalled, cutoff=cutoff, names=names), limit=limit)
-    return order(similar, limit=limit, popularity=popularity)
+    nearest = by_edits(form, closest(form, recalled, cutoff=cutoff, names=names))
+    ranked = [*rank_names(form, nearest[:RANKED], popularity=popularity), *nearest[RANKED:]]
+    return raise_similarities(ranked)[:limit]
+
+
+def raise_similarities(ranked: Sequence[SimilarName]) -> list[SimilarName]:
+    """Raise the similarity of each name above that of all behind it, so that whatever sorts by it keeps the order."""
+    raised: list[SimilarName] = []
+    least = 0.0
+    for name in reversed(ranked):
+        least = max(name.similarity, least + ABOVE)
+        raised.append(name if least == name.similarity else SimilarName(name.form, min(least, 100.0)))
+    return raised[::-1]
+
+
+def by_edits(form: str, similar: Sequence[SimilarName]) -> list[SimilarName]:
+    """Order names by edits, two letters swapped being one; equal ones by similarity, then form."""
+    if not similar:
+        return []
+    edits = process.cdist([form], [name.form for name in similar], scorer=OSA.distance)[0].tolist()
+    order = sorted(zip(edits, similar, strict=True), key=lambda pair: (pair[0], -pair[1].similarity, pair[1].form))
+    return [name for _, name in order]
 
 
 def closest(form: str, recalled: Iterable[str], *, cutoff: float, names: int) -> list[SimilarName]:
-    """Return the recalled forms to list, of so many names: all similar ones, or only those within edits."""
-    similar = score(form, recalled, cutoff=cutoff)
-    if may_settle(cutoff=cutoff, names=names) and similar and similar[0].similarity >= CLOSE_SIMILARITY:
-        near = keep_within_edits(form, similar)
-        if near and near[0].similarity >= CLOSE_SIMILARITY:
-            return near
-    return similar
+    """Return the recalled forms to list, of so many names: those similar enough or within edits, or the latter alone.
+
+    Of six letters with two of them changed, the similarity is 67 and no longer one to go by.
+    """
+    recalled = list(recalled)
+    near = score(form, within_edits(form, recalled), cutoff=min(cutoff, EDITS_CUTOFF))
+    if may_settle(cutoff=cutoff, names=names) and any(name.similarity >= CLOSE_SIMILARITY for name in near):
+        return near
+    inside = {name.form for name in near}
+    return near + [name for name in score(form, recalled, cutoff=cutoff) if name.form not in inside]
 
 
 def may_settle(*, cutoff: float, names: int) -> bool:
@@ -74,7 +104,7 @@ def may_settle(*, cutoff: float, names: int) -> bool:
 def edits_suffice(form: str, near: Iterable[str], *, cutoff: float, names: int) -> bool:
     """Return whether only the forms within edits, which are among these, are listed, of so many names."""
     return may_settle(cutoff=cutoff, names=names) and bool(
-        keep_within_edits(form, score(form, near, cutoff=CLOSE_SIMILARITY))
+        score(form, within_edits(form, list(near)), cutoff=CLOSE_SIMILARITY)
     )
 
 
@@ -86,34 +116,13 @@ def within_edits(form: str, recalled: Sequence[str]) -> list[str]:
 
 
 def score(form: str, recalled: Iterable[str], *, cutoff: float) -> list[SimilarName]:
-    """Return the recalled forms that are similar enough, closest first, equal ones by form."""
+    """Return the recalled forms that are similar enough."""
     if len(form) > LONGEST_NAME:
         return []
     digits = DIGITS.findall(form)
     names = [near for near in set(recalled) if near != form and len(near) <= LONGEST_NAME]
     scored = process.extract(form, names, scorer=fuzz.ratio, limit=None, score_cutoff=cutoff)
-    similar = [SimilarName(near, float(ratio)) for near, ratio, _ in scored if DIGITS.findall(near) == digits]
-    return sorted(similar, key=lambda name: (-name.similarity, name.form))
-
-
-def shortlist(similar: Sequence[SimilarName], *, limit: int) -> Sequence[SimilarName]:
-    """Keep the names that may be among the first so many, whichever of equal similarity come first."""
-    if not limit or len(similar) <= limit:
-        return similar[:limit]
-    return [name for name in similar if name.similarity >= similar[limit - 1].similarity]
-
-
-def order(
-    similar: Sequence[SimilarName], *, limit: int, popularity: Callable[[Sequence[str]], Sequence[int]] | None
-) -> list[SimilarName]:
-    """Order a shortlist, the more popular first of equal similarity."""
-    if popularity is not None and len({name.similarity for name in similar}) < len(similar):
-        counts = popularity([name.form for name in similar])
-        ranked = sorted(
-            zip(similar, counts, strict=True), key=lambda pair: (-pair[0].similarity, -pair[1], pair[0].form)
-        )
-        similar = [name for name, _ in ranked]
-    return list(similar[:limit])
+    return [SimilarName(near, float(ratio)) for near, ratio, _ in scored if DIGITS.findall(near) == digits]
 
 
 class Resemblance(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.fuzzy import Misspelling, link_fuzzily
+from kbtools.linking.fuzzy import SLIPS_CUTOFF, Misspelling, link_fuzzily
 from kbtools.linking.links import Link
 from kbtools.linking.strict import (
     Weighed,
@@ -97,7 +97,7 @@ class Focused:
 
     def fuzzily(self, mentions: Sequence[Mention]) -> list[list[Link]]:
         """Link mentions to the names that are similar to their words as they stand."""
-        return link_fuzzily(self.kb, [ngrams[0] for ngrams, _ in mentions])
+        return link_fuzzily(self.kb, [ngrams[0] for ngrams, _ in mentions], cutoff=SLIPS_CUTOFF)
 
 
 def ranked_mentions(question: Question, spans: NDArray[np.float64]) -> Iterator[Mention]:

@@ -1,11 +1,16 @@
 """The one measure of every backend: rapidfuzz's ratio, digits apart."""
 
+from collections.abc import Iterable, Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
+from rapidfuzz.distance import Levenshtein
 
+from kbtools.kb.contract import SimilarName
 from kbtools.linking.similarity import (
+    EDITS_CUTOFF,
     LONGEST_NAME,
     MANY_NAMES,
     USUAL_CUTOFF,
@@ -15,22 +20,41 @@ from kbtools.linking.similarity import (
     within_edits,
 )
 
+
+def near(
+    form: str, recalled: Iterable[str], *, limit: int = 9, cutoff: float = USUAL_CUTOFF, names: int = 0,
+    popularity: Mapping[str, int] | None = None,
+) -> list[SimilarName]:  # fmt: skip
+    """Order recalled forms, each the name of one entity with so many names."""
+    counts = popularity or {}
+    return rescore(
+        form, recalled, limit=limit, cutoff=cutoff, names=names,
+        popularity=lambda forms: [counts.get(form, 1) for form in forms],
+    )  # fmt: skip
+
+
 FORM = st.text("abc 01", min_size=1, max_size=8)
 
 
 @given(FORM, st.lists(FORM, max_size=20), st.integers(0, 5), st.sampled_from([0.0, 50.0, 80.0]))
-def test_forms_are_scored_as_a_plain_loop_would(form: str, recalled: list[str], limit: int, cutoff: float) -> None:
-    looped = []
-    for near in set(recalled):
-        digits = ["".join(c if c.isdigit() else " " for c in text).split() for text in (form, near)]
-        if near != form and digits[0] == digits[1] and fuzz.ratio(form, near) >= cutoff:
-            looped.append((-fuzz.ratio(form, near), near))
-    found = rescore(form, recalled, limit=limit, cutoff=cutoff)
-    assert [(-near.similarity, near.form) for near in found] == sorted(looped)[:limit]
+def test_forms_are_chosen_as_a_plain_loop_would(form: str, recalled: list[str], limit: int, cutoff: float) -> None:
+    looped = set()
+    for other in set(recalled) - {form}:
+        digits = ["".join(c if c.isdigit() else " " for c in text).split() for text in (form, other)]
+        ratio, edits = fuzz.ratio(form, other), Levenshtein.distance(form, other)
+        if digits[0] == digits[1] and (ratio >= cutoff or (ratio >= EDITS_CUTOFF and edits <= 2)):
+            looped.add(other)
+
+    listed = near(form, recalled, limit=20, cutoff=cutoff)
+
+    assert {name.form for name in listed} == looped
+    assert near(form, recalled, limit=limit, cutoff=cutoff) == listed[:limit]
+    assert listed == sorted(listed, key=lambda name: -name.similarity)
+    assert all(name.similarity >= fuzz.ratio(form, name.form) for name in listed)
 
 
 @pytest.mark.parametrize(
-    ("form", "near"),
+    ("form", "other"),
     [
         ("1984", "1985"),
         ("user100", "user1000"),
@@ -39,22 +63,40 @@ def test_forms_are_scored_as_a_plain_loop_would(form: str, recalled: list[str], 
         ("level 42", "42 level"),
     ],
 )
-def test_other_digits_are_no_match_in_either_direction(form: str, near: str) -> None:
+def test_other_digits_are_no_match_in_either_direction(form: str, other: str) -> None:
     expected = ["42 level"] if form == "level 42" else []
-    assert [found.form for found in rescore(form, [near], limit=9, cutoff=0)] == expected
-    assert bool(rescore(near, [form], limit=9, cutoff=0)) is bool(expected)
+    assert [name.form for name in near(form, [other], cutoff=0)] == expected
+    assert bool(near(other, [form], cutoff=0)) is bool(expected)
 
 
-def test_forms_of_one_similarity_stand_in_the_order_of_their_letters() -> None:
-    assert [near.form for near in rescore("aaaa", ["aaac", "aaab"], limit=2, cutoff=0)] == ["aaab", "aaac"]
+def test_forms_that_nothing_tells_apart_stand_in_the_order_of_their_letters() -> None:
+    assert [name.form for name in near("aaaa", ["aaam", "aaal"], cutoff=0)] == ["aaal", "aaam"]
 
 
-def test_of_one_similarity_the_more_popular_stands_first() -> None:
-    names = {"aaab": 1, "aaac": 3, "aaad": 3, "aaaaa": 0}
+def test_of_two_names_as_near_the_more_popular_stands_first() -> None:
+    popularity = {"carla stone": 1, "darla stone": 5}
 
-    near = rescore("aaaa", names, limit=3, cutoff=0, popularity=lambda forms: [names[form] for form in forms])
+    assert [name.form for name in near("arla stone", popularity, popularity=popularity)] == [
+        "darla stone", "carla stone",
+    ]  # fmt: skip
 
-    assert [similar.form for similar in near] == ["aaaaa", "aaac", "aaad"]
+
+@pytest.mark.parametrize(
+    ("misspelt", "meant", "other"),
+    [
+        ("caesarea", "cesarea", "caesar"),
+        ("phillip", "philip", "phillips"),
+        ("smyth river", "smith river", "myth river"),
+        ("catherine", "katherine", "catherines"),
+        ("bejing", "beijing", "being"),
+    ],
+)
+def test_the_name_that_is_meant_stands_before_one_as_near(misspelt: str, meant: str, other: str) -> None:
+    assert [name.form for name in near(misspelt, [meant, other])] == [meant, other]
+
+
+def test_within_two_edits_a_short_name_is_listed_however_little_of_it_is_alike() -> None:
+    assert [name.form for name in near("kazyan", ["qazian", "qarxon"])] == ["qazian"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +119,7 @@ def test_among_many_names_close_ones_within_two_edits_are_listed_alone(
 ) -> None:
     recalled = ["frankenstein", "frankenstein jr", "dracula"]
 
-    listed = {name.form for name in rescore(form, recalled, limit=9, cutoff=cutoff, names=names)}
+    listed = {name.form for name in near(form, recalled, cutoff=cutoff, names=names)}
 
     assert listed == {"frankenstein", *others}
     assert edits_suffice(form, recalled, cutoff=cutoff, names=names) is (not others)
@@ -96,6 +138,6 @@ def test_neighbours_of_short_words_and_numbers_are_not_looked_up(word: str, look
 
 def test_long_forms_are_never_similar() -> None:
     long = "a" * LONGEST_NAME
-    assert rescore(long, [long[1:]], limit=1, cutoff=80)
-    assert rescore(long + "b", [long], limit=1, cutoff=80) == []
-    assert rescore(long, [long + "b"], limit=1, cutoff=80) == []
+    assert near(long, [long[1:]])
+    assert near(long + "b", [long]) == []
+    assert near(long, [long + "b"]) == []

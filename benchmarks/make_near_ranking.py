@@ -1,0 +1,109 @@
+"""Make the trees that order the names near a misspelt one: kbtools/linking/near_names.txt.
+
+python benchmarks/make_near_ranking.py --kb scale.kb --kb build/bench/kbtools/x.kb --variants variants.tsv.gz
+
+Fitted on 6,000 variants, half of them from each of two knowledge bases of different size; rounds and leaves are chosen
+on others, and how often the entity comes first is printed for 3,000 that are kept apart by their names.
+"""
+
+import argparse
+import random
+import re
+from collections.abc import Callable, Iterable
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from variants import CHOOSE, FIT, REPORT, bearers, stored_variants
+
+import kbtools
+from kbtools.entry_points import import_object
+from kbtools.linking import near_ranking
+from kbtools.linking.near_ranking import FEATURES, RANKED, features_of
+from kbtools.linking.similarity import by_edits
+from kbtools.scorers.rankers.boosted_ranker import PARAMETERS, softmax_objective
+
+SEED = 1
+SIZES = {FIT: 6_000, CHOOSE: 1_500, REPORT: 3_000}
+LEAVES, ROUNDS = (7, 15), (60, 100, 150)
+LEARNING = {"learning_rate": 0.1, "min_data_in_leaf": 20, "seed": SEED}
+KEPT = ("split_feature", "threshold", "left_child", "right_child", "leaf_value", "leaf_count")
+
+Floats = NDArray[np.float64]
+
+
+class Near(NamedTuple):
+    """The names near a variant, the fewest edits away first: their features, and which have the entity as bearer."""
+
+    features: Floats
+    right: NDArray[np.bool_]
+
+
+def collect(kb: Any, pairs: Iterable[tuple[str, str]]) -> list[Near]:
+    """Look up variants; the features of none are empty."""
+    collected = []
+    for variant, name in pairs:
+        near = by_edits(variant, kb.similar([variant], limit=RANKED)[0])
+        (wanted,) = bearers(kb, [name])
+        forms = [similar.form for similar in near]
+        right = np.array([bool(wanted & rows) for rows in bearers(kb, forms)], dtype=bool)
+        features = features_of(variant, near, kb.popularity(forms)) if near else np.empty((0, len(FEATURES)))
+        collected.append(Near(features, right))
+    return collected
+
+
+def share_first(near: list[Near], score: Callable[[Floats], Floats]) -> float:
+    """Return how often the first name is right, those of equal score in the order of their edits."""
+    return float(np.mean([len(own.right) > 0 and bool(own.right[np.argmax(score(own.features))]) for own in near]))
+
+
+def grow(near: list[Near], *, leaves: int, rounds: int) -> Any:
+    """Fit trees by the cross entropy of the right names, in equal shares, in the softmax over those near a variant."""
+    near = [own for own in near if own.right.any() and not own.right.all()]
+    gold = np.concatenate([own.right / own.right.sum() for own in near])
+    sizes = np.array([len(own.right) for own in near])
+    data = import_object("lightgbm:Dataset")(np.concatenate([own.features for own in near]), label=gold, group=sizes)
+    parameters = PARAMETERS | LEARNING | {"num_leaves": leaves, "objective": softmax_objective(gold, sizes)}
+    return import_object("lightgbm:train")(parameters, data, num_boost_round=rounds)
+
+
+def compact(text: str) -> str:
+    """Keep what is evaluated of the text of a model, numbers at five digits."""
+    lines = [line for line in text.partition("\nend of trees")[0].split("\n") if line.split("=")[0] in (*KEPT, "Tree")]
+    numbers = re.compile(r"-?\d+\.\d+(e[-+]\d+)?")
+    return numbers.sub(lambda number: f"{float(number[0]):.5g}", "\n".join(lines)) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kb", type=Path, action="append", required=True)
+    parser.add_argument("--variants", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path(near_ranking.__file__).with_name(near_ranking.TREES))
+    arguments = parser.parse_args()
+    bases = [kbtools.open(path).kb for path in arguments.kb]
+    parts: dict[str, list[list[Near]]] = {part: [] for part in SIZES}
+    for kb, (part, size) in product(bases, SIZES.items()):
+        pairs = stored_variants(kb, arguments.variants, part)
+        size = size // len(bases) if part == FIT else size
+        parts[part].append(collect(kb, random.Random(SEED).sample(pairs, min(size, len(pairs)))))
+    fitted, chosen = ([own for near in parts[part] for own in near] for part in (FIT, CHOOSE))
+    best, trees = max(
+        ((share_first(chosen, model.predict), model) for leaves, rounds in product(LEAVES, ROUNDS)
+         for model in [grow(fitted, leaves=leaves, rounds=rounds)]),
+        key=lambda pair: pair[0],
+    )  # fmt: skip
+    arguments.out.write_text(compact(trees.model_to_string()), encoding="utf-8")
+    near_ranking.trees.cache_clear()
+    print(f"{trees.num_trees()} trees of {trees.params['num_leaves']} leaves, chosen on {len(chosen):,}: {best:.4f}")
+    for path, near in zip(arguments.kb, parts[REPORT], strict=True):
+        before, after = (
+            share_first(near, lambda features: -features[:, 0]),
+            share_first(near, near_ranking.trees().predict),
+        )
+        print(f"{path}: {len(near):,} variants kept apart, first {before:.4f} by edits, {after:.4f} by the trees")
+
+
+if __name__ == "__main__":
+    main()

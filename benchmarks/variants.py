@@ -1,0 +1,41 @@
+"""Spellings that people use for names, in three parts by the name: to fit on, to choose on, and to report on."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.text.normaliser import normal_form
+from kbtools.text.rungs import Form
+
+REPORT, CHOOSE, FIT = "report", "choose", "fit"
+
+
+def part_of(name: str) -> str:
+    """Return the part that the variants of a name belong to: three tenths are reported on, one is chosen on."""
+    tenth = zlib.crc32(normal_form(name).encode()) % 10
+    return REPORT if tenth < 3 else CHOOSE if tenth == 3 else FIT
+
+
+def read_variants(path: Path, part: str = REPORT) -> Iterator[tuple[str, str]]:
+    """Yield variants and the names that they stand for, as they are written."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            _, variant, name = line.rstrip("\n").replace("_", " ").split("\t")
+            if part_of(name) == part:
+                yield variant, name
+
+
+def stored_variants(kb: KnowledgeBase, path: Path, part: str = REPORT) -> list[tuple[str, str]]:
+    """Return, in normal forms, the variants whose name a knowledge base has as it is written."""
+    pairs = [(normal_form(variant), normal_form(name)) for variant, name in read_variants(path, part)]
+    matches = kb.lookup(list(dict.fromkeys(name for _, name in pairs)))
+    stored = {form for form, own in matches.items() if any(match.form is Form.NORMAL for match in own)}
+    return [pair for pair in pairs if pair[0] != pair[1] and pair[1] in stored]
+
+
+def bearers(kb: KnowledgeBase, forms: list[str]) -> list[set[int]]:
+    """Return the entities that bear each form as a name."""
+    matches = kb.lookup(forms)
+    return [{row for match in matches.get(form, ()) for row in match.entities.tolist()} for form in forms]

@@ -1,0 +1,108 @@
+"""The learned order of the names near a misspelt one: what tells the name that is meant from others as close.
+
+The trees are fitted by `benchmarks/make_near_ranking.py` on spellings that people use.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA, JaroWinkler, Postfix, Prefix
+
+from kbtools.kb.contract import SimilarName
+from kbtools.tree_ensemble import TreeEnsemble
+
+RANKED = 30
+"""Names that are ordered by the trees, the fewest edits away: twenty are listed."""
+
+TREES = "near_names.txt"
+
+FEATURES = (
+    "edits", "edits a letter", "similarity", "similarity below the best", "edits above the fewest", "place",
+    "consonants", "sound", "edits of sound", "letters alone", "first letter", "last letter",
+    "beginning", "ending", "words", "spaces", "length", "longer", "names of a bearer", "names below the most",
+    "jaro-winkler",
+)  # fmt: skip
+
+VOWELS = re.compile("[aeiouy]")
+SILENT = re.compile("(?<!^)[aeiouyhw ]+", re.MULTILINE)
+DOUBLED = re.compile(r"([^\n])\1+")
+DIGRAPHS = {"ph": "f", "sch": "s", "ch": "k", "ck": "k", "gh": "g", "sh": "s", "th": "t", "wr": "r", "kn": "n"}
+DIGRAPH = re.compile("|".join(DIGRAPHS))
+ALIKE = str.maketrans("cqzxjvpdi", "kkssgfbty")
+"""Letters that are often written for each other, though they do not always sound alike."""
+
+
+def skeletons(joined: str) -> list[str]:
+    """Return the consonants of names, one a line."""
+    return VOWELS.sub("", joined).split("\n")
+
+
+def sounds(joined: str) -> list[str]:
+    """Return a crude form of how names sound, one a line: letters that are often exchanged are the same."""
+    joined = DIGRAPH.sub(lambda match: DIGRAPHS[match[0]], joined).translate(ALIKE)
+    return DOUBLED.sub(r"\1", SILENT.sub("", joined)).split("\n")
+
+
+def rank_names(
+    form: str, nearest: Sequence[SimilarName], *, popularity: Callable[[Sequence[str]], Sequence[int]]
+) -> Sequence[SimilarName]:
+    """Order names near a form, the likeliest to be meant first; those alike to the trees keep their order."""
+    if len(nearest) < 2:
+        return nearest
+    scores = trees().predict(features_of(form, nearest, popularity([name.form for name in nearest])))
+    return [nearest[place] for place in np.argsort(-scores.round(9), kind="stable").tolist()]
+
+
+def features_of(form: str, nearest: Sequence[SimilarName], popularity: Sequence[int]) -> NDArray[np.float64]:
+    """Describe names, the nearest first, beside the form that may be a misspelling of one: (names, features)."""
+    names = [name.form for name in nearest]
+    joined = "\n".join((form, *names))
+    (skeleton, *own_skeletons), (sound, *own_sounds) = skeletons(joined), sounds(joined)
+    (alone, *own_alone) = joined.replace(" ", "").split("\n")
+    count = len(names)
+
+    def compare(scorer: Callable[..., float], one: str, others: Sequence[str]) -> NDArray[np.float64]:
+        compared: NDArray[np.float64] = process.cdist([one], others, scorer=scorer, dtype=np.float64)[0]
+        return compared
+
+    edits = compare(OSA.distance, form, names)
+    similarity = np.array([name.similarity for name in nearest])
+    lengths = np.fromiter(map(len, names), dtype=np.float64, count=count)
+    popular = np.log1p(np.array(popularity, dtype=np.float64))
+    spaces = form.count(" ")
+    columns = (
+        edits,
+        edits / np.maximum(lengths, len(form)),
+        similarity,
+        similarity.max() - similarity,
+        edits - edits.min(),
+        np.arange(count),
+        compare(fuzz.ratio, skeleton, own_skeletons),
+        compare(fuzz.ratio, sound, own_sounds),
+        compare(OSA.distance, sound, own_sounds),
+        compare(OSA.distance, alone, own_alone),
+        np.array([name[:1] == form[:1] for name in names]),
+        np.array([name[-1:] == form[-1:] for name in names]),
+        compare(Prefix.similarity, form, names),
+        compare(Postfix.similarity, form, names),
+        compare(fuzz.token_sort_ratio, form, names),
+        np.array([name.count(" ") - spaces for name in names]),
+        np.full(count, len(form)),
+        lengths - len(form),
+        popular,
+        popular.max() - popular,
+        compare(JaroWinkler.similarity, form, names),
+    )
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+@cache
+def trees() -> TreeEnsemble:
+    """Read the trees."""
+    text = files("kbtools.linking").joinpath(TREES).read_text(encoding="utf-8")
+    return TreeEnsemble.parse(text, features=len(FEATURES))
