@@ -3,13 +3,14 @@
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from kbtools.answering.answerer import Answerer, open_kb
 from kbtools.answering.teaching import Lesson, read_lessons, report, taught_lines, teach
-from kbtools.errors import BadArgument, BadLine, BadQuestions, WrongFormat
+from kbtools.errors import BadArgument, BadLine, BadQuestions, DiskFull, WrongFormat
 from kbtools.ranking import models
 from kbtools.ranking.taught import MOST_TAUGHT, VARIABLE
 
@@ -280,3 +281,26 @@ def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
 
     with pytest.raises(WrongFormat, match="lessons"):
         read_lessons(file)
+
+
+def test_a_full_disk_leaves_what_was_taught_before(
+    sample_memory: Answerer, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(small_disk / "taught.tsv"))
+    kb = Answerer(sample_memory.kb)
+    kb.teach("what about France", "France", "capital")
+    before = (small_disk / "taught.tsv").read_bytes()
+    fill(small_disk / "full")
+
+    with pytest.raises(DiskFull):
+        teach(kb, [Lesson(f"{'word ' * 300}{number}", "France", "capital") for number in range(20)])
+
+    assert (small_disk / "taught.tsv").read_bytes() == before
+    assert {path.name for path in small_disk.iterdir()} == {"full", "taught.tsv"}
+
+
+def fill(path: Path) -> None:
+    """Write until the disk is full."""
+    with suppress(OSError), path.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
