@@ -205,7 +205,7 @@ def main() -> None:
         kb = sample(work)
         show(f"{options.kills} trainings killed at random", training_kills(work, kb, options.kills, rng))
         for what, table in small_disks(work, options.disks // 2).items():
-            show(f"{what}, on disks of {options.disks // 2} sizes", table)
+            show(f"{what}, on disks of {options.disks // 2 + 1} sizes", table)
         print("\n| much of it | what came of it |\n| --- | --- |")
         for reader, outcome in malformed_lines(work, options.lines, rng):
             show(f"malformed lines for `{reader}`", outcome)

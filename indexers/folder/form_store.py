@@ -94,7 +94,10 @@ class FormStore:
             with _opening:
                 store = _open_environments.get(identity)
                 if store is None:
-                    store = _open_environments[identity] = cls(path)
+                    store, stat = cls(path), path.stat()
+                    if (stat.st_dev, stat.st_ino) != identity:
+                        raise KBUnusable(f"{path}: another file took its place while it was opened; open it again")
+                    _open_environments[identity] = store
                 return store
         except OSError as error:
             raise cannot_open(path, error) from error

@@ -132,12 +132,13 @@ def open_steadily(path: Path, open_files: Callable[[], Opened]) -> Opened:
         before = folder_identity(path)
         try:
             opened = open_files()
-        except KBUnusable:
+        except (KBMissing, KBUnusable):  # the folder that was replaced loses its files
             if folder_identity(path) == before:
                 raise
             continue
         if folder_identity(path) == before:
             return opened
+        del opened  # else LMDB would refuse to open a file of both a second time
 
 
 def find_damage(path: Path, manifest: Manifest) -> Iterator[str]:

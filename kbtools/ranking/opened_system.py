@@ -218,7 +218,7 @@ def rank_candidates(
     if rating is None:
         return [Ranking(*question, {}, np.empty(0), [], 0) for question in every]
     scores = [rating.scores[first:end] for first, end in runs(pool.pairs for pool in linked.pools)]
-    level = [int(np.count_nonzero(own >= own.max() - ROUNDING)) if len(own) else 0 for own in scores]
+    level = [max(1, int(np.count_nonzero(own >= own.max() - ROUNDING))) if len(own) else 0 for own in scores]
     best = [order(kb, pool, own, top) for pool, own in zip(linked.pools, scores, strict=True)]
     # Those of all pools together: a learned ranker explains them at once.
     firsts = accumulate((len(own) for own in scores), initial=0)

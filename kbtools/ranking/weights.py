@@ -12,9 +12,16 @@ OF_SUBJECTS = ("subject", "sharpness", "alpha")
 """Weights that only a subject scorer gives a meaning."""
 
 
+MOST = 1e6
+"""The largest weight that counts: with a larger one, the other parts of a score are lost in rounding."""
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weight of each part of a score; `kbtools train ranking` chooses them on a validation split."""
+    """The weight of each part of a score; `kbtools train ranking` chooses them on a validation split.
+
+    Raises ValueError for one that is no number, or too large to rank by.
+    """
 
     relation: float = 1.0
     """The inverse of the temperature of v(r, q)."""
@@ -32,6 +39,11 @@ class Weights:
     rung: float = RUNG
     similarity: float = 1.0
     popularity: float = POPULARITY
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if not abs(getattr(self, name)) <= MOST:  # nor is NaN
+                raise ValueError(f"the weight {name} is a number from {-MOST:g} to {MOST:g}")
 
     def counting(self, subject: str | None) -> dict[str, float]:
         """Return the weights that count, by name: those of a subject scorer only where there is one."""

@@ -75,6 +75,13 @@ def test_a_name_in_a_file_that_is_no_text_is_damage(kb: Path, tmp_path: Path) ->
         open_kb(kb, models=models)
 
 
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), -(2**63), 2**64 - 1, "1", None])
+def test_a_weight_in_a_file_that_ranks_nothing_is_damage(kb: Path, tmp_path: Path, weight: object) -> None:
+    models = write_system(tmp_path / "models", weights={"similarity": weight})
+    with pytest.raises(ModelUnusable):
+        open_kb(kb, models=models)
+
+
 def test_a_person_may_trust_a_file(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = "kbtools.scorers.relations.lexical:LexicalScorer"
     models = write_system(tmp_path / "models", scorers=[scorer])

@@ -30,7 +30,7 @@ from kbtools.indexers.updates.compacting import compact
 from kbtools.indexers.updates.overlay import open_folder
 from kbtools.kb.manifest import Change, change_line, history_report
 from kbtools.kb.vector_index import EntityVectors
-from kbtools.storage import locked
+from kbtools.storage import exchange, locked
 from tests.conftest import World, write_world
 
 WORLD = World(
@@ -84,6 +84,43 @@ def test_a_reader_that_opens_at_any_moment_sees_one_state(folder: Path) -> None:
     states = {("Heroes", ()), *((f"Take {take}", (f"take {take}",)) for take in range(6))}
     assert seen <= states
     assert len(seen) > 1
+
+
+def replace_at(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, instead: Callable[..., Any] | None = None, *, of: str
+) -> None:
+    """Put an updated copy in the place of a folder when a function is first called for a part of it."""
+    renewed = shutil.copytree(folder, folder.with_name("renewed.kb"))
+    rename(renewed, "Station to Station")
+    module, _, attribute = name.rpartition(".")
+    call = getattr(sys.modules[module], attribute)
+    waiting = [instead or call]
+
+    def replacing(path: str | Path, *more: Any, **options: Any) -> Any:
+        if str(path).endswith(of) and waiting:
+            assert exchange(folder, renewed)
+            return waiting.pop()(path, *more, **options)
+        return call(path, *more, **options)
+
+    monkeypatch.setattr(name, replacing)
+
+
+def test_a_folder_that_is_emptied_while_it_is_opened_is_looked_for_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_at(monkeypatch, folder, "os.listdir", lambda path: [], of="x.kb")
+
+    assert name_of(folder, "m.0one") == "Station to Station"
+
+
+def test_a_file_that_is_replaced_while_it_is_opened_is_opened_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename(folder, "Low")
+    replace_at(monkeypatch, folder, "lmdb.open", of="segment/forms.lmdb")
+
+    assert name_of(folder, "m.0one") == "Station to Station"
+    assert name_of(folder, "m.0one") == "Station to Station"
 
 
 def test_what_is_not_there_to_be_removed_is_counted_with_the_first(folder: Path, tmp_path: Path) -> None:
