@@ -1,8 +1,13 @@
 """Records on disk with a format name, a version and a checksum, and the digests of files."""
 
+import errno
 import hashlib
+import math
+from dataclasses import is_dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 import msgpack
 
@@ -28,6 +33,8 @@ def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, 
     Raises KBUnusable where the record is damaged or of another format or version.
     """
     try:
+        if path.exists() and not path.is_file():  # a device or a pipe would be read without end
+            raise OSError(errno.EINVAL, "no regular file")
         packed = path.read_bytes()
     except OSError as error:
         raise KBUnusable(f"{path}: cannot be read ({error.strerror})", path=str(path)) from error
@@ -47,6 +54,41 @@ def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, 
     if changed:
         raise KBUnusable(f"{path}: damaged (its checksum is another); {cure}", path=str(path))
     return record
+
+
+def fits(value: object, kind: Any) -> bool:
+    """Return whether a part of a record is as an annotation says; a dataclass is a mapping of its fields.
+
+    Numbers are finite, and lists stand for tuples. What a stranger wrote may have any type in any place.
+    """
+    parts, origin = get_args(kind), get_origin(kind)
+    if kind is Any:
+        return True
+    if origin is UnionType:
+        return any(fits(value, part) for part in parts)
+    if is_dataclass(kind) or is_typeddict(kind):
+        hints = hints_of(kind)
+        return (
+            isinstance(value, dict)
+            and value.keys() == hints.keys()
+            and all(fits(value[name], hint) for name, hint in hints.items())
+        )
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            isinstance(key, str) and fits(part, parts[1]) for key, part in value.items()
+        )
+    if origin is tuple and parts[-1] is not ...:
+        return isinstance(value, list | tuple) and len(value) == len(parts) and all(map(fits, value, parts))
+    if origin in (list, tuple):
+        return isinstance(value, list | tuple) and all(fits(part, parts[0]) for part in value)
+    if kind in (int, float):
+        return isinstance(value, int | kind) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, kind)
+
+
+@lru_cache
+def hints_of(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def file_digest(path: Path) -> str:

@@ -4,7 +4,7 @@ import logging
 import os
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
-from kbtools.record_files import file_digest, read_record, write_record
+from kbtools.record_files import file_digest, fits, read_record, write_record
 from kbtools.storage import built_folder
 
 logger = logging.getLogger(__name__)
@@ -134,6 +134,19 @@ def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: i
     return index
 
 
+class VectorsRecord(TypedDict):
+    """What vectors beside a knowledge base say of themselves."""
+
+    kb: str
+    kind: str
+    dim: int
+    count: int
+    subject: str
+    model: str
+    files: dict[str, int]
+    checksums: dict[str, str]
+
+
 def vectors_cure(path: Path) -> str:
     """Return the cure for damaged vectors, in words."""
     return f"make the vectors again with kbtools index vectors --kb {path}"
@@ -154,13 +167,15 @@ def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
             path=str(path),
         )
     record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=vectors_cure(path))
+    if not fits(record, VectorsRecord):
+        raise KBUnusable(f"{folder / RECORD}: damaged (a part is of another type); {vectors_cure(path)}")
     if record["kb"] not in manifest.lineage:
         raise KBUnusable(
             f"{folder}: its vectors belong to a knowledge base with digest {record['kb'][:12]}, this one has "
             f"{manifest.digest[:12]}; {vectors_cure(path)}",
             path=str(folder),
         )
-    require_files(folder, record["files"], record.get("checksums", {}), vectors_cure(path))
+    require_files(folder, record["files"], record["checksums"], vectors_cure(path))
     return record
 
 

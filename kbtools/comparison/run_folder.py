@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from kbtools.comparison.grid import Cell, cell_weights, weights_text
 from kbtools.comparison.lost_questions import find_causes
 from kbtools.errors import KBUnusable, OutputUnusable, RunMismatch, RunMissing, RunUnusable
 from kbtools.ranking.system import System
-from kbtools.record_files import read_record, write_record
+from kbtools.record_files import fits, read_record, write_record
 from kbtools.storage import find_stranger, make_folder
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 1
@@ -38,6 +39,15 @@ class RunOrigin:
     kb: Provenance
     questions: Provenance
     version: str
+
+
+class RunRecord(TypedDict):
+    """What a run says of itself."""
+
+    kb: Provenance
+    questions: Provenance
+    version: str
+    cells: list[tuple[str, str, str, str]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,6 +124,8 @@ def read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
         )
     try:
         record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure="give another --out")
+        if not fits(record, RunRecord):
+            raise KeyError("a part is missing, or of another type")
         origin = RunOrigin(Provenance(**record["kb"]), Provenance(**record["questions"]), record["version"])
         return origin, [Cell(*cell) for cell in record["cells"]]
     except (KBUnusable, KeyError, TypeError) as error:

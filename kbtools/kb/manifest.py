@@ -9,6 +9,7 @@ from typing import Any
 
 from kbtools.errors import KBUnusable
 from kbtools.kb.language_tags import UND
+from kbtools.record_files import fits
 from kbtools.text.normaliser import NORMALISER_VERSION
 from kbtools.text.readings import NO_VARIANTS, Table
 
@@ -137,13 +138,15 @@ class Manifest:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Manifest":
-        """Rebuild a manifest; raise KBUnusable where the normaliser is another one."""
+        """Rebuild a manifest; raise KBUnusable where the normaliser is another one, ValueError for what is none."""
         if record["normaliser"] != NORMALISER_VERSION:
             raise KBUnusable(
                 f"built with normaliser version {record['normaliser']}, this kbtools has version {NORMALISER_VERSION}; "
                 "index again",
                 found=record["normaliser"],
             )
+        if not fits(record, cls):
+            raise ValueError("a part is missing, or of another type")
         # msgpack gives lists where the record had tuples.
         sources = tuple(
             SourceFile(

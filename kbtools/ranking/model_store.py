@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from kbtools.errors import KBUnusable, ModelMissing, ModelUnusable
-from kbtools.record_files import file_digest, read_record, write_record
+from kbtools.record_files import file_digest, fits, read_record, write_record
 from kbtools.storage import built_folder, require_ours
 from kbtools.user_cache import identity, matches_digest
 
@@ -60,6 +60,17 @@ def require_records(models: Path, names: Sequence[str]) -> None:
             "folder",
             path=str(models),
         )
+
+
+class ModelRecord(TypedDict):
+    """What a folder says of its model."""
+
+    plugin: str
+    made_of: str
+    figures: dict[str, Any]
+    contents: dict[str, Any]
+    file: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +126,9 @@ def check_replaceable(folder: Path) -> None:
 def read_model(folder: Path) -> StoredModel:
     """Read a model whose weights are those that training wrote; raise ModelMissing or ModelUnusable."""
     record = read_model_record(folder)
-    weights = folder / record["file"]
+    weights = folder / Path(record["file"]).name  # a file of another folder is none of the model's
     try:
-        as_written = matches_digest(weights, record["digest"])
+        as_written = weights.is_file() and matches_digest(weights, record["digest"])
     except OSError as error:
         raise ModelUnusable(f"{weights}: {error.strerror}; {CURE}", path=str(folder)) from error
     if not as_written:
@@ -137,7 +148,10 @@ def read_model_record(folder: Path) -> dict[str, Any]:
 def read_record_once(folder: Path, state: tuple[int, ...]) -> dict[str, Any]:
     """Read a record once for all who ask in a row: that of a large vocabulary takes ten milliseconds."""
     try:
-        return read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
+        record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
+        if not fits(record, ModelRecord):
+            raise KBUnusable(f"{folder / RECORD}: a part is of another type")
+        return record
     except KBUnusable as error:
         version = error.facts.get("found")
         wrong = f"found format {version}, expected {(FORMAT_NAME, FORMAT_VERSION)}" if version else "damaged"

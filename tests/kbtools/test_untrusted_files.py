@@ -1,8 +1,13 @@
 """Names in files import nothing, unless a person wrote them or trusts the file."""
 
+import os
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgpack
 import msgspec
 import numpy as np
 import pytest
@@ -11,15 +16,19 @@ from click.testing import CliRunner
 from kbtools.answering.answerer import open_kb
 from kbtools.cli.main import main
 from kbtools.entry_points import TRUST_VARIABLE
-from kbtools.errors import ModelUnusable, UntrustedPlugin
+from kbtools.errors import KBUnusable, ModelUnusable, UntrustedPlugin
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.kb_folder import read_manifest
+from kbtools.kb.manifest import Manifest
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
 from kbtools.ranking import trained
 from kbtools.ranking.confidence import Calibration
-from kbtools.ranking.model_store import write_listed
+from kbtools.ranking.model_store import Stamp, read_model, write_listed, write_model
 from kbtools.ranking.system import Cascade, FittedRanker, System
 from kbtools.ranking.weights import Weights
+from kbtools.record_files import fits, write_record
+from kbtools.storage import MANIFEST
 from tests.conftest import TINY, make_embedded
 
 COMMAND = "subprocess:Popen"
@@ -114,3 +123,83 @@ def test_vectors_cannot_name_the_scorer_that_embeds_questions(kb: Path) -> None:
 
     with open_kb(kb) as answerer, pytest.raises(UntrustedPlugin, match="vectors"):
         answerer.query(QUESTION, pruning="dense", scorer="lexical")
+
+
+HOSTILE = [None, "lexical", -1.5, float("nan"), True, [], {"a": 1}, b"x", msgpack.ExtType(5, b"x")]
+
+
+def leaves(part: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield where each part of a record stands, with the part; options may be anything."""
+    pairs = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    for key, inner in pairs:
+        if key != "options":
+            yield (*path, key), inner
+            yield from leaves(inner, (*path, key))
+
+
+def with_part(record: Any, path: tuple[str | int, ...], value: object) -> Any:
+    """Copy a record with another value in one place."""
+    if not path:
+        return value
+    changed = copy(record)
+    changed[path[0]] = with_part(record[path[0]], path[1:], value)
+    return changed
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: type(value).__name__)
+def test_a_part_of_a_manifest_of_another_type_is_damage(kb: Path, value: object) -> None:
+    record = msgpack.unpackb((kb / MANIFEST).read_bytes())["record"]
+    others = [path for path, part in leaves(record) if type(part) is not type(value)]
+
+    accepted = [path for path in others if fits(with_part(record, path, value), Manifest)]
+
+    assert fits(record, Manifest)
+    assert accepted == []
+
+
+def rewrite(path: Path, *, name: str, **parts: object) -> None:
+    """Change parts of a record, with a checksum that fits."""
+    record = msgpack.unpackb(path.read_bytes())["record"]
+    write_record(path, record | parts, name=name, version=1)
+
+
+@pytest.mark.parametrize("command", ["info", "check", "query", "update", "compact"])
+def test_a_crafted_manifest_ends_a_command_in_a_sentence(kb: Path, tmp_path: Path, command: str) -> None:
+    rewrite(kb / MANIFEST, name="kbtools-kb", versions=1 << 40)
+    (tmp_path / "gone.txt").write_text("m.0one\n")
+    more = {"query": [QUESTION], "update": ["--remove", str(tmp_path / "gone.txt")]}
+
+    ran = CliRunner().invoke(main, [command, "--kb", str(kb), *more.get(command, [])])
+
+    assert (ran.exit_code, ran.stderr.startswith("Error: ")) == (1, True), ran.output
+    assert "damaged" in ran.stderr
+
+
+@pytest.mark.parametrize("parts", [{"kb": {"a": 1}}, {"count": b"x"}, {"dim": 2.5}, {"files": {"rows.npy": "5"}}])
+def test_a_crafted_record_of_vectors_is_damage(kb: Path, parts: dict[str, object]) -> None:
+    vectors = EntityVectors(np.arange(2, dtype=np.uint32), 2, lambda rows: np.eye(2, dtype=np.float32)[rows])
+    write_vectors(kb, EmbeddedKB(kb), vectors, kind="flat")
+    rewrite(kb / "vectors" / "vectors.msgpack", name="kbtools-vectors", **parts)
+
+    ran = CliRunner().invoke(main, ["info", "--kb", str(kb)])
+
+    assert (ran.exit_code, "damaged" in ran.stderr) == (1, True), ran.output
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "../weights", "."])
+def test_a_model_names_no_file_of_another_folder(tmp_path: Path, file: str) -> None:
+    write_model(
+        tmp_path / "model", Stamp("any"), {}, file="weights.safetensors", write=lambda path: path.write_bytes(b"x")
+    )
+    rewrite(tmp_path / "model" / "model.msgpack", name="kbtools-model", file=file)
+
+    with pytest.raises(ModelUnusable):
+        read_model(tmp_path / "model")
+
+
+def test_a_record_that_is_a_device_or_a_pipe_is_not_read(kb: Path) -> None:
+    (kb / MANIFEST).unlink()
+    os.mkfifo(kb / MANIFEST)
+
+    with pytest.raises(KBUnusable, match="no regular file"):
+        read_manifest(kb)
