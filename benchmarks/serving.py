@@ -124,7 +124,10 @@ def heavy_requests(names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         "a question of 10,000 characters",
         post("/api/query", json.dumps({"question": " it's ".join(names)[:10_000], "scorer": "lexical"}).encode()),
     )
-    yield "running text of 1 MiB", post("/api/link", json.dumps({"text": ". ".join(names * 100)[: 1 << 19]}).encode())
+    yield (
+        "running text of half a MiB",
+        post("/api/link", json.dumps({"text": ". ".join(names * 100)[: 1 << 19]}).encode()),
+    )
 
 
 def post(path: str, body: bytes) -> bytes:

@@ -42,6 +42,10 @@ STATISTICS = {
 }
 
 
+COUNTED = {"facts", "names", "types", "entities"}
+"""The counts that every build has."""
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """A number of rows as they were read, and without repetitions."""
@@ -145,7 +149,8 @@ class Manifest:
                 "index again",
                 found=record["normaliser"],
             )
-        if not fits(record, cls):
+        whole = fits(record, cls) and record["counts"].keys() >= COUNTED
+        if not whole or not {*STATISTICS, "values"} <= record["statistics"].keys():
             raise ValueError("a part is missing, or of another type")
         # msgpack gives lists where the record had tuples.
         sources = tuple(
@@ -184,7 +189,7 @@ def skipped_report(manifest: Manifest) -> str:
 
 def statistics_report(manifest: Manifest) -> str:
     """Lay out what else was counted."""
-    counted = ((manifest.statistics.get(name, 0), label) for name, label in STATISTICS.items())
+    counted = ((manifest.statistics[name], label) for name, label in STATISTICS.items())
     return "\n".join(f"{count:>14,}  {label}" for count, label in counted)
 
 

@@ -15,8 +15,9 @@ from click.testing import CliRunner
 
 from kbtools.answering.answerer import open_kb
 from kbtools.cli.main import main
+from kbtools.comparison.run_folder import open_run
 from kbtools.entry_points import TRUST_VARIABLE
-from kbtools.errors import KBUnusable, ModelUnusable, UntrustedPlugin
+from kbtools.errors import KBUnusable, ModelUnusable, RunUnusable, UntrustedPlugin
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
 from kbtools.indexers.folder.kb_folder import read_manifest
@@ -203,3 +204,13 @@ def test_a_record_that_is_a_device_or_a_pipe_is_not_read(kb: Path) -> None:
 
     with pytest.raises(KBUnusable, match="no regular file"):
         read_manifest(kb)
+
+
+@pytest.mark.parametrize("parts", [{"questions": {"path": "x", "digest": 1 << 62}}, {"version": 5}, {"cells": [["a"]]}])
+def test_a_crafted_record_of_a_run_is_damage(tmp_path: Path, parts: dict[str, object]) -> None:
+    origin = {"path": "x", "digest": "y"}
+    record = {"kb": origin, "questions": origin, "version": "0.1.0", "cells": []} | parts
+    write_record(tmp_path / "run.msgpack", record, name="kbtools-run", version=1)
+
+    with pytest.raises(RunUnusable, match="damaged"):
+        open_run(tmp_path)

@@ -143,8 +143,8 @@ def app_of(sample_path: Path) -> Callable[..., TestClient]:
 
 def ask_across(asking: TestClient, origin: str) -> list[Any]:
     """Send what a browser sends for a page of another origin: simple requests, and a look before others."""
-    headers = {"origin": origin.encode()}
-    wanted = headers | {"access-control-request-method": b"POST", "access-control-request-headers": b"content-type"}
+    headers = {b"origin": origin.encode()}
+    wanted = headers | {b"access-control-request-method": b"POST", b"access-control-request-headers": b"content-type"}
     return [
         asking.get("/api/info", headers=headers),
         asking.get("/api/entity/m.0nobody", headers=headers),
