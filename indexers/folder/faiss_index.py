@@ -135,7 +135,7 @@ def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: i
 
 
 class VectorsRecord(TypedDict):
-    """What vectors beside a knowledge base say of themselves."""
+    """The record of the vectors beside a knowledge base."""
 
     kb: str
     kind: str

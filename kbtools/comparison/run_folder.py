@@ -42,7 +42,7 @@ class RunOrigin:
 
 
 class RunRecord(TypedDict):
-    """What a run says of itself."""
+    """The record of a run."""
 
     kb: Provenance
     questions: Provenance

@@ -63,7 +63,7 @@ def require_records(models: Path, names: Sequence[str]) -> None:
 
 
 class ModelRecord(TypedDict):
-    """What a folder says of its model."""
+    """The record of a model."""
 
     plugin: str
     made_of: str
