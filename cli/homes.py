@@ -23,10 +23,12 @@ from kbtools.cli.options import (
 )
 from kbtools.entry_points import BACKENDS, load_class
 from kbtools.indexers.folder.kb_folder import read_manifest, require_intact
-from kbtools.indexing import find_kb
+from kbtools.indexing import find_kb, is_sample
 
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster
+
+SAMPLE_STAYS = "sample comes with kbtools and cannot be changed; change a knowledge base that kbtools index built"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,13 @@ class Home:
 
 
 def kb_argument(
-    words: str = "", *, required: bool = True, cluster: bool = True, joined: bool = True
+    words: str = "", *, required: bool = True, cluster: bool = True, joined: bool = True, changed: bool = False
 ) -> Callable[[Command], Command]:
     """Take a knowledge base as `home`: from --kb, else the first argument, else KBTOOLS_KB; on a `cluster` too.
 
     With `words`, the metavar of what else the command takes, the other arguments come as `text`, blanks between them,
     None if there are none; unless `joined` they come as they are. Without `required`, `home` may be None, and
-    `elasticsearch` comes as well.
+    `elasticsearch` comes as well. A command that changes it (`changed`) refuses the sample that comes with kbtools.
     """
 
     def decorate(command: Command) -> Command:
@@ -120,6 +122,8 @@ def kb_argument(
             if not required:
                 kwargs["elasticsearch"] = elasticsearch
             if path is not None and elasticsearch is None and chosen_backend() == EMBEDDED:
+                if changed and is_sample(path):
+                    raise click.UsageError(SAMPLE_STAYS)
                 path = find_kb(path)
             return command(*args, home=None if path is None else Home(path, elasticsearch), **kwargs)
 

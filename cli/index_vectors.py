@@ -55,7 +55,7 @@ def read_vectors_options(command: Function) -> Function:
         "kbtools index vectors sample.kb --vectors entities.npy --ids entities.txt",
     ),
 )
-@kb_argument()
+@kb_argument(changed=True)
 @models_option
 @click.option("--subject", help="Index E(s) of this subject scorer; then --pruning dense finds subjects by its g(q).")
 @read_vectors_options

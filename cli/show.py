@@ -93,7 +93,7 @@ def entity_of(answerer: Answerer, text: str) -> Entity:
     except UnknownEntity:
         matches = answerer.lookup(text, limit=2).matches
         if not matches:
-            raise
+            raise UnknownEntity(f"no entity has the id or the name {text!r}", entity=text) from None
     if len(matches) > 1:
         echo(f"other entities are called {text!r} too, or alike; kbtools lookup lists them", err=True)
     return answerer.entity(matches[0].id)

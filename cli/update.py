@@ -34,7 +34,7 @@ REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
         "kbtools update sample.kb --remove facts=old.tsv --facts corrected.tsv",
     ),
 )
-@kb_argument()
+@kb_argument(changed=True)
 @click.option(
     "--add",
     multiple=True,

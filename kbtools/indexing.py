@@ -102,12 +102,17 @@ def index(
     return answerer
 
 
+def is_sample(path: str | Path) -> bool:
+    """Return whether a path means the knowledge base that comes with kbtools: by its name, unless a folder has it."""
+    return str(path) == SAMPLE and not Path(path).exists()
+
+
 def find_kb(path: str | Path) -> Path:
     """Return the folder of a knowledge base; `sample` is the one that comes with kbtools, unless it is a folder here.
 
     The sample is indexed in the user's cache when it is first asked for. Raises KBMissing where there is no cache.
     """
-    if str(path) != SAMPLE or Path(path).exists():
+    if not is_sample(path):
         return Path(path)
     cache = own_cache("sample")
     if cache is None:

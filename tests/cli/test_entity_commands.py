@@ -94,10 +94,10 @@ def test_show_gives_json(run: Run) -> None:
     assert record["incoming"]["facts"] == []
 
 
-def test_show_refuses_an_unknown_id_with_what_to_do(run: Run) -> None:
-    done = run("show", "m.0none")
-    assert done.exit_code == 1
-    assert done.stderr == "Error: no entity has the id 'm.0none'; kbtools lookup finds ids by names\n"
+@pytest.mark.parametrize("text", ["m.0none", "zqxjkv"])
+def test_show_says_that_an_id_or_a_name_is_unknown(run: Run, text: str) -> None:
+    done = run("show", text)
+    assert (done.exit_code, done.stderr) == (1, f"Error: no entity has the id or the name {text!r}\n")
 
 
 @pytest.mark.parametrize("command", ["lookup", "link", "show"])

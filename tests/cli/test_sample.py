@@ -39,3 +39,25 @@ def test_without_a_cache_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) ->
 
     with pytest.raises(KBMissing, match="no folder to index it in; name one in KBTOOLS_CACHE"):
         kbtools.open("sample")
+
+
+@pytest.mark.parametrize("command", [["update"], ["index", "vectors"]])
+def test_no_command_changes_it(command: list[str], tmp_path: Path) -> None:
+    Path("new.jsonl").write_text('{"id": "m.042xh", "names": ["Robert Galbraith"]}\n')
+    options = ["--add", "new.jsonl"] if command == ["update"] else []
+
+    by_place = CliRunner().invoke(main, [*command, "sample", *options])
+    by_option = CliRunner().invoke(main, [*command, "--kb", "sample", *options])
+
+    assert (by_place.exit_code, by_option.exit_code) == (2, 2)
+    assert "sample comes with kbtools and cannot be changed" in by_place.stderr
+    assert not (tmp_path / "cache" / "sample").exists()
+
+
+def test_a_folder_of_that_name_can_be_changed() -> None:
+    kbtools.index(names=[("1", "Ann")], out="sample")
+    Path("gone.txt").write_text("1\n")
+
+    done = CliRunner().invoke(main, ["update", "sample", "--remove", "gone.txt"])
+
+    assert done.exit_code == 0, done.stderr
