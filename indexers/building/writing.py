@@ -184,7 +184,7 @@ class Writer:
         names, named = self.strings("relation.name"), 0
         for batch in self.tables.rows("relation_names"):
             names.write(batch.column(0))
-            named += len(batch) - pc.sum(pc.equal(batch.column(0), "")).as_py()
+            named += len(batch) - (pc.sum(pc.equal(batch.column(0), "")).as_py() or 0)
         self.of_content(named)["relation.name"] = names.close()
         return named
 

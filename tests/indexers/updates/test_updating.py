@@ -325,6 +325,27 @@ def test_everything_may_go(folder: Path) -> None:
     assert name_of(folder, "m.0one") == "Heroes"
 
 
+def test_names_without_any_fact_are_updated(tmp_path: Path) -> None:
+    kbtools.index(names=[("1", "Ann"), ("2", "Bo")], out=tmp_path / "x.kb")
+
+    kbtools.update(tmp_path / "x.kb", add=[{"id": "1", "rename": {"Ann": "Anna"}}], remove=["2"])
+
+    assert open_folder(tmp_path / "x.kb").rows(["1", "2"]) == [0, None]
+    assert name_of(tmp_path / "x.kb", "1") == "Anna"
+
+
+def test_what_loses_its_last_fact_goes_and_what_keeps_one_stays(folder: Path) -> None:
+    fact = ("m.0one", "music.album.genre", "m.0glam")
+    kbtools.update(folder, facts=[fact, ("m.0three", *fact[1:])])
+
+    kbtools.update(folder, remove_facts=[fact])
+    kept = open_folder(folder).rows(["m.0glam"])
+    gone = kbtools.update(folder, remove_facts=[("m.0three", *fact[1:])])
+
+    assert (kept, open_folder(folder).rows(["m.0glam"])) == ([3], [None])
+    assert gone.changes == {"entities removed": 1, "facts removed": 1}
+
+
 def test_the_history_tells_when_what_and_how_much(folder: Path) -> None:
     rename(folder, "Low")
     kbtools.update(folder, remove=["m.0one"])
