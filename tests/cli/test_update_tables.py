@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -62,6 +63,34 @@ def test_python_links_the_names_of_a_table_where_it_is_asked_to(firms: Path) -> 
     kbtools.update(firms, table=rows, columns={"link": "city"})
 
     assert facts_of(firms, "7")["city"] == ("8", "Rome")
+
+
+CELLS: list[dict[str, Any]] = [
+    {"id": "7", "name": "Zed", "boss_id": "8", "staff": "2", "day": "1999-05-01", "at": "1999-05-01T10:30:00",
+     "site": "https://z.org", "note": "two\nlines", "city": "rome", "tags": ["old", "1"]},
+    {"id": "8", "name": "Yot", "boss_id": "99", "staff": "1.5", "day": "2001-12-31", "at": "2001-12-31T00:00:00",
+     "site": "http://y.org/", "note": "1", "city": "Springfield", "tags": ["2"]},
+    {"id": "9", "name": "Rome", "boss_id": "1", "staff": "8", "day": "1980-01-01", "at": "1980-01-01T23:59:59",
+     "site": "https://r.it", "note": "Zed", "city": "Yot", "tags": []},
+    {"id": "10", "name": "Springfield", "city": "YOT"},
+    {"id": "11", "name": "Springfield", "city": "Nowhere"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [{}, {"link": "city"}])
+def test_a_table_is_added_as_a_build_reads_it(tmp_path: Path, columns: dict[str, str]) -> None:
+    first = [{"id": "1", "name": "Acme"}, {"id": "2", "name": "Ann"}]
+    kbtools.index(table=first, out=tmp_path / "updated")
+    kbtools.index(table=first + CELLS, columns=columns, out=tmp_path / "built")
+
+    kbtools.update(tmp_path / "updated", table=CELLS, columns=columns)
+
+    updated, built = ({row["id"]: all_of(tmp_path / name, row["id"]) for row in CELLS} for name in ("updated", "built"))
+    assert updated == built
+
+
+def all_of(path: Path, entity_id: str) -> list[tuple[str, str]]:
+    return sorted((fact.relation.id, fact.object.id) for fact in kbtools.open(path).facts(entity_id, limit=0).facts)
 
 
 def test_wikidata_is_added(firms: Path, tmp_path: Path) -> None:

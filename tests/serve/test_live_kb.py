@@ -70,6 +70,20 @@ def test_the_former_edition_is_closed_when_its_last_user_is_done(
     assert closed == ["former"]
 
 
+def test_a_former_edition_stays_open_until_the_last_of_its_users_is_done(
+    folder: Path, live: LiveKB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    with live.newest() as former:
+        monkeypatch.setattr(former.answerer, "close", lambda: closed.append("former"))
+        with live.newest() as same, live.held(same):
+            rebuild(folder, "Low")
+            with live.newest() as newest:
+                monkeypatch.setattr(newest.answerer, "close", lambda: closed.append("newest"))
+        assert (same is former, closed) == (True, [])
+    assert closed == ["former"]
+
+
 def test_an_idle_former_edition_is_closed_at_once(folder: Path, live: LiveKB, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = []
     monkeypatch.setattr(live.edition.answerer, "close", lambda: closed.append("former"))

@@ -343,12 +343,17 @@ def test_suggestions_complete_what_is_typed(
     assert answer["result"][0]["id"] == first
 
 
-def test_a_cursor_skips_suggestions(client: TestClient) -> None:
-    everything = client.get("/reconcile/suggest/type", params={"prefix": ""}).json()["result"]
+@pytest.mark.parametrize(("kind", "prefix"), [("type", ""), ("property", ""), ("entity", "the")])
+def test_a_cursor_skips_suggestions(client: TestClient, kind: str, prefix: str) -> None:
+    def suggested(**cursor: str) -> list[str]:
+        answer = client.get(f"/reconcile/suggest/{kind}", params={"prefix": prefix, **cursor}).json()
+        return [suggestion["id"] for suggestion in answer["result"]]
 
-    rest = client.get("/reconcile/suggest/type", params={"prefix": "", "cursor": "5"}).json()["result"]
+    everything, rest, behind = suggested(), suggested(cursor="5"), suggested(cursor="20")
 
-    assert rest[:15] == everything[5:]
+    assert len(everything) == 20
+    assert not {*everything} & {*behind}
+    assert rest == everything[5:] + behind[:5]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A connection is put together from the right places, and says in one sentence why it fails."""
 
+import base64
 import pickle
 import ssl
 from collections.abc import Callable
@@ -126,6 +127,27 @@ def test_wrong_credentials_name_the_user_but_not_the_password(
         connect(server.url, user="reader", environment={"KBTOOLS_ELASTICSEARCH_PASSWORD": SECRET}).greet()
     assert SECRET not in str(caught.value) + repr(caught.value.facts)
     assert server.headers[0]["authorization"].startswith("Basic ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent", "named"),
+    [
+        ({"USER": "reader"}, "reader:", "user 'reader'"),
+        ({"PASSWORD": SECRET}, f"elastic:{SECRET}", "user 'elastic'"),
+        ({"USER": "zo\u00eb", "PASSWORD": SECRET}, f"zo\u00eb:{SECRET}", "user 'zo\u00eb'"),
+    ],
+)
+def test_a_user_alone_is_sent_and_a_password_alone_is_that_of_elastic(
+    small_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    settings: dict[str, str],
+    sent: str,
+    named: str,
+) -> None:
+    server = small_server(refuse(401))
+    with pytest.raises(NotAllowed, match=named):
+        connect(server.url, **{name.lower(): text for name, text in settings.items()}).greet()
+    assert server.headers[0]["authorization"] == f"Basic {base64.b64encode(sent.encode()).decode()}"
 
 
 def test_an_api_key_is_sent_and_not_shown(

@@ -1,11 +1,14 @@
 """A knowledge base on a cluster asks little, loses nothing and says so when something is missing."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kbtools.answering.answerer import Answerer
 from kbtools.errors import KBMissing, ServerError, Unreachable
@@ -15,7 +18,7 @@ from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.knowledge import ElasticKB
 from kbtools.indexers.elastic.loading import Loaded
 from kbtools.indexers.elastic.mapping import IndexSettings, index_body, index_name
-from kbtools.indexers.elastic.searches import Cache
+from kbtools.indexers.elastic.searches import Cache, Searches
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.reading import ReadOptions, Source
@@ -445,3 +448,112 @@ def test_what_was_forgotten_is_fetched_again(
         Answerer(sample_kb).query(text, top=None).to_json() | {"milliseconds": 0} for text in (QUESTION, "who is who")
     ]
     assert ours == theirs
+
+
+# Searches, in front of a small server
+
+
+WHOLE_ANSWER = {"timed_out": False, "_shards": {"failed": 0}, "hits": {"hits": []}}
+LOST_SHARD = {"timed_out": False, "_shards": {"failed": 1, "failures": [{"reason": {"type": "x", "reason": "lost"}}]}}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    ("answer", "reason"), [(WHOLE_ANSWER | {"timed_out": True}, "timed out"), (LOST_SHARD, "x: lost")]
+)
+def test_an_answer_of_some_shards_is_refused(
+    small_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    answer: dict[str, Any],
+    reason: str,
+    count: int,
+) -> None:
+    answers = [WHOLE_ANSWER] * (count - 1) + [answer]
+    server = small_server(lambda *_: (200, answer if count == 1 else {"responses": answers}))
+
+    with pytest.raises(Unreachable, match=rf"some shards did not answer \({reason}\)"):
+        Searches(connect(server.url), "kb").run([("names", {"size": 1})] * count)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 7])
+def test_searches_are_answered_in_their_order_in_bounded_requests(
+    small_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+) -> None:
+    monkeypatch.setattr(searches, "MOST_SEARCHES", 3)
+    partial: list[bool] = []
+
+    def reply(method: str, path: str, body: bytes) -> tuple[int, object]:
+        lines = [json.loads(line) for line in body.splitlines()]
+        if "_msearch" not in path:
+            partial.append("allow_partial_search_results=false" not in path)
+            return 200, WHOLE_ANSWER | {"echo": [path.split("/")[1], *lines]}
+        partial.extend(line["allow_partial_search_results"] for line in lines[::2])
+        pairs = zip(lines[::2], lines[1::2], strict=True)
+        return 200, {"responses": [WHOLE_ANSWER | {"echo": [head["index"], query]} for head, query in pairs]}
+
+    server = small_server(reply)
+    asked = [(f"index-{number}", {"size": number}) for number in range(count)]
+
+    answers = Searches(connect(server.url), "kb").run(asked)
+
+    assert [tuple(answer["echo"]) for answer in answers] == asked
+    assert len(server.requests) == -(-count // 3)
+    assert partial == [False] * count
+
+
+def test_only_searches_that_a_busy_cluster_refused_are_repeated(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], impatient: Patience
+) -> None:
+    busy = {"error": {"type": "rejected", "reason": "full"}, "status": 429}
+    first, second = ({**WHOLE_ANSWER, "number": number} for number in (1, 2))
+    replies: list[object] = [{"responses": [first, busy]}, second]
+    server = small_server(lambda *_: (200, replies.pop(0)))
+
+    answers = Searches(connect(server.url, patience=impatient), "kb").run([("names", {})] * 2)
+
+    assert [answer["number"] for answer in answers] == [1, 2]
+    assert server.paths() == ["/_msearch", "/names/_search"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "expected", "sentence"),
+    [
+        ({"type": "rejected", "reason": "full"}, 429, Unreachable, "could not search kb .*full"),
+        ({"type": "parsing_exception", "reason": "no field"}, 400, ServerError, "could not search kb .*no field"),
+        ({"type": "index_not_found_exception", "index": "names"}, 404, KBMissing, "the index names was deleted while"),
+    ],
+)
+def test_a_search_that_fails_among_others_is_an_error_with_its_reason(
+    small_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    impatient: Patience,
+    error: dict[str, str],
+    status: int,
+    expected: type[Exception],
+    sentence: str,
+) -> None:
+    failed = {"error": error, "status": status}
+    server = small_server(lambda *_: (200, {"responses": [failed] * 2}))
+
+    with pytest.raises(expected, match=sentence):
+        Searches(connect(server.url, patience=impatient), "kb").run([("names", {})] * 2)
+
+    assert (len(server.requests) > 1) is (status == 429)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), max_size=60), st.integers(1, 3))
+def test_what_was_looked_at_of_late_is_remembered_and_little_else(steps: list[tuple[bool, int]], size: int) -> None:
+    cache: Cache[int, str] = Cache(size)
+    latest: dict[int, str] = {}
+    for number, (puts, key) in enumerate(steps):
+        known = cache.get(key)
+        assert known in (None, latest.get(key))
+        recent = list(dict.fromkeys(key for _, key in reversed(steps[:number])))[:size]
+        assert known is not None or key not in recent or key not in latest
+        if puts or known is None:
+            latest[key] = str(number)
+            cache.put(key, latest[key])
+    assert sum(cache.get(key) is not None for key in range(6)) <= 2 * size

@@ -36,6 +36,7 @@ NAMES = [
 IDS = ["m.0a", "m.0b", "m.0c", "m.0d", "e f", "Z", "é", "Q42"]
 RELATIONS = ["book.author", "music.genre", "film.directed_by", "place.a..b"]
 KINDS = ["t.a", "t.b", "t.c"]
+DESCRIPTIONS = ["a book", "a town", "somebody"]
 QUESTIONS = ["who wrote jaws", "genre of the who", "emmma author", "solarr", "ana rio directed by", "oneil 1984"]
 MISSPELT = ["jawz", "emmma", "solarr", "lodzz", "the whoo", "oneill"]
 
@@ -49,7 +50,13 @@ def some(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
 facts = st.dictionaries(relations, some(ids), min_size=1, max_size=2)
 additions = st.fixed_dictionaries(
     {"id": ids},
-    optional={"names": some(names), "aliases": some(names), "types": some(kinds), "facts": facts},
+    optional={
+        "names": some(names),
+        "aliases": some(names),
+        "types": some(kinds),
+        "facts": facts,
+        "description": st.sampled_from(DESCRIPTIONS),
+    },
 ).filter(lambda record: len(record) > 1)
 removals = st.fixed_dictionaries(
     {},
@@ -57,6 +64,7 @@ removals = st.fixed_dictionaries(
         "names": st.just(True) | some(names),
         "aliases": st.just(True) | some(names),
         "types": st.just(True) | some(kinds),
+        "description": st.just(True),
         "facts": st.just(True) | st.dictionaries(relations, st.just(True) | some(ids), max_size=2),
     },
 )
@@ -71,17 +79,19 @@ records = st.one_of(
 triples_of_worlds = st.lists(st.tuples(ids, relations, ids), min_size=1, max_size=12)
 named_of_worlds = st.lists(st.tuples(ids, names), max_size=8)
 aliases_of_worlds = st.lists(st.tuples(ids, names), max_size=4)
+descriptions_of_worlds = st.dictionaries(ids, st.sampled_from(DESCRIPTIONS), max_size=6)
 types_of_worlds = st.lists(st.tuples(ids, kinds), max_size=5)
 steps = st.lists(st.lists(records, min_size=1, max_size=5), min_size=1, max_size=4)
 
 
 class Plain:
-    """The facts, names and types that there should be, changed by records in the plainest way."""
+    """The facts, names, types and descriptions that there should be, changed by records in the plainest way."""
 
     def __init__(self, world: World) -> None:
         self.facts = set(world.facts)
         self.texts: dict[str, dict[str, int]] = defaultdict(dict)
         self.kinds = set(world.types)
+        self.described = dict(world.descriptions)
         self.merged: dict[str, str] = {}
         for entity, text in world.names:
             self.texts[entity][text] = 0
@@ -90,11 +100,12 @@ class Plain:
         self.forget()
 
     def forget(self) -> None:
-        """Leave out the types of what has neither fact nor name."""
+        """Leave out the types and descriptions of what has neither fact nor name."""
         known = {entity for s, _, o in self.facts for entity in (s, o)} | {
             e for e, texts in self.texts.items() if texts
         }
         self.kinds = {(entity, kind) for entity, kind in self.kinds if entity in known}
+        self.described = {entity: text for entity, text in self.described.items() if entity in known}
         left = {old: self.canonical(new) for old, new in self.merged.items()}
         self.merged = {old: new for old, new in left.items() if new in known and old not in known}
 
@@ -121,6 +132,8 @@ class Plain:
             for text in record.get(field, ()):
                 self.texts[entity][text] = min(rank, self.texts[entity].get(text, 1))
         self.kinds |= {(entity, kind) for kind in record.get("types", ())}
+        if "description" in record:
+            self.described[entity] = record["description"]
         self.facts |= {
             (entity, relation, self.canonical(target))
             for relation, targets in record.get("facts", {}).items()
@@ -137,6 +150,8 @@ class Plain:
                 texts.pop(text, None)
         gone = KINDS if removed.get("types") is True else removed.get("types", [])
         self.kinds -= {(entity, kind) for kind in gone}
+        if "description" in removed:
+            self.described.pop(entity, None)
         pairs = removed.get("facts", {})
         for relation in RELATIONS if pairs is True else pairs:
             targets = IDS if pairs is True or pairs[relation] is True else pairs[relation]
@@ -145,6 +160,7 @@ class Plain:
     def take(self, entity: str) -> None:
         self.facts = {fact for fact in self.facts if entity not in (fact[0], fact[2])}
         self.texts[entity] = {}
+        self.described.pop(entity, None)
         self.kinds = {(other, kind) for other, kind in self.kinds if other != entity}
 
     def merge(self, old: str, new: str) -> None:
@@ -155,6 +171,8 @@ class Plain:
             self.texts[new][text] = min(rank, self.texts[new].get(text, 1))
         self.facts |= {(new if s == old else s, r, new if o == old else o) for s, r, o in self.facts if old in (s, o)}
         self.kinds |= {(new, kind) for entity, kind in self.kinds if entity == old}
+        if old in self.described:
+            self.described.setdefault(new, self.described[old])
         self.take(old)
         self.merged[old] = new
 
@@ -165,6 +183,7 @@ class Plain:
             names=tuple((entity, text) for entity, text, rank in ranked if not rank),
             aliases=tuple((entity, text) for entity, text, rank in ranked if rank),
             types=tuple(self.kinds),
+            descriptions=tuple(self.described.items()),
         )
 
 
@@ -183,6 +202,7 @@ def contents(kb: KnowledgeBase, merged: dict[str, str]) -> dict[str, Any]:
         "known": kb.ids(rows),
         "count": len(kb.entity_rows()),
         "names": kb.names(rows),
+        "descriptions": kb.descriptions(rows),
         "aliases": kb.names_of(rows),
         "relations": list(map(sorted, relations)),
         "types": list(map(sorted, types)),
@@ -212,6 +232,11 @@ def contents(kb: KnowledgeBase, merged: dict[str, str]) -> dict[str, Any]:
             [form for form in kb.forms_with_prefix(prefix, limit=99) if len(form) < 200] for prefix in ("", "so", "e")
         ],
     }
+
+
+def memory_of(world: World) -> MemoryKB:
+    descriptions = world.descriptions
+    return MemoryKB(world.facts, world.names, world.types, aliases=world.aliases, descriptions=descriptions)
 
 
 def number_alike(fresh: MemoryKB, kb: KnowledgeBase) -> None:
@@ -251,6 +276,7 @@ def apply_records(path: Path, changes: list[Record], options: ReadOptions | None
     named=named_of_worlds,
     aliases=aliases_of_worlds,
     types=types_of_worlds,
+    described=descriptions_of_worlds,
     updates=steps,
     merges=st.sets(st.integers(0, 3)),
 )
@@ -260,11 +286,14 @@ def test_after_any_updates_it_answers_as_a_fresh_build_of_the_same_facts(
     named: list[tuple[str, str]],
     aliases: list[tuple[str, str]],
     types: list[tuple[str, str]],
+    described: dict[str, str],
     updates: list[list[Record]],
     merges: set[int],
 ) -> None:
     named.append((triples[0][0], "Jaws"))
-    plain = Plain(World(facts=tuple(triples), names=tuple(named), aliases=tuple(aliases), types=tuple(types)))
+    plain = Plain(
+        World(tuple(triples), tuple(named), tuple(types), tuple(aliases), descriptions=tuple(described.items()))
+    )
     folder = tmp_path_factory.mktemp("updated")
     build(write_world(plain.world(), folder), folder / "x.kb", options=ReadOptions(), watch=BuildProgress())
     for number, changes in enumerate(updates):
@@ -278,7 +307,7 @@ def test_after_any_updates_it_answers_as_a_fresh_build_of_the_same_facts(
             before.relations,
             before.types,
         )
-        fresh = MemoryKB(world.facts, world.names, world.types, aliases=world.aliases)
+        fresh = memory_of(world)
         number_alike(fresh, kb)
         assert contents(kb, plain.merged) == contents(fresh, {})
         assert [kb.ids(np.array([row])) for row in kb.rows(list(plain.merged))] == [
@@ -290,7 +319,7 @@ def test_after_any_updates_it_answers_as_a_fresh_build_of_the_same_facts(
         if number in merges:
             compact(folder / "x.kb", watch=BuildProgress())
     compact(folder / "x.kb", watch=BuildProgress())
-    fresh = MemoryKB(world.facts, world.names, world.types, aliases=world.aliases)
+    fresh = memory_of(world)
     assert contents(open_folder(folder / "x.kb"), plain.merged) == contents(fresh, {})
     assume(world.facts and {entity for entity, _ in world.names + world.aliases} & {s for s, _, _ in world.facts})
     built = build(write_world(world, folder), folder / "fresh.kb", options=ReadOptions(), watch=BuildProgress())
