@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -91,13 +91,14 @@ def reconcile_table(
 ) -> TableSummary:
     """Write a table with the entity of each row to a file; `count` is called after each row.
 
-    The file appears whole at the end. Raises BadArgument for a column or a relation that is not there, and for a file
-    of another format than .csv, .tsv and .jsonl.
+    The file appears whole at the end. Raises UnknownType for a type that no entity has, BadArgument for a column or a
+    relation that is not there, and for a file of another format than .csv, .tsv and .jsonl.
     """
     if out.suffix.lower() not in SUFFIXES:
         known = ", ".join(SUFFIXES)
         raise BadArgument(f"{out}: the output is written as {known}; name it with one of these suffixes", name="out")
     edition, summary = Edition(answerer), TableSummary()
+    query = replace(query, types=tuple(answerer.kb.types[answerer.reader.type_row(kind)] for kind in query.types))
     column = place_of(table, query.column)
     properties = {
         place_of(table, head): relation_of(edition.vocabulary, name) for head, name in query.properties.items()
