@@ -33,11 +33,12 @@ Span.set_extension("kbtools", default=(), force=True)
         "threshold": THRESHOLD,
         "limit": CANDIDATES,
         "label": LABEL,
+        "kb_url": "",
     },
     assigns=["doc.ents", "token.ent_kb_id", "span._.kbtools"],
 )
 def make_linker(
-    nlp: Language, name: str, kb: str | None, backend: str, threshold: float, limit: int, label: str
+    nlp: Language, name: str, kb: str | None, backend: str, threshold: float, limit: int, label: str, kb_url: str
 ) -> "SpacyLinker":
     """Make the component; a pipeline that is saved keeps the path of the knowledge base, not its content.
 
@@ -47,14 +48,18 @@ def make_linker(
         raise BadArgument(
             f'name the knowledge base: nlp.add_pipe("{FACTORY}", config={{"kb": "sample.kb"}})', name="kb"
         )
-    return SpacyLinker(open_kb(kb, backend=backend), threshold=threshold, limit=limit, label=label)
+    return SpacyLinker(open_kb(kb, backend=backend), threshold=threshold, limit=limit, label=label, kb_url=kb_url)
 
 
 class SpacyLinker:
-    """A linker of the entities that a document has or, where it has none, those that running text mentions."""
+    """A linker of the entities that a document has or, where it has none, those that running text mentions.
 
-    def __init__(self, answerer: Answerer, *, threshold: float, limit: int, label: str) -> None:
+    With `displacy_options`, displaCy links each entity to its source.
+    """
+
+    def __init__(self, answerer: Answerer, *, threshold: float, limit: int, label: str, kb_url: str = "") -> None:
         self.answerer = answerer
+        self.displacy_options = {"kb_url_template": kb_url.replace("{id}", "{}")} if kb_url else {}
         self.threshold, self.limit, self.label = threshold, limit, label
 
     def __call__(self, doc: Doc) -> Doc:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
+from inspect import Parameter, Signature, signature
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Self, TypedDict, Unpack, cast
+from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
 from kbtools.answering.entity_reader import EntityReader, NameLookup
 from kbtools.answering.limits import ANSWERS, TOP, Limits, require_text, require_texts
@@ -30,7 +31,10 @@ from kbtools.ranking.opened_system import TOGETHER, OpenedSystem
 from kbtools.ranking.parts import PartNames, Parts
 from kbtools.ranking.system import System
 from kbtools.ranking.taught import Taught, TaughtQuestion, TaughtScorer, Teaching, prefer_taught
+from kbtools.text.printable import html_table
 from kbtools.text.question import Question
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_LANGUAGES = 16
 """Choices of languages that are kept at hand, each with what it remembers."""
@@ -63,6 +67,9 @@ class LookupOptions(TypedDict, total=False):
     limit: int | None
 
 
+API = "close entity facts forget in_languages kb link lookup lookup_many models query query_many system tagger teach"
+"""The members of an answerer that are listed, as by the Tab key."""
+
 FORWARDS, BACKWARDS, TWICE = 0.25, 0.5, 2.0
 """Facts are read backwards for a question whose confidence is below the first, and for one that also names what is the
 subject of no fact. That reading is taken where its confidence reaches the second, and for the former so many times that
@@ -75,6 +82,22 @@ BOTH_WAYS = "both ways"
 
 NAMES = ("pruning", "scorer", "subject", "ranker")
 """The options that name parts of a system."""
+
+
+def with_options(options: type, **defaults: object) -> Callable[[F], F]:
+    """Return a decorator by which the signature of a method shows its options; those without a default have None."""
+
+    def decorate(method: F) -> F:
+        parameters = list(signature(method).parameters.values())[:-1]
+        hints = options.__annotations__
+        parameters += [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=hints[name])
+            for name in hints
+        ]
+        method.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return method
+
+    return decorate
 
 
 def open_kb(
@@ -150,6 +173,18 @@ class Answerer:
         self.opened_systems: dict[System, OpenedSystem] = {}
         self.taught_systems: dict[System, OpenedSystem] = {}
         self.views: dict[tuple[str, ...], Answerer] = {}
+
+    def __repr__(self) -> str:
+        counts = self.kb.manifest.shown_counts
+        return "<Answerer: " + ", ".join(f"{count.unique:,} {kind}" for kind, count in counts.items()) + ">"
+
+    def _repr_html_(self) -> str:
+        counts = self.kb.manifest.shown_counts
+        return html_table(["knowledge base", "count"], ((kind, f"{count.unique:,}") for kind, count in counts.items()))
+
+    def __dir__(self) -> list[str]:
+        """List what a reader of the API needs; the parts behind it are found by their names alone."""
+        return API.split()
 
     def __enter__(self) -> Self:
         return self
@@ -250,6 +285,7 @@ class Answerer:
         head = self.teaching.head(taught, name, scorer, directed, made_of=made_of)
         return TaughtScorer(scorer, head, directed) if head else whole
 
+    @with_options(QueryOptions, top=TOP, answers=ANSWERS)
     def query(self, text: str, **options: Unpack[QueryOptions]) -> Result:
         """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
 
@@ -265,6 +301,7 @@ class Answerer:
         (result,) = self.query_many([text], **options)
         return result
 
+    @with_options(QueryOptions, top=TOP, answers=ANSWERS)
     def query_many(self, texts: Iterable[str], **options: Unpack[QueryOptions]) -> Iterator[Result]:
         """Answer questions as `query` does, fetching what some of them need in the same requests."""
         require_texts(texts, "texts", what="questions", single="query")
@@ -390,6 +427,7 @@ class Answerer:
         self.require_open()
         return bool(ask_teaching("forget")(self, question))
 
+    @with_options(LookupOptions, limit=TOP)
     def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
         """Find the entities that bear a name: strictly, else those whose names resemble it; best first.
 
@@ -407,6 +445,7 @@ class Answerer:
         has_more = bool(other and other.matches)
         return replace(other if other and has_more else result, languages=self.languages, other_languages=has_more)
 
+    @with_options(LookupOptions, limit=TOP)
     def lookup_many(self, names: Iterable[str], **options: Unpack[LookupOptions]) -> Iterator[LookupResult]:
         """Look names up as they come, as `lookup` does."""
         require_texts(names, "names", what="names", single="lookup")

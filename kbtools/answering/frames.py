@@ -5,7 +5,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
+from kbtools.answering.records import Entity, EntityMatch, Facts, LinkedText, LookupResult
 from kbtools.answering.results import Record, Result
 from kbtools.errors import BadArgument, MissingDependency
 from kbtools.kb.ids import literal_text
@@ -24,21 +24,23 @@ def rows_of_result(result: Result) -> Iterator[Cells]:
         yield {
             "question": result.question, "place": place, "subject": candidate.subject,
             "subject_name": candidate.subject_name, "relation": candidate.relation,
+            "relation_name": candidate.relation_name,
             "inverse": candidate.inverse, "score": candidate.score,
             "mention": mention.text, "start": mention.start, "end": mention.end,
             "matched_name": candidate.matched_name, "rung": candidate.rung,
             "answers": [literal_text(answer.id) for answer in result.answers] if place == 1 else [],
+            "answer_names": [str(answer) for answer in result.answers] if place == 1 else [],
         }  # fmt: skip
     if not result.candidates:
-        yield {"question": result.question, "answers": []}
+        yield {"question": result.question, "answers": [], "answer_names": []}
 
 
 def rows_of_lookup(result: LookupResult) -> Iterator[Cells]:
     for place, match in enumerate(result.matches, 1):
         cells = {column: getattr(match, column) for column in (*MATCH, "score")}
-        yield {"text": result.text, "place": place, **cells, "types": [kind.id for kind in match.types]}
+        yield {"text": result.text, "place": place, **cells, **types_of(match)}
     if not result.matches:
-        yield {"text": result.text, "types": []}
+        yield {"text": result.text, "types": [], "type_names": []}
 
 
 def rows_of_link(linked: LinkedText) -> Iterator[Cells]:
@@ -66,7 +68,12 @@ def rows_of_entity(entity: Entity) -> Iterator[Cells]:
     cells = {
         column: getattr(entity, column) for column in ("id", "name", "description", "facts_out", "facts_in", "prior")
     }
-    yield {**cells, "aliases": list(entity.aliases), "types": [kind.id for kind in entity.types]}
+    yield {**cells, "aliases": list(entity.aliases), **types_of(entity)}
+
+
+def types_of(record: EntityMatch | Entity) -> Cells:
+    """Return the cells of the types: the ids, and beside them the names, an id where a type has none."""
+    return {"types": [kind.id for kind in record.types], "type_names": [str(kind) for kind in record.types]}
 
 
 TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[Cells]], dict[str, str]]] = {
@@ -74,11 +81,15 @@ TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[Cells]], dict
         rows_of_result,
         {
             "question": TEXT, "place": WHOLE, "subject": TEXT, "subject_name": TEXT, "relation": TEXT,
-            "inverse": FLAG, "score": NUMBER, "mention": TEXT, "start": WHOLE, "end": WHOLE, "matched_name": TEXT,
-            "rung": TEXT, "answers": TEXTS,
+            "relation_name": TEXT, "inverse": FLAG,
+            "score": NUMBER, "mention": TEXT, "start": WHOLE, "end": WHOLE, "matched_name": TEXT,
+            "rung": TEXT, "answers": TEXTS, "answer_names": TEXTS,
         },
     ),
-    LookupResult: (rows_of_lookup, {"text": TEXT, "place": WHOLE, **MATCH, "score": NUMBER, "types": TEXTS}),
+    LookupResult: (
+        rows_of_lookup,
+        {"text": TEXT, "place": WHOLE, **MATCH, "score": NUMBER, "types": TEXTS, "type_names": TEXTS},
+    ),
     LinkedText: (
         rows_of_link,
         {"text": TEXT, "mention": TEXT, "start": WHOLE, "end": WHOLE, "score": NUMBER, "place": WHOLE, **MATCH},
@@ -91,7 +102,7 @@ TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[Cells]], dict
         rows_of_entity,
         {
             "id": TEXT, "name": TEXT, "description": TEXT, "facts_out": WHOLE, "facts_in": WHOLE, "prior": NUMBER,
-            "aliases": TEXTS, "types": TEXTS,
+            "aliases": TEXTS, "types": TEXTS, "type_names": TEXTS,
         },
     ),
 }  # fmt: skip

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kbtools.answering.results import FrozenDict, Named, Record
+from kbtools.answering.results import SUMMARISED, FrozenDict, Named, Record
+from kbtools.text.printable import html_table, html_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,9 @@ class EntityMatch(Record):
     reasons: tuple[str, ...]
     description: str | None = None
 
+    def __repr__(self) -> str:
+        return f"<EntityMatch {self.name} ({self.id}), score {self.score:.1f}>"
+
 
 @dataclass(frozen=True, slots=True)
 class LookupResult(Record):
@@ -39,6 +43,24 @@ class LookupResult(Record):
     matches: tuple[EntityMatch, ...]
     languages: tuple[str, ...] = ()
     other_languages: bool = False
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{match.name} ({match.id})" for match in self.matches[:SUMMARISED])
+        more = f" and {len(self.matches) - SUMMARISED:,} more" if len(self.matches) > SUMMARISED else ""
+        return f"<LookupResult {self.text!r}: {shown + more or 'no matches'}>"
+
+    def _repr_html_(self) -> str:
+        head = ["score", "name", "id", "matched name", "match", "types", "description"]
+        return f"<p>{html_text(self.text)}</p>" + html_table(
+            head,
+            (
+                (
+                    *(f"{match.score:.1f}", match.name, match.id, match.matched_name, match.rung),
+                    *(", ".join(map(str, match.types)), match.description),
+                )
+                for match in self.matches
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +83,20 @@ class LinkedText(Record):
 
     text: str
     mentions: tuple[LinkedMention, ...]
+
+    def __repr__(self) -> str:
+        return f"<LinkedText of {len(self.text):,} characters, {len(self.mentions):,} mentions>"
+
+    def _repr_html_(self) -> str:
+        """Return the text with its mentions highlighted; the first candidate of each shows at the pointer."""
+        parts, last = [], 0
+        for mention in self.mentions:
+            first = mention.candidates[0]
+            title = html_text(f"{first.name} ({first.id}), {mention.score:.2f}")
+            parts += [html_text(self.text[last : mention.start]), f'<mark title="{title}">{html_text(mention.text)}']
+            parts.append(f" <small>{html_text(first.id)}</small></mark>")
+            last = mention.end
+        return f'<p style="white-space: pre-wrap">{"".join(parts)}{html_text(self.text[last:])}</p>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +121,20 @@ class Entity(Record):
     def __post_init__(self) -> None:
         object.__setattr__(self, "languages", FrozenDict(self.languages))
 
+    def __repr__(self) -> str:
+        return f"<Entity {self.name} ({self.id}), {self.facts_out:,} facts>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("id", self.id),
+            ("aliases", ", ".join(self.aliases)),
+            ("types", ", ".join(map(str, self.types))),
+            ("description", self.description),
+            ("facts as subject", self.facts_out),
+            ("facts as object", self.facts_in),
+        ]
+        return html_table(["", self.name or self.id], [row for row in rows if row[1] not in ("", None)])
+
 
 @dataclass(frozen=True, slots=True)
 class Fact(Record):
@@ -104,6 +154,14 @@ class Facts(Record):
     total: int
     offset: int
     facts: tuple[Fact, ...]
+
+    def __repr__(self) -> str:
+        return f"<Facts of {self.id}: {len(self.facts):,} of {self.total:,}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{len(self.facts):,} of {self.total:,} facts</p>" + html_table(
+            ["subject", "relation", "object"], ([fact.subject, fact.relation, fact.object] for fact in self.facts)
+        )
 
 
 @dataclass(frozen=True, slots=True)

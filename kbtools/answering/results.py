@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn, TypeVar
 
+from kbtools.kb.ids import literal_text
 from kbtools.quick_records import quick_record
+from kbtools.text.printable import html_table, html_text
 
 V = TypeVar("V")
 
@@ -14,6 +16,10 @@ JSON_VERSION = 1
 UNLESS_ASKED = frozenset({"languages", "other_languages", "scored_by", "taught"})
 """Fields of a result that JSON leaves out where they tell nothing: the question was asked without a language, all of
 its scorers were asked, and nothing was taught."""
+
+
+SUMMARISED = 3
+"""Answers and matches that a line names."""
 
 
 class FrozenDict(dict[str, V]):
@@ -50,6 +56,9 @@ class Named(Record):
 
     id: str
     name: str | None
+
+    def __str__(self) -> str:
+        return self.name or literal_text(self.id)
 
 
 @quick_record
@@ -96,6 +105,9 @@ class Answer:
 
     id: str
     name: str | None
+
+    def __str__(self) -> str:
+        return self.name or literal_text(self.id)
 
 
 @quick_record
@@ -155,6 +167,38 @@ class Result:
     def __post_init__(self) -> None:
         if not isinstance(self.weights, FrozenDict):
             object.__setattr__(self, "weights", FrozenDict(self.weights))
+
+    def __repr__(self) -> str:
+        return f"<Result {self.question!r}: {self.summary()}>"
+
+    def summary(self) -> str:
+        """Return the answers on one line, or why there is none."""
+        if not self.candidates:
+            return "no candidates"
+        if self.readings_total:
+            return f"not sure, {self.readings_total:,} readings are equally likely"
+        if not self.answered:
+            return f"no answer, confidence {self.confidence:.2f}"
+        more = f" and {self.answers_total - SUMMARISED:,} more" if self.answers_total > SUMMARISED else ""
+        doubt = "doubtful, " if self.doubtful else ""
+        return f"{', '.join(map(str, self.answers[:SUMMARISED]))}{more} ({doubt}confidence {self.confidence:.2f})"
+
+    def _repr_html_(self) -> str:
+        """Return the answers and the candidates as a notebook shows them."""
+        rows = [
+            (
+                *(f"{candidate.score:.3f}", candidate.subject_name, candidate.subject, candidate.relation_name),
+                *("^" * candidate.inverse + candidate.relation, candidate.mention.text, candidate.rung),
+            )
+            for candidate in self.candidates
+        ]
+        readings = "".join(
+            f"<li>{html_text(reading.text)}: {html_text(', '.join(map(str, reading.answers)))}</li>"
+            for reading in self.readings
+        )
+        head = ["score", "subject", "id", "relation", "id", "mention", "match"]
+        lead = f"<p>{html_text(self.question)}<br><b>{html_text(self.summary())}</b></p><ul>{readings}</ul>"
+        return lead.replace("<ul></ul>", "") + html_table(head, rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as JSON types; languages are left out where they were not asked for."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,12 @@ class Comparison:
 
     def __str__(self) -> str:
         return terminal_table(self.report)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.systems):,} systems on {len(self.report.run):,} questions>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(terminal_table(self.report))}</pre>"
 
     @property
     def best(self) -> System:

@@ -1,6 +1,7 @@
 """Text that is safe where it is shown: it commands no terminal, breaks no line, and is no mark of a page."""
 
 import re
+from collections.abc import Iterable, Sequence
 from html import escape
 
 UNPRINTABLE = re.compile(
@@ -34,3 +35,13 @@ def html_text(text: str) -> str:
 def markdown_text(text: str) -> str:
     """Write a text so that Markdown shows it as it is, on one line: neither marks, nor tags, nor table cells."""
     return MARKS.sub(r"\\\g<0>", escape(visible(" ".join(text.split())), quote=False))
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Lay texts and numbers out as a table of HTML; None is an empty cell."""
+    lines = [("th", head), *(("td", row) for row in rows)]
+    cells = (
+        "".join(f"<{cell}>{'' if value is None else html_text(str(value))}</{cell}>" for value in row)
+        for cell, row in lines
+    )
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"

@@ -57,6 +57,16 @@ def test_entities_of_another_component_are_linked_where_certain(ruled: Any) -> N
     ]
 
 
+def test_displacy_links_entities_to_their_source(sample_path: Path) -> None:
+    pipeline = spacy.blank("en")
+    config = {"kb": str(sample_path), "kb_url": "https://example.org/{id}"}
+    linker = pipeline.add_pipe("kbtools_linker", config=config)
+
+    html = spacy.displacy.render(pipeline(TEXT), style="ent", options=linker.displacy_options, jupyter=False)
+
+    assert 'href="https://example.org/m.042xh"' in html
+
+
 def test_namesakes_are_candidates_best_first(ruled: Any) -> None:
     (ent,) = ruled("She reads Harry Potter .").ents
 

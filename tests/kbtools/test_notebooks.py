@@ -1,0 +1,92 @@
+"""Views in a notebook: short lines, and tables in which nothing of a knowledge base is markup."""
+
+import ast
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.limits import TOP
+from kbtools.answering.results import Named
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "notebook.ipynb"
+
+
+def test_every_cell_of_the_example_runs_and_shows_a_table_or_text() -> None:
+    pytest.importorskip("pandas", reason="pip install pandas")
+    cells = [cell for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, Any] = {}
+
+    shown = [run_cell("".join(cell["source"]), names) for cell in cells]
+
+    assert [type(value).__name__ for value in shown[:6]] == [
+        "Answerer", "Result", "Result", "LookupResult", "Facts", "LinkedText",
+    ]  # fmt: skip
+    assert [hasattr(value, "_repr_html_") for value in shown[:-1]] == [True] * 7
+    assert list(shown[6]["answer_names"])[:2] == [["Stephen King"], ["Paris"]]
+
+
+def run_cell(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell as a notebook does; return the value of its last line."""
+    *body, last = ast.parse(source).body
+    exec(compile(ast.Module(body, []), "cell", "exec"), names)
+    assert isinstance(last, ast.Expr)
+    return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+
+
+def test_a_record_is_one_short_line(sample_memory: Answerer) -> None:
+    records = [
+        sample_memory.query("who wrote it", scorer="lexical"),
+        sample_memory.query("where is springfield", scorer="lexical"),
+        sample_memory.query("zebra crossing"),
+        sample_memory.lookup("harry poter"),
+        sample_memory.link("J. K. Rowling lives in Edinburgh"),
+        sample_memory.entity("m.078ffw"),
+        sample_memory.facts("m.078ffw"),
+    ]
+
+    assert [repr(record) for record in records] == [
+        "<Result 'who wrote it': Stephen King (confidence 0.57)>",
+        "<Result 'where is springfield': not sure, 2 readings are equally likely>",
+        "<Result 'zebra crossing': no candidates>",
+        "<LookupResult 'harry poter': Harry Potter (m.078ffw), Harry Potter (m.0kba084)>",
+        "<LinkedText of 32 characters, 2 mentions>",
+        "<Entity Harry Potter (m.078ffw), 2 facts>",
+        "<Facts of m.078ffw: 2 of 2>",
+    ]
+    assert repr(sample_memory).startswith("<Answerer: 534 facts")
+
+
+def test_linked_names_are_highlighted_with_their_ids(sample_memory: Answerer) -> None:
+    view = sample_memory.link("J. K. Rowling lives in <b>Edinburgh</b>")._repr_html_()
+
+    assert ">J. K. Rowling <small>m.042xh</small></mark> lives in &lt;b&gt;" in view
+    assert "<b>" not in view
+
+
+def test_readings_that_are_equally_likely_are_listed(sample_memory: Answerer) -> None:
+    view = sample_memory.query("where is springfield", scorer="lexical")._repr_html_()
+
+    assert "not sure, 2 readings are equally likely" in view
+    assert view.count("<li>") == 2
+
+
+def test_a_value_is_shown_by_its_text() -> None:
+    assert str(Named('"1087353"', None)) == "1087353"
+
+
+def test_the_tab_key_lists_the_api_alone(sample_memory: Answerer) -> None:
+    assert {"query", "lookup", "link", "facts", "teach"} < set(dir(sample_memory))
+    assert [name for name in dir(sample_memory) if name.startswith("_") or not hasattr(sample_memory, name)] == []
+    assert "opened_systems" not in dir(sample_memory)
+
+
+def test_signatures_show_the_options() -> None:
+    parameters = inspect.signature(Answerer.query).parameters
+
+    assert list(parameters)[:4] == ["self", "text", "system", "pruning"]
+    assert parameters["top"].default == TOP
+    assert inspect.signature(Answerer.lookup).parameters["lang"].default is None
