@@ -109,6 +109,35 @@ def test_auroc_counts_pairs(confidence: list[float], right: list[float], expecte
     assert auroc(np.array(confidence), right=np.array(right)) == expected
 
 
+@given(ANSWERS)
+def test_auroc_is_that_of_a_plain_loop(answers: list[tuple[float, float]]) -> None:
+    won = pairs = 0.0
+    for one, right in answers:
+        for other, also in answers:
+            won += right * (1 - also) * ((one > other) + (one == other) / 2)
+            pairs += right * (1 - also)
+    confidence, correct = columns(answers)
+
+    assert auroc(confidence, right=correct) == pytest.approx(won / pairs if pairs else 0.5)
+
+
+def test_figures_of_a_cell_weigh_answers_by_how_right_they_are(sample_run: Run) -> None:
+    cell, outcomes = next(iter(sample_run.cells.items()))
+    confidence, outside = np.linspace(0.1, 0.9, 36), np.linspace(0.0, 0.3, 36)
+    strict = np.array([0.0, 0.5, 1.0, 1.0] * 9)
+    arrays = {**outcomes.arrays, "confidence": confidence, "strict": strict, "confidence_without": outside}
+    run = replace(sample_run, cells={cell: Columns("print", arrays, outcomes.facts)})
+
+    (found,) = calibration_figures(run)
+
+    assert found.error == calibration_error(confidence, strict)
+    assert found.when_right == pytest.approx(np.average(confidence, weights=strict))
+    assert found.when_wrong == pytest.approx(np.average(confidence, weights=1 - strict))
+    assert found.outside == pytest.approx(0.15)
+    both = np.concatenate([confidence, outside])
+    assert found.auroc == auroc(both, right=np.concatenate([strict, np.zeros(36)])) != auroc(confidence, right=strict)
+
+
 def test_confidence_is_calibrated_on_validation_questions(
     sample_memory: Answerer, request_for: Callable[..., Request], examples: Path
 ) -> None:

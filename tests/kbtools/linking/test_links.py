@@ -5,8 +5,10 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
 
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.linking import strict
 from kbtools.linking.links import Link, keep_type
 from kbtools.linking.strict import ALIAS_WEIGHT, link_strictly, with_facts
 from kbtools.text.ngrams import Ngram
@@ -45,7 +47,11 @@ def test_the_better_link_has_the_greater_weight_then_the_stricter_rung_the_simil
     assert sorted(Random(3).sample(ordered, len(ordered)), key=lambda one: one.order) == ordered
 
 
-def test_an_alias_weighs_less_where_another_entity_has_it_as_its_name(make_kb: MakeKB, new_world: type[World]) -> None:
+@pytest.mark.parametrize("most", [0, 1_000])
+def test_an_alias_weighs_less_where_another_entity_has_it_as_its_name(
+    make_kb: MakeKB, new_world: type[World], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(strict, "MOST_LINKED", most)
     facts = tuple((entity, "r", "o") for entity in ("house cat", "big cat", "lynx", "caterpillar"))
     names = (("house cat", "Cat"), ("big cat", "Panthera"), ("lynx", "Lynx"), ("caterpillar", "CAT"))
     aliases = (("big cat", "cat"), ("lynx", "Bobcat"), ("caterpillar", "cat"))

@@ -15,8 +15,9 @@ from kbtools.answering.questions import read_gold
 from kbtools.answering.results import Result
 from kbtools.comparison.system_training import THRESHOLDS, choose_threshold, train_cascade, train_ranker
 from kbtools.errors import BadArgument, BrokenPlugin, CheckpointMismatch
-from kbtools.ranking.cascade import relation_shares, unruled_mentions, winner_shares
+from kbtools.ranking.cascade import complete, relation_shares, unruled_mentions, winner_shares
 from kbtools.ranking.confidence import winner_confidence
+from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.model_store import Stamp, write_model
 from kbtools.ranking.models import model_folder
 from kbtools.ranking.pools import COLUMNS, Pools, concatenate_pools, take_questions
@@ -316,3 +317,33 @@ def test_namesakes_are_no_doubt_to_relation_scorers(sample_memory: Answerer) -> 
     springfield = QUESTIONS.index("where is springfield")
     assert (relations >= pairs - 1e-9).all()
     assert pairs[springfield] < 0.5 < relations[springfield]
+
+
+def test_a_relation_counts_by_its_best_candidate_of_a_mention(sample_memory: Answerer) -> None:
+    gathered = gather(sample_memory)
+    pools = concatenate_pools(gathered)
+    scores = np.random.default_rng(2).integers(-3 * MICRO, 0, pools.pairs)
+    best: list[dict[tuple[int, int], int]] = [{} for _ in gathered]
+    for pair, question in enumerate(pools.question_of_pair.tolist()):
+        key = int(pools.subject_mention[pools.pair_subject[pair]]), int(pools.relation_of_pair[pair])
+        best[question][key] = max(best[question].get(key, -9 * MICRO), int(scores[pair]))
+
+    shares = relation_shares(pools, scores)
+
+    weights = [[np.exp((score - max(own.values())) / MICRO) for score in own.values()] for own in best]
+    assert shares.tolist() == pytest.approx([1 / sum(own) if own else 1.0 for own in weights])
+
+
+def test_of_mentions_that_are_not_read_a_scorer_says_the_mean_of_the_first(sample_memory: Answerer) -> None:
+    pools = concatenate_pools(gather(sample_memory))
+    _, sizes = pools.v_of_mention
+    one, other = np.linspace(-4, 0, sizes.sum()), np.linspace(-1, -2, sizes.sum())
+    read = np.arange(len(sizes)) % 2 == 0
+    places = read.repeat(sizes)
+    evidence = Evidence(pools, {"one": one, "other": other}, beside={"last": one, "lexical": other})
+
+    whole = complete(evidence, {"last": one[places] - 7}, read, order=("other", "last", "one"))
+
+    assert list(whole.v) == ["other", "last", "one"]
+    assert whole.v["last"].tolist() == pytest.approx(np.where(places, one - 7, (one + other) / 2).tolist())
+    assert (whole.v["one"] is one, whole.v["other"] is other, list(whole.beside)) == (True, True, ["lexical"])

@@ -1,5 +1,6 @@
 """A learned ranker ranks, explains itself, is sure as often as it is right, and is refused once it is out of date."""
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -356,3 +357,52 @@ def test_trees_that_were_grown_are_opened_without_the_library(tmp_path: Path, mo
     monkeypatch.setitem(sys.modules, "lightgbm", None)
 
     assert BoostedRanker.load(tmp_path / "ranker").score(features).tolist() == ranker.score(features).tolist()
+
+
+def test_features_are_those_of_a_plain_loop(two: Answerer) -> None:
+    evidence = evidence_of(two, "who wrote harry potter", "where is springfield", "zzz", "who wrote it")
+    pools, u = evidence.pools, evidence.u
+    assert u is not None
+    question, subject, link = pools.question_of_pair, pools.pair_subject, pools.link_of_pair
+    # v of each mention and relation, by their places.
+    v: dict[tuple[int, int], float] = {}
+    values = iter(evidence.v["lexical"].tolist())
+    for asked in range(len(pools)):
+        relations = np.flatnonzero(pools.question_of("relation") == asked).tolist()
+        for mention in np.flatnonzero(pools.question_of("mention") == asked).tolist():
+            v |= {(mention, relation): next(values) for relation in relations}
+    mention = pools.subject_mention[subject]
+    own = np.array([v[key] for key in zip(mention.tolist(), pools.pair_relation.tolist(), strict=True)])
+    rows = []
+    for at in range(pools.pairs):
+        pool, mates, twins = question == question[at], subject == subject[at], link == link[at]
+        rivals = twins & (pools.pair_relation == pools.pair_relation[at])
+        spoken = [value for (asked, _), value in v.items() if asked == mention[at]]
+        able = set(subject[pool & (pools.pair_relation == pools.pair_relation[at])].tolist())
+        total = sum(math.exp(u[one] + (one in able)) for one in set(subject[pool].tolist()))
+        rows.append(
+            {
+                "relation.lexical": own[at],
+                "relation.lexical.pool": own[at] - math.log(sum(map(math.exp, spoken))),
+                "relation.lexical.margin": own[at] - own[pool].max(),
+                "relation.lexical.subject": own[at] - math.log(np.exp(own[mates]).sum()),
+                "subject": u[subject[at]],
+                "subject.pool": u[subject[at]] + 1 - math.log(total),
+                "subject.namesakes": u[subject[at]] - u[subject[twins]].max(),
+                "subject.rivals": u[subject[at]] - u[subject[rivals]].max(),
+                "mention": pools.link_weight[link[at]],
+                "rung": pools.link_rung[link[at]],
+                "similarity": pools.link_similarity[link[at]],
+                "unexplained": math.log(max(pools.link_confidence[link[at]], 1e-6)),
+                "namesakes": math.log(len(set(subject[twins].tolist()))),
+                "namesakes.rivals": math.log(rivals.sum()),
+                "pool": math.log(pool.sum()),
+            }
+        )
+
+    features = find_features(evidence, DEFAULT)
+
+    by_name = dict(zip(features.names, features.values.T, strict=True))
+    assert len({row["namesakes"] for row in rows}) > 1
+    for name in rows[0]:
+        assert by_name[name].tolist() == pytest.approx([row[name] for row in rows]), name

@@ -16,7 +16,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.links import Link
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.opened_system import LinkedQuestions, Ranking, order, rank_candidates
-from kbtools.ranking.pools import Pools, gather_pool, order_links
+from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool, order_links
 from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.score import DECIMALS, score_relations
 from kbtools.ranking.weights import DEFAULT, POPULARITY, RUNG
@@ -97,6 +97,31 @@ def test_gathered_candidates_equal_a_plain_loop(drawn: Any) -> None:
     assert [
         (subject, kb.relations[relation], ordered[link].order) for subject, relation, link in zip(*columns, strict=True)
     ] == pairs
+
+
+@given(pools(), pools())
+@settings(deadline=None)
+def test_each_mention_is_normalised_over_all_relations_by_itself(one: Any, other: Any) -> None:
+    kb, links = make((one[0], one[1]))
+    _, others = make((one[0], other[1]))
+
+    class Louder(Spoken):
+        def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+            return super().score(questions) + [[asked.start + asked.end] for asked in questions]
+
+    scorer = Louder(kb.relations)
+    together = concatenate_pools([gather_pool(kb, order_links(own)) for own in (links, others)])
+    expected = []
+    for question in range(2):
+        relations = together.relation[together.question_of("relation") == question].tolist()
+        for mention in np.flatnonzero(together.question_of("mention") == question):
+            marked = MarkedQuestion(QUESTION, int(together.mention_start[mention]), int(together.mention_end[mention]))
+            scores = scorer.score([marked])[0]
+            expected += [scores[row] - math.log(sum(math.exp(score) for score in scores)) for row in relations]
+
+    v = score_relations(kb, together, [QUESTION, QUESTION], scorer)
+
+    assert v.tolist() == pytest.approx(expected)
 
 
 @given(pools(), st.none() | st.integers(1, 6))

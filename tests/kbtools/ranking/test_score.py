@@ -239,6 +239,15 @@ def test_nothing_reachable_keeps_the_defaults() -> None:
     assert choose_weights(lambda weights: 0.0, subject=False) == DEFAULT
 
 
+def test_weights_are_climbed_again_once_others_have_changed() -> None:
+    def accuracy(weights: Weights) -> float:
+        popular = weights.popularity == 0.3
+        return 0.4 * popular + 0.3 * (popular and weights.relation == 0.6) + 0.2 * (weights.sharpness == 8.0)
+
+    assert choose_weights(accuracy, subject=False) == replace(DEFAULT, popularity=0.3, relation=0.6)
+    assert choose_weights(accuracy, subject=True) == replace(WITH_SUBJECT, popularity=0.3, relation=0.6, sharpness=8.0)
+
+
 def test_weights_are_kept_by_name(tmp_path: Path) -> None:
     one = System("n-gram", ("bigru",), "popularity", None, Weights(mention=0.5))
     other = replace(one, scorers=("ltg-cnn",), weights=Weights(mention=0.25))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kbtools.text.common_words import COMMON, FUNCTION, ORDINARY, UNKNOWN, VERY_COMMON, bases_of, commonness
 from kbtools.text.function_words import has_content, has_word
 
 
@@ -21,3 +22,26 @@ from kbtools.text.function_words import has_content, has_word
 def test_a_form_has_words_and_content(form: str, spoken: bool, content: bool) -> None:
     assert has_word(form) is spoken
     assert has_content(form) is content
+
+
+@pytest.mark.parametrize(
+    ("word", "bases"),
+    [
+        ("stories", {"storie", "stori", "story"}),
+        ("stopped", {"stopp", "stoppe", "stop"}),
+        ("making", {"mak", "make"}),
+        ("sadly", {"sad"}),
+        ("was", set()),
+        ("cats", {"cat"}),
+    ],
+)
+def test_a_word_may_be_a_form_of_others(word: str, bases: set[str]) -> None:
+    assert set(bases_of(word)) == bases
+
+
+@pytest.mark.parametrize(
+    ("word", "level"), [("the", FUNCTION), ("time", VERY_COMMON), ("xyzzy", UNKNOWN), ("timeness", VERY_COMMON)]
+)
+def test_words_are_common_by_themselves_or_as_a_form(word: str, level: int) -> None:
+    assert commonness(word) == level
+    assert UNKNOWN < ORDINARY < COMMON < VERY_COMMON < FUNCTION

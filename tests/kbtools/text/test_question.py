@@ -25,3 +25,24 @@ def test_of_a_very_long_question_the_end_is_not_read() -> None:
     question = Question.read("a " * 10_000 + "end")
 
     assert (len(question.tokens), question.unread) == (10_000, 3)
+
+
+def test_the_same_words_beside_the_mention_are_no_part_of_it() -> None:
+    marked = MarkedQuestion(Question.read("dune by dune, duneless"), 0, 4)
+
+    assert marked.words(symbol="<m>") == ["<m>", "by", "dune", "duneless"]
+    assert marked.context() == ["by", "dune", "duneless"]
+
+
+def test_a_word_that_goes_beyond_the_mention_is_no_part_of_it() -> None:
+    marked = MarkedQuestion(Question.read("the book of dune"), 5, 15)
+
+    assert marked.words(symbol="<m>") == ["the", "book", "<m>", "dune"]
+    assert marked.context() == ["the", "book", "dune"]
+
+
+def test_fewer_letters_are_read_of_scripts_without_spaces() -> None:
+    question = Question.read("\u5b57" * 2_001 + " a ")
+
+    assert (question.tokens[-1].end, question.unread) == (2_000, 3)
+    assert Question.read("\u5b57" * 2_000).unread == 0

@@ -4,7 +4,7 @@ import pytest
 
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
-from kbtools.text.readings import every_ngram
+from kbtools.text.readings import are_parts, divisions, every_ngram
 from tests.work import calls_of
 
 LENGTHS = range(1, 4)
@@ -50,3 +50,30 @@ def test_a_long_run_costs_no_more_than_its_length() -> None:
     once, twice = (Question.read("成都的人口" * times) for times in (200, 400))
 
     assert calls_of(every_ngram, twice, lengths=LENGTHS) < 2.5 * calls_of(every_ngram, once, lengths=LENGTHS)
+
+
+@pytest.mark.parametrize(
+    ("word", "parts"),
+    [
+        ("NewYork", ["new york"]),
+        ("route66", ["route 66"]),
+        ("HTMLPage", ["html page"]),
+        ("xyzzyq", ["xy zzyq", "xyz zyq", "xyzz yq"]),
+        ("xyzzy", []),
+        ("xyzzy'q", []),
+        ("because", []),
+        ("x" * 24, [f"{'x' * at} {'x' * (24 - at)}" for at in range(2, 23)]),
+        ("x" * 25, []),
+    ],
+)
+def test_a_word_is_divided_at_its_humps_or_a_rare_one_at_each_letter(word: str, parts: list[str]) -> None:
+    assert divisions(word) == parts
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "joined"),
+    [("super", "man", True), ("xy", "zzyq", True), ("x", "yzzyq", False), ("ab", "cde", False),
+     ("the", "mummy", False), ("blink", "182", False)],
+)  # fmt: skip
+def test_two_content_words_of_some_length_may_be_one(before: str, word: str, joined: bool) -> None:
+    assert are_parts(before, word) is joined
