@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.name_candidates import SHARPNESS, share_names
+from kbtools.answering.name_candidates import SHARPNESS, rank_by_name, share_names
 from kbtools.indexers.folder.memory import MemoryKB
+from kbtools.linking.links import Link
+from kbtools.text.ngrams import Ngram
+from kbtools.text.rungs import Rung
 
 FACTS = [("a", "r", "x"), ("a", "r", "y"), ("a", "s", "x"), ("p", "r", "b")]
 NAMES = [("a", "Elm"), ("b", "Elm"), ("c", "Elm"), ("b", "Elm Street")]
@@ -67,3 +70,15 @@ def test_a_backend_without_incoming_facts_shares_by_outgoing_ones(with_counts: O
 def test_an_entity_tells_the_prior_of_its_name(with_counts: Open) -> None:
     answerer = with_counts(("Elm", "c", 60))
     assert answerer.entity("c").prior == priors(answerer)["c"]
+
+
+def test_a_more_similar_name_stands_before_a_higher_prior(with_counts: Open) -> None:
+    kb = with_counts().kb
+    a, c = (np.array([row], dtype=np.uint32) for row in kb.rows(["a", "c"]))
+    ngram = Ngram("elmm", 0, 0, 0, 4)
+    links = [Link(ngram, 0, 4, "Elm", Rung.FUZZY, rows, similarity=alike) for rows, alike in ((a, 85.0), (c, 90.0))]
+
+    ranked = rank_by_name(kb, links)
+
+    assert kb.ids(ranked.entities) == ["c", "a"]
+    assert ranked.prior.values[0] < ranked.prior.values[1]

@@ -270,3 +270,13 @@ def test_each_epoch_and_seed_draws_anew() -> None:
     once = drawn[:18]
     assert len(set(once)) == len(once)
     assert drawn[18:] == drawn[:9]
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_its_examples() -> None:
+    task = Line()
+    task.network[1] = torch.nn.Identity()
+    expected = float(task.loss(np.arange(40)).detach().mean())
+
+    (epoch,) = fit(task, FitConfig(epochs=1, batch=8, learning_rate=1e-9, optimiser="adam"))
+
+    assert epoch.loss == pytest.approx(expected, rel=1e-4)

@@ -1,5 +1,6 @@
 """The lexical scorer: shared words decide, and nothing but the question and the relations matters."""
 
+import math
 from random import Random
 
 import numpy as np
@@ -97,6 +98,23 @@ def test_the_order_of_relations_changes_no_score(text: str, order: list[int]) ->
     scores = LexicalScorer(RELATIONS).score([ask(text)])[0]
     permuted = LexicalScorer([RELATIONS[at] for at in order]).score([ask(text)])[0]
     assert np.allclose(permuted, scores[list(order)])
+
+
+@given(TEXT)
+def test_scores_are_those_of_a_plain_loop(text: str) -> None:
+    names = [name_weights(relation) for relation in RELATIONS]
+    spoken = hinted(Question.read(text).text.replace("?", "").split())
+    expected = []
+    for weights in names:
+        rarity = {word: math.log(1 + len(names) / sum(word in other for other in names)) for word in weights}
+        total = sum(weights[word] * rarity[word] for word in weights)
+        shared = sum(spoken.get(word, 0.0) * weights[word] * rarity[word] for word in weights)
+        expected.append(4.0 * shared / math.sqrt(total))
+
+    (scores,) = LexicalScorer(RELATIONS).score([MarkedQuestion(Question.read(text), 0, 0)])
+
+    assert scores.tolist() == pytest.approx(expected)
+    assert (LAST, REST, CUE) == (1.0, 0.4, 0.6)
 
 
 def test_a_rare_word_counts_more_than_a_common_one() -> None:

@@ -100,6 +100,19 @@ def test_adam_leaves_words_alone_that_are_not_in_the_batch() -> None:
     assert changed.tolist() == [False, True, False]
 
 
+def test_adam_averages_gradients_by_the_momentum() -> None:
+    network = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.zeros_(network.weight)
+    (optimiser,) = make_optimisers(network, name="adam", lr=0.1, momentum=0.5)
+
+    for gradient in (1.0, 0.0):
+        network.weight.grad = torch.tensor([[gradient]])
+        optimiser.step()
+
+    mean, squares = 0.25 / (1 - 0.5**2), 0.000999 / (1 - 0.999**2)
+    assert network.weight.item() == pytest.approx(-0.1 - 0.1 * mean / squares**0.5, rel=1e-4)
+
+
 @pytest.mark.parametrize(("most", "scale"), [(1.0, 0.2), (5.0, 1.0), (9.0, 1.0)])
 def test_gradients_are_clipped_by_their_common_norm_and_never_stretched(most: float, scale: float) -> None:
     network = torch.nn.Linear(2, 1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.scorers.relations.static import StaticScorer, encode_words, token_vectors, word_pieces
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -73,3 +74,17 @@ def test_a_vector_is_the_scaled_sum_of_its_tokens() -> None:
     (vector,) = encode_words([["written", "works"]])
 
     np.testing.assert_allclose(vector, total / np.linalg.norm(total), atol=1e-6)
+
+
+def test_a_score_is_the_cosine_with_the_name_and_its_end_and_half_of_the_shared_words() -> None:
+    relations = ["people.deceased_person.place_of_death", "music.album.genre"]
+    question = mark("what place did dorn die in", "dorn")
+    wholes = encode_words([["people", "deceased", "person", "place", "of", "death"], ["music", "album", "genre"]])
+    ends = encode_words([["deceased", "person", "place", "of", "death"], ["album", "genre"]])
+    (asked,) = encode_words([["what", "place", "did", "it", "die", "in"]])
+
+    scores = StaticScorer(relations).score([question])
+
+    np.testing.assert_allclose(
+        scores, 5.0 * (wholes + ends) @ asked + 0.5 * LexicalScorer(relations).score([question])[0][None, :], rtol=1e-5
+    )

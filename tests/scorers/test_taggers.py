@@ -21,6 +21,7 @@ from kbtools.scorers.fitting.profiles import profile_settings
 from kbtools.scorers.fitting.splits import Labelled, Splits
 from kbtools.scorers.fitting.training import train
 from kbtools.scorers.networks.training_settings import change_settings
+from kbtools.scorers.taggers.feature_crf import word_features
 from kbtools.scorers.taggers.tagger import BiGRUTagger
 
 TAGGERS = ("bigru-crf", "bigru-crf+", "crf")
@@ -125,3 +126,15 @@ def test_a_sentence_is_right_if_every_word_is(tiny_memory: KnowledgeBase, text: 
 
     assert tagger.sentence_accuracy(Labelled([question], [(1, 2)])) == right
     assert tagger.sentence_accuracy(Labelled([question, other], [(1, 2), (0, 0)])) == (right + 1) / 2
+
+
+def test_features_of_a_word_say_what_it_is_and_what_stands_around_it() -> None:
+    words = ["who", "wrote", "d3ne", "in", "1984"]
+
+    assert word_features(words, 2) == [
+        *("bias", "w=d3ne", "pre=d3n", "suf=3ne", "suf2=ne", "shape=mixed", "place=2", "left=2"),
+        *("w-1=wrote", "w+1=in", "w-2=who", "w+2=1984", "w-1w=wrote|d3ne", "ww+1=d3ne|in", "w-2w-1=who|wrote"),
+        *("w+1w+2=in|1984", "w-1w+1=wrote|in"),
+    ]
+    assert {"shape=letters", "place=0", "left=4", "w-1=<s>", "w-2=<s>"} <= set(word_features(words, 0))
+    assert {"shape=digits", "place=4", "left=0", "w+1=</s>", "w+2=</s>"} <= set(word_features(words, 4))

@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from kbtools.answering.answerer import Answerer
-from kbtools.linking.strict import invert
+from kbtools.indexers.folder.memory import MemoryKB
+from kbtools.linking.strict import invert, link_inverted
+from kbtools.text.ngrams import ngrams
+from kbtools.text.question import Question
 from tests.conftest import World
 
 NAMES = (
@@ -84,3 +87,13 @@ def test_a_name_alone_is_looked_up_inverted_before_it_is_looked_up_fuzzily(peopl
 )
 def test_of_two_to_four_words_the_first_goes_last_or_the_last_first(form: str, inverted: list[str]) -> None:
     assert list(invert(form)) == inverted
+
+
+def test_of_inverted_names_the_longest_are_linked_and_no_name_without_its_article() -> None:
+    facts = [(entity, "r", "o") for entity in "abc"]
+    kb = MemoryKB(facts, [("a", "Orla Venn"), ("b", "Vincent van Gogh"), ("c", "The Wind Rose")])
+    texts = ["venn orla gogh vincent van", "rose wind"]
+
+    links = link_inverted(kb, [ngrams(Question.read(text), lengths=[2, 3]) for text in texts])
+
+    assert [[link.name for link in own] for own in links] == [["Vincent van Gogh"], []]

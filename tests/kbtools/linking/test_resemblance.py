@@ -2,7 +2,9 @@
 
 import pytest
 
-from kbtools.linking.similarity import resemblance, singular
+from kbtools.linking.fuzzy import NearName
+from kbtools.linking.similarity import Resemblance, resemblance, singular
+from kbtools.text.ngrams import Ngram
 
 
 @pytest.mark.parametrize(
@@ -60,3 +62,12 @@ def test_other_words_are_no_misspelling(mention: str, name: str) -> None:
 )
 def test_plurals_lose_their_ending(plural: str, word: str) -> None:
     assert singular(plural) == word
+
+
+def test_the_nearest_name_shares_more_words_is_more_similar_longer_and_earlier() -> None:
+    def near(score: int, similarity: float, first: int, last: int) -> NearName:
+        return NearName(Ngram("", first, last, 0, 0), "", similarity, Resemblance(("word",) * score, 1, 0))
+
+    ordered = [near(2, 80, 5, 5), near(1, 95, 5, 5), near(1, 90, 3, 4), near(1, 90, 0, 0), near(1, 90, 1, 1)]
+
+    assert sorted((ordered[at] for at in (4, 3, 2, 1, 0)), key=lambda name: name.order) == ordered

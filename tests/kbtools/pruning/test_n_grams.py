@@ -15,7 +15,7 @@ from kbtools.answering.questions import read_annotated
 from kbtools.errors import BrokenPlugin, ModelMissing, UnknownPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
-from kbtools.pruning import DEFAULT, UNGUIDED, make_pruner
+from kbtools.pruning import DEFAULT, UNGUIDED, make_pruner, n_gram
 from kbtools.pruning.n_gram import longest
 from kbtools.ranking.pools import gather_pool, order_links
 from kbtools.text.question import Question
@@ -76,6 +76,18 @@ def test_the_weight_of_a_mention_is_the_rarity_of_its_words(
     assert weights == {"violet": 0, "red": pytest.approx(math.log(5 / 4) - math.log(5 / 2))}
 
 
+def test_words_are_weighed_alike_after_others_were_forgotten(
+    tiny_memory: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [Question.read(text) for text in ("is texas in france", "where is paris", "is it in texas")]
+    before = [str(links) for links in make_pruner("n-gram-idf", tiny_memory).links(questions)]
+    monkeypatch.setattr(n_gram, "WORDS_REMEMBERED", 0)
+
+    pruner = make_pruner("n-gram-idf", tiny_memory)
+
+    assert [str(pruner.links([question])[0]) for question in questions] == before
+
+
 @pytest.mark.parametrize(("relation", "share"), [("colour.red", 0.5), ("colour.green", 1.0)])
 def test_a_word_of_the_relations_weighs_half_its_rarity(
     make_kb: Callable[[str, World], Any], new_world: type[World], relation: str, share: float
@@ -95,6 +107,7 @@ def test_a_word_of_the_relations_weighs_half_its_rarity(
         pytest.param("reds", "colour.red", 0.5 * math.log(3 / 2), id="the plural of a relation's word"),
         pytest.param("reds", "colour.green", math.log(3 / 2), id="no relation's word"),
         pytest.param("It", "colour.green", 0.1, id="a stop word"),
+        pytest.param("?", "colour.green", 0.05, id="a mark"),
     ],
 )
 def test_common_words_weigh_less_than_their_rarity(

@@ -1,5 +1,6 @@
 """Facts read backwards: questions over the sample and small worlds whose answers are subjects, beside ordinary ones."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,20 @@ from kbtools.answering.questions import read_annotated
 from kbtools.errors import BrokenPlugin
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.views import BothWays
-from kbtools.ranking.direction import DirectedScorer, Directions
+from kbtools.ranking.direction import (
+    AGENT,
+    KIND,
+    KIND_OF_OBJECT,
+    KIND_OF_SUBJECT,
+    NAMED_KIND,
+    PATIENT,
+    PLACE,
+    PRIOR,
+    VALUE,
+    DirectedScorer,
+    Directions,
+    subject_types,
+)
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.relation_words import SYMBOL, answer_kinds
 
@@ -158,3 +172,43 @@ def test_ordinary_questions_of_the_sample_hardly_lose_by_it(sample_memory: Answe
         )
 
     assert right(inverse=True) >= right(inverse=False) - 2
+
+
+@pytest.mark.parametrize(
+    ("relation", "text", "odds", "forwards", "backwards"),
+    [
+        ("directed_by", "what films did {} direct", PRIOR + KIND_OF_SUBJECT + AGENT, 0, KIND),
+        ("directed_by", "what is a film directed by {}", PRIOR + KIND_OF_SUBJECT + AGENT, 0, KIND),
+        ("directed_by", "who directed {}", PRIOR + KIND_OF_OBJECT, KIND, 0),
+        ("containedby", "what is in {}", PRIOR + PLACE, 0, 0),
+        ("capital", "whose capital is {}", PRIOR + VALUE, 0, 0),
+        ("capital", "what is {} the capital of", PRIOR + NAMED_KIND + VALUE, KIND, 0),
+        ("orbits", "what orbits {}", PRIOR + PATIENT, 0, 0),
+        ("orbits", "tell me about {}", PRIOR, 0, 0),
+    ],
+)
+def test_the_odds_of_a_direction_add_up_what_the_wording_says(
+    relation: str, text: str, odds: float, forwards: float, backwards: float
+) -> None:
+    kb = BothWays(MemoryKB([("f1", relation, "p1")], [("p1", "Dorn")], [("f1", "film"), ("p1", "person")]))
+    start = text.index("{}")
+    question = MarkedQuestion(Question.read(text.format("dorn")), start, start + 4)
+
+    both = Directions(kb).log_probabilities(question)
+
+    expected = [forwards - math.log(1 + math.exp(odds)), backwards - math.log(1 + math.exp(-odds))]
+    assert both[:, 0].tolist() == pytest.approx(expected)
+
+
+def test_the_weights_of_directions_are_those_that_were_chosen() -> None:
+    assert (KIND, PRIOR, KIND_OF_SUBJECT, KIND_OF_OBJECT, NAMED_KIND) == (1.0, -1.5, 1.5, -1.0, -3.0)
+    assert (AGENT, PLACE, PATIENT, VALUE) == (4.2, 0.4, 3.0, 3.0)
+
+
+def test_a_relation_has_the_types_of_half_of_its_subjects() -> None:
+    facts = [(entity, "r", "o") for entity in "abcd"] + [("o", "s", "a")]
+    types = [("a", "film"), ("b", "film"), ("c", "book"), ("o", "place")]
+
+    found = subject_types(BothWays(MemoryKB(facts, [], types)))
+
+    assert found == {0: {"film"}, 1: {"place"}, 2: {"place"}, 3: {"film"}}

@@ -329,6 +329,24 @@ def test_boosted_trees_refuse_other_features() -> None:
         ranker.score(Features(("subject",), values, counts))
 
 
+def test_trees_learn_by_the_slopes_of_the_cross_entropy_over_each_pool() -> None:
+    from kbtools.scorers.rankers.boosted_ranker import places, softmax_objective
+
+    sizes, gold, scores = np.array([2, 3]), np.array([0.0, 1, 0, 0, 1]), np.array([0.5, -1, 2, 0, 1])
+
+    def loss(scores: NDArray[np.float64]) -> float:
+        pools = np.split(scores, [2])
+        return sum(float(np.log(np.exp(own).sum())) for own in pools) - float(scores @ gold)
+
+    slopes, curvature = softmax_objective(gold, sizes)(scores, None)
+
+    steps = 1e-5 * np.eye(5)
+    assert slopes == pytest.approx([(loss(scores + step) - loss(scores - step)) / 2e-5 for step in steps], abs=1e-6)
+    assert curvature == pytest.approx(2 * (slopes + gold) * (1 - slopes - gold))
+    columns = Features(("sum", "other"), np.stack([scores, -scores], axis=1), sizes)
+    assert places(columns, np.array([0, 0, 1, 1, 1])).tolist() == [0, 1, 0, 2, 1]
+
+
 def test_trees_score_as_the_library_that_grew_them_and_contributions_add_up(tmp_path: Path) -> None:
     lightgbm = pytest.importorskip("lightgbm", reason="the ranker lightgbm needs it: pip install 'kbtools[ranker]'")
     from kbtools.scorers.rankers.boosted_ranker import BoostedRanker
