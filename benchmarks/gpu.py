@@ -10,6 +10,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import faiss
@@ -19,6 +20,7 @@ from torch.optim import Optimizer
 
 from kbtools.scorers.fitting.training_loop import make_optimisers
 from kbtools.scorers.networks.training_settings import EncoderConfig
+from kbtools.scorers.networks.word_networks import DotScorer
 from kbtools.scorers.networks.words import load_words
 from kbtools.scorers.relations.relation import BiGRUScorer, EmbedAverageScorer, LetterTrigramScorer, RelationNetwork
 from kbtools.scorers.relations.relation_training import cross_entropy
@@ -33,6 +35,10 @@ SCORERS: dict[str, type[RelationNetwork]] = {
 RELATIONS, WORDS, LENGTH, QUESTIONS = 7_523, 30_000, 10, 75_910
 ENTITIES, DIM, TRIPLES = 4_650_000, 256, 65_536
 SEARCHES, FOUND = 1_024, 20
+OPTIMISERS = (("row-adagrad", 4 * DIM * 4 * 2), ("adam", 4 * DIM * 4 * 6))
+"""Optimisers of TransE, and the bytes that a triple moves: it touches three entities and a relation, each a row that is
+read and written; Adam has two moments more."""
+
 TOLERANCE = 1e-3
 SECONDS = 3.0
 """The seconds that each speed is measured; a third of them on a CPU."""
@@ -67,12 +73,13 @@ def rate(device: torch.device, run: Callable[[], object], *, count: int) -> floa
 
     run(), run()
     wait()
-    begun, done = time.perf_counter(), 0
-    while time.perf_counter() - begun < (SECONDS if device.type == "cuda" else SECONDS / 3):
+    begun, done, elapsed = time.perf_counter(), 0, 0.0
+    while not done or elapsed < (SECONDS if device.type == "cuda" else SECONDS / 3):
         run()
         wait()
         done += count
-    return done / (time.perf_counter() - begun)
+        elapsed = time.perf_counter() - begun
+    return done / elapsed
 
 
 def texts(count: int) -> list[list[str]]:
@@ -95,25 +102,27 @@ def measure_scorer(name: str, device: torch.device, report: Report, *, relations
     config = EncoderConfig(dim=128, words_dim=100, hidden=128, known_words=0)
     made = SCORERS[name].new(config, rows=rows, texts=known, words=load_words("random"), seed=1)
     network = made.trainable
+    network.eval()
     with torch.inference_mode():
         expected = network.scores(texts(64))
-        network.to(device).eval()
-        network.known = network.collated = None
+    network.to(device)  # outside inference_mode: training cannot use tensors that were made inside
+    network.known = network.collated = None
+    with torch.inference_mode():
         apart = float((network.scores(texts(64)).cpu() - expected).abs().max())
         report.add(f"{name}: {device.type} agrees with the CPU", apart < TOLERANCE)
         for batch in batches:
             inputs = network.collate(texts(batch))
-            speed = rate(device, lambda inputs=inputs: network(*inputs), count=batch)
+            speed = rate(device, partial(score, network, inputs), count=batch)
             report.add_speed(f"{name}: questions/s at {batch:,}, network alone", speed, moved=4 * relations)
             asked = texts(batch)
             report.add(
                 f"{name}: questions/s at {batch:,}, from words",
-                rate(device, lambda asked=asked: network.scores(asked), count=batch),
+                rate(device, partial(network.scores, asked), count=batch),
             )
-            written = [" ".join(text) for text in asked]
+            written = [read(" ".join(text)) for text in asked]
             report.add(
-                f"{name}: questions/s at {batch:,}, text in, scores out",
-                rate(device, lambda written=written: made.score(list(map(read, written))), count=batch),
+                f"{name}: questions/s at {batch:,}, from questions",
+                rate(device, partial(made.score, written), count=batch),
             )
     optimisers = make_optimisers(network.train(), name="adam", lr=0.001, momentum=0.9)
     batch = batches[-1]
@@ -129,6 +138,12 @@ def measure_scorer(name: str, device: torch.device, report: Report, *, relations
     report.add(f"{name}: seconds of a training epoch of {QUESTIONS:,}", QUESTIONS / rate(device, step, count=batch))
 
 
+def score(network: DotScorer, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """Score collated texts against all relations, as `RelationNetwork.scores` does: (texts, relations)."""
+    scores: torch.Tensor = network.encoder(*inputs) @ network.vectors(None).T
+    return scores
+
+
 def read(text: str) -> MarkedQuestion:
     """Split a question into words; its first two stand for the mention."""
     question = Question.read(text)
@@ -140,8 +155,7 @@ def measure_transe(device: torch.device, report: Report, *, entities: int) -> No
     facts = np.random.default_rng(1).integers(0, [entities, RELATIONS, entities], (TRIPLES, 3))
     task = TranslatingTask(network, facts, margin=1.0)
     rows = np.arange(TRIPLES)
-    # A triple touches three entities and a relation, each a row that is read and written; Adam has two moments more.
-    for name, moved in (("row-adagrad", 4 * DIM * 4 * 2), ("adam", 4 * DIM * 4 * 6)):
+    for name, moved in OPTIMISERS:
         optimisers = make_optimisers(network, name=name, lr=0.01, momentum=0.9)
 
         def step(optimisers: list[Optimizer] = optimisers) -> None:
@@ -165,7 +179,7 @@ def measure_search(device: torch.device, report: Report, *, entities: int) -> No
     asked = torch.nn.functional.normalize(torch.randn(SEARCHES, DIM, device=device, dtype=half), dim=1)
 
     def search() -> None:
-        for part in asked.split(128):
+        for part in torch.split(asked, 128):
             (part @ table.T).topk(FOUND, dim=1)
 
     name = f"search, torch, exact: queries/s, {FOUND} of {entities:,}"
@@ -192,12 +206,14 @@ def faiss_indexes(count: int, *, on_gpu: bool) -> tuple[faiss.Index, faiss.Index
     lists = max(10, int(count**0.5) // 2)
     if on_gpu:
         resources = faiss.StandardGpuResources()
-        flat = faiss.GpuIndexFlatIP(resources, DIM)
-        ivf = faiss.GpuIndexIVFFlat(resources, DIM, lists, faiss.METRIC_INNER_PRODUCT)
+        flat: faiss.Index = faiss.GpuIndexFlatIP(resources, DIM)
+        ivf = faiss.GpuIndexIVFFlat(  # type: ignore[attr-defined]
+            resources, DIM, lists, faiss.METRIC_INNER_PRODUCT
+        )
     else:
         flat = faiss.IndexFlatIP(DIM)
         ivf = faiss.IndexIVFFlat(faiss.IndexFlatIP(DIM), DIM, lists, faiss.METRIC_INNER_PRODUCT)
-    ivf.nprobe = lists // 10
+    ivf.nprobe = min(lists // 10, 2_048)  # the most on a GPU
     return flat, ivf
 
 

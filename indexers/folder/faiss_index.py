@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypedDict
@@ -40,6 +41,9 @@ LEARNT_FROM = 64
 
 PROBED, LEAST_PROBED = 3, 16
 """The share of clusters that a search looks into, one in so many, and how many it looks into at least."""
+
+MOST_ON_GPU = 2_048
+"""The most neighbours that FAISS finds on a GPU, and the most clusters that it looks into there."""
 
 NUMBER = 4
 """Bytes of a number in a vector, and of a link."""
@@ -198,6 +202,8 @@ class FaissVectors:
             raise KBUnusable(f"{folder}: damaged (its sizes disagree); {vectors_cure(path)}", path=str(folder))
         self.folder, self.cure, self.gone = folder, vectors_cure(path), np.intersect1d(self.rows, gone)
         self.kind = str(record["kind"])
+        self.on_gpu: Any = None
+        self.gpu, self.gpu_lock = -1, threading.Lock()
         self.origin = VectorOrigin(record["subject"], record["model"])
 
     @property
@@ -224,7 +230,7 @@ class FaissVectors:
     def nearest_stored(self, vectors: NDArray[np.float32], limit: int) -> Neighbours:
         """Find the nearest, also those that are gone."""
         limit = min(limit, len(self.rows))
-        cosines, places = self.index.search(normalised(vectors), limit)
+        cosines, places = self.search(normalised(vectors), limit)
         short = np.flatnonzero((places < 0).any(axis=1))
         if len(short):  # the clusters looked into, or the part of the graph, held too few
             cosines[short], places[short] = self.search_all(normalised(vectors[short]), limit)
@@ -235,6 +241,16 @@ class FaissVectors:
         # FAISS leaves ties in no order: by cosine, the highest first, then by row.
         order = np.lexsort((rows, -cosines), axis=1)
         return Neighbours(np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1))
+
+    def search(self, vectors: NDArray[np.float32], limit: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Search on the GPU in use, or on the CPU if there is none or it finds fewer than `limit`."""
+        # FAISS allows one search at a time on a GPU, where it keeps one space to work in; on a CPU, any number.
+        if self.on_gpu is not None and limit <= MOST_ON_GPU:
+            with self.gpu_lock:
+                cosines, places = self.on_gpu.search(vectors, limit)
+        else:
+            cosines, places = self.index.search(vectors, limit)
+        return cosines, places
 
     def search_all(self, vectors: NDArray[np.float32], limit: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Compare with every vector."""
@@ -265,5 +281,11 @@ class FaissVectors:
         if self.kind == "hnsw" or gpu >= gpus:
             logger.warning("vectors are searched on the CPU: FAISS sees %d GPUs, and searches flat and ivf there", gpus)
             return
-        self.resources = faiss.StandardGpuResources()
-        self.index = faiss.index_cpu_to_gpu(self.resources, gpu, self.index)
+        with self.gpu_lock:
+            if gpu == self.gpu:  # another pruner uses the same vectors
+                return
+            # The index on the CPU stays, through the memory map: an inverted one on a GPU returns no stored vectors.
+            self.resources = faiss.StandardGpuResources()
+            self.on_gpu, self.gpu = faiss.index_cpu_to_gpu(self.resources, gpu, self.index), gpu
+            if self.kind == "ivf":
+                self.on_gpu.nprobe = min(self.index.nprobe, MOST_ON_GPU)

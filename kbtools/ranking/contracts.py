@@ -106,7 +106,7 @@ def as_scores(scores: object, *, scorer: str, shape: tuple[int, ...]) -> NDArray
     """
     try:
         if hasattr(scores, "detach"):  # a tensor: of any device and precision, with or without gradients
-            scores = scores.detach().cpu().double()
+            scores = scores.detach().cpu().double()  # in this order: mps has no doubles
         array = np.asarray(scores)
         numbers = None if scores is None or array.dtype.kind in "USMmc" else array.astype(np.float64, copy=False)
     except (TypeError, ValueError, RuntimeError):  # lists of unequal lengths, objects that are no numbers

@@ -154,8 +154,9 @@ class WordEncoder(Encoder):
 
 def moved(inputs: Inputs, device: torch.device) -> Inputs:
     """Move collated tensors to a device."""
-    # Without waiting: the copy to a GPU runs while the next tensors are collated.
-    return inputs if device.type == "cpu" else tuple(tensor.to(device, non_blocking=True) for tensor in inputs)
+    if device.type == "cuda":  # from pinned memory the copy runs while the next tensors are collated
+        return tuple(tensor.pin_memory().to(device, non_blocking=True) for tensor in inputs)
+    return tuple(tensor.to(device) for tensor in inputs)
 
 
 class EmbedAverage(WordEncoder):

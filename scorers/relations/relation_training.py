@@ -46,10 +46,11 @@ class RelationTask:
         if self.config.objective == "cross-entropy":
             return cross_entropy(scores, gold=gold)
         has = relation_marks(self.kb, self.train.subjects[rows], len(self.scorer.rows))
-        forbidden = torch.from_numpy(has[:, self.seen])
+        # Drawn on the device: among all relations of FB5M the CPU takes 41 ms a batch.
+        forbidden = torch.from_numpy(has[:, self.seen]).to(scores.device)
         # The gold relation is no negative, also where the knowledge base lacks the fact.
-        forbidden[torch.arange(len(rows)), gold.cpu()] = True
-        negatives = sample_negatives(forbidden, count=self.config.negatives).to(scores.device)
+        forbidden.scatter_(1, gold[:, None], True)
+        negatives = sample_negatives(forbidden, count=self.config.negatives)
         return hinge(scores, gold=gold, negatives=negatives, margin=self.config.margin)
 
     def measure(self) -> dict[str, float]:

@@ -1,6 +1,8 @@
 """The contract of vector indexes: one suite, with the exact index as the reference."""
 
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from kbtools.errors import BadSetting, BadVectors, KBToolsError, KBUnusable, VectorsMissing, WrongFormat
 from kbtools.indexers.elastic.mapping import IndexSettings
+from kbtools.indexers.folder import faiss_index
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, FaissVectors, write_vectors
 from kbtools.kb.contract import KnowledgeBase
@@ -247,3 +250,90 @@ def test_exact_neighbours_agree_with_a_plain_loop(world: tuple[np.ndarray, np.nd
             for row, v in zip(rows, vectors, strict=True)
         }
         assert found.rows[at].tolist() == sorted(cosines, key=lambda row: -cosines[row])[:3]
+
+
+class OnGPU:
+    """An index on a GPU, as FAISS has it: searches one thread at a time, looks into at most 2,048 clusters."""
+
+    def __init__(self, index: Any, gpu: int) -> None:
+        assert not isinstance(index, OnGPU), "FAISS copies an index of the CPU alone"
+        self.index, self.gpu, self.nprobe = index, gpu, getattr(index, "nprobe", 1)
+        self.searches, self.busy = 0, threading.Lock()
+
+    def search(self, vectors: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
+        assert self.busy.acquire(blocking=False), "two threads search one GPU"
+        try:
+            assert self.nprobe <= 2_048
+            assert limit <= 2_048
+            self.searches += 1
+            cosines, places = self.index.search(vectors, limit)
+        finally:
+            self.busy.release()
+        return cosines, places
+
+
+class FaissWithGPUs:
+    """FAISS with two GPUs."""
+
+    StandardGpuResources = object
+
+    def get_num_gpus(self) -> int:
+        return 2
+
+    def index_cpu_to_gpu(self, resources: object, gpu: int, index: Any) -> OnGPU:
+        return OnGPU(index, gpu)
+
+
+@pytest.fixture(params=["flat", "ivf"])
+def on_gpu(
+    request: pytest.FixtureRequest,
+    embedded: EmbeddedKB,
+    world: tuple[np.ndarray, np.ndarray, np.ndarray],
+    monkeypatch: pytest.MonkeyPatch,
+) -> FaissVectors:
+    """Return vectors that are searched on a GPU."""
+    index = write_vectors(embedded.path, embedded, given(world[0], world[1]), kind=request.param)
+    monkeypatch.setattr(faiss_index, "load_faiss", FaissWithGPUs)
+    if request.param == "ivf":
+        index.index.nprobe = 5_000  # as of millions of vectors
+    index.use("cuda")
+    return index
+
+
+def test_vectors_on_a_gpu_find_and_return_what_they_do_on_the_cpu(
+    on_gpu: FaissVectors, world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
+    rows, vectors, asked = world
+    exact = ExactVectors(rows, vectors)
+
+    assert on_gpu.nearest(asked).rows.tolist() == exact.nearest(asked).rows.tolist()
+    assert on_gpu.vector(int(rows[0])) == pytest.approx(exact.vector(int(rows[0])), abs=1e-6)
+    assert on_gpu.on_gpu.searches == 1
+
+
+def test_a_device_in_use_takes_vectors_once_and_another_takes_them_anew(on_gpu: FaissVectors) -> None:
+    first = on_gpu.on_gpu
+
+    on_gpu.use("cuda:0")
+    assert on_gpu.on_gpu is first
+
+    on_gpu.use("cuda:1")
+    assert on_gpu.on_gpu.gpu == 1
+
+
+def test_more_neighbours_than_a_gpu_finds_come_from_the_cpu(
+    on_gpu: FaissVectors, world: tuple[np.ndarray, np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faiss_index, "MOST_ON_GPU", 20)
+
+    assert on_gpu.nearest(world[2], limit=21).rows.shape == (30, 21)
+    assert on_gpu.on_gpu.searches == 0
+
+
+def test_threads_search_a_gpu_one_after_another(
+    on_gpu: FaissVectors, world: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> None:
+    with ThreadPoolExecutor(5) as threads:
+        searches = [threads.submit(on_gpu.nearest, world[2]) for _ in range(40)]
+
+    assert len({search.result().rows.tobytes() for search in searches}) == 1
