@@ -74,9 +74,10 @@ view:
 	@ln -s $(CURDIR)/kbtools/* $(ROOMS:%=$(CURDIR)/%) build/view/kbtools/
 
 types: $(READY) view
-	@ln -s $(CURDIR)/tests $(CURDIR)/benchmarks/evaluation.py $(CURDIR)/benchmarks/bench_report.py $(CURDIR)/benchmarks/paper_tables.py build/view/
+	@ln -s $(CURDIR)/tests $(CURDIR)/benchmarks/*.py build/view/
 	@cd build/view && $(AT)/mypy --strict --no-error-summary \
-		--config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p kbtools -p tests -m evaluation -m bench_report -m paper_tables
+		--config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p kbtools -p tests \
+		$(patsubst benchmarks/%.py,-m %,$(wildcard benchmarks/*.py))
 
 # Without a cluster the modules that speak to one cannot be covered.
 coverage: export KBTOOLS_COVERAGE_OMIT = $(if $(KBTOOLS_TEST_ELASTICSEARCH_URL),,indexers/elastic/*)

@@ -68,7 +68,7 @@ def mcnemar(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
     gained = int(np.sum((after > draw) & (before <= draw)))
     lost = int(np.sum((after <= draw) & (before > draw)))
     total = gained + lost
-    return min(1.0, 2 * sum(comb(total, k) for k in range(min(gained, lost) + 1)) / 2**total)
+    return float(min(1.0, 2 * sum(comb(total, k) for k in range(min(gained, lost) + 1)) / 2**total))
 
 
 def show(name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> None:

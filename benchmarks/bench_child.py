@@ -83,7 +83,7 @@ def timed(ask: Callable[[str], Any], texts: Sequence[str]) -> tuple[list[Any], d
         answers.append(ask(text))
         busy.append(1000 * (time.process_time() - begun))
         wall.append(1000 * (time.perf_counter() - begun_wall))
-    figures = {"queries": len(texts)}
+    figures: dict[str, float] = {"queries": len(texts)}
     for what, values in (("cpu", busy), ("wall", wall)):
         figures |= {f"{what}_ms_{place}": round(float(np.percentile(values, place)), 4) for place in (50, 99)}
     return answers, figures

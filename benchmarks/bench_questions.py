@@ -9,6 +9,7 @@ import numpy as np
 from fbsq import questions
 
 import kbtools
+from kbtools.answering.answerer import QueryOptions
 from kbtools.answering.questions import read_annotated
 
 ALONE, TOGETHER, BATCH = 500, 4_096, 256
@@ -20,10 +21,10 @@ def measure(name: str, *, kb: Path, models: Path | None) -> dict[str, Any]:
     begun = time.perf_counter()
     answerer = kbtools.open(kb, models=models if name == "trained" else None)
     texts = [gold.text for gold in islice(read_annotated(questions("test")), TOGETHER)]
-    options = {} if name == "trained" else {"scorer": "lexical"}
+    options: QueryOptions = {} if name == "trained" else {"scorer": "lexical"}
     answerer.query(texts[0], **options)
     opened = time.perf_counter() - begun
-    alone = []
+    alone: list[float] = []
     for _ in range(2):  # the first round reads pages from the disk
         alone = []
         for text in texts[:ALONE]:

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from fbsq import questions
 
 from kbtools.answering import answerer as answering
 from kbtools.ranking.cascade import CascadeScoring
+from kbtools.ranking.rankers import LearnedScoring
 
 CHAINS: dict[str, tuple[str, ...]] = {
     "best, as trained": (),
@@ -66,12 +68,10 @@ def measure(kb: Path, models: Path | None, chain: str, by: str, count: int) -> d
     texts = [gold.text for gold, _ in zip(read_annotated(questions("test")), range(count + WARM), strict=False)]
     for text in texts[:WARM]:
         answerer.query(text, **options)
-    alone = [cpu_milliseconds(lambda text=text: answerer.query(text, **options)) for text in texts[WARM:]]
+    alone = [cpu_milliseconds(partial(answerer.query, text, **options)) for text in texts[WARM:]]
     asked = texts[WARM : WARM + (count // TOGETHER) * TOGETHER]
     batches = [asked[first : first + TOGETHER] for first in range(0, len(asked), TOGETHER)]
-    together = sum(
-        cpu_milliseconds(lambda batch=batch: list(answerer.query_many(batch, **options))) for batch in batches
-    )
+    together = cpu_milliseconds(lambda: [list(answerer.query_many(batch, **options)) for batch in batches])
     parts = Parts(answerer)
     for text in texts[WARM:]:
         answerer.query(text, **options)
@@ -110,12 +110,11 @@ class Parts:
                 [("first ", scoring.first), ("last ", scoring.last)]
                 if isinstance(scoring, CascadeScoring)
                 else [("", scoring)]
-                if system.ranker
-                else []
             )
-            for place, learned in stages:
-                self.watch(learned.ranker, "score", place + name)
-                self.watch(learned.ranker, "explain", f"{place}{name}, explained")
+            for place, stage in stages:
+                if isinstance(stage, LearnedScoring):
+                    self.watch(stage.ranker, "score", place + name)
+                    self.watch(stage.ranker, "explain", f"{place}{name}, explained")
         self.watch(answering, "write_result", "result written")
 
     def watch(self, owner: object, method: str, part: str) -> None:

@@ -21,6 +21,7 @@ import uuid
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice, zip_longest
 from pathlib import Path
 
@@ -174,7 +175,7 @@ def child(path: Path, facts: int, slowed: float, limit: float) -> None:
         if time.perf_counter() - begun > limit:
             raise Enough
 
-    cluster.ask = slow  # type: ignore[method-assign,assignment]
+    cluster.ask = slow  # type: ignore[method-assign]
     with suppress(Enough):
         Sender(cluster, patience=Patience()).send_all(index, entity_documents(kb, last), confirm)
     cluster.ask = ask  # type: ignore[method-assign]
@@ -232,7 +233,7 @@ def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int)
     both = list(zip(*answers.values(), strict=True))
     close = [pair for pair in both if any(near.similarity >= CLOSE_SIMILARITY for found in pair for near in found)]
     names = [[{near.form for near in found} for found in pair] for pair in both]
-    shared, either = (sum(len(join(*pair)) for pair in names) for join in (set.intersection, set.union))
+    shared, either = (sum(len(join(*pair)) for pair in names) for join in (set[str].intersection, set[str].union))
     say(
         "fuzzy, both homes",
         f"the same first for {np.mean([one[:1] == other[:1] for one, other in both]):.4f}",
@@ -242,9 +243,9 @@ def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int)
     )
     unlike = [pair for pair in zip(chosen, both, strict=True) if pair[1][0] != pair[1][1]]
     for (asked, name), (one, other) in sorted(unlike, key=lambda pair: pair[1][0][:1] == pair[1][1][:1])[:SHOWN]:
-        first = next(place for place, (own, there) in enumerate(zip_longest(one, other)) if own != there)
-        at = slice(first, first + 1)
-        say(f"  {asked!r} for {name!r}", f"place {first + 1}: cluster {one[at]}", f"folder {other[at]}")
+        start = next(place for place, (own, there) in enumerate(zip_longest(one, other)) if own != there)
+        at = slice(start, start + 1)
+        say(f"  {asked!r} for {name!r}", f"place {start + 1}: cluster {one[at]}", f"folder {other[at]}")
 
 
 def agreement_figures(kb: EmbeddedKB, opened: ElasticKB, questions: list[str]) -> None:
@@ -291,8 +292,8 @@ def throughput_figures(cluster: Cluster, name: str, questions: list[str]) -> Non
     answerer = Answerer(ElasticKB(name, Cluster(cluster.connection)))
     say(
         "one question, answers included",
-        spread([timed(lambda text=text: answerer.query(text, scorer="lexical")) for text in questions]),
-    )  # type: ignore[misc]
+        spread([timed(partial(answerer.query, text, scorer="lexical")) for text in questions]),
+    )
 
 
 def vector_figures(kb: ElasticKB, count: int, dim: int) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def cluster_kills(work: Path, nodes: Nodes, number: int, rng: random.Random) -> 
     mark: Mark = ("written_by", 0)
     for kind, what in (("load", load_of(kbs["written_by"])), ("update", change(work, 1, kbs, mark)[1])):
         begun = time.monotonic()
-        code, printed = in_a_child(lambda what=what: act(what))
+        code, printed = in_a_child(partial(act, what))
         assert code == 0, printed
         seconds[kind] = time.monotonic() - begun
     mark = (mark[0], 1)
@@ -120,12 +121,12 @@ def cluster_kills(work: Path, nodes: Nodes, number: int, rng: random.Random) -> 
                 nodes.take_away(next(away), cluster)
             after, what = change(work, at, kbs, mark)
             table = tables[what[0]]
-            code, _ = in_a_child(lambda what=what: act(what), kill_after=rng.uniform(0, 1.2 * seconds[what[0]]))
+            code, _ = in_a_child(partial(act, what), kill_after=rng.uniform(0, 1.2 * seconds[what[0]]))
             table["killed" if code == -signal.SIGKILL else "done before"] += 1
             found = current_mark(cluster)
             table["the version before" if found == mark else "the new one" if found == after else f"LOST: {found}"] += 1
             begun = time.monotonic()
-            code, printed = in_a_child(lambda what=what: act(what))
+            code, printed = in_a_child(partial(act, what))
             seconds[what[0]] = (seconds[what[0]] + time.monotonic() - begun) / 2
             again = current_mark(cluster)
             table["done by the next run" if (code, again) == (0, after) else f"NOT DONE: {again} {printed[-200:]}"] += 1

@@ -200,8 +200,8 @@ def agreement(kb: Path, threads: int) -> str:
     expected = records(answerer, questions)
     with ThreadPoolExecutor(threads) as pool:
         by_threads = list(pool.map(lambda _: records(answerer, questions), range(threads)))
-    by_forks = [forked(answerer, questions) for _ in range(threads)]
-    by_forks = [read_all(descriptor) for descriptor in by_forks]
+    forks = [forked(answerer, questions) for _ in range(threads)]
+    by_forks = [read_all(descriptor) for descriptor in forks]
     command = query_command(kb)
     started = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")

@@ -76,16 +76,15 @@ class Mentions(NamedTuple):
     def at(self, threshold: float) -> tuple[float, float, float]:
         """Return precision, recall and F1 of the mentions from a threshold on."""
         kept = self.scores >= threshold
-        right = np.count_nonzero(self.right & kept)
-        precision, recall = right / max(1, np.count_nonzero(kept)), right / self.expected
+        right = int(np.count_nonzero(self.right & kept))
+        precision, recall = right / max(1, int(np.count_nonzero(kept))), right / self.expected
         return precision, recall, 2 * precision * recall / max(precision + recall, 1e-9)
 
     def calibration_error(self) -> float:
         """Return the expected calibration error over ten bins."""
         bins = np.minimum((self.scores * 10).astype(int), 9)
-        return sum(
-            abs(self.scores[bins == at].sum() - np.count_nonzero(self.right[bins == at])) for at in range(10)
-        ) / len(self.scores)
+        gaps = [self.scores[bins == at].sum() - np.count_nonzero(self.right[bins == at]) for at in range(10)]
+        return float(np.abs(gaps).sum() / len(self.scores))
 
 
 def linked_questions(answerer: Answerer, split: str, count: int, *, written: bool) -> Mentions:

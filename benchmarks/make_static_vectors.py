@@ -36,8 +36,7 @@ def encode_tokens(encoder: SentenceForward, count: int) -> NDArray[np.float32]:
     for first in range(0, count, AT_ONCE):
         rows = np.arange(first, min(count, first + AT_ONCE))
         texts = np.stack([np.full_like(rows, begin), rows, np.full_like(rows, end)], axis=1)
-        pooled = encoder.states(texts).mean(axis=1)
-        vectors[rows] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        vectors[rows] = encoder.session(tokens=texts)
     return vectors
 
 
@@ -56,8 +55,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("scorers/relations/static.safetensors"))
     arguments = parser.parse_args()
     files = read_files()
-    encoder = SentenceForward(files.record, files.weights)
-    tokens = [encoder.tokenizer.id_to_token(row) for row in range(encoder.tokenizer.get_vocab_size())]
+    encoder = SentenceForward.of_files(files)
+    tokens = [str(encoder.tokenizer.id_to_token(row)) for row in range(encoder.tokenizer.get_vocab_size())]
     vectors = reduce(encode_tokens(encoder, len(tokens)))
     scales = np.abs(vectors).max(axis=1, keepdims=True) / 127
     packed = {

@@ -21,7 +21,7 @@ from kbtools.ranking.models import GROUPS
 from kbtools.scorers.fitting.profiles import profile_settings
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.fitting.training import load_trainable
-from kbtools.scorers.fitting.training_loop import fit
+from kbtools.scorers.fitting.training_loop import SelfFitting, fit
 from kbtools.scorers.networks.training_settings import change_settings
 
 MEASURED = 1_000
@@ -57,6 +57,7 @@ def main() -> None:
             task = load_trainable(arguments.part, arguments.name).task(kb, splits, settings, models=arguments.models)
             begun = time.process_time()
             try:
+                assert not isinstance(task, SelfFitting), "a network alone has an optimiser"
                 epochs = fit(task, settings.fit)
             except NonFiniteLoss as error:
                 print(f"{optimiser:<18}{rate:>8g}  {error}", flush=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kbtools.indexers.building.build import BuildProgress, Phase, build
 from kbtools.indexers.building.staging import MEMORY
+from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.reading import ReadOptions, Source
 
 OFTEN = 0.02
@@ -52,7 +53,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--memory", default=MEMORY)
     arguments = parser.parse_args()
-    sources = [Source(path, kind) for kind in ("facts", "names", "types") for path in getattr(arguments, kind)]  # type: ignore[arg-type]
+    kinds: tuple[SourceKind, ...] = ("facts", "names", "types")
+    sources = [Source(path, kind) for kind in kinds for path in getattr(arguments, kind)]
     print("| phase | counted | CPU s | wall s | own memory, GB |\n| --- | --- | --- | --- | --- |")
     watch = BuildProgress(phase=Meter().show)
     build(sources, arguments.out, options=ReadOptions(), watch=watch, force=True, memory=arguments.memory)

@@ -65,7 +65,7 @@ def without_exchange() -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no such library")
 
-    storage.ctypes = SimpleNamespace(CDLL=refuse)  # type: ignore[assignment]
+    vars(storage)["ctypes"] = SimpleNamespace(CDLL=refuse)
 
 
 def state(out: Path) -> str:
@@ -188,7 +188,7 @@ def main() -> None:
     begun = time.monotonic()
 
     def ends(share: float) -> float:
-        return begun + 60 * options.minutes * share
+        return begun + 60 * float(options.minutes) * share
 
     with tempfile.TemporaryDirectory(prefix="kbtools-reliability-") as folder:
         work = Path(folder)

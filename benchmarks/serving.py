@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -109,7 +110,7 @@ def heavy_requests(names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """Yield requests that mean much work: what the server bounds, what it lets pass, and long texts."""
     values = [f"{name} {number}" for number, name in enumerate(names[:100])]
     unnamed = {"properties": [{"pid": f"p{number}", "v": values} for number in range(3)]}
-    batches = {
+    batches: dict[str, dict[str, Any]] = {
         "100 queries with one type 100 times": {"query": names[0], "type": ["film.film"] * 100},
         "100 queries with 100 types": {"query": names[0], "type": [f"film.film{number}" for number in range(100)]},
         "100 queries without a name, 3 properties of 100 values": unnamed,
@@ -126,7 +127,7 @@ def heavy_requests(names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     )
     yield (
         "running text of half a MiB",
-        post("/api/link", json.dumps({"text": ". ".join(names * 100)[: 1 << 19]}).encode()),
+        post("/api/link", json.dumps({"text": ". ".join([*names] * 100)[: 1 << 19]}).encode()),
     )
 
 

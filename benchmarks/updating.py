@@ -131,7 +131,7 @@ def compact(copy: Path) -> None:
     """Merge the updates by the command, and print what that takes."""
     building, most = beside(copy, "building"), 0
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    arguments = [Path(sys.executable).with_name("kbtools"), "compact", "--kb", str(copy), "--quiet"]
+    arguments = [str(Path(sys.executable).with_name("kbtools")), "compact", "--kb", str(copy), "--quiet"]
     with subprocess.Popen(arguments, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
             most = max(most, written(building))

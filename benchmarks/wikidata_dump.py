@@ -65,8 +65,8 @@ def write_dump(path: Path, entities: int, shape: Shape, *, times: int = 1) -> No
             assert packer.stdin is not None
             packer.stdin.writelines(lines(entities, shape, times=times))
         return
-    with gzip.open(path, "wb", compresslevel=6) if path.suffix == ".gz" else path.open("wb") as out:
-        out.writelines(lines(entities, shape, times=times))
+    with gzip.open(path, "wb", compresslevel=6) if path.suffix == ".gz" else path.open("wb") as file:
+        file.writelines(lines(entities, shape, times=times))
 
 
 def lines(entities: int, shape: Shape, *, times: int = 1) -> Iterator[bytes]:

