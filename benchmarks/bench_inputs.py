@@ -54,8 +54,8 @@ class Inputs:
         """Draw spellings that people use for titles that are there: the variant, and the title."""
         names = {normal_form(name) for _, name in self.read_names()}
         pairs = read_variants(data_folder().parent / "names" / "variants.tsv.gz")
-        pairs = [(variant, title) for variant, title in pairs if title in names and normal_form(variant) not in names]
-        return random.Random(SEED).sample(pairs, min(limit, len(pairs)))
+        meant = [(variant, title) for variant, title in pairs if title in names and normal_form(variant) not in names]
+        return random.Random(SEED).sample(meant, min(limit, len(meant)))
 
     def read_questions(self, limit: int) -> list[tuple[str, str]]:
         """Give questions of FBSQ's test split, and the id of the subject of each."""

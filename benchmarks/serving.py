@@ -188,9 +188,12 @@ def cpu_seconds(pid: int) -> float:
 @contextmanager
 def served(kb: Path, *, workers: int) -> Iterator[tuple[int, int]]:
     """Run the command, its log thrown away; give its port and process."""
-    program = [sys.executable, "-c", "from kbtools.cli.main import main; main()"]
-    command = [*program, "serve", "--kb", str(kb), "--port", "0", "--workers", str(workers)]
-    with Path("build/serving.log").open("w+") as log:
+    # The command, not `python -c`: inside the clone that imports the folder kbtools instead of the package.
+    program = str(Path(sys.executable).with_name("kbtools"))
+    log_path = Path("build/serving.log")
+    log_path.parent.mkdir(exist_ok=True)
+    command = [program, "serve", "--kb", str(kb), "--port", "0", "--workers", str(workers)]
+    with log_path.open("w+") as log:
         process = subprocess.Popen(command, stderr=log)
         try:
             while not (where := re.search(r":(\d+)/", Path(log.name).read_text())):
