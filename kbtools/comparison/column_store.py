@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import KBUnusable, OutputUnusable, RunUnusable
-from kbtools.record_files import read_record, write_record
+from kbtools.record_files import fits, read_record, write_record
 from kbtools.storage import new_file
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-columns", 1
@@ -74,8 +74,11 @@ def read_columns(path: Path) -> Columns:
             name: np.frombuffer(zlib.decompress(packed), dtype=np.dtype(kind))
             for name, (kind, packed) in record["columns"].items()
         }
-        return Columns(record["fingerprint"], arrays, record["facts"])
-    except (KBUnusable, zlib.error, KeyError, TypeError, ValueError) as error:
+        facts, cell = record["facts"], ["", "", "", ""]
+        if not fits(facts, dict[str, Any]) or not fits(facts.get("cell", cell), tuple[str, str, str, str]):
+            raise ValueError("a part is missing, or of another type")
+        return Columns(record["fingerprint"], arrays, facts)
+    except (KBUnusable, zlib.error, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RunUnusable(
             f"{path}: damaged or written by another version of kbtools; delete it and run kbtools compare again",
             path=str(path),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from kbtools.answering.answerer import Answerer
+from kbtools.errors import RunUnusable
 from kbtools.ranking.system import NO_SUBJECT, POPULARITY, WEIGHTED_SUM, System
 from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights
 
@@ -146,5 +147,8 @@ def weights_text(kind: str, weights: Weights, cell: Cell) -> str:
 
 
 def cell_weights(facts: Mapping[str, Any]) -> Weights:
-    """Read the weights among the facts of a cell on disk."""
-    return Weights(**facts["weights"])
+    """Read the weights among the facts of a cell on disk; raise RunUnusable for what are none."""
+    try:
+        return Weights(**facts["weights"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunUnusable(f"a cell of the run has damaged weights ({error}); compare again into a new --out") from error

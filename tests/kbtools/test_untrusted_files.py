@@ -15,6 +15,8 @@ from click.testing import CliRunner
 
 from kbtools.answering.answerer import open_kb
 from kbtools.cli.main import main
+from kbtools.comparison import column_store
+from kbtools.comparison.grid import cell_weights
 from kbtools.comparison.run_folder import open_run
 from kbtools.entry_points import TRUST_VARIABLE
 from kbtools.errors import KBUnusable, ModelUnusable, RunUnusable, UntrustedPlugin
@@ -214,3 +216,18 @@ def test_a_crafted_record_of_a_run_is_damage(tmp_path: Path, parts: dict[str, ob
 
     with pytest.raises(RunUnusable, match="damaged"):
         open_run(tmp_path)
+
+
+@pytest.mark.parametrize("parts", [{"columns": "x"}, {"facts": {"cell": "lexical"}}, {"facts": {"cell": ["a"]}}])
+def test_a_crafted_cell_of_a_run_is_damage(tmp_path: Path, parts: dict[str, object]) -> None:
+    record = {"fingerprint": "x", "columns": {}, "facts": {}} | parts
+    write_record(tmp_path / "a.columns", record, name=column_store.FORMAT_NAME, version=column_store.FORMAT_VERSION)
+
+    with pytest.raises(RunUnusable, match="damaged"):
+        column_store.read_columns(tmp_path / "a.columns")
+
+
+@pytest.mark.parametrize("weights", [{"rung": b"x"}, {"rung": 1e300}, {"none": 1.0}, ["rung"]])
+def test_crafted_weights_of_a_cell_are_damage(weights: object) -> None:
+    with pytest.raises(RunUnusable, match="damaged"):
+        cell_weights({"weights": weights})
