@@ -82,7 +82,7 @@ class EncoderForward:
         self.names, self.learned = names, learned
         self.relations = np.float32(SHARPNESS) * (names + learned)
         unseen = (learned == 0).all(axis=1)
-        self.gains = np.float32(UNSEEN * (1 - unseen.mean())) * unseen
+        self.gains = np.float32(UNSEEN * (1 - unseen.mean() if len(unseen) else 0)) * unseen
 
     @classmethod
     def rebuild(cls, saved: Checkpoint) -> "EncoderForward":

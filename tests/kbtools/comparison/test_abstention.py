@@ -60,7 +60,7 @@ def test_confidence_is_calibrated(sample_memory: Answerer) -> None:
     steep = replace(sample_memory.system(), calibration=STEEP)
     calibrated = sample_memory.query("who wrote it", abstain=0, system=steep).confidence
 
-    assert calibrated == pytest.approx(0.1 + 8 * (raw - 0.5))
+    assert calibrated == pytest.approx(0.1 + 8 * (raw - 0.5), abs=1e-5)
 
 
 def test_no_candidates_give_no_answer_at_any_confidence(sample_memory: Answerer) -> None:
