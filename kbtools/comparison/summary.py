@@ -24,15 +24,16 @@ MISSING_SHOWN = 5
 
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem; color: #222; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #222; }
+.verdict { font-size: 1.25rem; line-height: 1.35; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid #ddd; padding: 0.25rem 0.6rem; text-align: left; white-space: nowrap; }
 .number { text-align: right; }
 tr.best { background: #eef6ee; font-weight: 600; }
-figure { display: inline-block; margin: 0.5rem; max-width: 100%; }
-img { max-width: 100%; }
-ul { font-size: 13px; color: #555; }
+figure { margin: 1.5rem 0; }
+img { width: 100%; }
+ul, .origin { font-size: 13px; color: #555; }
 """
 
 
@@ -120,6 +121,18 @@ def best_text(report: Report) -> str:
     return text + (f"; not certainly better than {', '.join(level)}" if level else "; better than every other cell")
 
 
+def verdict_text(report: Report) -> str:
+    """Return which system is the most accurate, and whether the difference may be chance, in plain sentences."""
+    tied = [cell.cell.label for cell in report.tied_best]
+    share = f"{show('accuracy', report.best.figures['accuracy'])} % of {len(report.run):,} questions right"
+    text = f"{tied[0]} answers {share}." if len(tied) == 1 else f"{' and '.join(tied)} each answer {share}."
+    level = [pair.other.label for pair in report.against_best if pair.low <= 0 and pair.other.label not in tied]
+    if level:
+        others = " and ".join(level) if len(level) <= 2 else f"{len(level)} other systems"
+        return f"{text} The difference from {others} may be chance."
+    return text if len(tied) == len(report.cells) else f"{text} That is reliably better than every other system."
+
+
 def terminal_table(report: Report) -> str:
     """Lay out a run for a terminal: the most telling figures, controls marked with a star."""
     names = [name for name in MEASURES if name not in ("oracle", "pool_median")]
@@ -201,12 +214,14 @@ def html_page(report: Report, sections: Sequence[Section], pictures: Mapping[str
     """Write a run as a page; pictures are SVG, by name."""
     body = [
         "<h1>Comparison</h1>",
-        f"<p>{html_text(origin_text(report.run))}<br>{html_text(excluded_text(report.run))}.</p>",
-        f"<p>Best: {html_text(best_text(report))}.</p>",
+        f"<p class=verdict>{html_text(verdict_text(report))}</p>",
+        *(line for section in sections[:1] for line in html_section(section)),
         *(html_picture(name, drawn) for name, drawn in pictures.items()),
-        *(line for section in sections for line in html_section(section)),
+        *(line for section in sections[1:] for line in html_section(section)),
+        f"<p class=origin>{html_text(origin_text(report.run))}<br>{html_text(excluded_text(report.run))}.</p>",
     ]
-    head = f'<meta charset="utf-8"><title>kbtools compare</title><style>{STYLE}</style>'
+    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<meta charset="utf-8">{viewport}<title>kbtools compare</title><style>{STYLE}</style>'
     return "\n".join([f'<!doctype html><html lang="en"><head>{head}</head><body>', *body, "</body></html>", ""])
 
 

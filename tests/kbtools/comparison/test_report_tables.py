@@ -33,6 +33,7 @@ from kbtools.comparison.summary import (
     markdown_page,
     markdown_table,
     terminal_table,
+    verdict_text,
 )
 from kbtools.errors import OutputUnusable, RunUnusable
 
@@ -66,11 +67,14 @@ def test_a_sole_best_cell_is_named_alone(report: Report) -> None:
     (first, second) = [cell.cell for cell in report.tied_best]
     without = replace(report, cells=[cell for cell in report.cells if cell.cell != second])
 
+    assert verdict_text(without).startswith(f"{first.label} answers 92.6 % of 36 questions right. The difference from ")
     assert best_text(without).startswith(f"{first.label}, 92.6; not certainly better than ")
 
 
 def test_cells_that_tie_for_the_first_place_are_all_marked(report: Report) -> None:
     page = html_page(report, make_sections(report), {})
+    assert page.index("% of 36 questions right") < page.index("<table>") < page.index("Significance")
+    assert 'name="viewport"' in page
 
     assert page.split("<h2>")[1].count("<tr class=best>") == 2
     assert json.loads(report_json(report))["tied_best"] == [list(cell.cell) for cell in report.tied_best]
@@ -79,6 +83,9 @@ def test_cells_that_tie_for_the_first_place_are_all_marked(report: Report) -> No
 def test_a_run_whose_cells_all_tie_crowns_none(report: Report) -> None:
     tied = replace(report, cells=report.tied_best)
 
+    assert verdict_text(replace(tied, against_best=[])) == (
+        "n-gram+ / lexical / none and n-gram-idf / lexical / none each answer 92.6 % of 36 questions right."
+    )
     assert best_text(tied) == "2 cells tie at 92.6: n-gram+ / lexical / none, n-gram-idf / lexical / none"
 
 
