@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from kbtools.answering import limits, name_candidates, running_text
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.name_candidates import SHARPNESS, rank_by_name, share_names
 from kbtools.indexers.folder.memory import MemoryKB
@@ -82,3 +83,9 @@ def test_a_more_similar_name_stands_before_a_higher_prior(with_counts: Open) -> 
 
     assert kb.ids(ranked.entities) == ["c", "a"]
     assert ranked.prior.values[0] < ranked.prior.values[1]
+
+
+def test_scores_of_names_are_cut_where_that_was_measured() -> None:
+    assert (name_candidates.SHARPNESS, name_candidates.STEP) == (0.6, 5.0)
+    assert (running_text.THRESHOLD, running_text.LOOSER, running_text.FUZZY) == (0.3, -0.1, -1.0)
+    assert (limits.TOP, limits.ANSWERS, limits.DOUBTFUL) == (10, 20, 0.15)

@@ -13,6 +13,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.comparison.fingerprints import scorer_identity
 from kbtools.errors import MissingDependency, UnknownDevice
 from kbtools.ranking.models import make_relation_scorer
+from kbtools.scorers.encoders import encoder, sentence_forward
 from kbtools.scorers.encoders.encoder import EncoderScorer
 from kbtools.scorers.encoders.pretrained import PACKAGE
 from kbtools.scorers.encoders.sentence_forward import SentenceForward
@@ -145,3 +146,8 @@ def test_another_encoder_is_another_scorer_to_a_comparison(tmp_path: Path, monke
     monkeypatch.setenv("KBTOOLS_ENCODER", str(write_encoder(tmp_path / "other", seed=6)))
 
     assert scorer_identity(["encoder"], None) != first
+
+
+def test_scores_count_as_they_were_measured() -> None:
+    assert (encoder.LEXICAL, encoder.TRAINED_LEXICAL) == (0.5, 0.15)
+    assert (sentence_forward.SHARPNESS, sentence_forward.UNSEEN) == (15.0, 1.7)

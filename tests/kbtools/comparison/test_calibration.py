@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.answering.answerer import Answerer
+from kbtools.comparison import significance
 from kbtools.comparison.calibration import (  # fmt: skip
+    BINS,
     auroc,
     calibration_error,
     calibration_figures,
@@ -22,6 +24,8 @@ from kbtools.comparison.calibration import (  # fmt: skip
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.run_folder import Run, open_run
+from kbtools.comparison.significance import Resamples
+from kbtools.comparison.system_training import FOLDS, MOST_LOST
 from kbtools.errors import RunMismatch, SourceEmpty
 from kbtools.ranking.confidence import Calibration, fit_calibration
 
@@ -199,3 +203,8 @@ def test_questions_that_no_system_can_answer_teach_nothing(
 
     assert fitted is not None
     assert fitted.correct == (1.0,)
+
+
+def test_intervals_hold_95_per_cent_of_a_thousand_resamples() -> None:
+    assert (significance.LEVEL, significance.ROUNDS, len(Resamples(2).counts)) == (95.0, 1_000, 1_000)
+    assert (BINS, FOLDS, MOST_LOST) == (10, 5, 0.0005)

@@ -8,6 +8,7 @@ import pytest
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.linking.links import Link
+from kbtools.pruning import focused, n_gram
 from kbtools.pruning.focused import IMPROBABLE, RARITY, Focused, FocusedIdf, FocusedK, FocusedKB
 from kbtools.pruning.n_gram import NGramIdf
 from kbtools.pruning.pruners import words_of
@@ -238,3 +239,8 @@ def test_focused_idf_links_words_beyond_what_a_tagger_reads(tiny_memory: Knowled
     links = FocusedIdf(tiny_memory, Oracle(texas=-1.0)).links([Question.read("is it " * 60 + "texas")])[0]
 
     assert {link.weight <= IMPROBABLE for link in links if link.ngram.form == "texas"} == {True}
+
+
+def test_the_weights_of_mentions_are_those_that_were_measured() -> None:
+    assert (focused.RARITY, focused.IMPROBABLE, focused.MARGIN) == (0.5, -20.0, 8.0)
+    assert (n_gram.PART_WEIGHT, n_gram.TEMPERATURE, n_gram.RELATION_WORD, n_gram.STOP_WORD) == (-2.0, 1.0, 0.5, 0.1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from kbtools.ranking import head, taught
 from kbtools.ranking.head import STRENGTH, UNTAUGHT, fit_head, minimise
 
 VECTORS = np.eye(4, dtype=np.float32)
@@ -70,3 +71,14 @@ def test_more_questions_than_are_scored_at_once_give_one_fit(monkeypatch: pytest
 
     assert fit_head(VECTORS, relations, no_score).vectors == pytest.approx(whole.vectors)
     assert STRENGTH < 1
+
+
+def test_what_is_learned_is_counted_as_it_was_measured() -> None:
+    assert (head.STRENGTH, head.SHARPNESS, head.VECTOR_PENALTY, head.BIAS_PENALTY) == (0.5, 15.0, 2.25, 1.0)
+    assert (taught.SUBJECT_GAIN, taught.SAME_GAIN) == (0.3, 20.0)
+
+
+def test_the_mean_is_taken_with_two_questions_at_the_origin() -> None:
+    fitted = fit_head(VECTORS, np.array([3, 1, 3, 1]), no_score)
+
+    assert fitted.mean.tolist() == pytest.approx([1 / 6] * 4)
