@@ -88,6 +88,8 @@ ANY_TEXT = st.text(
         ("Αtlas", "atlas"),
         ("Москвa", "москва"),
         ("ТЕСТ тест", "тест тест"),
+        ("Mat\u0442", "matt"),
+        ("M\u0430t\u0442", "\u043c\u0430\u0442\u0442"),
     ],
 )
 def test_a_name_has_its_normal_form(text: str, normal: str) -> None:

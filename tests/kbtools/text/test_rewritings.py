@@ -42,6 +42,8 @@ def test_legal_forms_are_no_part_of_a_core() -> None:
     assert core_form("PT Telk Indo Tbk") == core_form("Telk Indo") == "telk indo"
     assert core_form("A.B.C. Company") != core_form("A.B.D. Company")
     assert core_form("Bad Company") == "bad company"
+    assert core_form("Kite Co. Ltd.") == core_form("Kite Limited Company") == "kite"
+    assert core_form("B Ltd") == "b ltd"
 
 
 def test_brackets_and_years_contradict_where_no_word_is_shared() -> None:
@@ -53,5 +55,6 @@ def test_brackets_and_years_contradict_where_no_word_is_shared() -> None:
 
 def test_a_date_is_read_whatever_the_order_of_its_parts() -> None:
     assert read_date("20 july 1969") == read_date("july 20 1969") == read_date("1969 07 20") == ("1969", "07", "20")
-    assert read_date("july 40") == ()
+    assert read_date("july 31") == read_date("31st of july") == ("07", "31")
+    assert read_date("july 40") == read_date("july 32") == read_date("july 0") == ()
     assert normal_form("臺灣") == normal_form("台湾")
