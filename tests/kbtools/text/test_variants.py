@@ -44,6 +44,7 @@ def asked(text: str) -> set[str]:
         ("Dr. Alban", ["doctor alban"]),
         ("Roe v. Wade", ["roe vs wade", "roe versus wade"]),
         ("World War-II", ["world war 2"]),
+        ("Kite of the Iron Hill and Lamp II", ["kite of the iron hill and lamp 2"]),
         ("4,812 Lamps", ["4812 lamps"]),
         ("1 234 567 8 Lamps", ["12345678 lamps"]),
         ("Two Hundred and Six Bones", ["206 bones", "two hundred six bones"]),
