@@ -389,13 +389,13 @@ def test_features_are_those_of_a_plain_loop(two: Answerer) -> None:
         relations = np.flatnonzero(pools.question_of("relation") == asked).tolist()
         for mention in np.flatnonzero(pools.question_of("mention") == asked).tolist():
             v |= {(mention, relation): next(values) for relation in relations}
-    mention = pools.subject_mention[subject]
-    own = np.array([v[key] for key in zip(mention.tolist(), pools.pair_relation.tolist(), strict=True)])
+    mention_of = pools.subject_mention[subject]
+    own = np.array([v[key] for key in zip(mention_of.tolist(), pools.pair_relation.tolist(), strict=True)])
     rows = []
     for at in range(pools.pairs):
         pool, mates, twins = question == question[at], subject == subject[at], link == link[at]
         rivals = twins & (pools.pair_relation == pools.pair_relation[at])
-        spoken = [value for (asked, _), value in v.items() if asked == mention[at]]
+        spoken = [value for (asked, _), value in v.items() if asked == mention_of[at]]
         able = set(subject[pool & (pools.pair_relation == pools.pair_relation[at])].tolist())
         total = sum(math.exp(u[one] + (one in able)) for one in set(subject[pool].tolist()))
         rows.append(
