@@ -48,6 +48,15 @@ def test_words_that_relations_or_questions_are_made_of_are_not_misspelt(sample: 
     assert spans(sample.kb, text) == []
 
 
+def test_a_misspelt_name_may_have_a_word_inside_that_questions_are_made_of(make_kb: Any, new_world: Any) -> None:
+    names = (("m.1", "Maldoror"), ("m.2", "Maldoror Is Dead"))
+    kb = make_kb("memory", new_world((("m.1", "r", "m.2"),), names))
+
+    links = Misspelling(kb).links([Question.read("what was the release type of maldcoror is dead")])[0]
+
+    assert [(link.ngram.form, link.name) for link in links][:1] == [("maldcoror is dead", "Maldoror Is Dead")]
+
+
 def test_spans_that_begin_and_end_well_come_first_the_longest_of_them_first(sample: Answerer) -> None:
     strict = link_strictly(sample.kb, Question.read("old"))
     question = Question.read("who is the autor of the old carribean")
