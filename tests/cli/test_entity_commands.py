@@ -56,7 +56,7 @@ def test_link_prints_mentions_in_order(run: Run) -> None:
         "J. K. Rowling: J. K. Rowling (m.042xh)",
         "Edinburgh: Edinburgh (m.02m77)",
     ]
-    assert lines[1].startswith("     0-13  0.")
+    assert lines[1].startswith("     0-13  1.000  ")
 
 
 def test_link_gives_json_with_offsets_into_the_text(run: Run) -> None:

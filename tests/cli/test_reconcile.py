@@ -19,7 +19,7 @@ from kbtools.serve.table_reconciliation import TableQuery, reconcile_table
 
 FACTS = (
     "subject,relation,object\nb.1,author,p.1\nb.2,author,p.2\nb.3,author,p.1\nb.3,year,1990\nb.3,author,p.2\n"
-    "b.1,book.print.publisher,p.3\nb.2,book.print.publisher,p.3\n"
+    "b.1,book.print.publisher,p.3\nb.2,book.print.publisher,p.3\nb.3,book.size,10\nb.3,film.size,20\n"
 )
 NAMES = "id,name\nb.1,Low Tides\nb.2,Low Tides\nb.3,High Sands\np.1,Ana Poll\np.2,Bo Dorn\np.3,Red & Sons\n"
 TYPES = "id,type\nb.1,novel\nb.2,play\nb.3,novel\n"
@@ -206,6 +206,12 @@ def test_a_relation_is_named_by_its_id_or_its_last_part(books: str, tmp_path: Pa
     assert row[name] == "Red & Sons"
 
 
+def test_only_matches_are_extended_though_others_have_the_same_candidate(books: str, tmp_path: Path) -> None:
+    match, doubtful = reconciled(books, tmp_path, "title\nHigh Sands\nHigh Sandz\n", "--extend", "year")
+
+    assert (match["id"], match["year"], doubtful["id"], doubtful["year"]) == ("b.3", "1990", "b.3", "")
+
+
 def test_a_threshold_is_reached_by_its_own_score(books: str, tmp_path: Path) -> None:
     (row,) = reconciled(books, tmp_path, "title\nHigh Sandz\n")
     score = float(row["score"])
@@ -311,6 +317,7 @@ def test_a_table_without_rows_is_refused(books: str, tmp_path: Path) -> None:
     [
         (["--property", "=author"], "found '=author', expected COLUMN=RELATION"),
         (["--property", "by="], "found 'by=', expected COLUMN=RELATION"),
+        (["--extend", "size"], "several relations are called 'size'; there are 'book.size', 'film.size'"),
         (["--property", "whose=author"], "no column 'whose'; the columns are 'title', 'by'"),
         (["--threshold", "101"], "101"),
         (["--type", "poem"], "no entity has the type 'poem'"),

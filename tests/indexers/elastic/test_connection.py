@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import trustme
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kbtools.errors import NotAllowed, ServerError, Unreachable, WrongFormat, WrongServer
 from kbtools.indexers.elastic.cluster import Cluster, Patience
@@ -204,6 +206,39 @@ def test_an_error_that_will_not_pass_is_not_tried_again(
     with pytest.raises(ServerError, match=r"could not ask.*400 parsing_exception"):
         connect(server.url, patience=impatient).ask("GET", "/x", to="ask")
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "is_repeated"),
+    [
+        (413, "", False),
+        (429, "rejected [current_coordinating_operation_bytes=51, max_coordinating_bytes=50]", False),
+        (429, "rejected [current_coordinating_operation_bytes=50, max_coordinating_bytes=50]", True),
+        (429, "rejected", True),
+    ],
+)
+def test_what_is_more_than_a_cluster_ever_takes_is_not_tried_again(
+    small_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    impatient: Patience,
+    status: int,
+    reason: str,
+    is_repeated: bool,
+) -> None:
+    server = small_server(lambda *_: (status, {"error": {"type": "es_rejected", "reason": reason}}))
+    with pytest.raises(ServerError):
+        connect(server.url, patience=impatient).ask("POST", "/_bulk", to="store", body={})
+    assert (len(server.requests) > 1) is is_repeated
+
+
+@given(st.floats(0, 40), st.floats(0.01, 2), st.floats(0.05, 5))
+def test_pauses_double_up_to_the_longest_and_end_with_patience(total: float, first: float, longest: float) -> None:
+    spent = 0.0
+    for number, pause in enumerate(Patience(total, first, longest).waits()):
+        most = min(first * 2**number, longest, total - spent)
+        assert 0.8 * most <= pause <= most
+        spent += max(pause, 0.001)
+    assert spent >= total
 
 
 def test_the_reason_of_a_shard_is_the_reason_of_the_request(

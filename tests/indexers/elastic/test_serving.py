@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from kbtools.serve import live_kb
 from kbtools.serve.app import create_app
+from kbtools.serve.live_kb import ClusterIdentity
 from kbtools.serve.settings import ServeSettings
+from tests.indexers.elastic.conftest import SmallServer
 
 AUTHOR = "book.written_work.author"
 
@@ -92,3 +95,39 @@ def test_the_page_and_the_description_are_there(on_cluster: TestClient, kb_name:
     assert info["counts"]["entities"]["unique"] == 506
     assert "<title>" in on_cluster.get("/").text
     assert on_cluster.get("/ready").json()["status"] == "ready"
+
+
+ALIAS: dict[str, Any] = {"kb-2-names": {}, "kb-2-entities": {}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "identity"),
+    [
+        ((200, ALIAS), ("kb-2-entities", "kb-2-names")),
+        ((200, {}), None),
+        ((404, {"error": "no alias"}), None),
+        ((503, {"error": "busy"}), None),
+    ],
+)
+def test_a_version_on_a_cluster_is_told_by_its_indexes(
+    small_server: Callable[..., SmallServer], answer: tuple[int, object], identity: object
+) -> None:
+    server = small_server(lambda *_: answer)
+    asked = ClusterIdentity("kb", ServeSettings(kbs=("kb",), elasticsearch=server.url))
+
+    assert (asked(), asked()) == (identity, identity)
+    assert server.paths() == ["/_alias/kb"]
+
+
+def test_a_cluster_is_asked_again_after_a_moment(
+    small_server: Callable[..., SmallServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[tuple[int, object]] = [(200, ALIAS), (503, {}), (200, {"kb-3-names": {}})]
+    server = small_server(lambda *_: answers.pop(0))
+    monkeypatch.setattr(live_kb, "ASKED_AGAIN", 0.0)
+    asked = ClusterIdentity("kb", ServeSettings(kbs=("kb",), elasticsearch=server.url))
+
+    assert [asked() for _ in range(3)] == [("kb-2-entities", "kb-2-names"), None, ("kb-3-names",)]
+    with asked.lock:
+        assert asked() == ("kb-3-names",)
+    assert len(server.requests) == 3

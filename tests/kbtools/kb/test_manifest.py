@@ -3,7 +3,23 @@
 import pytest
 
 from kbtools.errors import KBUnusable
-from kbtools.kb.manifest import COUNTED, STATISTICS, Count, Manifest, SourceFile
+from kbtools.kb.language_tags import UND, listed
+from kbtools.kb.manifest import (
+    COUNTED,
+    LATEST,
+    MERGE,
+    STATISTICS,
+    UPDATE,
+    Change,
+    Count,
+    Manifest,
+    SourceFile,
+    changes_text,
+    counts_report,
+    history_report,
+    languages_report,
+    size_text,
+)
 from kbtools.text.normaliser import NORMALISER_VERSION
 
 
@@ -31,3 +47,83 @@ def test_a_manifest_that_lacks_a_number_is_damaged(part: str, name: str) -> None
 
     with pytest.raises(ValueError, match="a part is missing"):
         Manifest.from_record(record)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"), (999, "999 B"), (1_000, "1.0 KB"), (48_700, "48.7 KB"), (1_000_000, "1.0 MB"),
+        (999_900_000, "999.9 MB"), (1_000_000_000, "1.00 GB"), (12_345_000_000_000, "12345.00 GB"),
+    ],
+)  # fmt: skip
+def test_sizes_are_in_steps_of_a_thousand(size: int, text: str) -> None:
+    assert size_text(size) == text
+
+
+def test_one_change_is_in_the_singular() -> None:
+    counts = {"entities added": 1, "facts removed": 2_000, "names added": 1, "types added": 0}
+
+    assert changes_text(counts) == "1 entity added, 2,000 facts removed, 1 name added, 0 types added"
+
+
+@pytest.mark.parametrize(
+    ("languages", "report"),
+    [
+        ({}, ""),
+        ({UND: 3}, ""),
+        ({"en": 1_200}, "names in 1 language: 1,200 en\n"),
+        ({"en": 2, UND: 5, "de": 1}, "names in 2 languages: 2 en, 1 de, 5 without a language\n"),
+    ],
+)
+def test_languages_are_reported_with_their_names(languages: dict[str, int], report: str) -> None:
+    assert languages_report(Manifest("digest", {}, (), (1,), {}, languages=languages)) == report
+
+
+@pytest.mark.parametrize(("number", "end"), [(20, "t18, t19"), (21, "t18, t19 and 1 more")])
+def test_a_long_list_of_languages_says_how_many_more(number: int, end: str) -> None:
+    assert listed([f"t{place}" for place in range(number)]).endswith(end)
+
+
+def test_values_are_reported_apart_from_entities() -> None:
+    counts = {"facts": Count(9, 7), "entities": Count(6, 6)}
+    report = counts_report(Manifest("digest", counts, (), (1,), {"values": 2})).split("\n")
+
+    assert [line.split() for line in report] == [
+        ["raw", "duplicate", "unique"], ["facts", "9", "2", "7"], ["entities", "4", "0", "4"],
+        ["values", "2", "0", "2"],
+    ]  # fmt: skip
+
+
+def change(action: str, number: int) -> Change:
+    return Change(action, f"day {number}", f"d{number}", f"d{number + 1}", counts={"facts added": number})
+
+
+@pytest.mark.parametrize(
+    ("actions", "pending", "lineage"),
+    [
+        ([], [], ["own"]),
+        ([UPDATE, UPDATE], [0, 1], ["d0", "d1", "own"]),
+        ([UPDATE, MERGE], [], ["own"]),
+        ([MERGE, UPDATE, MERGE, UPDATE, UPDATE], [3, 4], ["d3", "d4", "own"]),
+    ],
+)
+def test_updates_since_the_last_merge_are_pending(actions: list[str], pending: list[int], lineage: list[str]) -> None:
+    history = tuple(change(action, number) for number, action in enumerate(actions))
+    manifest = Manifest("own", {}, (), (1,), {}, history=history)
+
+    assert [*manifest.pending] == [history[number] for number in pending]
+    assert [*manifest.lineage] == lineage
+
+
+def test_only_earlier_updates_are_summed_up() -> None:
+    actions = [UPDATE, UPDATE, MERGE, UPDATE, *[UPDATE] * LATEST]
+    history = tuple(change(action, number) for number, action in enumerate(actions, 1))
+    lines = history_report(Manifest("own", {}, (), (1,), {}, history=history)).split("\n")
+
+    assert lines[:4] == [
+        "2 updates from day 1 to day 2: 3 facts added",
+        "merge day 3: 3 facts added",
+        "update day 4: 4 facts added",
+        "update day 5: 5 facts added",
+    ]
+    assert len(lines) == 3 + LATEST + 1
