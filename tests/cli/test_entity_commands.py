@@ -44,6 +44,23 @@ def test_lookup_says_that_there_is_no_such_name(run: Run) -> None:
     assert (done.exit_code, done.stdout) == (0, "zqxjkv\n  no entity has that name\n")
 
 
+def test_lookup_names_the_type_that_no_bearer_has(run: Run) -> None:
+    assert run("lookup", "zqxjkv", "--type", "film.film").stdout == (
+        "zqxjkv\n  no entity has that name and the type film.film\n"
+    )
+
+
+def test_link_counts_the_other_candidates_unless_it_explains_them(run: Run) -> None:
+    text = "They read Harry Potter"
+    (mention,) = json.loads(run("link", "--json", text).stdout)["mentions"]
+    short, long = run("link", text).stdout.splitlines(), run("link", "--explain", text).stdout.splitlines()
+
+    assert len(mention["candidates"]) > 1
+    assert short[1].endswith(f": Harry Potter (m.078ffw) or {len(mention['candidates']) - 1} more")
+    assert long[1] == short[1].partition(" or ")[0]
+    assert all(any(one["id"] in line for line in long[2:]) for one in mention["candidates"])
+
+
 def test_lookup_refuses_an_unknown_type(run: Run) -> None:
     done = run("lookup", "It", "--type", "film.flim")
     assert done.exit_code == 1

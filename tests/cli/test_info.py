@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from click.testing import Result as Invocation
 
 from kbtools.cli.main import main
+from kbtools.kb.manifest import size_text
 from kbtools.record_files import record_checksum
 
 
@@ -214,3 +215,13 @@ def test_a_damaged_knowledge_base_is_mended_by_indexing_again(copy: Path, exampl
     built = CliRunner().invoke(main, ["index", *sources, "--out", str(copy)])
     assert "nothing to do" not in built.stdout
     assert info(copy).exit_code == 0
+
+
+def test_the_eight_largest_files_are_listed_and_the_size_is_that_of_all(sample_path: Path) -> None:
+    sizes = json.loads(info(sample_path, "--json").stdout)["files"]
+    lines = info(sample_path).stdout.splitlines()
+
+    listed = [line.split(": ")[0].removeprefix("file ") for line in lines if line.startswith("file ")]
+    assert [sizes[file] for file in listed] == sorted(sizes.values(), reverse=True)[:8]
+    assert f", {size_text(sum(sizes.values()))}, content " in lines[0]
+    assert f"file {listed[0]}: {size_text(max(sizes.values()))}" in lines

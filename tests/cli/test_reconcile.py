@@ -284,6 +284,16 @@ def test_cells_of_any_text_come_back_as_they_were(books: str, tmp_path: Path, ou
     assert "\u0141\u00f3d\u017a" in text
 
 
+def test_blanks_around_a_cell_are_left_out(books: str, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"title": "  b.3 ", "n": " 7\\u00a0"}\n')
+    out = tmp_path / "out.jsonl"
+
+    run("reconcile", books, str(tmp_path / "in.jsonl"), "--column", "title", "--out", str(out))
+
+    row = json.loads(out.read_text())
+    assert (row["title"], row["n"], row["id"]) == ("b.3", "7", "b.3")
+
+
 def test_a_sheet_a_database_and_an_encoding_are_read_as_a_build_reads_them(books: str, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "in.sqlite") as database:
         database.execute("CREATE TABLE shelf (title TEXT, place INTEGER)")
