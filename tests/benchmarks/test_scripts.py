@@ -48,3 +48,31 @@ def test_a_benchmark_starts_the_server_inside_the_clone(
     with serving.served(sample_path, workers=1) as (port, pid):
         assert port > 0
         assert serving.cpu_seconds(pid) >= 0
+
+
+SMALL = {
+    "phases": "--facts {sample}.facts.txt --names {sample}.names.txt --types {sample}.types.txt --out {out}/phases.kb",
+    "scale": "--facts {sample}.facts.txt --names {sample}.names.txt --types {sample}.types.txt --out {out}/scale.kb "
+    "--questions {sample}.valid.txt --limit 3",
+    "question_stages": "--kb {kb} --questions {sample}.valid.txt --limit 30",
+    "wikidata_dump": "--entities 20 --shape short --out {out}/dump.json.gz",
+}
+"""The options of a script for a run of seconds over the sample."""
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_benchmark_runs_to_its_end_over_the_sample(
+    name: str,
+    examples: Path,
+    sample_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = SMALL[name].format(sample=examples / "sample", kb=sample_path, out=tmp_path)
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *options.split()])
+    monkeypatch.chdir(tmp_path)
+
+    importlib.import_module(name).main()
+
+    assert capsys.readouterr().out or (tmp_path / "dump.json.gz").stat().st_size
