@@ -152,6 +152,27 @@ def test_values_of_properties_re_rank_namesakes(client: TestClient) -> None:
     assert {"id": "property:book.written_work.author", "value": 1.0} in results["b"][0]["features"]
 
 
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("typed", [{}, {"type": "book.literary_series"}])
+def test_a_score_is_the_weighted_mean_of_its_features(client: TestClient, number: int, typed: dict[str, str]) -> None:
+    properties = [
+        {"pid": "book.written_work.author", "v": ["J. K. Rowling", "Stephen King"]},
+        {"pid": "fictional_universe.fictional_character.character_created_by", "v": "J. K. Rowlin"},
+    ][:number]
+
+    results = reconciled(client, {"q": {"query": "Harry Potter", "properties": properties, **typed}})["q"]
+
+    assert len(results) == 2
+    for result in results:
+        features = {feature["id"]: feature["value"] for feature in result["features"]}
+        agreed = [feature["value"] for feature in result["features"] if feature["id"].startswith("property:")]
+        mean = (features["name_score"] + 0.4 * 100 * sum(agreed)) / (1 + 0.4 * number)
+        assert len(agreed) == number
+        assert result["score"] == pytest.approx(mean * (0.7 if features.get("type_match") is False else 1), abs=0.02)
+    scores = [result["score"] for result in results]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_the_more_values_agree_the_higher_the_score(client: TestClient) -> None:
     values = [["J. K. Rowling"], ["J. K. Rowling", {"id": "m.042xh"}], ["J. K. Rowling", "{}"], ["{}", "[]"]]
     properties = [[{"pid": "book.written_work.author", "v": value}] for value in values]
