@@ -227,6 +227,17 @@ def test_a_crafted_cell_of_a_run_is_damage(tmp_path: Path, parts: dict[str, obje
         column_store.read_columns(tmp_path / "a.columns")
 
 
+def test_columns_that_expand_past_their_limit_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {name: np.zeros(1000) for name in ("a", "b")}
+    column_store.write_columns(tmp_path / "a.columns", column_store.Columns("x", columns))
+    assert column_store.read_columns(tmp_path / "a.columns")["b"].nbytes == 8000
+
+    monkeypatch.setattr(column_store, "LARGEST", 15_999)
+
+    with pytest.raises(RunUnusable, match="damaged"):
+        column_store.read_columns(tmp_path / "a.columns")
+
+
 @pytest.mark.parametrize("weights", [{"rung": b"x"}, {"rung": 1e300}, {"none": 1.0}, ["rung"]])
 def test_crafted_weights_of_a_cell_are_damage(weights: object) -> None:
     with pytest.raises(RunUnusable, match="damaged"):
