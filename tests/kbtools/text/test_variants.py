@@ -67,6 +67,8 @@ def test_a_name_is_found_however_it_is_written(name: str, spelt: list[str]) -> N
         ("Malcolm X", "who is malcolm"),
         ("Malcolm B", "who is malcolm j b"),
         ("812 Lamps", "who made 8 12 lamps"),
+        ("8121 Lamps", "who made 8 121 lamps"),
+        ("4812124 Lamps", "who made 4812,124 lamps"),
         ("1812812 Lamps", "who made 1812 812 lamps"),
         ("48124 Lamps", "who made 4812 4 lamps"),
         ("One", "who sang 1"),
