@@ -170,7 +170,7 @@ def test_a_full_machine_says_what_to_do_when_it_scores() -> None:
 
 
 def test_a_network_that_memory_does_not_hold_is_refused_before_it_is_built() -> None:
-    with pytest.raises(DeviceFull, match=r"need 4,096\.0 GiB more of memory, [\d,.]+ GiB are free; lower --dim"):
+    with pytest.raises(DeviceFull, match=r"need 4,096\.0 GiB more of memory, [\d,.]+ GiB are free; lower --set dim"):
         build_network(lambda: torch.nn.Embedding(2**20, 2**20))
 
 
