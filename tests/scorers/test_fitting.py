@@ -177,7 +177,7 @@ def test_a_network_that_memory_does_not_hold_is_refused_before_it_is_built() -> 
 def test_an_optimiser_that_memory_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kbtools.scorers.networks.devices.free_memory", lambda device: 100)
 
-    with pytest.raises(DeviceFull, match="or use --optimiser row-adagrad"):
+    with pytest.raises(DeviceFull, match="or use --set optimiser=row-adagrad"):
         check_optimiser_memory(Line(), "adam", torch.device("cpu"))
     check_optimiser_memory(Line(), "row-adagrad", torch.device("cpu"))
 
