@@ -16,7 +16,7 @@ BARS = 8
 """Types and languages that are listed."""
 
 QUESTIONS, TRIED = 6, 60
-"""Questions that are shown, and those asked at most to find them: 60 take a second over FB5M."""
+"""Questions that are shown, and those asked at most to find them."""
 
 SUBJECTS = 300
 """Entities of the most facts in the sample, whose facts questions are made from."""
