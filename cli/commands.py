@@ -7,8 +7,8 @@ import click
 
 SECTIONS = {
     "Knowledge base": "path paths name elasticsearch models lang inverse out",
-    "Files": "facts names types rdf relations redirects counts variants add remove also questions train valid vectors "
-    "ids",
+    "Files": "facts names types rdf table wikidata relations redirects counts variants add remove also questions train "
+    "valid vectors ids",
     "Reading": "languages column predicate list_separator file_format max_bad subject_column name_columns "
     "alias_columns description_columns type_columns link_columns sheet encoding query min_sitelinks keep_type "
     "keep_property keep_ids closure",

