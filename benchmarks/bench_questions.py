@@ -9,7 +9,7 @@ import numpy as np
 from fbsq import questions
 
 import kbtools
-from kbtools.answering.answerer import QueryOptions
+from kbtools.answering.query_options import QueryOptions
 from kbtools.answering.questions import read_annotated
 
 ALONE, TOGETHER, BATCH = 500, 4_096, 256

@@ -60,7 +60,7 @@ def measure(kb: Path, models: Path | None, chain: str, by: str, count: int) -> d
     if by == BY_TORCH:
         use_torch()
     import kbtools
-    from kbtools.answering.answerer import QueryOptions
+    from kbtools.answering.query_options import QueryOptions
     from kbtools.answering.questions import read_annotated
 
     options = QueryOptions(**dict(zip(OPTIONS, CHAINS[chain], strict=False)))  # type: ignore[typeddict-item]

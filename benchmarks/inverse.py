@@ -22,7 +22,8 @@ import numpy as np
 from fbsq import questions, sources
 
 import kbtools
-from kbtools.answering.answerer import Answerer, QueryOptions
+from kbtools.answering.answerer import Answerer
+from kbtools.answering.query_options import QueryOptions
 from kbtools.answering.questions import read_annotated
 from kbtools.answering.results import Result
 from kbtools.indexers.building.build import BuildProgress, build

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
-from kbtools.answering.answerer import Answerer, QueryOptions
+from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import explained_lines, table_lines
 from kbtools.answering.limits import ANSWERS, TOP
+from kbtools.answering.query_options import QueryOptions
 from kbtools.answering.questions import read_questions
 from kbtools.answering.results import Result
 from kbtools.answering.sparql import winner_query

@@ -10,7 +10,7 @@ DEADLINE: ContextVar[tuple[float, float]] = ContextVar("DEADLINE")
 
 
 def set_deadline(seconds: float, *, since: float) -> None:
-    """Give the job of this thread some seconds from a moment on."""
+    """Set the deadline of this thread's job: some seconds from a moment on."""
     DEADLINE.set((since + seconds, seconds))
 
 

@@ -3,19 +3,20 @@
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
-from inspect import Parameter, Signature, signature
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Self, Unpack, cast
 
+from kbtools.answering.backwards import or_backwards
 from kbtools.answering.entity_reader import EntityReader, NameLookup
 from kbtools.answering.limits import ANSWERS, TOP, Limits, require_text, require_texts
+from kbtools.answering.query_options import NAMES, LookupOptions, QueryOptions, require_options, with_options
 from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
-from kbtools.answering.result_writing import fetch_objects, links_without_facts, write_result
+from kbtools.answering.result_writing import fetch_objects, write_result
 from kbtools.answering.results import Result
 from kbtools.answering.running_text import CANDIDATES, THRESHOLD, TextLinker
 from kbtools.entry_points import BACKENDS, construct, import_object, load_class
@@ -34,8 +35,6 @@ from kbtools.ranking.taught import Taught, TaughtQuestion, TaughtScorer, Teachin
 from kbtools.text.printable import html_table
 from kbtools.text.question import Question
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 MOST_LANGUAGES = 16
 """Choices of languages that are kept at hand, each with what it remembers."""
 
@@ -43,61 +42,11 @@ MOST_LANGUAGES = 16
 DEVICE = re.compile(r"cpu|cuda(:\d+)?|mps")
 
 
-class QueryOptions(TypedDict, total=False):
-    """The options of a question; `Answerer.query` says what each is, and what is left out has its default."""
-
-    system: System | None
-    pruning: str | None
-    scorer: str | None
-    subject: str | None
-    ranker: str | None
-    type: str | None
-    lang: str | None
-    inverse: bool | None
-    top: int | None
-    answers: int | None
-    abstain: float | None
-
-
-class LookupOptions(TypedDict, total=False):
-    """The options of a look-up by name."""
-
-    type: str | None
-    lang: str | None
-    limit: int | None
-
-
 API = "close entity facts forget in_languages kb link lookup lookup_many models query query_many system tagger teach"
 """The members of an answerer that are listed, as by the Tab key."""
 
-FORWARDS, BACKWARDS, TWICE = 0.25, 0.5, 2.0
-"""Facts are read backwards for a question whose confidence is below the first, and for one that also names what is the
-subject of no fact. That reading is taken where its confidence reaches the second, and for the former so many times that
-of the question. Of 2,500 validation questions of FBSQ, 30 % are read again and 2 are lost; of the 159 whose fact is
-also stored the other way round, asked without it, 55 % have the right object, 37 % if read forwards alone. See
-benchmarks/inverse.py."""
-
 BOTH_WAYS = "both ways"
 """The view of an answerer that reads facts backwards too, among those in some languages."""
-
-NAMES = ("pruning", "scorer", "subject", "ranker")
-"""The options that name parts of a system."""
-
-
-def with_options(options: type, **defaults: object) -> Callable[[F], F]:
-    """Return a decorator by which the signature of a method shows its options; those without a default have None."""
-
-    def decorate(method: F) -> F:
-        parameters = list(signature(method).parameters.values())[:-1]
-        hints = options.__annotations__
-        parameters += [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=hints[name])
-            for name in hints
-        ]
-        method.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        return method
-
-    return decorate
 
 
 def open_kb(
@@ -316,7 +265,11 @@ class Answerer:
         batches: Iterator[Iterable[Result]]
         batches = asked = (self.both_ways() if inverse else self).answer_batches(iter(texts), system, limits, row)
         if inverse is None and self.directions is None and has_incoming(self.kb):
-            batches = (self.or_backwards(batch, system.first, limits, row) for batch in asked)
+
+            def ask_backwards(again: Iterator[str]) -> Iterator[list[Result]]:
+                return self.both_ways().answer_batches(again, system.first, limits, row)
+
+            batches = (or_backwards(self.kb, self.link_confidence, batch, ask_backwards) for batch in asked)
         results = (result for batch in batches for result in batch)
         return results if self.languages is None else (self.or_fallback(result, options) for result in results)
 
@@ -326,38 +279,6 @@ class Answerer:
         has_more = bool(other and (other.candidates or (other.without_facts and not result.without_facts)))
         best = other if other and has_more else result
         return replace(best, languages=self.languages, other_languages=has_more)
-
-    def or_backwards(
-        self, batch: list[Result], system: System, limits: Limits, type_row: int | None
-    ) -> Iterator[Result]:
-        """Yield results, in place of unlikely ones those with facts read backwards where these are more likely."""
-        least: dict[str, float] = {}
-        for result in batch:
-            if not result.candidates:
-                least[result.question] = 0.0
-            elif self.names_mere_object(result):
-                least[result.question] = max(BACKWARDS, result.confidence)
-            elif result.readings or result.confidence < FORWARDS:
-                least[result.question] = max(BACKWARDS, TWICE * result.confidence)
-        batches = self.both_ways().answer_batches(iter(least), system, limits, type_row)
-        others = {
-            other.question: other
-            for other in chain.from_iterable(batches)
-            if other.candidates and other.candidates[0].inverse and other.confidence >= least[other.question]
-        }
-        return (others.get(result.question, result) for result in batch)
-
-    def names_mere_object(self, result: Result) -> bool:
-        """Return whether a content word beside the mention of the winner is in a name of what is no subject."""
-        mention, question = result.candidates[0].mention, Question.read(result.question)
-        rest = [
-            word.start
-            for word in question.tokens
-            if word.is_word and not mention.start <= word.start < mention.end
-            if self.link_confidence.content.has(word.text)
-        ]
-        links = links_without_facts(self.kb, question) if rest else []
-        return any(link.start <= start < link.end for link in links for start in rest)
 
     def both_ways(self) -> "Answerer":
         """Return the answerer that reads facts backwards too; raise IncomingMissing where that cannot be."""
@@ -500,19 +421,3 @@ class Answerer:
 def ask_teaching(name: str) -> Callable[..., Any]:
     """Return a function of the module on teaching by its name, since that module reads answerers."""
     return cast(Callable[..., Any], import_object(f"kbtools.answering.teaching:{name}"))
-
-
-def require_options(options: Mapping[str, object]) -> None:
-    """Check the options of a question: TypeError for an unknown one, BadArgument for an unclear system or direction."""
-    known = QueryOptions.__annotations__
-    for name in options:
-        if name not in known:
-            raise TypeError(f"query takes no option {name!r}; it takes {', '.join(known)}")
-    system = options.get("system")
-    if not isinstance(system, System | None):
-        raise BadArgument(f"system is a System, as Answerer.system gives one, found {system!r}", name="system")
-    if system and any(options.get(name) is not None for name in NAMES):
-        raise BadArgument(f"give a system, or names of its parts ({', '.join(NAMES)}), not both", name="system")
-    inverse = options.get("inverse")
-    if not isinstance(inverse, bool | None):
-        raise BadArgument(f"inverse is True or False, found {inverse!r}", name="inverse")

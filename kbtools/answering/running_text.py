@@ -56,7 +56,7 @@ RARE_CAPITALS = 30
 among 3 words, and in a text in lower case a stray capital tells nothing of names."""
 
 HEADLINE = 4
-"""Words of a sentence whose capitals tell nothing where every word that is no function word has one."""
+"""Fewest words of a sentence that is taken for a headline if every word but the function words has a capital."""
 
 
 class Case(IntEnum):
@@ -239,7 +239,7 @@ def level_of(word: str) -> int:
 
 
 def case_of(sentence: Question, link: Link, *, cased: bool, content: int) -> Case:
-    """Return how the words of a link are written, so many of which are content words."""
+    """Return how the words of a link are written; `content` counts its content words."""
     words, name = sentence.text[link.start : link.end], link.name
     small, capitals = words == words.lower(), words == words.upper()
     if small and capitals and not words.isdigit():  # no letter that has a case

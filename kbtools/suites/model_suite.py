@@ -239,7 +239,7 @@ def check_ranker(name: str) -> Iterator[str]:
 
 
 def draw_candidates(*, seed: int) -> tuple[Features, NDArray[np.bool_]]:
-    """Draw candidates with three features, of which the first tells the gold one of each question most of the time."""
+    """Draw candidates with three features; the first usually marks the gold candidate of each question."""
     random = np.random.default_rng(seed)
     values = random.normal(size=(LEARNED_FROM * CANDIDATES, 3))
     liked = (values[:, 0] + 0.1 * random.normal(size=len(values))).reshape(LEARNED_FROM, CANDIDATES)

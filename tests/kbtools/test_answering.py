@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import kbtools
-from kbtools.answering.answerer import Answerer, QueryOptions, open_kb
+from kbtools.answering.answerer import Answerer, open_kb
 from kbtools.answering.explaining import explain
+from kbtools.answering.query_options import QueryOptions
 from kbtools.errors import (
     BadArgument,
     BrokenPlugin,

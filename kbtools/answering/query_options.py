@@ -1,0 +1,69 @@
+"""The options of questions and look-ups: their names and types, how signatures show them, and what is refused."""
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature, signature
+from typing import Any, TypedDict, TypeVar
+
+from kbtools.errors import BadArgument
+from kbtools.ranking.system import System
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+NAMES = ("pruning", "scorer", "subject", "ranker")
+"""The options that name parts of a system."""
+
+
+class QueryOptions(TypedDict, total=False):
+    """The options of a question; `Answerer.query` says what each is, and what is left out has its default."""
+
+    system: System | None
+    pruning: str | None
+    scorer: str | None
+    subject: str | None
+    ranker: str | None
+    type: str | None
+    lang: str | None
+    inverse: bool | None
+    top: int | None
+    answers: int | None
+    abstain: float | None
+
+
+class LookupOptions(TypedDict, total=False):
+    """The options of a look-up by name."""
+
+    type: str | None
+    lang: str | None
+    limit: int | None
+
+
+def with_options(options: type, **defaults: object) -> Callable[[F], F]:
+    """Return a decorator by which the signature of a method shows its options; those without a default have None."""
+
+    def decorate(method: F) -> F:
+        parameters = list(signature(method).parameters.values())[:-1]
+        hints = options.__annotations__
+        parameters += [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=hints[name])
+            for name in hints
+        ]
+        method.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return method
+
+    return decorate
+
+
+def require_options(options: Mapping[str, object]) -> None:
+    """Check the options of a question: TypeError for an unknown one, BadArgument for an unclear system or direction."""
+    known = QueryOptions.__annotations__
+    for name in options:
+        if name not in known:
+            raise TypeError(f"query takes no option {name!r}; it takes {', '.join(known)}")
+    system = options.get("system")
+    if not isinstance(system, System | None):
+        raise BadArgument(f"system is a System, as Answerer.system gives one, found {system!r}", name="system")
+    if system and any(options.get(name) is not None for name in NAMES):
+        raise BadArgument(f"give a system, or names of its parts ({', '.join(NAMES)}), not both", name="system")
+    inverse = options.get("inverse")
+    if not isinstance(inverse, bool | None):
+        raise BadArgument(f"inverse is True or False, found {inverse!r}", name="inverse")
