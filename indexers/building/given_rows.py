@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
@@ -220,8 +221,10 @@ def write_lines(lines: Iterable[str], path: Path) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return a value out of NumPy, a date as text; None for a missing one, which is not equal to itself."""
+    """Return a value out of NumPy, a date or Decimal as text; None for a missing one, which is not equal to itself."""
     value = value.item() if hasattr(value, "item") else value.tolist() if hasattr(value, "tolist") else value
     if hasattr(value, "isoformat"):
         value = value.isoformat().removesuffix("T00:00:00")
+    if isinstance(value, Decimal) and value.is_finite():
+        value = f"{value:f}"
     return None if value is None or bool(value != value) else value

@@ -217,7 +217,8 @@ def listed(cell: str) -> list[str]:
 def as_text(column: pa.Array) -> pa.Array:
     """Write numbers, dates and categories as text; a whole number has no fraction, whatever its column holds."""
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        # Not decoded: polars keeps categories as views of texts, which cannot be taken by their places.
+        return as_text(column.dictionary).take(column.indices)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_finite(column), column, None)
         whole = pc.and_(pc.equal(column, pc.floor(column)), pc.less(pc.abs(column), 1e15))

@@ -1,6 +1,7 @@
 """Building from Python: paths, rows and data frames give what files with the same content give."""
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,19 @@ def test_whatever_streams_arrow_is_a_frame(index: Index, kind: str) -> None:
     kb = index(facts=frame, names=NAMES)
 
     assert kb.facts("Q2").facts[0].object.id == "7"
+
+
+def test_categories_that_are_views_of_texts_are_read(index: Index) -> None:
+    relation = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.uint32()), pa.array(["capital"], pa.string_view()))
+    frame = pa.table({"subject": ["Q1", "Q1"], "relation": relation, "object": ["Q2", "Q3"]})
+
+    assert index(facts=frame, names=NAMES).facts("Q1").total == 2
+
+
+def test_a_decimal_keeps_its_digits(index: Index) -> None:
+    kb = index(facts=[("Q1", "size", Decimal("12.50")), ("Q1", "debt", Decimal("1E+3"))], names=NAMES)
+
+    assert {fact.object.name or fact.object.id for fact in kb.facts("Q1").facts} == {"12.50", "1000"}
 
 
 def test_columns_name_those_of_a_frame(index: Index) -> None:
