@@ -87,7 +87,9 @@ def test_a_name_is_looked_up_in_its_language(kb: Answerer, lang: str, name: str,
 
 
 def test_a_region_is_not_taken_for_another(kb: Answerer) -> None:
-    assert kb.lookup("Kölle", lang="de-at").other_languages
+    result = kb.lookup("Kölle", lang="de-at")
+
+    assert [(match.name, match.rung) for match in result.matches] == [("Köln", "fuzzy")]
 
 
 def test_where_a_language_has_no_such_name_those_of_others_are_given_and_said_so(kb: Answerer) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -156,7 +157,9 @@ def test_a_candidate_is_taught_by_its_button(browser: Chrome, sample_path: Path,
 
         row.find_element(By.CSS_SELECTOR, "button.teach").click()
 
-        WebDriverWait(browser, 20).until(lambda driver: texts(driver, ".answers") == ["Euro"])
+        # The answer is drawn again while it is read.
+        changed = WebDriverWait(browser, 20, ignored_exceptions=[StaleElementReferenceException])
+        changed.until(lambda driver: texts(driver, ".answers") == ["Euro"])
         assert "taught by 1 questions" in browser.find_element(By.ID, "output").text
 
 

@@ -231,7 +231,7 @@ def test_what_is_more_than_a_cluster_ever_takes_is_not_tried_again(
     assert (len(server.requests) > 1) is is_repeated
 
 
-@given(st.floats(0, 40), st.floats(0.01, 2), st.floats(0.05, 5))
+@given(st.floats(0, 40, allow_subnormal=False), st.floats(0.01, 2), st.floats(0.05, 5))
 def test_pauses_double_up_to_the_longest_and_end_with_patience(total: float, first: float, longest: float) -> None:
     spent = 0.0
     for number, pause in enumerate(Patience(total, first, longest).waits()):
