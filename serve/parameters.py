@@ -4,13 +4,15 @@ import asyncio
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, ValidationError, convert
 from msgspec.json import schema
-from starlette.requests import Request
 
 from kbtools.errors import BadArgument, RequestTooLarge, RequestTooSlow
+
+if TYPE_CHECKING:  # kbtools reconcile reads the texts of queries without a server
+    from starlette.requests import Request
 
 BODY_BYTES = 1 << 20
 """Bytes of a body: ten thousand questions of a hundred bytes."""
@@ -25,7 +27,7 @@ TEXT_CHARACTERS = 10_000
 """Characters of a question or a name: more than ten times the longest name of Freebase."""
 
 
-async def read_parameters(request: Request, kind: type[Struct]) -> dict[str, Any]:
+async def read_parameters(request: "Request", kind: type[Struct]) -> dict[str, Any]:
     """Read the parameters of a GET from its address, of a POST from its JSON; those not given are left out.
 
     Raises BadArgument that names what is missing, unknown or of another type, RequestTooLarge for what is too long.
@@ -81,7 +83,7 @@ def shortened(value: object) -> str:
     return text if len(text) <= 100 else text[:100] + "…"
 
 
-async def read_object(request: Request) -> dict[str, Any]:
+async def read_object(request: "Request") -> dict[str, Any]:
     """Read a body that is a JSON object."""
     value = parse_json(await read_body(request), "the body")
     if not isinstance(value, dict):
@@ -106,7 +108,7 @@ def parse_json(text: bytes | str, what: str) -> Any:
         raise BadArgument(f"{what} is no JSON: {ascii(str(error))[1:-1]}") from error
 
 
-async def read_body(request: Request, *, most: int = BODY_BYTES) -> bytes:
+async def read_body(request: "Request", *, most: int = BODY_BYTES) -> bytes:
     """Read a body; raise RequestTooLarge beyond the limit, RequestTooSlow for one that does not arrive."""
     body = bytearray()
     received = 0

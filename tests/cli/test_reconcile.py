@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -349,3 +351,9 @@ def test_what_cannot_be_compared_is_refused(books: str, tmp_path: Path, argument
 
     assert done.exit_code in (1, 2)
     assert sentence in done.stderr
+
+
+def test_no_server_is_needed() -> None:
+    program = "import sys; sys.modules['starlette'] = None; import kbtools.serve.table_reconciliation"
+
+    subprocess.run([sys.executable, "-c", program], check=True)
