@@ -11,12 +11,12 @@ from kbtools.text.question import Question
 
 Ask = Callable[[Iterator[str]], Iterable[list[Result]]]
 
-FORWARDS, BACKWARDS, TWICE = 0.25, 0.5, 2.0
+FORWARDS, BACKWARDS, TWICE = 0.35, 0.5, 2.0
 """Facts are read backwards for a question whose confidence is below the first, and for one that also names what is the
 subject of no fact. That reading is taken where its confidence reaches the second, and for the former so many times that
-of the question. Of 2,500 validation questions of FBSQ, 30 % are read again and 2 are lost; of the 159 whose fact is
-also stored the other way round, asked without it, 55 % have the right object, 37 % if read forwards alone. See
-benchmarks/inverse.py."""
+of the question. By `static`, 2 of 2,500 validation questions of FBSQ are lost, 0 up to 0.25; of the 159 whose fact is
+also stored the other way round, asked without it, 52 % have the right object, 38 % if read forwards alone, 48 % up to
+0.25. See benchmarks/inverse.py."""
 
 
 def or_backwards(

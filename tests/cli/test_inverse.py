@@ -31,6 +31,13 @@ def test_by_default_a_question_is_read_backwards_where_nothing_else_is_likely(ru
     assert "inverse of" not in run("query", "who wrote it").stdout
 
 
+@pytest.mark.parametrize("question", [DIRECTED, DIRECTED.replace("what", "which")])
+def test_films_of_a_director_are_found_by_meaning_too(run: Callable[..., Result], question: str) -> None:
+    first = run("query", "--scorer", "static", "--top", "1", question).stdout.splitlines()[1]
+
+    assert "inverse of film.film.directed_by" in first
+
+
 def test_without_it_nothing_is_read_backwards(run: Callable[..., Result]) -> None:
     assert "inverse of" not in run("query", "--no-inverse", DIRECTED).stdout
     record = json.loads(run("query", "--no-inverse", "--json", DIRECTED).stdout)
