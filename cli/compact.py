@@ -14,7 +14,7 @@ from kbtools.kb.manifest import counts_report, size_text
 @click.command(
     "compact", cls=Command, examples=("kbtools compact sample.kb", "kbtools compact --elasticsearch --kb fb5m")
 )
-@kb_argument()
+@kb_argument(changed=True)
 @click.option("--quiet", is_flag=True, help="Print only the final counts.")
 def command(home: Home, quiet: bool) -> None:
     """Build a knowledge base again from all that it holds, its updates merged.

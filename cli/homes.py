@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,7 +29,10 @@ from kbtools.indexing import find_kb, is_sample
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster
 
-SAMPLE_STAYS = "sample comes with kbtools and cannot be changed; change a knowledge base that kbtools index built"
+SAMPLE_STAYS = (
+    "sample comes with kbtools and cannot be changed; index its files in a folder of your own: "
+    "kbtools index {files}/sample.{{facts,names,types}}.txt --out {kb}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,8 @@ def kb_argument(
                 kwargs["elasticsearch"] = elasticsearch
             if path is not None and elasticsearch is None and chosen_backend() == EMBEDDED:
                 if changed and is_sample(path):
-                    raise click.UsageError(SAMPLE_STAYS)
+                    (files,) = import_module("kbtools.examples").__path__
+                    raise click.UsageError(SAMPLE_STAYS.format(files=files, kb=f"{path}.kb"))
                 path = find_kb(path)
             return command(*args, home=None if path is None else Home(path, elasticsearch), **kwargs)
 

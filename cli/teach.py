@@ -26,7 +26,7 @@ SHOWN = 8
         'kbtools teach museum.kb "who painted the night watch" "The Night Watch" creator',
     ),
 )
-@kb_argument("[FILE | QUESTION SUBJECT RELATION | QUESTION ANSWER]", joined=False)
+@kb_argument("[FILE | QUESTION SUBJECT RELATION | QUESTION ANSWER]", joined=False, changed=True)
 @models_option
 @click.option("--list", "listing", is_flag=True, help="List what was taught.")
 @click.option("--remove", metavar="QUESTION", help="Forget a question.")

@@ -10,6 +10,7 @@ from kbtools.cli.main import main
 from kbtools.errors import KBMissing
 
 QUESTION = "who created the character harry potter"
+LESSON = (QUESTION, "Harry Potter", "character created by")
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +42,7 @@ def test_without_a_cache_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) ->
         kbtools.open("sample")
 
 
-@pytest.mark.parametrize("command", [["update"], ["index", "vectors"]])
+@pytest.mark.parametrize("command", [["update"], ["index", "vectors"], ["compact"], ["teach"]])
 def test_no_command_changes_it(command: list[str], tmp_path: Path) -> None:
     Path("new.jsonl").write_text('{"id": "m.042xh", "names": ["Robert Galbraith"]}\n')
     options = ["--add", "new.jsonl"] if command == ["update"] else []
@@ -52,6 +53,17 @@ def test_no_command_changes_it(command: list[str], tmp_path: Path) -> None:
     assert (by_place.exit_code, by_option.exit_code) == (2, 2)
     assert "sample comes with kbtools and cannot be changed" in by_place.stderr
     assert not (tmp_path / "cache" / "sample").exists()
+
+
+def test_the_refusal_has_the_command_that_makes_a_copy(tmp_path: Path) -> None:
+    refused = CliRunner().invoke(main, ["teach", "sample", *LESSON])
+    command = refused.stderr.strip().rpartition("kbtools index")[2]
+    files = [command.replace("{facts,names,types}", kind).split()[0] for kind in ("facts", "names", "types")]
+
+    built = CliRunner().invoke(main, ["index", *files, *command.split()[1:]])
+    taught = CliRunner().invoke(main, ["teach", command.split()[-1], *LESSON])
+
+    assert (built.exit_code, taught.exit_code) == (0, 0), built.stderr + taught.stderr
 
 
 def test_a_folder_of_that_name_can_be_changed() -> None:
