@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kbtools.answering.resampling import Resamples
 from kbtools.comparison.figures import CellFigures
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import Cause
-from kbtools.comparison.significance import Resamples, compare_cells
+from kbtools.comparison.significance import compare_cells
 from kbtools.comparison.summary import Report, Section
 
 NETWORKS = {"embed-avg": "Embed-AVG", "ltg-cnn": "LTG-CNN", "ltg-cnn+": "LTG-CNN+", "bigru": "BiGRU"}

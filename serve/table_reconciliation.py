@@ -5,12 +5,13 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.questions import find_relations
 from kbtools.errors import BadArgument
 from kbtools.indexers.readers.entity_layout import find_head
 from kbtools.indexers.readers.plain_tables import BETWEEN, PlainTable
@@ -18,7 +19,7 @@ from kbtools.serve.extension import extend
 from kbtools.serve.live_kb import Edition
 from kbtools.serve.matching import reconcile
 from kbtools.serve.reconciliation_queries import ExtensionProperty, ExtensionQuery, PropertyValue, ReconciliationQuery
-from kbtools.serve.vocabulary import Vocabulary, words
+from kbtools.serve.vocabulary import Vocabulary
 from kbtools.storage import new_file
 
 COMPARED = 2
@@ -186,18 +187,9 @@ def head_of(part: str, columns: Sequence[str]) -> str:
 
 def relation_of(vocabulary: Vocabulary, text: str) -> str:
     """Return the relation of an id or a name; raise BadArgument if there is none, or several."""
-    if text in vocabulary.relation_rows:
-        return text
-    found = list(relations_called(vocabulary, text))
+    found = find_relations(vocabulary.kb, text)
     if len(found) == 1:
         return found[0]
     near = found or vocabulary.find_relations(text) or vocabulary.find_relations("")
     reason = "several relations are called" if found else "no relation"
     raise BadArgument(f"{reason} {text!r}; there are {', '.join(map(repr, near[:5]))}", name="property")
-
-
-def relations_called(vocabulary: Vocabulary, text: str) -> Iterator[str]:
-    """Yield the relations whose name, or the last part of whose id, is a text."""
-    for relation, row in vocabulary.relation_rows.items():
-        if words(text) in (words(vocabulary.relation_name(row)), words(re.split(r"[./#]", relation)[-1])):
-            yield relation

@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
+from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.ids import canonical_id, canonical_property, other_spellings
 from kbtools.kb.table_heads import is_header
 from kbtools.kb.views import MARK
 from kbtools.text.encodings import wide_encoding
-
-if TYPE_CHECKING:
-    from kbtools.kb.contract import KnowledgeBase
+from kbtools.text.normaliser import normal_form
+from kbtools.text.relation_words import relation_parts
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +112,7 @@ def read_relation(spelling: str, *, beside: str) -> str:
     return mark + canonical_property(spelling.removeprefix(MARK), beside=beside)
 
 
-def read_gold(questions: Path | Iterable[AnnotatedQuestion], kb: "KnowledgeBase") -> list[AnnotatedQuestion]:
+def read_gold(questions: Path | Iterable[AnnotatedQuestion], kb: KnowledgeBase) -> list[AnnotatedQuestion]:
     """Read annotated questions with ids as the knowledge base writes them; one that it lacks stays as it is.
 
     A short id is that of the full one (`Q42`, `dbr:Berlin`), a merged id that of what it became, and a relation may
@@ -133,7 +132,7 @@ def read_gold(questions: Path | Iterable[AnnotatedQuestion], kb: "KnowledgeBase"
     ]
 
 
-def spell_entities(kb: "KnowledgeBase", spellings: Iterable[str]) -> dict[str, str]:
+def spell_entities(kb: KnowledgeBase, spellings: Iterable[str]) -> dict[str, str]:
     """Return the id of the knowledge base for each spelling that has one."""
     ids = sorted(spellings)
     # As they are spelt first, then the other spellings of all the rest: two look-ups, whatever the number of ids.
@@ -146,6 +145,21 @@ def spell_entities(kb: "KnowledgeBase", spellings: Iterable[str]) -> dict[str, s
     known = [(spelling, row) for spelling, row in rows.items() if row is not None]
     entity_ids = kb.ids(np.array([row for _, row in known], dtype=np.uint32))
     return {spelling: entity_id for (spelling, _), entity_id in zip(known, entity_ids, strict=True)}
+
+
+def find_relations(kb: KnowledgeBase, spelling: str) -> list[str]:
+    """Return the relation of an id, else the relations of a label, else those whose id ends with these words."""
+    exact = spell_relations(kb.relations, [spelling]).get(spelling, spelling)
+    if exact in kb.relations:
+        return [exact]
+    wanted = normal_form(spelling)
+    texts = {
+        relation: text
+        for relation, text in zip(kb.relations, relation_texts(kb), strict=True)
+        if not relation.startswith(MARK)
+    }
+    called = [relation for relation, text in texts.items() if normal_form(text) == wanted]
+    return called or [relation for relation in texts if [wanted] == [*map(" ".join, relation_parts(relation)[-1:])]]
 
 
 def spell_relations(relations: Sequence[str], spellings: Iterable[str]) -> dict[str, str]:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.gold import GoldScores, find_gold
 from kbtools.answering.name_candidates import link_name
-from kbtools.answering.questions import AnnotatedQuestion, spell_entities, spell_relations
+from kbtools.answering.questions import AnnotatedQuestion, find_relations, spell_entities
+from kbtools.answering.resampling import mean_interval
 from kbtools.answering.results import Record, Result
 from kbtools.errors import BadArgument, BadQuestions, SourceMissing, WrongFormat
-from kbtools.kb.contract import KnowledgeBase, relation_texts
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.views import MARK, has_incoming
@@ -27,7 +28,6 @@ from kbtools.ranking.system import System
 from kbtools.ranking.taught import Taught, TaughtFile, TaughtQuestion, same_text
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import MarkedQuestion, Question
-from kbtools.text.relation_words import relation_parts
 
 COLUMNS = ("question", "subject", "relation", "answer")
 
@@ -37,8 +37,8 @@ ONE_BY_ONE, FOLDS = 60, 10
 MOST_LETTERS = 2_000
 """Characters of a taught question."""
 
-ROUNDS, SHOWN, VALUES = 2_000, 20, 1_000
-"""Resamples of an interval, relations that a message lists, and objects whose texts are compared with an answer."""
+SHOWN, VALUES = 20, 1_000
+"""Relations that a message lists, and objects whose texts are compared with an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def read_lessons(path: Path) -> list[Lesson]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
         if text.lstrip().startswith("{"):
-            return [read_record(json.loads(line), f"{path}:{number}") for number, line in lines_of(text)]
+            return [read_lesson(json.loads(line), f"{path}:{number}") for number, line in lines_of(text)]
         first = text.partition("\n")[0]
         rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ","))
     except (UnicodeDecodeError, ValueError, csv.Error) as error:
@@ -107,7 +107,7 @@ def read_lessons(path: Path) -> list[Lesson]:
         if columns is None and any(row):
             raise WrongFormat(f"{path}:{number}: found {len(row)} columns, expected 2 to 4", path=str(path))
         if columns and any(cell.strip() for cell in row):
-            lessons.append(read_record(dict(zip(columns, row, strict=False)), f"{path}:{number}"))
+            lessons.append(read_lesson(dict(zip(columns, row, strict=False)), f"{path}:{number}"))
     return lessons
 
 
@@ -115,7 +115,7 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
 
 
-def read_record(record: object, where: str) -> Lesson:
+def read_lesson(record: object, where: str) -> Lesson:
     """Read a lesson by the names of its columns; raise WrongFormat without a question."""
     cells = record if isinstance(record, dict) else {}
     lesson = Lesson(*(" ".join(str(cells.get(name) or "").split()) for name in COLUMNS))
@@ -184,7 +184,9 @@ def understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
         pairs = list(zip(pool.subject_of_pair.tolist(), pool.relation_of_pair.tolist(), strict=True))
     if lesson.relation:
         relations = find_relations(kb, lesson.relation)
-        pairs = [pair for pair in pairs if pair[1] in relations]
+        if not relations:
+            raise BadQuestions(f"no relation has the id or the label {lesson.relation!r}")
+        pairs = [pair for pair in pairs if kb.relations[pair[1]] in relations]
     if lesson.answer:
         rows = answer_rows(kb, lesson.answer)
         objects = zip(pairs, kb.objects_of(pairs), strict=True)
@@ -216,21 +218,6 @@ def find_subjects(kb: KnowledgeBase, spelling: str) -> EntityRows:
     return np.unique(np.concatenate(bearers))
 
 
-def find_relations(kb: KnowledgeBase, spelling: str) -> set[int]:
-    """Return the rows of an id, else of the relations of a label, or of an id whose last part has these words."""
-    rows = {relation: row for row, relation in enumerate(kb.relations)}
-    exact = spell_relations(kb.relations, [spelling]).get(spelling, spelling)
-    if exact in rows:
-        return {rows[exact]}
-    wanted = normal_form(spelling)
-    texts = {row: text for row, text in enumerate(relation_texts(kb)) if not kb.relations[row].startswith(MARK)}
-    called = {row for row, text in texts.items() if normal_form(text) == wanted}
-    called = called or {row for row, text in texts.items() if wanted == " ".join((relation_parts(text) or [[]])[-1])}
-    if not called:
-        raise BadQuestions(f"no relation has the id or the label {spelling!r}")
-    return called
-
-
 def answer_rows(kb: KnowledgeBase, answer: str) -> set[int]:
     """Return the rows of the entities that an answer may be by its id or its name."""
     named = [row for link in link_name(kb, answer) for row in link.entities.tolist()]
@@ -260,7 +247,7 @@ def report(answerer: Answerer, *, system: System | None = None) -> TeachingRepor
     for fold in np.unique(folds):
         rest, own = taught.subset(folds != fold), folds == fold
         after[own] = right(view.open_system(system, rest), taught.subset(own))
-    low, high = gain_interval(after - before)
+    low, high = mean_interval(after - before)
     relations = np.array([question.relation for question in taught.questions])
     by_relation = [
         TaughtRelation(name, int(own.sum()), float(before[own].mean()), float(after[own].mean()))
@@ -280,15 +267,6 @@ def report(answerer: Answerer, *, system: System | None = None) -> TeachingRepor
         wrong=tuple(taught.questions[at].question for at in np.flatnonzero(now < 1)),
         left_out=len(file.read()) - len(taught),
     )
-
-
-def gain_interval(gains: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the ends of the middle 95 % of the mean gain over questions drawn again; 0 without questions."""
-    if not len(gains):
-        return 0.0, 0.0
-    drawn = np.random.default_rng(0).integers(len(gains), size=(ROUNDS, len(gains)))
-    low, high = np.quantile(gains[drawn].mean(axis=1), (0.025, 0.975))
-    return float(low), float(high)
 
 
 def right(opened: OpenedSystem, taught: Taught) -> NDArray[np.float64]:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.answering.resampling import Resamples, interval
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import Cause
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.significance import Resamples, interval
 
 Outcomes = Mapping[str, NDArray[Any]]
 Share = tuple[NDArray[Any], NDArray[Any]]

@@ -12,13 +12,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kbtools.answering.resampling import Resamples
 from kbtools.comparison.calibration import calibration_figures, run_calibration
 from kbtools.comparison.column_store import named_failure, write_file, write_text
 from kbtools.comparison.figures import MEASURES
 from kbtools.comparison.lost_questions import EXAMPLES, Cause, read_examples
 from kbtools.comparison.pictures import draw_pictures, picture_bytes
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.significance import Difference, Resamples, compare_cells
+from kbtools.comparison.significance import Difference, compare_cells
 from kbtools.comparison.summary import (
     Report,
     Section,

@@ -9,10 +9,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kbtools.answering.resampling import Resamples
 from kbtools.comparison.figures import MEASURES, CellFigures, Figure, run_figures
 from kbtools.comparison.grid import CONTROL_PRUNER, CONTROL_SCORER, CONTROL_SUBJECTS, Cell
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.significance import Difference, Resamples, compare_cells
+from kbtools.comparison.significance import Difference, compare_cells
 from kbtools.ranking.system import POPULARITY
 from kbtools.text.printable import html_text, markdown_text
 

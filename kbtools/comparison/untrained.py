@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import AnnotatedQuestion
-from kbtools.answering.teaching import expect, gain_interval
+from kbtools.answering.resampling import mean_interval
+from kbtools.answering.teaching import expect
 from kbtools.ranking.contracts import Teachable
 from kbtools.ranking.system import System
 from kbtools.ranking.taught import TaughtQuestion, read_taught
@@ -80,6 +81,6 @@ def measure_untrained(
         taught = read_taught(answerer.kb, questions)
         rights.append(expect(answerer.open_system(system, taught), valid) if taught else rights[0])
     best = max(rights, key=lambda right: float(right.mean()))
-    low, high = gain_interval(best - trained)
+    low, high = mean_interval(best - trained)
     shares = [float(right.mean()) for right in (trained, *rights)]
     return Untrained(system, len(valid), shares[0], shares[1], shares[2] if rights[1:] else None, low, high)

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+import kbtools
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.questions import AnnotatedQuestion, read_annotated, read_gold, read_questions
+from kbtools.answering.questions import AnnotatedQuestion, find_relations, read_annotated, read_gold, read_questions
 from kbtools.errors import BadLine, KBToolsError, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.indexers.folder.memory import MemoryKB
+from kbtools.kb.contract import KnowledgeBase
 
 GOLD = "www.freebase.com/m/0a\twww.freebase.com/book/author\twww.freebase.com/m/0b\twho wrote it?"
 
@@ -176,3 +178,33 @@ def test_a_head_above_the_questions_is_left_out_and_named(
     line = "\t" * header.count("\t") + "who wrote it"
     assert list(read_questions(write(f"{header}\n{line}\n"))) == ["who wrote it"]
     assert f"left out a header, {header!r}" in caplog.text
+
+
+@pytest.fixture(scope="module")
+def related(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    ids = ("book.author", "film.author", "book.editor", "P50", "P98", "http://dbpedia.org/ontology/birthPlace")
+    labels = [("P50", "written by"), ("P98", "editor")]
+    facts = [("a", relation, "b") for relation in ids]
+    return kbtools.index(
+        facts=facts, names=[("a", "Ann")], relations=labels, out=tmp_path_factory.mktemp("related") / "kb"
+    ).kb
+
+
+@pytest.mark.parametrize(
+    ("spelling", "relations"),
+    [
+        ("http://dbpedia.org/ontology/birthPlace", ["http://dbpedia.org/ontology/birthPlace"]),
+        ("birthPlace", ["http://dbpedia.org/ontology/birthPlace"]),
+        ("birth_place", ["http://dbpedia.org/ontology/birthPlace"]),
+        ("Written By", ["P50"]),
+        ("author", ["book.author", "film.author"]),
+        ("film.author", ["film.author"]),
+        pytest.param("editor", ["P98"], id="a label goes before the last words of another id"),
+        ("book", []),
+        ("", []),
+    ],
+)
+def test_a_relation_is_found_by_its_id_its_label_or_the_last_words_of_its_id(
+    related: KnowledgeBase, spelling: str, relations: list[str]
+) -> None:
+    assert find_relations(related, spelling) == relations

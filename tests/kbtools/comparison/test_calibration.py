@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbtools.answering import resampling
 from kbtools.answering.answerer import Answerer
-from kbtools.comparison import significance
+from kbtools.answering.resampling import Resamples
 from kbtools.comparison.calibration import (  # fmt: skip
     BINS,
     auroc,
@@ -24,7 +25,6 @@ from kbtools.comparison.calibration import (  # fmt: skip
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.run_folder import Run, open_run
-from kbtools.comparison.significance import Resamples
 from kbtools.comparison.system_training import FOLDS, MOST_LOST
 from kbtools.errors import RunMismatch, SourceEmpty
 from kbtools.ranking.confidence import Calibration, fit_calibration
@@ -206,5 +206,5 @@ def test_questions_that_no_system_can_answer_teach_nothing(
 
 
 def test_intervals_hold_95_per_cent_of_a_thousand_resamples() -> None:
-    assert (significance.LEVEL, significance.ROUNDS, len(Resamples(2).counts)) == (95.0, 1_000, 1_000)
+    assert (resampling.LEVEL, resampling.ROUNDS, len(Resamples(2).counts)) == (95.0, 1_000, 1_000)
     assert (BINS, FOLDS, MOST_LOST) == (10, 5, 0.0005)

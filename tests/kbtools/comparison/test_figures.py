@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import AnnotatedQuestion, read_annotated
+from kbtools.answering.resampling import Resamples, interval
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.figures import MEASURES, cell_figures, quotient, run_figures
@@ -20,7 +21,7 @@ from kbtools.comparison.gold_pools import count_namesakes
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, find_causes
 from kbtools.comparison.run_folder import Run
-from kbtools.comparison.significance import Resamples, compare_cells, interval, mcnemar
+from kbtools.comparison.significance import compare_cells, mcnemar
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
 from kbtools.ranking.pools import Pools
