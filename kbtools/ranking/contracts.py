@@ -25,6 +25,17 @@ class RelationScorer(Protocol):
 
 
 @runtime_checkable
+class Selective(RelationScorer, Protocol):
+    """A relation scorer that scores some relations faster than all of them."""
+
+    def score_some(
+        self, questions: Sequence[MarkedQuestion], relations: NDArray[np.unsignedinteger]
+    ) -> NDArray[np.float64]:
+        """Return the columns of `score` for relations given by row, each equal but for rounding: (questions, some)."""
+        ...
+
+
+@runtime_checkable
 class Teachable(RelationScorer, Protocol):
     """A relation scorer that compares a vector of the question with each relation, so that a head can be taught."""
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kbtools.entry_points import ask_plugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
-from kbtools.ranking.contracts import RelationScorer, SubjectScorer, as_scores, log_total
+from kbtools.ranking.contracts import RelationScorer, Selective, SubjectScorer, as_scores, log_total
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.weights import Weights
 from kbtools.text.question import MarkedQuestion, Question
@@ -59,7 +59,12 @@ def score_relations(
     mentions, relations = pools.first("mention").tolist(), pools.first("relation").tolist()
     blocks = []
     for first, last, marked in mark_questions(pools, questions):
-        if marked:
+        if marked and constant is no_constant and first + 1 == last and isinstance(scorer, Selective):
+            # A single question reads the vectors of some forty relations instead of thousands: 0.2 to 1 ms at 6,700.
+            columns = pools.relation[relations[first] : relations[last]]
+            ask = partial(ask_some_relations, scorer, marked, columns)
+            blocks.append(check_scores(scorer, ask, shape=(len(marked), len(columns))).reshape(-1))
+        elif marked:
             v = check_scores(scorer, partial(ask_relations, scorer, marked), shape=(len(marked), len(kb.relations)))
             total = constant(v)
             for at in range(first, last):
@@ -70,9 +75,15 @@ def score_relations(
     return np.concatenate(blocks) if blocks else np.empty(0)
 
 
-# The next two look for the method of a plugin when it is asked: it may have none.
+# The next three look for the method of a plugin when it is asked: it may have none.
 def ask_relations(scorer: RelationScorer, marked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
     return scorer.score(marked)
+
+
+def ask_some_relations(
+    scorer: Selective, marked: Sequence[MarkedQuestion], relations: NDArray[np.uint32]
+) -> NDArray[np.float64]:
+    return scorer.score_some(marked, relations)
 
 
 def ask_subjects(

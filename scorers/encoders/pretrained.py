@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -116,15 +117,27 @@ def read_files(source: str = "") -> PretrainedFiles:
         raise unusable(folder, f"its weights lack {error}") from error
     if any(named[name].shape != shape for name, shape in config.shapes().items()):
         raise unusable(folder, "its weights have other sizes than its configuration says")
-    digest = hashlib.sha256(f"{file_digest(weights)} {record}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{weights_digest(weights)} {record}".encode()).hexdigest()
     return PretrainedFiles(record, named, digest)
+
+
+def weights_digest(path: Path) -> str:
+    """Hash a file of weights once for each state of the file: 83 MB take a tenth of a first answer."""
+    state = path.stat()
+    key = f"{path.resolve()} {state.st_size} {state.st_mtime_ns} {state.st_ino}"
+    return keep("digests", key, lambda: file_digest(path).encode()).decode()
 
 
 def make_tokenizer(record: PretrainedRecord) -> Tokenizer:
     """Build the tokenizer, which cuts texts off at the limit."""
-    tokenizer = Tokenizer.from_str(record.tokenizer)
+    return read_tokenizer(record.tokenizer, record.longest)
+
+
+@lru_cache(2)
+def read_tokenizer(text: str, longest: int) -> Tokenizer:
+    tokenizer = Tokenizer.from_str(text)
     tokenizer.no_padding()
-    tokenizer.enable_truncation(record.longest)
+    tokenizer.enable_truncation(longest)
     return tokenizer
 
 

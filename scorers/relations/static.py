@@ -65,6 +65,12 @@ class StaticScorer:
         cosines = (vectors @ self.names.T).astype(np.float64)
         return SHARPNESS * cosines + LEXICAL * self.lexical.score(questions)
 
+    def score_some(
+        self, questions: Sequence[MarkedQuestion], relations: NDArray[np.unsignedinteger]
+    ) -> NDArray[np.float64]:
+        cosines = (self.embed(questions) @ self.names[relations].T).astype(np.float64)
+        return SHARPNESS * cosines + LEXICAL * self.lexical.score(questions)[:, relations]
+
 
 @cache
 def token_vectors() -> TokenVectors:

@@ -26,6 +26,7 @@ from kbtools.ranking.system import System
 from kbtools.ranking.trained import FILE, TrainedSystems, read_systems
 from kbtools.ranking.weights import DEFAULT, WITH_SUBJECT, Weights
 from kbtools.scorers.relations.lexical import LexicalScorer
+from kbtools.scorers.relations.static import StaticScorer
 from kbtools.scorers.subjects.subject import FactCount, TypeCount
 from kbtools.text.question import MarkedQuestion, Question
 
@@ -129,6 +130,16 @@ def test_the_weighted_sum_counts_differences_of_scores_alone(tiny_memory: Knowle
     assert (
         add_parts(score_parts(pool, DEFAULT, v=shifted)).tolist() == add_parts(score_parts(pool, DEFAULT, v=v)).tolist()
     )
+
+
+def test_a_question_alone_is_scored_as_among_others(tiny_memory: KnowledgeBase, pool: Pools) -> None:
+    scorer = StaticScorer(tiny_memory.relations)
+
+    alone = score_relations(tiny_memory, pool, [QUESTION], scorer, constant=no_constant)
+    both = score_relations(tiny_memory, concatenate_pools([pool, pool]), [QUESTION] * 2, scorer, constant=no_constant)
+
+    assert np.tile(alone, 2) == pytest.approx(both, abs=1e-5)
+    assert len(set(alone.round(3))) > 1
 
 
 def test_several_scorers_count_as_the_mean_of_their_log_probabilities(tiny_memory: KnowledgeBase, pool: Pools) -> None:
