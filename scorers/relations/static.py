@@ -68,8 +68,8 @@ class StaticScorer:
     def score_some(
         self, questions: Sequence[MarkedQuestion], relations: NDArray[np.unsignedinteger]
     ) -> NDArray[np.float64]:
-        cosines = (self.embed(questions) @ self.names[relations].T).astype(np.float64)
-        return SHARPNESS * cosines + LEXICAL * self.lexical.score(questions)[:, relations]
+        cosines: NDArray[np.float64] = (self.embed(questions) @ self.names[relations].T).astype(np.float64)
+        return SHARPNESS * cosines + LEXICAL * self.lexical.score(questions).take(relations, axis=1)
 
 
 @cache
