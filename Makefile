@@ -16,11 +16,14 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 SITE := $(VENV)/.site
 SAMPLE := --facts examples/sample.facts.txt --names examples/sample.names.txt --types examples/sample.types.txt
+# Pages that cog writes parts of.
+DOCUMENTS := README.md benchmarks/README.md $(wildcard docs/*.md)
+COG := $(BIN)/cog -I benchmarks -p 'from figures import origins, table, text'
 ROOMS := scorers indexers serve cli examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve bench test check format docs docs-site axe clean view lint types coverage docs-check wheel compose env
+.PHONY: help demo serve bench test check format docs docs-site axe clean view figures lint types coverage docs-check wheel compose env
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -51,8 +54,12 @@ format: $(READY) ## sort imports and format
 	@$(BIN)/ruff check --quiet --select I --fix .
 	@$(BIN)/ruff format --quiet .
 
-docs: $(READY) ## write docs/cli.md from --help
-	@$(BIN)/cog --verbosity=1 -r docs/cli.md
+docs: $(READY) ## write docs/cli.md from --help, and figures into the documents
+	@$(COG) --verbosity=1 -r $(DOCUMENTS)
+
+figures: $(READY) ## measure again and write the figures into the documents: NAME=fuzzy
+	@$(BIN)/python benchmarks/figures.py $(NAME)
+	@$(COG) --verbosity=1 -r $(DOCUMENTS)
 
 docs-site: $(SITE) view ## build the documentation site in build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
@@ -97,7 +104,7 @@ env: .secrets/elastic ## write a password for docker-compose.yml into .secrets/e
 		"KBTOOLS_ELASTICSEARCH_PASSWORD_FILE=$@"
 
 docs-check: $(READY)
-	@$(BIN)/cog --verbosity=0 --check --check-fail-msg="run make docs" docs/cli.md
+	@$(COG) --verbosity=0 --check --check-fail-msg="run make docs" $(DOCUMENTS)
 
 # What a user installs: built from the sdist, in an environment of its own, used from another folder.
 wheel: $(READY)

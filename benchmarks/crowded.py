@@ -13,13 +13,17 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from evaluation import expected_accuracy, looser_share, pruning_figures
-from fbsq import data_folder, questions, sources
+from fbsq import SMALL, data_folder, parse, questions, sources
+from figures import show_table
 
 import kbtools
 from kbtools.answering.questions import read_annotated
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.pruning import UNGUIDED
+
+COLUMNS = ("forms of names", "pruner", "gold pair in the pool, of all", "pairs in the pool, mean",
+           "subject and relation right, of all", "first place on a looser rung than another candidate")  # fmt: skip
 
 TITLES = 4_461_400
 """Lines of the list of DBpedia titles."""
@@ -31,7 +35,7 @@ def write_crowd(titles: Path, count: int, folder: Path) -> list[Source]:
     facts, names = folder / "crowd.txt", folder / "crowd.name.txt"
     with (
         lzma.open(titles, "rt", encoding="utf-8") as lines,
-        gzip.open(data_folder() / "freebase-FBSQ.txt.gz", "rt", encoding="utf-8") as known,
+        gzip.open(sources()[0].path, "rt", encoding="utf-8") as known,
         facts.open("w", encoding="utf-8") as fact_file,
         names.open("w", encoding="utf-8") as name_file,
     ):
@@ -51,16 +55,14 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=2_000, help="take only the first validation questions")
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
     parser.add_argument("--crowded", type=Path, default=Path("build/crowded.kb"))
-    arguments = parser.parse_args()
+    arguments = parse(parser, count=50, limit=20, crowded=SMALL / "crowded.kb")
     if not arguments.kb.exists():
         build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
     if not arguments.crowded.exists():
-        crowd = write_crowd(arguments.titles, arguments.count, Path("build/crowd"))
+        crowd = write_crowd(arguments.titles, arguments.count, arguments.crowded.with_suffix(".files"))
         build([*sources(), *crowd], arguments.crowded, options=ReadOptions(), watch=BuildProgress())
     gold = list(islice(read_annotated(questions("valid")), arguments.limit))
-    print(
-        f"{'knowledge base':<16}{'forms':>11}  {'pruner':<12}{'recall':>8}{'pool':>8}{'right':>8}{'looser first':>14}"
-    )
+    rows = []
     for path in (arguments.kb, arguments.crowded):
         with kbtools.open(path) as answerer:
             forms = answerer.kb.manifest.statistics["forms"]
@@ -70,9 +72,11 @@ def main() -> None:
                     answerer.query_many([one.text for one in gold], pruning=name, scorer="lexical", top=None)
                 )
                 accuracy, looser = expected_accuracy(results, gold), looser_share(results)
-                recall = figures.recalled / figures.questions
-                row = f"{recall:>8.1%}{figures.mean_pool:>8.1f}{accuracy:>8.1%}{looser:>14.1%}"
-                print(f"{path.stem:<16}{forms:>11,}  {name:<12}{row}", flush=True)
+                recall = f"{figures.recalled / figures.questions:.1%}"
+                rows.append(
+                    (f"{forms:,}", f"`{name}`", recall, f"{figures.mean_pool:.1f}", f"{accuracy:.1%}", f"{looser:.1%}")
+                )
+    show_table("pruners", COLUMNS, rows)
 
 
 if __name__ == "__main__":

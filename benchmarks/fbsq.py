@@ -1,10 +1,25 @@
-"""Find the working set of SimpleQuestions over Freebase that the benchmarks and some tests read."""
+"""Find the working set of SimpleQuestions over Freebase that the benchmarks and some tests read.
 
+With `--small` a script reads the sample knowledge base in its place, and runs for seconds only: to see that it runs.
+"""
+
+import gzip
+import lzma
 import os
+import sys
+from argparse import ArgumentParser, Namespace
 from itertools import islice
 from pathlib import Path
 
-from kbtools.indexers.readers.reading import Source
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.readers.batches import SourceKind
+from kbtools.indexers.readers.reading import ReadOptions, Source
+
+SAMPLE = Path(__file__).resolve().parents[1] / "examples"
+SMALL = Path("build", "small")
+"""The folder of what a small run writes."""
+
+KINDS: tuple[SourceKind, ...] = ("facts", "names", "types")
 
 LAYERS = ("freebase-FBSQ", "FBSQ"), ("freebase-FBSQ.ambiguity", "FBSQ.ambiguity")
 
@@ -17,6 +32,8 @@ def data_folder() -> Path:
 
 def sources() -> list[Source]:
     """List both layers of the knowledge base."""
+    if is_small():
+        return [Source(SMALL / f"sample.{kind}.txt.gz", kind) for kind in KINDS]
     folder = data_folder()
     found = []
     for facts, others in LAYERS:
@@ -28,7 +45,7 @@ def sources() -> list[Source]:
 
 def questions(split: str) -> Path:
     """Give the annotated questions of a split."""
-    return data_folder() / f"annotated_fb_data_{split}.txt"
+    return SAMPLE / f"sample.{split}.txt" if is_small() else data_folder() / f"annotated_fb_data_{split}.txt"
 
 
 def first_lines(path: Path, count: int | None, folder: Path) -> Path:
@@ -39,3 +56,35 @@ def first_lines(path: Path, count: int | None, folder: Path) -> Path:
     with path.open(encoding="utf-8") as lines:
         copy.write_text("".join(islice(lines, count)), encoding="utf-8")
     return copy
+
+
+def is_small() -> bool:
+    return "--small" in sys.argv
+
+
+def parse(parser: ArgumentParser, **small: object) -> Namespace:
+    """Read the options; with --small the knowledge base, titles and variants are those of the sample.
+
+    Other options that a small run has are given by name.
+    """
+    parser.add_argument("--small", action="store_true", help="take the sample knowledge base, to see that this runs")
+    arguments = parser.parse_args()
+    if arguments.small:
+        own = {"kb": SMALL / "sample.kb", "titles": SMALL / "titles.txt.xz", "variants": SMALL / "variants.tsv.gz"}
+        vars(arguments).update({name: path for name, path in own.items() if name in arguments} | small)
+        write_sample()
+    return arguments
+
+
+def write_sample() -> None:
+    """Pack and index the sample, and write its names as titles and, with the last two letters swapped, as variants."""
+    SMALL.mkdir(parents=True, exist_ok=True)
+    for source in sources():
+        source.path.write_bytes(gzip.compress((SAMPLE / source.path.stem).read_bytes(), mtime=0))
+    build(sources(), SMALL / "sample.kb", options=ReadOptions(), watch=BuildProgress())
+    lines = (SAMPLE / "sample.names.txt").read_text(encoding="utf-8").splitlines()
+    names = [line.split('"')[1] for line in lines if '"' in line]
+    with lzma.open(SMALL / "titles.txt.xz", "wt", encoding="utf-8") as file:
+        file.writelines(f"{name}\n" for name in names)
+    with gzip.open(SMALL / "variants.tsv.gz", "wt", encoding="utf-8") as file:
+        file.writelines(f"1\t{name[:-2]}{name[:-3:-1]}\t{name}\n" for name in names if len(name) > 5)

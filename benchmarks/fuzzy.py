@@ -1,10 +1,11 @@
 """Fuzzy look-up of misspelt names: how often the entity is found, how often first, and CPU milliseconds.
 
-python benchmarks/fuzzy.py --kb scale.kb --variants variants.tsv.gz [--limit 3000]
+python benchmarks/fuzzy.py [--kb scale.kb] [--limit 3000]
 
-They are variants that the ranking was neither fitted nor chosen on (benchmarks/make_near_ranking.py).
-A variant is a spelling that people use for an entity, one or two edits from its name. The variant itself is left out
-of what is found, also where the knowledge base has it as an alias, so that every one has to be found by another name.
+Without a knowledge base it indexes the names of `make bench`. The ranking was neither fitted nor chosen on these
+variants (benchmarks/make_near_ranking.py). A variant is a spelling that people use for an entity, one or two edits from
+its name. The variant itself is left out of what is found, also where the knowledge base has it as an alias, so that
+every one has to be found by another name.
 """
 
 import argparse
@@ -13,19 +14,31 @@ import time
 from pathlib import Path
 
 import numpy as np
+from bench_inputs import write_inputs
+from fbsq import data_folder, parse
+from figures import show_table
 from variants import bearers, stored_variants
 
 import kbtools
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.readers.reading import ReadOptions, Source
 
 SEED = 1
+
+TITLES = 200_000
+"""The titles of DBpedia beside FBSQ's entities, as `make bench` takes them."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kb", type=Path, required=True)
-    parser.add_argument("--variants", type=Path, required=True)
+    parser.add_argument("--kb", type=Path, default=Path("build/bench.kb"))
+    parser.add_argument("--variants", type=Path, default=data_folder().parent / "names" / "variants.tsv.gz")
     parser.add_argument("--limit", type=int, default=3000)
-    arguments = parser.parse_args()
+    arguments = parse(parser, limit=20)
+    if not arguments.kb.exists():
+        inputs = write_inputs(Path("build", "bench", "inputs"), titles=TITLES)
+        sources = [Source(inputs.facts, "facts"), Source(inputs.names, "names"), Source(inputs.types, "types")]
+        build(sources, arguments.kb, options=ReadOptions(), watch=BuildProgress())
     kb = kbtools.open(arguments.kb).kb
     pairs = stored_variants(kb, arguments.variants)
     pairs = random.Random(SEED).sample(pairs, min(arguments.limit, len(pairs)))
@@ -40,11 +53,14 @@ def main() -> None:
         hits = [bool(wanted & rows) for rows in bearers(kb, [similar.form for similar in near])]
         recalled += any(hits)
         first += hits[:1] == [True]
-    p50, p99 = np.percentile(seconds, [50, 99]) * 1000
+    times = np.percentile(seconds, [50, 99]) * 1000
     count = len(pairs)
-    print(f"{count:,} variants among {kb.manifest.statistics['forms']:,} forms: "
-          f"recall@20 {recalled / count:.4f}, first {first / count:.4f}; "
-          f"CPU ms mean {1000 * np.mean(seconds):.2f}, p50 {p50:.2f}, p99 {p99:.2f}")  # fmt: skip
+    show_table(
+        "near",
+        ("variants", "forms", "among the first twenty", "first", "CPU ms, p50 / p99"),
+        [(f"{count:,}", f"{kb.manifest.statistics['forms']:,}", f"{recalled / count:.2%}", f"{first / count:.2%}",
+          "{:.2f} / {:.2f}".format(*times))],
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

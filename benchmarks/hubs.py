@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from fbsq import SMALL, parse
+from figures import show_table
 
 import kbtools
 from kbtools.indexers.building.build import BuildProgress, build
@@ -18,7 +20,7 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.pruning import UNGUIDED
 
 BEARERS, FACTS, RELATION = 100_000, 1_000_000, 10_000_000
-ROUNDS, WARM = 300, 50
+WARM = 50
 
 QUESTIONS = {
     "an ordinary name": [f"who is the maker of orlan{number} vennick" for number in range(100)],
@@ -64,25 +66,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("build/hubs.kb"))
     parser.add_argument("--share", type=float, default=1.0, help="of the sizes of the hubs")
-    arguments = parser.parse_args()
+    parser.add_argument("--rounds", type=int, default=300, help="questions of each kind")
+    arguments = parse(parser, share=0.0002, rounds=3, out=SMALL / "hubs.kb")
     if not arguments.out.exists():
         with TemporaryDirectory() as folder:
             build(
                 write_hubs(Path(folder), arguments.share), arguments.out, options=ReadOptions(), watch=BuildProgress()
             )
-    print(f"{'pruner':<12}{'asked of':<34}{'p50 ms':>9}{'ratio':>7}{'left out':>10}")
+    rows = {kind: [kind] for kind in QUESTIONS}
     with kbtools.open(arguments.out) as answerer:
         for pruning in UNGUIDED:
-            usual = 0.0
             for kind, texts in QUESTIONS.items():
                 seconds = []
-                for round_ in range(WARM + ROUNDS):
+                for round_ in range(WARM + arguments.rounds):
                     begun = time.process_time()
-                    result = answerer.query(texts[round_ % len(texts)], pruning=pruning, scorer="lexical")
+                    answerer.query(texts[round_ % len(texts)], pruning=pruning, scorer="lexical")
                     seconds.append(time.process_time() - begun)
-                p50 = float(np.median(seconds[WARM:]) * 1000)
-                usual = usual or p50
-                print(f"{pruning:<12}{kind:<34}{p50:>9.2f}{p50 / usual:>7.1f}{result.bearers_left_out:>10,}")
+                rows[kind].append(f"{1000 * np.median(seconds[WARM:]):.2f}")
+    show_table("hubs", ("asked of, CPU ms, p50", *(f"`{pruning}`" for pruning in UNGUIDED)), rows.values())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory {peak:,.0f} MB, that of the build where it was built just now")
 

@@ -19,7 +19,8 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from fbsq import questions, sources
+from fbsq import parse, questions, sources
+from figures import show_table
 
 import kbtools
 from kbtools.answering.answerer import Answerer
@@ -64,7 +65,7 @@ def read_gold(kb: KnowledgeBase, path: Path) -> list[MirroredQuestion]:
 
 def share_right(
     answerer: Answerer, gold: Sequence[MirroredQuestion], scorer: str, subject: str | None, *, mirrored: bool
-) -> str:
+) -> list[str]:
     """Format the shares of right pairs and right objects, and of winners that are read backwards."""
     kb = answerer.kb
     texts = [Question.read(one.text) for one in gold]
@@ -86,7 +87,7 @@ def share_right(
             pairs += as_mirror or (not mirrored and winner == wanted)
             objects += one.object in kb.objects_of([winner])[0]
             inverse += backwards
-    return f"{pairs / len(gold):>9.1%}{objects / len(gold):>9.1%}{inverse / len(gold):>12.1%}"
+    return [f"{count / max(len(gold), 1):.1%}" for count in (pairs, objects, inverse)]
 
 
 def own_facts(answerer: Answerer, gold: Sequence[MirroredQuestion], options: QueryOptions) -> list[bool]:
@@ -151,7 +152,7 @@ def objects_right(
     results = answerer.query_many([one.text for one in gold], **options)
     wanted = whole.ids(np.array([one.object for one in gold], dtype=np.uint32))
     right = [target in {answer.id for answer in result.answers} for result, target in zip(results, wanted, strict=True)]
-    return sum(right) / len(right)
+    return sum(right) / max(len(right), 1)
 
 
 def main() -> None:
@@ -162,37 +163,43 @@ def main() -> None:
     parser.add_argument("--models", type=Path)
     parser.add_argument("--scorer", default="lexical")
     parser.add_argument("--subject")
-    arguments = parser.parse_args()
+    arguments = parse(parser, questions=10)
     build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
     answerer = kbtools.open(arguments.kb, models=arguments.models)
     gold = read_gold(answerer.kb, questions(arguments.split))
     mirrored = [one for one in gold if one.mirrors]
     ordinary = random.Random(1).sample(gold, min(arguments.questions, len(gold)))
     system = (arguments.scorer, arguments.subject)
-    print(f"questions of FBSQ's {arguments.split} split, n-gram-idf / {arguments.scorer} / {arguments.subject}")
-    print(f"{'':<44}{'pair':>9}{'object':>9}{'backwards':>12}")
-    rows = [
-        (f"{len(ordinary):,} questions", answerer, ordinary, False),
-        ("the same, with inverse relations", answerer.both_ways(), ordinary, False),
-        (f"{len(mirrored):,} whose fact is stored both ways", answerer, mirrored, False),
-        ("without that fact", answerer, mirrored, True),
-        ("without that fact, with inverse relations", answerer.both_ways(), mirrored, True),
+    tried = [
+        (f"{len(ordinary):,} whose fact is stored", answerer, ordinary, False),
+        ("the same, with `--inverse`", answerer.both_ways(), ordinary, False),
+        (f"{len(mirrored):,} whose fact is stored the other way round too", answerer, mirrored, False),
+        ("the same without the fact that they ask for", answerer, mirrored, True),
+        ("the same without it, with `--inverse`", answerer.both_ways(), mirrored, True),
     ]
-    for label, asked, questions_asked, without in rows:
-        print(f"{label:<44}" + share_right(asked, questions_asked, *system, mirrored=without), flush=True)
+    rows = [(label, *share_right(kb, own, *system, mirrored=without)) for label, kb, own, without in tried]
+    show_table("backwards", (f"questions of the {arguments.split} split", "pair", "object", "inverse"), rows)
     options = QueryOptions(pruning="n-gram-idf", scorer=arguments.scorer, subject=arguments.subject, top=1, answers=0)
     texts = [one.text for one in ordinary]
     plain = own_facts(answerer, ordinary, {**options, "inverse": False})
     default, read_again = own_facts(answerer, ordinary, options), count_read_again(answerer, texts, options)
     lost = sum(before and not after for before, after in zip(plain, default, strict=True))
-    print(f"by default: {read_again / len(texts):.1%} read again, {lost / len(texts):.2%} lost")
     with TemporaryDirectory() as folder:
         cut = Path(folder)
         build(sources_without(mirrored, answerer.kb, cut), cut / "cut.kb", options=ReadOptions(), watch=BuildProgress())
         others = kbtools.open(cut / "cut.kb", models=arguments.models)
         shares = [objects_right(others, mirrored, answerer.kb, {**options, "inverse": False})]
         shares.append(objects_right(others, mirrored, answerer.kb, options))
-    print(f"without that fact, objects right: {shares[0]:.1%} read forwards, {shares[1]:.1%} by default")
+    show_table(
+        "default",
+        ("by default, without `--inverse` or `--no-inverse`", "share"),
+        [
+            ("ordinary questions that are read backwards as well", f"{read_again / len(texts):.1%}"),
+            ("ordinary questions that become wrong by it", f"{lost / len(texts):.2%}"),
+            ("object right where the fact is stored the other way round alone, read forwards", f"{shares[0]:.1%}"),
+            ("the same, by default", f"{shares[1]:.1%}"),
+        ],
+    )
 
 
 if __name__ == "__main__":

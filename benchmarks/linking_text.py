@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from fbsq import questions
+from fbsq import parse, questions
+from figures import show_table
 from numpy.typing import NDArray
 from zero_shot import POINTERS
 
@@ -31,6 +32,12 @@ from kbtools.text.question import Question, tokenise
 from kbtools.text.relation_words import relation_words
 
 PARAGRAPH = 10
+
+THRESHOLDS = (0.2, 0.3, 0.4)
+
+COLUMNS = ("threshold", "lower case: precision, recall, F1", "names as written: precision, recall, F1")
+
+BEARERS = ("right bearer of an ambiguous name first", "names", "by the prior", "by the text around (`--context`)")
 
 
 def paragraphs(sentences: Iterator[str]) -> Iterator[str]:
@@ -50,8 +57,8 @@ def written_facts(kb: KnowledgeBase) -> Iterator[str]:
                 yield f"The {' '.join(relation_words(kb.relations[relation])[-2:])} of {subject} is {target}."
 
 
-def measure(name: str, answerer: Answerer, texts: Iterable[str], tokens: int, *, context: bool = False) -> None:
-    """Link texts of so many tokens, after a first round that reads pages from the disk."""
+def measure(answerer: Answerer, texts: Iterable[str], tokens: int, *, context: bool = False) -> str:
+    """Link texts of so many tokens, after a first round that reads pages from the disk; format the rate."""
     taken, count = [], 0
     for text in texts:
         if count >= tokens:
@@ -63,7 +70,7 @@ def measure(name: str, answerer: Answerer, texts: Iterable[str], tokens: int, *,
     begun = time.process_time()
     mentions = sum(len(answerer.link(text, context=context).mentions) for text in taken)
     seconds = time.process_time() - begun
-    print(f"{name}: {count / seconds:,.0f} tokens/s; {mentions:,} mentions in {count:,} tokens")
+    return f"{count / seconds:,.0f} ({mentions:,} mentions)"
 
 
 class Mentions(NamedTuple):
@@ -147,7 +154,7 @@ def wordnet_kb(folder: Path, out: Path) -> tuple[Answerer, list[Namesake]]:
     return kbtools.index(out=out, facts=facts, names=names, descriptions=described), examples
 
 
-def tell_apart(answerer: Answerer, namesakes: Iterable[Namesake]) -> str:
+def tell_apart(answerer: Answerer, namesakes: Iterable[Namesake]) -> list[str]:
     """Return how often the right bearer of an ambiguous name is first, by the prior and with the text around it."""
     ranker, right = ContextRanker(answerer.reader), []
     for text, start, end, entity in namesakes:
@@ -158,8 +165,8 @@ def tell_apart(answerer: Answerer, namesakes: Iterable[Namesake]) -> str:
         if len(ids) > 1 and entity in ids:
             ranked = ranker.rank(Question.read(text), bearers)
             right.append([expected_first(one, answerer.kb.ids(one.entities), entity) for one in (bearers, ranked)])
-    prior, context = np.mean(right, axis=0)
-    return f"{len(right):,} ambiguous names: right by the prior {prior:.1%}, by the text around {context:.1%}"
+    prior, context = np.mean(right, axis=0) if right else (0.0, 0.0)
+    return [f"{len(right):,}", f"{prior:.1%}", f"{context:.1%}"]
 
 
 def expected_first(bearers: NameCandidates, ids: Sequence[str], entity: str) -> float:
@@ -175,34 +182,42 @@ def expected_first(bearers: NameCandidates, ids: Sequence[str], entity: str) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kb", type=Path, required=True)
+    parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
     parser.add_argument("--text", type=Path)
     parser.add_argument("--tokens", type=int, default=30_000)
     parser.add_argument("--split", default="test", choices=["valid", "test"])
     parser.add_argument("--wordnet", type=Path, help="the folder of WordNet's files, such as /usr/share/wordnet")
     parser.add_argument("--questions", type=int, default=3_000)
-    arguments = parser.parse_args()
+    arguments = parse(parser, tokens=100, questions=20)
     answerer = kbtools.open(arguments.kb)
     if arguments.text:
         text = arguments.text.read_text(encoding="utf-8")
-        measure(arguments.text.name, answerer, chain([text]), arguments.tokens)
+        print(measure(answerer, chain([text]), arguments.tokens), "tokens a second")
         return
+    rows = {threshold: [f"{threshold:.1f}"] for threshold in THRESHOLDS}
+    rows[0.0] = ["expected calibration error"]
     for written in (False, True):
         mentions = linked_questions(answerer, arguments.split, arguments.questions, written=written)
-        print(f"questions, {'names as written' if written else 'in lower case'}: {mentions.expected:,} subjects; "
-              f"calibration error {mentions.calibration_error():.3f}; precision, recall, F1 by threshold:")  # fmt: skip
-        for threshold in (0.1, 0.2, 0.25, 0.3, 0.4, 0.5):
-            print(f"  {threshold:.2f}  " + "  ".join(f"{figure:6.2%}" for figure in mentions.at(threshold)))
-    print("questions:", tell_apart(answerer, question_namesakes(answerer, arguments.split, arguments.questions)))
+        for threshold in THRESHOLDS:
+            rows[threshold].append(", ".join(f"{figure:.1%}" for figure in mentions.at(threshold)))
+        rows[0.0].append(f"{mentions.calibration_error():.3f}")
+    show_table("thresholds", COLUMNS, rows.values())
+    asked = question_namesakes(answerer, arguments.split, arguments.questions)
+    bearers = [["test questions of FBSQ", *tell_apart(answerer, asked)]]
     if arguments.wordnet:
         with tempfile.TemporaryDirectory() as folder:
-            print("WordNet:", tell_apart(*wordnet_kb(arguments.wordnet, Path(folder) / "wordnet.kb")))
-    asked = (question.text for question in read_annotated(questions("valid")))
-    texts = list(paragraphs(asked)), list(islice(paragraphs(written_facts(answerer.kb)), arguments.tokens // 50))
-    for context in (False, True):
-        for kind, own in zip(("questions", "facts"), texts, strict=True):
-            name = f"{kind}{', namesakes by context' if context else ''}"
-            measure(name, answerer, own, arguments.tokens, context=context)
+            own = tell_apart(*wordnet_kb(arguments.wordnet, Path(folder) / "wordnet.kb"))
+            bearers.append(["example sentences of WordNet's nouns", *own])
+    show_table("bearers", BEARERS, bearers)
+    texts = {
+        "questions, in lower case": paragraphs(question.text for question in read_annotated(questions("valid"))),
+        "facts written out as sentences": islice(paragraphs(written_facts(answerer.kb)), arguments.tokens // 50),
+    }
+    speeds = []
+    for kind, every in texts.items():
+        own = list(every)
+        speeds.append([kind, *(measure(answerer, own, arguments.tokens, context=context) for context in (False, True))])
+    show_table("speed", ("text", "tokens a CPU second", "with `--context`"), speeds)
 
 
 if __name__ == "__main__":

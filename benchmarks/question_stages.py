@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fbsq import parse, questions
+from figures import show_table
 
 import kbtools
 from kbtools.answering import answerer as answering
@@ -72,11 +74,11 @@ class Clocks:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kb", type=Path, required=True)
-    parser.add_argument("--questions", type=Path, required=True, help="one a line or annotated")
+    parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
+    parser.add_argument("--questions", type=Path, default=questions("test"), help="one a line or annotated")
     parser.add_argument("--pruning", default="n-gram+")
     parser.add_argument("--limit", type=int, default=1000, help="questions to time")
-    asked = parser.parse_args()
+    asked = parse(parser, limit=10)
     texts = list(islice(read_questions(asked.questions), asked.limit))
     answerer = kbtools.open(asked.kb)
 
@@ -97,11 +99,10 @@ def main() -> None:
     # The stages of ordinary questions: those about the median, in which no stage is that of a rare one.
     middle = (whole >= np.percentile(whole, 40)) & (whole <= np.percentile(whole, 60))
     means = 1e6 * least[middle].mean(axis=0)
-    print(f"| stage, under `{asked.pruning}` | µs | share |\n| --- | --- | --- |")
-    for stage, mean in zip(STAGES, means, strict=True):
-        print(f"| {stage} | {mean:.0f} | {mean / means.sum():.0%} |")
-    print(f"| all, with the clocks | {means.sum():.0f} | |")
-    print(f"| all without, CPU p50 | {1e6 * np.median(whole):.0f} | |")
+    rows = [(stage, f"{mean:.0f}", f"{mean / means.sum():.0%}") for stage, mean in zip(STAGES, means, strict=True)]
+    rows.append(("all, with the clocks", f"{means.sum():.0f}", ""))
+    rows.append(("all without, CPU p50", f"{1e6 * np.median(whole):.0f}", ""))
+    show_table("stages", (f"stage, under `{asked.pruning}`", "µs", "share"), rows)
 
 
 def seconds_of(ask: Callable[[str], None], text: str) -> float:

@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from fbsq import questions, sources
+from fbsq import parse, questions, sources
+from figures import show_table
 
 import kbtools
 from kbtools.answering.answerer import Answerer
@@ -24,6 +25,9 @@ from kbtools.text.variants import name_forms
 
 SHORTEST = 4
 """Letters of a word that takes a slip: of three letters every slip makes another word."""
+
+COLUMNS = ("pruner", "the subject is in the pool", "a candidate by its name is first", "in the pool without the slip",
+           "first without the slip")  # fmt: skip
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
@@ -76,19 +80,16 @@ def misspell(
             yield question, question.text[: mention.start] + spelt + question.text[mention.end :]
 
 
-def share(answerer: Answerer, texts: Sequence[str], gold: Sequence[AnnotatedQuestion], pruning: str) -> str:
+def shares(answerer: Answerer, texts: Sequence[str], gold: Sequence[AnnotatedQuestion], pruning: str) -> list[str]:
     """Format the shares whose subject is in the pool, and whose first candidate was linked by a name of the subject."""
     pooled = named = 0
-    times = []
     for text, question in zip(texts, gold, strict=True):
         result = answerer.query(text, pruning=pruning, scorer="lexical", top=None)
-        times.append(result.milliseconds or 0.0)
         pooled += any(candidate.subject == question.subject for candidate in result.candidates)
         subjects = find_rows(answerer.kb, [question.subject]).astype(np.uint32)
         names = {name.text for name in answerer.kb.names_of(subjects)[0]}
         named += bool(result.candidates) and result.candidates[0].matched_name in names
-    p50, p99 = np.percentile(times, [50, 99])
-    return f"{pooled / len(gold):>9.1%}{named / len(gold):>9.1%}{p50:>9.2f}{p99:>9.2f}"
+    return [f"{pooled / len(gold):.1%}", f"{named / len(gold):.1%}"]
 
 
 def main() -> None:
@@ -97,7 +98,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=800)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pruning", default="n-gram,n-gram+,n-gram-idf", help="pruners, with commas between")
-    arguments = parser.parse_args()
+    arguments = parse(parser, questions=10)
     build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
     answerer = kbtools.open(arguments.kb)
     dice = random.Random(arguments.seed)
@@ -105,11 +106,12 @@ def main() -> None:
     dice.shuffle(gold)
     pairs = list(islice(misspell(answerer.kb, gold, dice), arguments.questions))
     wanted = [question for question, _ in pairs]
-    print(f"{len(pairs)} validation questions of FBSQ, one slip in the name of each, seed {arguments.seed}")
-    print(f"{'pruner':<12}{'':<8}{'in pool':>9}{'first':>9}{'p50 ms':>9}{'p99 ms':>9}")
+    print(f"{len(pairs)} validation questions, one slip in the name of each, seed {arguments.seed}")
+    rows = []
     for pruning in arguments.pruning.split(","):
-        print(f"{pruning:<12}{'clean':<8}" + share(answerer, [question.text for question in wanted], wanted, pruning))
-        print(f"{'':<12}{'slip':<8}" + share(answerer, [text for _, text in pairs], wanted, pruning))
+        plain = shares(answerer, [question.text for question in wanted], wanted, pruning)
+        rows.append([f"`{pruning}`", *shares(answerer, [text for _, text in pairs], wanted, pruning), *plain])
+    show_table("slips", COLUMNS, rows)
 
 
 if __name__ == "__main__":

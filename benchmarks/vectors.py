@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from fbsq import questions
+from fbsq import parse, questions
+from figures import show_table
 from numpy.typing import NDArray
 
 from kbtools.answering.answerer import open_kb
@@ -25,6 +26,8 @@ from kbtools.kb.vector_index import EntityVectors, ExactVectors, Neighbours, Vec
 from kbtools.pruning.dense import NEAREST
 from kbtools.ranking.models import make_embedder, subject_vectors
 from kbtools.text.question import MarkedQuestion, Question
+
+COLUMNS = ("CPU seconds to make", "on disk", "recall@10", "one question", "questions a second, 500 together")
 
 ASKED, CENTRES, SPREAD = 500, 1_000, 0.7
 
@@ -37,14 +40,12 @@ def seconds(run: Callable[[], object]) -> float:
 
 def report(
     kind: str, index: VectorIndex, asked: NDArray[np.float32], exact: Neighbours, *, made: float, size: int
-) -> None:
+) -> list[str]:
     share = recall(index.nearest(asked, limit=10), exact)
     together = len(asked) / seconds(lambda: index.nearest(asked, limit=10))
     alone = np.median([seconds(lambda one=one: index.nearest(one[None], limit=10)) for one in asked[:200]])  # type: ignore[misc]
-    print(
-        f"{kind:<8}made in {made:7.1f} CPU s, {size / 1e6:8.1f} MB, recall@10 {share:.4f}, one question "
-        f"{1e3 * alone:7.3f} ms, {together:9,.0f} questions/s together"
-    )
+    figures = (f"{made:.1f}", f"{size / 1e6:.1f} MB", f"{share:.3f}", f"{1e3 * alone:.2f} ms", f"{together:,.0f}")
+    return [f"`{kind}`", *figures]
 
 
 def drawn(count: int, dim: int) -> None:
@@ -61,8 +62,7 @@ def drawn(count: int, dim: int) -> None:
     kb = MemoryKB([("s", "r", "o")])
     exact = ExactVectors(rows, table)
     truth = exact.nearest(asked, limit=10)
-    print(f"{count:,} vectors of {dim} dimensions, {ASKED} questions")
-    report("numpy", exact, asked, truth, made=0.0, size=table.nbytes)
+    kinds = [report("numpy", exact, asked, truth, made=0.0, size=table.nbytes)]
     for kind in KINDS:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder)
@@ -70,7 +70,8 @@ def drawn(count: int, dim: int) -> None:
             index = write_vectors(path, kb, EntityVectors(rows, dim, lambda some: table[some]), kind=kind)
             made = time.process_time() - begun
             size = sum(file.stat().st_size for file in (path / FOLDER).iterdir())
-            report(kind, index, asked, truth, made=made, size=size)
+            kinds.append(report(kind, index, asked, truth, made=made, size=size))
+    show_table("kinds", (f"kind, {count:,} vectors of {dim} dimensions", *COLUMNS), kinds)
 
 
 def trained(kb_path: Path, models: Path, subject: str) -> None:
@@ -83,6 +84,7 @@ def trained(kb_path: Path, models: Path, subject: str) -> None:
     batches = opened.gather_batches([Question.read(each.text) for each in gold])
     unlinked = np.array([not links for batch in batches for links in batch.links])
     vectors = subject_vectors(subject, kb, models=models)
+    kinds = []
     for kind in KINDS:
         index = write_vectors(kb_path, kb, vectors, kind=kind)
         asked = make_embedder(kb, models=models)([MarkedQuestion(Question.read(one.text), 0, 0) for one in gold])
@@ -91,11 +93,9 @@ def trained(kb_path: Path, models: Path, subject: str) -> None:
             exact = Neighbours(found.rows[:, :10], found.cosines[:, :10])
         hit = (found.rows == rows[:, None]).any(axis=1)
         shown = Neighbours(found.rows[:, :10], found.cosines[:, :10])
-        print(
-            f"{subject} {kind:<8}recall@10 of the exact {recall(shown, exact):.4f}; gold subject among {NEAREST}: "
-            f"{100 * hit.mean():.2f} % of {len(gold):,}, {100 * hit[unlinked].mean():.2f} % of the {unlinked.sum():,} "
-            "where no name links"
-        )
+        kinds.append((f"`{kind}`", f"{recall(shown, exact):.1%}", f"{hit.mean():.1%}", f"{hit[unlinked].mean():.1%}"))
+    columns = ("kind", "of the exact ten nearest", f"gold subject among the {NEAREST} nearest", "where no name links")
+    show_table("trained", columns, kinds)
 
 
 def main() -> None:
@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--kb", type=Path, help="FBSQ, both layers; its vectors are replaced")
     parser.add_argument("--models", type=Path)
     parser.add_argument("--subject", default="transe")
-    arguments = parser.parse_args()
+    arguments = parse(parser, count=200, dim=8, kb=None)
     if arguments.kb:
         trained(arguments.kb, arguments.models, arguments.subject)
     else:

@@ -11,11 +11,11 @@ import csv
 import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from fbsq import questions, sources
+from fbsq import SMALL, parse, questions, sources
+from figures import show_table
 from numpy.typing import NDArray
 
 import kbtools
@@ -27,10 +27,11 @@ from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.ranking.confidence import find_ties, winner_confidence
 
+NAMES = {"hpo": "Human Phenotype Ontology, with its diseases and genes", "wordnet": "WordNet 3.0"}
+
 QUESTIONS = Path(__file__).with_name("zero_shot")
 SCORERS = ("lexical", "static", "static/encoder", "encoder")
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
-DRAWS = 10_000
 
 POINTERS = {
     "!": "antonym",
@@ -184,27 +185,17 @@ def has_fact(kb: Answerer, gold: AnnotatedQuestion) -> bool:
     return gold.relation in {kb.kb.relations[relation] for relation in relations}
 
 
-def show_doubt(name: str, gold: GoldScores, right: NDArray[np.float64], scores: NDArray[np.int64]) -> None:
-    """Print the risk at some shares of answered questions, before links counted less, and what is left doubtful.
-
-    The factors of `link_confidence` are square roots of those that were used before.
-    """
+def weigh_doubt(gold: GoldScores, right: NDArray[np.float64], scores: NDArray[np.int64]) -> tuple[list[str], list[str]]:
+    """Format the risk at some shares of answered questions, and what ties and low confidence cost."""
     pools = gold.evidence.pools
-    before = replace(pools, link_confidence=pools.link_confidence**2)
-    for label, confidence in (
-        ("before", winner_confidence(before, scores)),
-        ("now", winner_confidence(pools, scores)),
-    ):
-        ordered = right[np.argsort(-confidence, kind="stable")]
-        risks = [1 - ordered[: max(1, int(share * len(ordered)))].mean() for share in COVERAGES]
-        print(f"{name}: risk at {COVERAGES} {label}: " + ", ".join(f"{100 * risk:.1f} %" for risk in risks))
+    confidence = winner_confidence(pools, scores)
+    ordered = right[np.argsort(-confidence, kind="stable")]
+    risks = [f"{1 - ordered[: max(1, int(share * len(ordered)))].mean():.1%}" for share in COVERAGES]
     filled = np.flatnonzero(pools.counts["pair"])
     tied = np.zeros(len(pools), dtype=np.bool_)
     tied[filled] = find_ties(scores, pools.first("pair")[filled]).count > 1
     doubtful = ~tied & (confidence < DOUBTFUL)
-    for label, marks in (("tied", tied), ("doubtful", doubtful)):
-        lost = 100 * right[marks].sum() / right.sum()
-        print(f"{name}: {label}: {100 * marks.mean():.1f} % of the questions, {lost:.2f} % of the right answers")
+    return risks, [f"{mark.mean():.1%} / {right[mark].sum() / right.sum():.2%}" for mark in (tied, doubtful)]
 
 
 def main() -> None:
@@ -213,36 +204,53 @@ def main() -> None:
     parser.add_argument("--hpo", type=Path, help="the folder of hp.obo and its annotations")
     parser.add_argument("--fbsq", type=Path, help="the folder of FBSQ's knowledge base, which is built if missing")
     parser.add_argument("--split", default="test", help="the questions of FBSQ")
-    parser.add_argument("--questions", type=int, default=4_000, help="how many of them")
-    arguments = parser.parse_args()
+    parser.add_argument("--questions", type=int, help="how many of them, else all")
+    parser.add_argument("--draws", type=int, default=10_000, help="draws of the interval")
+    arguments = parse(parser, fbsq=SMALL / "sample.kb", questions=20, draws=100)
+    shown: dict[str, list[list[str]]] = {key: [] for key in ("right", "gains", "risk", "doubt")}
     for name, folder, read in (("wordnet", arguments.wordnet, read_wordnet), ("hpo", arguments.hpo, read_hpo)):
         if folder is not None:
             with tempfile.TemporaryDirectory() as place, make_kb(*read(folder), Path(place)) as kb:
                 gold = read_questions(QUESTIONS / f"{name}.tsv")
                 check(kb, gold)
-                measure(name, kb, gold)
+                measure(NAMES[name], kb, gold, shown, draws=arguments.draws)
     if arguments.fbsq:
         build(sources(), arguments.fbsq, options=ReadOptions(), watch=BuildProgress())
         with kbtools.open(arguments.fbsq) as kb:
-            measure(f"FBSQ {arguments.split}", kb, read_gold(questions(arguments.split), kb.kb)[: arguments.questions])
+            gold = read_gold(questions(arguments.split), kb.kb)[: arguments.questions]
+            measure(f"FBSQ, {arguments.split}, {len(gold):,} questions", kb, gold, shown, draws=arguments.draws)
+    scorers = [f"`{scorer}`" for scorer in SCORERS]
+    gains = [f"gain of {scorer}, with a 95 % interval" for scorer in scorers[1:]]
+    show_table("right", ("knowledge base", *scorers), shown["right"])
+    show_table("gains", ("knowledge base", "facts", "relations", *gains), shown["gains"])
+    shares = [f"{share:.0%} of the questions" for share in COVERAGES]
+    show_table("risk", ("wrong answers among the most confident", "scorer", *shares), shown["risk"])
+    show_table("doubt", ("of the questions / of the right answers", "scorer", "tied", "doubtful"), shown["doubt"])
 
 
-def measure(name: str, kb: Answerer, gold: list[AnnotatedQuestion]) -> None:
-    """Print what each scorer has right, how much more than `lexical`, and what its confidence is worth."""
+def measure(
+    name: str, kb: Answerer, gold: list[AnnotatedQuestion], shown: dict[str, list[list[str]]], *, draws: int
+) -> None:
+    """Add what each scorer has right, how much more than `lexical`, and what its confidence is worth."""
     right = {}
     for scorer in SCORERS:
         opened = kb.opened(kb.system(pruning="n-gram-idf", scorer=scorer))
         scores = score_gold(opened, find_gold(kb.kb, gold))
         rated = opened.scoring.rate(scores.evidence).scores
         right[scorer] = scores.expected_by(rated)
-        print(f"{name}, {len(gold):,} questions, {scorer}: {100 * right[scorer].mean():.1f} % right", flush=True)
-        show_doubt(f"{name}, {scorer}", scores, right[scorer], rated)
+        risks, doubts = weigh_doubt(scores, right[scorer], rated)
+        shown["risk"].append([name, f"`{scorer}`", *risks])
+        shown["doubt"].append([name, f"`{scorer}`", *doubts])
+    shown["right"].append([name, *(f"{right[scorer].mean():.1%}" for scorer in SCORERS)])
+    gains = []
     for scorer in SCORERS[1:]:
         gain = right[scorer] - right["lexical"]
         rng = np.random.default_rng(1)
-        draws = [rng.choice(gain, len(gain)).mean() for _ in range(DRAWS)]
-        low, high = 100 * np.quantile(draws, (0.025, 0.975))
-        print(f"{name}, {scorer}: {100 * gain.mean():+.1f} points ({low:+.1f} to {high:+.1f})")
+        means = [rng.choice(gain, len(gain)).mean() for _ in range(draws)]
+        low, high = 100 * np.quantile(means, (0.025, 0.975))
+        gains.append(f"{100 * gain.mean():+.1f} points ({low:+.1f} to {high:+.1f})")
+    facts, relations = kb.kb.manifest.counts["facts"].unique, len(kb.kb.relations)
+    shown["gains"].append([name, f"{facts:,}", f"{relations:,}", *gains])
 
 
 if __name__ == "__main__":

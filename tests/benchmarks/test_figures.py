@@ -1,0 +1,74 @@
+"""Every figure of the documents comes from a script, whose results are kept with the version of the code."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import figures
+import pytest
+
+ROOT = Path(figures.__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+WITH_FIGURES_OUTSIDE_MARKS = {ROOT / "README.md", ROOT / "benchmarks" / "README.md"} | {
+    ROOT / "docs" / f"{name}.md" for name in ("compare", "training")
+}
+
+MARKED = re.compile(r"<!-- \[\[\[cog.*?\[\[\[end\]\]\] -->", re.DOTALL)
+CODE = re.compile(r"^( *)```.*?^\1```", re.DOTALL | re.MULTILINE)
+FIGURE = re.compile(
+    r"\d ?%|\d (?:ms|µs|CPU ms|CPU µs|milliseconds|microseconds|CPU s|CPU seconds|points|times as|[GMk]B)\b"
+    r"|\d (?:documents|questions|tokens|names|MB|facts|triples)(?:/s| a second)\b"
+)
+
+NOT_MEASURED = (
+    "95 %",  # intervals
+    "or 4 MB goes on",  # the largest document of a cluster
+    "some 20 GB",  # what a shard should hold
+    "above 30 GB",
+    "1 GB serves",
+)
+"""Settings, limits and facts of others: what no script measures."""
+
+
+def measured_lines(page: str) -> Iterator[str]:
+    """Yield the lines of a page that hold a figure outside the marks of figures, and outside code."""
+    for line in CODE.sub("", MARKED.sub("", page)).splitlines():
+        for phrase in NOT_MEASURED:
+            line = line.replace(phrase, "")
+        if FIGURE.search(line):
+            yield line
+
+
+@pytest.mark.parametrize(
+    "path", sorted({*DOCUMENTS} - WITH_FIGURES_OUTSIDE_MARKS), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_a_document_holds_no_figure_without_a_source(path: Path) -> None:
+    assert [*measured_lines(path.read_text(encoding="utf-8"))] == []
+
+
+def test_a_figure_outside_marks_is_seen() -> None:
+    page = "It takes 3 ms.\n<!-- [[[cog table('a', 'b') ]]] -->\n| 5 % |\n<!-- [[[end]]] -->\n```text\n7 MB\n```\n"
+
+    assert [*measured_lines(page)] == ["It takes 3 ms."]
+
+
+def test_the_documents_hold_the_figures_that_are_recorded() -> None:
+    prologue = "from figures import origins, table, text"
+    pages = [str(path) for path in DOCUMENTS if path.name != "cli.md"]
+    check = [sys.executable, "-m", "cogapp", "-I", str(figures.FOLDER.parent), "-p", prologue, "--check", "--diff"]
+
+    done = subprocess.run([*check, *pages], capture_output=True, text=True, cwd=ROOT)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_figures_are_of_the_code_of_today_or_say_why_not() -> None:
+    """`make figures NAME=...` measures them again; `kept` in the record says why older ones stand."""
+    today = figures.code_versions()
+
+    older = {name: record["code"] for name, record in figures.read_records().items() if "kept" not in record}
+
+    assert {name: code for name, code in older.items() if code != today} == {}
