@@ -32,7 +32,7 @@ from kbtools.cli.reading_options import (
 from kbtools.indexers.building.build import build
 from kbtools.indexers.readers.batches import SourceKind, lines_of
 from kbtools.indexers.readers.detection import detect
-from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, Source, Wide
+from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, Source
 from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.manifest import counts_report, skipped_report
 from kbtools.storage import temporary_folder
@@ -301,7 +301,7 @@ def table(
         for name, value in wide.items()
         if value is not None
     }
-    options = replace(options, wide=Wide(**parts), encoding=encoding or "", closure=closure)
+    options = replace(options, wide=replace(options.wide, **parts), encoding=encoding or "", closure=closure)
     build_at(target, sources, options)
 
 

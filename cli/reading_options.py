@@ -30,7 +30,14 @@ MAX_BAD = click.option(
 CLOSURE = click.option(
     "--closure", is_flag=True, help="Give entities the superclasses of their types: P279, rdfs:subClassOf."
 )
-COLUMN = click.option("--column", multiple=True, metavar="PART=HEADER", help="Column of a table, such as subject=head.")
+COLUMN = click.option(
+    "--column",
+    multiple=True,
+    metavar="PART=HEADER",
+    help="Column of a table, such as subject=head; with link=HEADER its cells are linked by name.",
+)
+LINK = "link"
+"""The part of columns whose cells are names of entities; several columns may have it."""
 PREDICATE = click.option(
     "--predicate",
     multiple=True,
@@ -64,11 +71,12 @@ def gather_options(command: Command) -> Command:
         file_format: str | None = None,
         **kwargs: Any,
     ) -> object:
+        pairs = columns_of(column)
         options = ReadOptions(
             language=languages,
             predicates=predicates_of(predicate),
-            columns=(columns := columns_of(column)),
-            wide=wide_of(columns),
+            columns=(columns := {part: header for part, header in pairs if part != LINK}),
+            wide=wide_of(columns | {LINK: [header for part, header in pairs if part == LINK]}),
             max_bad=max_bad,
             list_separator=list_separator or None,
             format=file_format,
@@ -78,10 +86,11 @@ def gather_options(command: Command) -> Command:
     return cast(Command, gathered)
 
 
-def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
+def columns_of(pairs: tuple[str, ...]) -> list[tuple[str, str]]:
     """Read `--column subject=head` options."""
-    named = read_pairs(pairs, parts=(*USUAL, "id"), option="--column", expected="PART=HEADER, such as subject=head")
-    return {"entity" if part == "id" else part: header for part, header in named}
+    parts = (*USUAL, "id", LINK)
+    named = read_pairs(pairs, parts=parts, option="--column", expected="PART=HEADER, such as subject=head")
+    return [("entity" if part == "id" else part, header) for part, header in named]
 
 
 def predicates_of(pairs: tuple[str, ...]) -> Predicates:

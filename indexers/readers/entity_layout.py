@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch, Skips, batch_of, repeated
 from kbtools.indexers.readers.labels import Languages
+from kbtools.indexers.readers.marginal_rows import marginal_rows
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.table_rows import (
     REWRITTEN,
@@ -52,7 +53,9 @@ class EntityLayout:
         self.skips = skips
         self.languages = Languages.read(options.language)
         self.language = options.columns.get("language")
+        self.heads: Sequence[str] = ()
         self.header: list[str] = []
+        """The heads, each of its own, by which columns are called."""
         self.roles: dict[str, str] = {}
         """The part of each column: id, name, alias, type, description, language, or value."""
         self.texts: dict[str, TextColumn] = {}
@@ -68,6 +71,7 @@ class EntityLayout:
         return {"id", "name"} & {entity_role(head) for head in header} != set() and len(header) > 1
 
     def begin(self, header: Sequence[str], number: int, *, advice: str = "") -> None:
+        self.heads = header
         header = [head.strip() or f"column {place}" for place, head in enumerate(header, 1)]
         self.header = [head if head not in header[:place] else f"{head} {list(header[:place + 1]).count(head)}"
                        for place, head in enumerate(header)]  # fmt: skip
@@ -182,6 +186,11 @@ class EntityLayout:
 
     def lay_out(self, rows: TableRows) -> Iterator[RecordBatch]:
         """Yield the names, types, descriptions and facts of a block, column by column."""
+        marginal = marginal_rows(rows, self.heads)
+        rows.count(marginal, self.skips)
+        rows = rows.without(marginal) if marginal else rows
+        if not len(rows.lines):
+            return
         batch, line = rows.columns, rows.lines[0]
         if self.header:
             batch = batch.rename_columns(self.header)
@@ -278,6 +287,9 @@ VALUES = {
 }
 """The values that are told by how they are written; a number with a leading zero is a code, and stays text."""
 
+FIGURES = r"^\s*(\pL{1,3}\s)?[^\pL]*\d[^\pL]*(\s\pL{1,3})?\s*$"
+"""Other numbers and dates as people write them: `1,200`, `45 %`, `EUR 40`, `3/2/2001`."""
+
 SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
 """Cells that are ids by their form: Freebase's and Wikidata's."""
 
@@ -302,9 +314,10 @@ def is_address(column: pa.Array) -> bool:
 
 
 def is_value(column: pa.Array) -> bool:
-    """Return whether most cells of a column of text are numbers, dates or addresses."""
+    """Return whether most cells of a column of text are numbers, dates or addresses, in any way of writing."""
     texts = column.filter(pc.is_valid(column))
-    matching = sum(pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0 for pattern in VALUES.values())
+    written = (*VALUES.values(), FIGURES)
+    matching = pc.sum(pc.match_substring_regex(texts, "|".join(written))).as_py() or 0
     return bool(len(texts) and matching >= 0.5 * len(texts))
 
 

@@ -23,7 +23,7 @@ from kbtools.indexers.readers.formats import DATABASES, SPREADSHEETS, suffix_of
 from kbtools.indexers.readers.reading import WIDE, Reading, ReadOptions, Source
 from kbtools.indexers.readers.release import CountsReading
 from kbtools.indexers.readers.sources import check_source, open_source
-from kbtools.indexers.readers.table_rows import NO_TEXT, Layout, StrangeCell, TableRows, is_list, laid_out
+from kbtools.indexers.readers.table_rows import BLANK, NO_TEXT, Layout, StrangeCell, TableRows, is_list, laid_out
 from kbtools.text.encodings import is_utf_8
 
 ROWS = 50_000
@@ -265,7 +265,10 @@ def sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator
     while header and not any(row[len(header) - 1] for row in cells[place:]):
         header.pop()
     layout.begin(header, place + 1)
-    rows = {number: row for number, row in enumerate(cells[place + 1 :], place + 2) if any(row)}
+    below = dict(enumerate(cells[place + 1 :], place + 2))
+    rows = {number: row for number, row in below.items() if any(row)}
+    if blank := [number for number in below if number not in rows]:
+        skips.add(BLANK, line=blank[0], text="", bad=False, count=len(blank))
     if rows:
         columns = [pa.array([row[at] for row in rows.values()], pa.string()) for at in range(len(header))]
         yield TableRows(pa.RecordBatch.from_arrays(columns, names=header), list(rows))

@@ -2,8 +2,8 @@
 
 import re
 from ast import literal_eval
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -22,8 +22,15 @@ MOST_COLUMNS = 10_000
 REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
 """The beginnings of all spellings that `canonical_id` rewrites."""
 
-TOTALS = re.compile(r"\b((sub|grand )?total(s|e)?|sum|summe|gesamt|insgesamt)\b", re.IGNORECASE)
+TOTAL_WORDS = (
+    r"(sub|grand)?[ -]?total(s|e|es|en|t)?( g[eé]n[eé]rale?)?|totaux|totaal|sum|(zwischen|gesamt)?summe|(ins)?gesamt|"
+    "somme|somma|suma|summa|razem|celkem|итого|всего|合计|合計|总计|総計|小计|小計"
+)
+TOTALS = re.compile(rf"\b({TOTAL_WORDS})\b", re.IGNORECASE)
 """Words of the rows, without an id, under which spreadsheets sum up others."""
+
+BLANK, TOTAL, NOTE, REPEATED_HEADER = "blank line", "row of totals", "note", "repeated header"
+"""Kinds of rows that are left out and are no bad lines."""
 
 NO_TEXT = "neither text nor number"
 """What a cell holds that is no value: an object, or what is no finite number."""
@@ -59,17 +66,34 @@ class TableRows:
         line = self.split[self.lines[row] - self.first_line]
         return line.rstrip(b"\r").removeprefix(BOM).decode(errors="backslashreplace")
 
+    def is_beside_blank(self, row: int, step: int) -> bool:
+        """Return whether the line above a row (step -1) or below it (step 1) is blank."""
+        if not self.text:
+            pair = sorted((row, row + step))
+            return pair[0] >= 0 and pair[1] < len(self.lines) and self.lines[pair[1]] - self.lines[pair[0]] > 1
+        self.split = self.split or self.text.split(b"\n")
+        place = self.lines[row] - self.first_line + step
+        return 0 <= place < len(self.split) and not self.split[place].strip(b' \t\r,;|"')
+
+    def without(self, left_out: Collection[int]) -> "TableRows":
+        """Return the other rows."""
+        kept = np.setdiff1d(np.arange(len(self.lines)), list(left_out))
+        places = {row: place for place, row in enumerate(kept.tolist())}
+        strange = [replace(cell, row=places[cell.row]) for cell in self.strange if cell.row in places]
+        lines = [self.lines[row] for row in kept.tolist()]
+        return replace(self, columns=self.columns.take(pa.array(kept)), lines=lines, strange=strange)
+
     def count(self, faults: Mapping[int, str], skips: Skips) -> None:
         """Count the rows that cannot be used by their fault; a blank line is none."""
         rows_by_fault: dict[str, list[int]] = {}
         for row, fault in sorted(faults.items()):
             if fault.startswith("nothing under"):
                 shown = self.shown(row).strip()
-                fault = "blank line" if not shown else "row of totals" if TOTALS.search(shown) else fault
+                fault = BLANK if not shown else TOTAL if TOTALS.search(shown) else fault
             rows_by_fault.setdefault(fault, []).append(row)
         for fault, rows in rows_by_fault.items():
-            text = "" if fault == "blank line" else self.shown(rows[0])
-            bad = fault not in ("blank line", "row of totals")
+            text = "" if fault == BLANK else self.shown(rows[0])
+            bad = fault not in (BLANK, TOTAL, NOTE, REPEATED_HEADER)
             skips.add(fault, line=self.lines[rows[0]], text=text, bad=bad, count=len(rows))
 
 

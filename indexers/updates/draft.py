@@ -1,7 +1,8 @@
 """The draft of an update: what becomes of the entities that its changes speak of, one change after the other."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from kbtools.indexers.readers.batches import ALIAS
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.language_tags import UND, SpokenName
 from kbtools.kb.rows import EntityRows
+from kbtools.text.normaliser import normal_form
 
 Pair = tuple[int, int]
 
@@ -272,6 +274,17 @@ class Draft:
             self.name_relation(entity_id, text)
         else:
             self.name(self.require(entity_id), text, DraftName(rank, {language or UND: rank == ALIAS}))
+
+    def bearers(self, texts: Collection[str]) -> dict[str, set[int]]:
+        """Return the entities with each name in lower case, as far as this draft goes; capitals make no difference."""
+        found: dict[str, set[int]] = {text.lower(): set() for text in texts}
+        matches = chain.from_iterable(self.kb.lookup([*{normal_form(text) for text in texts}]).values())
+        stored = ((match.name.lower(), row) for match in matches for row in match.entities.tolist())
+        drafted = ((text.lower(), row) for row, names in self.names.items() for text in names)
+        for name, row in chain((pair for pair in stored if pair[1] not in self.names), drafted):
+            if name in found and row not in self.deleted:
+                found[name].add(row)
+        return found
 
     def remove_name(self, entity_id: str, text: str) -> None:
         row = self.find(entity_id)

@@ -14,9 +14,9 @@ record, what is taken away goes first.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -108,13 +108,9 @@ class Cells:
 
     def __init__(self) -> None:
         self.facts: list[RecordBatch] = []
-        self.bearers: dict[str, set[str]] = {}
 
     def put_off(self, batch: RecordBatch) -> RecordBatch:
         """Return the rows that can be added now; facts come later, when the names of the table are known."""
-        if batch.kind == "names":
-            for name, entity in zip(*map(batch.table.column, ("text", "entity")), strict=True):
-                self.bearers.setdefault(name.as_py().lower(), set()).add(entity.as_py())
         if batch.kind != "facts":
             return batch
         self.facts.append(batch)
@@ -122,25 +118,26 @@ class Cells:
 
     def settled(self, draft: Draft) -> Iterator[RecordBatch]:
         """Yield the facts with an entity or a literal in place of each cell."""
-        for batch in self.facts:
-            objects = batch.table.column("object").to_pylist()
-            settled = pa.array([self.settle(draft, cell) for cell in objects], pa.string())
+        columns = [batch.table.column("object").to_pylist() for batch in self.facts]
+        cells = {cell: parts.groups() for cell in chain(*columns) if (parts := re.fullmatch(CELL, cell, re.DOTALL))}
+        bearers = draft.bearers({text for text, kind in cells.values() if kind == "name"})
+        draft.expect(text for text, kind in cells.values() if kind not in ("number", "date"))
+        settled = {cell: settle(draft, text, kind, bearers) for cell, (text, kind) in cells.items()}
+        for batch, column in zip(self.facts, columns, strict=True):
+            objects = pa.array([settled.get(cell, cell) for cell in column], pa.string())
             place = batch.table.schema.get_field_index("object")
-            yield replace(batch, table=batch.table.set_column(place, batch.table.schema.field(place), settled))
+            yield replace(batch, table=batch.table.set_column(place, batch.table.schema.field(place), objects))
 
-    def settle(self, draft: Draft, cell: str) -> str:
-        """Return the entity that a cell is the id of, or the only one of its name; else a literal of its kind."""
-        if not (parts := re.fullmatch(CELL, cell, re.DOTALL)):
-            return cell
-        text, kind = parts.groups()
-        if kind not in ("number", "date") and draft.find(text) is not None:
-            return text
-        bearers = self.bearers.get(text.lower(), set()) if kind == "name" else set()
-        if len(bearers) == 1:
-            return next(iter(bearers))
-        time = "dateTime" if ":" in text else "date"
-        datatype = {"number": "decimal", "date": time, "url": "anyURI"}.get(kind)
-        return f'"{text}"' + (f"^^<http://www.w3.org/2001/XMLSchema#{datatype}>" if datatype else "")
+
+def settle(draft: Draft, text: str, kind: str, bearers: Mapping[str, Collection[int]]) -> str:
+    """Return the entity that a cell is the id of, or the only one of its name; else a literal of its kind."""
+    if kind not in ("number", "date") and draft.find(text) is not None:
+        return text
+    if kind == "name" and len(rows := bearers.get(text.lower(), ())) == 1:
+        return draft.id_of(next(iter(rows)))
+    time = "dateTime" if ":" in text else "date"
+    datatype = {"number": "decimal", "date": time, "url": "anyURI"}.get(kind)
+    return f'"{text}"' + (f"^^<http://www.w3.org/2001/XMLSchema#{datatype}>" if datatype else "")
 
 
 def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:

@@ -89,6 +89,33 @@ def test_a_table_is_added_as_a_build_reads_it(tmp_path: Path, columns: dict[str,
     assert updated == built
 
 
+@pytest.mark.parametrize("changes", ["", '{"id": "b", "rename": {"Bonn": "Tal"}}\n', '{"remove": "b2"}\n'])
+def test_names_that_were_there_before_are_linked_too(tmp_path: Path, changes: str) -> None:
+    kb, table, changed = (tmp_path / name for name in ("kb", "more.csv", "changes.jsonl"))
+    first = tmp_path / "first.csv"
+    first.write_text("id,name,city\nb,Bonn,\nb2,Bonn am Rhein,\nr,Rome,\nr2,rome,\nc,Acme,Bonn\n")
+    table.write_text("id,name,city,seat\nd,Bolt,BONN,Bonn am Rhein\ne,Ergo,Rome,Kiel\n")
+    changed.write_text(changes or "\n")
+    CliRunner().invoke(main, f"index table {first} --link-column city --out {kb} --quiet".split())
+
+    done = update(kb, "--add", changed, "--table", table, "--column", "link=city", "--column", "link=seat")
+
+    assert done.exit_code == 0, done.stderr
+    assert facts_of(kb, "d") == {
+        "city": ('"BONN"', "BONN") if "Tal" in changes else ("b", "Bonn"),
+        "seat": ('"Bonn am Rhein"', "Bonn am Rhein") if "b2" in changes else ("b2", "Bonn am Rhein"),
+    }
+    assert facts_of(kb, "e") == {"city": ('"Rome"', "Rome"), "seat": ('"Kiel"', "Kiel")}
+
+
+def test_a_column_that_column_names_is_taken_by_index_table_too(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("firm,key,name\nf1,x,Acme\nf2,y,Bolt\n")
+
+    CliRunner().invoke(main, f"index table {tmp_path}/t.csv --column id=firm --out {tmp_path}/kb --quiet".split())
+
+    assert kbtools.open(tmp_path / "kb").entity("f1").name == "Acme"
+
+
 def all_of(path: Path, entity_id: str) -> list[tuple[str, str]]:
     return sorted((fact.relation.id, fact.object.id) for fact in kbtools.open(path).facts(entity_id, limit=0).facts)
 

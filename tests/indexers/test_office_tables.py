@@ -254,6 +254,28 @@ def test_a_spreadsheet_is_read_under_its_header(tmp_path: Path) -> None:
         read(path, wide=Wide(sheet="Third"))
 
 
+def test_rows_of_a_spreadsheet_that_describe_no_entity_are_left_out(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="pip install python-calamine")
+    objects: list[list[str | float]] = [[f"A-{n}", f"Bowl {n}", n] for n in range(1, 6)]
+    sheet: list[list[str | float]] = [
+        ["Inv. No.", "Title", "Value"],
+        *objects[:2],
+        [],
+        *objects[2:],
+        ["", "Total", 15],
+        [],
+        ["Printed in May"],
+    ]
+    path = write_xlsx(tmp_path / "museum.xlsx", {"Objects": sheet})
+
+    kb = kbtools.index(table=path, out=tmp_path / "kb")
+
+    (source,) = kb.kb.manifest.sources
+    assert {fact.subject.id for match in kb.lookup("Bowl 5").matches for fact in kb.facts(match.id).facts} == {"A-5"}
+    assert {kind: count for kind, count, _ in source.skipped} == {"blank line": 2, "row of totals": 1, "note": 1}
+    assert source.notes[-1].endswith("columns: id 'Inv. No.'; name 'Title'; values 'Value'")
+
+
 def test_a_data_frame_of_entities_is_a_knowledge_base(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas", reason="pip install pandas")
     frame = pandas.DataFrame(

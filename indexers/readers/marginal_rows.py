@@ -1,0 +1,105 @@
+"""The rows of a table that describe no entity: empty rows, repeated headers, totals, and notes beside the table."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kbtools.indexers.readers.table_rows import (
+    BLANK,
+    NOTE,
+    REPEATED_HEADER,
+    TOTAL,
+    TOTAL_WORDS,
+    Places,
+    TableRows,
+    as_text,
+    is_list,
+)
+
+TOTAL_CELL = re.compile(rf"({TOTAL_WORDS})\s*(\d{{4}}|\(.*\))?\s*[:.]?", re.IGNORECASE)
+"""A cell that labels a row of totals: `Total`, `Total 2024`, `Sum:`."""
+
+PARTIAL = re.compile(r"(sub|grand|zwischen)", re.IGNORECASE)
+"""The beginning of labels that no entity has, so that full rows may follow."""
+
+FIGURE = re.compile(r"[^\W\d_]{0,3}\W*\d[\W\d_]*[^\W\d_]*|\W*")
+"""Another cell of a row of totals: a number with its currency or unit, or a dash."""
+
+NOTE_WORDS = (
+    r"(sources?|notes?|remarks?|legend|footnotes?|quellen?|hinweise?|anmerkung(en)?|font[ei]|fuentes?|notas?|"
+    r"remarques?)\s*:"
+)
+NOTE_SIGNS = rf"[*†‡¹²³]|[(\[]?\d{{1,2}}[)\]]\s|{NOTE_WORDS}"
+"""The beginnings of notes; behind a word, commas may have divided the note into cells."""
+
+LABELS = 3
+"""Columns that are searched for the labels of totals and notes: titles and numbers stand before them at most."""
+
+
+def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
+    """Return the rows that describe no entity, with the kind of each.
+
+    A row of totals has its label in the first filled cell, figures in the others, and no full row below it. A note
+    begins like one, or is the only cell of its row, beside a blank line.
+    """
+    columns = rows.columns.columns
+    if len(columns) < 2:
+        return {}
+    filled = np.sum([is_filled(column) for column in columns], axis=0)
+    kinds = dict.fromkeys(np.flatnonzero(filled == 0).tolist(), BLANK)
+    suspects = np.union1d(np.flatnonzero(filled == 1), labelled_rows(columns[:LABELS], header)).tolist()
+    texts = {row: list(cells) for row, cells in zip(suspects, cells_of(columns, suspects), strict=True)}
+    heads = [head.strip() for head in header]
+    for row, cells in texts.items():
+        first = next(filter(None, cells), "")
+        if cells == heads:
+            kinds[row] = REPEATED_HEADER
+        elif re.match(NOTE_SIGNS if filled[row] == 1 else NOTE_WORDS, first, re.IGNORECASE) and (
+            filled[row] <= len(columns) // 2
+        ):
+            kinds[row] = NOTE
+    for row in reversed(suspects):
+        first, *others = filter(None, texts[row]) if filled[row] else [""]
+        last = row + 1 == len(rows.lines) or row + 1 in kinds or rows.is_beside_blank(row, 1)
+        if TOTAL_CELL.fullmatch(first) and all(map(FIGURE.fullmatch, others)) and (last or PARTIAL.match(first)):
+            kinds[row] = TOTAL
+    if len(columns) > 2:
+        for row in np.flatnonzero(filled == 1).tolist():
+            follows = kinds.get(row - 1) in (BLANK, TOTAL, NOTE) or rows.is_beside_blank(row, -1)
+            if follows or kinds.get(row + 1) == REPEATED_HEADER:
+                kinds.setdefault(row, NOTE)
+    return kinds
+
+
+def is_filled(column: pa.Array) -> Places:
+    """Return which cells of a column hold more than white space, 1 or 0 each."""
+    if is_list(column.type):
+        filled = pc.greater(pc.list_value_length(column), 0)
+    elif pa.types.is_string(column.type):
+        filled = pc.not_equal(pc.utf8_trim_whitespace(column), "")
+    else:
+        filled = pc.is_valid(column)
+    return pc.cast(pc.fill_null(filled, False), pa.int64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def labelled_rows(columns: Iterable[pa.Array], header: Sequence[str]) -> Places:
+    """Return the rows with a cell that begins like the label of totals or of a note, or repeats its head."""
+    found: list[Places] = [np.empty(0, dtype=np.int64)]
+    for place, column in enumerate(columns):
+        if pa.types.is_string(column.type):
+            label = rf"^\s*({TOTAL_WORDS}|{NOTE_SIGNS})"
+            labelled = pc.match_substring_regex(column, label, ignore_case=True)
+            repeated = pc.equal(column, header[place] if place < len(header) and header[place] else None)
+            found.append(pc.indices_nonzero(pc.or_kleene(labelled, repeated)).to_numpy().astype(np.int64))
+    return np.unique(np.concatenate(found))
+
+
+def cells_of(columns: Sequence[pa.Array], rows: Sequence[int]) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of some rows as text; a list shows that it has values, and not which."""
+    taken = [column.take(pa.array(rows, pa.int64())) for column in columns]
+    texts = [["[]" if cell else "" for cell in column.to_pylist()] if is_list(column.type)
+             else [(cell or "").strip() for cell in as_text(column).to_pylist()] for column in taken]  # fmt: skip
+    yield from zip(*texts, strict=True)

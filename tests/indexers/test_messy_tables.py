@@ -1,0 +1,160 @@
+"""Tables as people keep them: rows of totals, notes, repeated headers, merged titles, and figures of every form."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kbtools.errors import TooManyBadLines
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
+from kbtools.indexers.readers.table_files import TableReading
+
+HEAD = "Object No.,Title,Material,Year,Value"
+ROWS = [
+    'A-1,Bronze horse,bronze,1890,"1,200"',
+    "A-2,Clay jug,clay,1754,300",
+    "A-3,Silver spoon,silver,1801,90",
+    'A-4,Oak chest,oak,1699,"2,500"',
+    "A-5,Glass bowl,glass,1922,40",
+]
+IDS = {"A-1", "A-2", "A-3", "A-4", "A-5"}
+
+
+class Table:
+    """What was read of a table: its rows by kind, the left-out lines by kind, and the line that names its columns."""
+
+    def __init__(self, path: Path, lines: list[str], **options: Any) -> None:
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        reading = TableReading(Source(path, "any", format=WIDE), ReadOptions(**options))
+        self.rows: dict[str, list[dict[str, str]]] = {}
+        for batch in reading.batches():
+            self.rows.setdefault(batch.kind, []).extend(batch.table.to_pylist())
+        self.left_out = {kind: skip.count for kind, skip in reading.skips.kinds.items()}
+        self.columns = next(note for note in reading.skips.notes if "columns: " in note).partition("columns: ")[2]
+
+    def names(self) -> dict[str, str]:
+        return {row["entity"]: row["text"] for row in self.rows["names"]}
+
+    def values(self, relation: str) -> dict[str, str]:
+        facts = self.rows["facts"]
+        return {row["subject"]: row["object"].partition("^^")[0] for row in facts if row["relation"] == relation}
+
+
+@pytest.mark.parametrize(
+    ("lines", "left_out"),
+    [
+        pytest.param([HEAD, *ROWS[:2], ",,,,", *ROWS[2:]], {"blank line": 1}, id="an empty row"),
+        pytest.param([HEAD, *ROWS[:2], " , ,,,", "", *ROWS[2:]], {"blank line": 2}, id="white space"),
+        pytest.param([HEAD, *ROWS, ',Total,,,"4,130"'], {"row of totals": 1}, id="a total without an id"),
+        pytest.param([HEAD, *ROWS, "Total,,,,4130"], {"row of totals": 1}, id="a total in the column of ids"),
+        pytest.param([HEAD, *ROWS, ",Gesamt 2024:,,,4.130 EUR"], {"row of totals": 1}, id="a German total"),
+        pytest.param([HEAD, *ROWS, "TOTALE,,,-,€ 4.130"], {"row of totals": 1}, id="an Italian total"),
+        pytest.param(
+            [HEAD, *ROWS[:2], "Subtotal,,,,1500", *ROWS[2:], "Grand total,,,,4130"],
+            {"row of totals": 2}, id="subtotals",
+        ),
+        pytest.param([HEAD, *ROWS, ",,,,", "Total,,,,4130"], {"blank line": 1, "row of totals": 1}, id="both"),
+        pytest.param([HEAD, *ROWS, "Source: register of 2024"], {"note": 1}, id="a source"),
+        pytest.param([HEAD, *ROWS, "Source: register, seen in 2024"], {"note": 1}, id="a source with a comma"),
+        pytest.param([HEAD, *ROWS, "* on loan,,,,", "(1) estimated,,,,"], {"note": 2}, id="footnotes"),
+        pytest.param(
+            [HEAD, *ROWS, ",,,,", "Prepared by the registrar,,,,", "For internal use,,,,"],
+            {"blank line": 1, "note": 2}, id="notes below an empty row",
+        ),
+        pytest.param(
+            [HEAD, *ROWS, "Total,,,,4130", "Quelle: Inventar,,,,"], {"row of totals": 1, "note": 1}, id="note and total"
+        ),
+        pytest.param([HEAD, *ROWS[:3], HEAD, *ROWS[3:]], {"repeated header": 1}, id="a page break"),
+        pytest.param(
+            [HEAD, *ROWS[:3], "Museum of Tal,,,,", HEAD, *ROWS[3:]],
+            {"note": 1, "repeated header": 1}, id="a page break with the title",
+        ),
+        pytest.param(
+            ["Museum of Tal,,,,", ",,What it is,,Worth", HEAD, *ROWS], {"line above the header": 2}, id="merged titles"
+        ),
+    ],
+)  # fmt: skip
+def test_rows_that_describe_no_entity_are_left_out_and_counted(
+    tmp_path: Path, lines: list[str], left_out: dict[str, int]
+) -> None:
+    table = Table(tmp_path / "t.csv", lines)
+
+    assert table.names().keys() == IDS
+    assert {row["subject"] for row in table.rows["facts"]} == IDS
+    assert table.left_out == left_out
+    assert table.columns == "id 'Object No.'; name 'Title'; values 'Material', 'Year', 'Value'"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_the_end_of_lines_and_the_separator_change_nothing(tmp_path: Path, suffix: str) -> None:
+    lines = [HEAD, *ROWS, ",,,,", "Total,,,,4130"]
+    if suffix == "tsv":
+        lines = [line.replace('"1,200"', "1200").replace('"2,500"', "2500").replace(",", "\t") for line in lines]
+
+    table = Table(tmp_path / f"t.{suffix}", [f"{line}\r" for line in lines])
+
+    assert table.names().keys() == IDS
+    assert table.left_out == {"blank line": 1, "row of totals": 1}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(["Name,Country,Sales", "Shell,NL,3", "Total,FR,2", "Eni,IT,1"], id="a firm among others"),
+        pytest.param(["Name,Country,Sales", "Shell,NL,3", "Eni,IT,1", "Total,FR,2"], id="a firm with a country"),
+        pytest.param(["Name,Staff,Sales", "Shell,7,3", "Total,5,2", "Eni,6,1"], id="a firm with figures alone"),
+        pytest.param(["Id,Name,Sales", "S,Shell,3", "E,Eni,1", "T,Total,2"], id="a firm with an id"),
+    ],
+)
+def test_an_entity_called_total_stays(tmp_path: Path, lines: list[str]) -> None:
+    assert set(Table(tmp_path / "t.csv", lines).names().values()) == {"Shell", "Total", "Eni"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Name,City,Phone", "Ann,Bonn,1", "*NSYNC,,2", "Bob,,"],
+        ["Name,City", "Ann,Bonn", "*NSYNC,Rome", "Bob,"],
+        ["Name", "Ann", "", "*NSYNC", "Bob"],
+    ],
+)
+def test_an_entity_with_few_cells_stays(tmp_path: Path, lines: list[str]) -> None:
+    assert set(Table(tmp_path / "t.csv", lines, max_bad=1).names().values()) >= {"Ann", "Bob", "*NSYNC"}
+
+
+def test_a_row_without_an_id_that_is_no_total_is_still_a_bad_line(tmp_path: Path) -> None:
+    with pytest.raises(TooManyBadLines, match="nothing under Object No\\."):
+        Table(
+            tmp_path / "t.csv", [HEAD, *ROWS, *(f"B-{n},Box {n},oak,1700,1" for n in range(9)), ",Old sword,iron,1,2"]
+        )
+
+
+FORMS = [
+    "Sales,Share,Founded,Opened,Closed,Active,Tags,Firm",
+    '"1,087,353",45 %,2001-02-03,03.02.2001,2/3/2001,Yes,red; blue,Alpha',
+    '"2,000",3.5 %,1998-12-01,01.12.1998,12/1/1998,No,,Beta',
+    "€ 300,12 %,1987-01-01,01.01.1987,1/1/1987,Yes,green,Gamma",
+    "USD 40,1 %,1950-06-07,07.06.1950,6/7/1950,Yes,red,Delta",
+]
+
+
+def test_figures_and_dates_of_every_form_are_no_names_and_stay_as_they_are_written(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", FORMS)
+
+    assert "name 'Firm'" in table.columns
+    assert table.values("Sales")["t/2"] == '"1,087,353"'
+    assert table.values("Share")["t/2"] == '"45 %"'
+    assert [table.values(head)["t/2"] for head in ("Founded", "Opened", "Closed")] == [
+        '"2001-02-03"', '"03.02.2001"', '"2/3/2001"',
+    ]  # fmt: skip
+    assert set(table.values("Active").values()) == {'"Yes"', '"No"'}
+
+
+def test_several_values_in_a_cell_are_divided_where_asked(tmp_path: Path) -> None:
+    together = Table(tmp_path / "t.csv", FORMS).rows["facts"]
+    divided = Table(tmp_path / "t.csv", FORMS, list_separator=";").rows["facts"]
+
+    assert next(row["object"] for row in together if row["relation"] == "Tags") == '"red; blue"^^<cell:text>'
+    assert [row["object"] for row in divided if row["relation"] == "Tags"][:2] == [
+        '"red"^^<cell:text>', '"blue"^^<cell:text>',
+    ]  # fmt: skip
