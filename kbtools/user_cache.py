@@ -6,12 +6,16 @@ import logging
 import os
 import stat
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from kbtools.record_files import file_digest
+from kbtools.errors import DiskFull, KBUnusable
+from kbtools.record_files import file_digest, read_record, write_record
 
 logger = logging.getLogger(__name__)
+
+FORMAT_NAME, FORMAT_VERSION = "kbtools-cache", 1
 
 VARIABLE = "KBTOOLS_CACHE"
 """The environment variable that names another folder than the system's own for what can be computed again."""
@@ -53,6 +57,28 @@ def checked_folder(folder: Path) -> Path | None:
     if place:
         logger.warning("%s: others may write to it, so that the cache in it is not used; see %s", place, VARIABLE)
     return None if place else folder
+
+
+def keep(folder: str, key: str, make: Callable[[], bytes], *, place: str = "") -> bytes:
+    """Return what was made for a key before, or make it; of a `place` the last is kept, else that of every key."""
+    cache = own_cache(folder)
+    if cache is None:
+        return make()
+    made_from = hashlib.sha256(key.encode()).hexdigest()
+    path = cache / f"{hashlib.sha256(place.encode()).hexdigest() if place else made_from}.msgpack"
+    try:
+        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="it is made anew")
+        if record["made_from"] == made_from and isinstance(record["content"], bytes):
+            return record["content"]
+    except (KBUnusable, KeyError):  # missing, damaged, or of another version
+        pass
+    made = make()
+    try:
+        record = {"made_from": made_from, "content": made}
+        write_record(path, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+    except (OSError, DiskFull) as error:  # a disk that is full or read-only costs seconds the next time, and no more
+        logger.info("%s: not kept (%s)", path, error)
+    return made
 
 
 def is_shared(folder: Path, *, inside: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,18 @@ class Head:
         """Add to scores (questions, relations) of questions with these vectors (questions, dim)."""
         scores[:, self.relations] += directions(vectors, self.mean) @ self.vectors.T + self.biases
         return scores
+
+    def to_bytes(self) -> bytes:
+        """Return the arrays in the format of NumPy's archives."""
+        archive = BytesIO()
+        np.savez(archive, mean=self.mean, relations=self.relations, vectors=self.vectors, biases=self.biases)
+        return archive.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Head":
+        """Read a head that `to_bytes` wrote."""
+        with np.load(BytesIO(content)) as arrays:
+            return cls(**arrays)
 
 
 def directions(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:

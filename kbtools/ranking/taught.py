@@ -1,11 +1,10 @@
 """Taught questions: the file beside a knowledge base that holds them, and what a system learns from them."""
 
 import fcntl
-import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.errors import BadLine, DiskFull, KBToolsError, KBUnusable
+from kbtools.errors import BadLine, KBToolsError
 from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.kb.views import MARK
 from kbtools.pruning.pruners import label_mentions
@@ -24,10 +23,9 @@ from kbtools.ranking.head import Head, fit_head
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.rankers import Rating
 from kbtools.ranking.score import as_micro
-from kbtools.record_files import read_record, write_record
 from kbtools.storage import new_file
 from kbtools.text.question import MarkedQuestion, Question
-from kbtools.user_cache import identity, own_cache
+from kbtools.user_cache import identity, keep
 
 logger = logging.getLogger(__name__)
 
@@ -47,9 +45,8 @@ none is lost up to 0.3, 0.4 points at 0.5."""
 SAME_GAIN = 20.0
 """Log-probability of the taught pair where the very question is asked again: beyond what scores differ by."""
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-head", 1
-KINDS = {"mean": "<f4", "relations": "<i8", "vectors": "<f4", "biases": "<f4"}
-"""The arrays of a head, and how they are kept."""
+HEAD_VERSION = 1
+"""Rises when heads are learned otherwise: those kept before are learned anew."""
 
 
 class TaughtQuestion(NamedTuple):
@@ -226,16 +223,18 @@ class Teaching:
         if key not in taught.heads:
             relations = [*self.kb.relations, *(MARK + relation for relation in self.kb.relations if directed)]
             rows = taught.rows(relations)
-            digest = hashlib.sha256(repr((made_of, relations, taught.questions)).encode()).hexdigest()
-            folder = own_cache("taught") if made_of else None
-            place = hashlib.sha256(repr((str(self.file and self.file.path), key)).encode()).hexdigest()
-            path = folder / f"{place}.msgpack" if folder else None
-            head = path and read_head(path, digest)
-            if not head and (rows != ABSENT).any():
-                head = learn(taught, name, scorer, directed, rows)
-                if path:
-                    write_head(path, digest, head)
-            taught.heads[key] = head or None
+
+            def make() -> bytes:
+                return learn(taught, name, scorer, directed, rows).to_bytes()
+
+            if not (rows != ABSENT).any():
+                taught.heads[key] = None
+            elif made_of:
+                made_from = repr((HEAD_VERSION, made_of, relations, taught.questions))
+                place = repr((self.file and str(self.file.path), key))
+                taught.heads[key] = Head.from_bytes(keep("taught", made_from, make, place=place))
+            else:
+                taught.heads[key] = Head.from_bytes(make())
         return taught.heads[key]
 
 
@@ -251,26 +250,6 @@ def learn(
         return directed.directed(v, marked[at]) if directed else v
 
     return fit_head(vectors, rows[kept], score)
-
-
-def read_head(path: Path, digest: str) -> Head | None:
-    """Read a head from the cache, None if it was learned from something else, or is damaged."""
-    try:
-        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="it is learned anew")
-        if record["digest"] != digest:
-            return None
-        arrays = [np.frombuffer(record[part], dtype=kind) for part, kind in KINDS.items()]
-        mean, relations, vectors, biases = arrays
-        return Head(mean, relations, vectors.reshape(len(relations), len(mean)), biases)
-    except (KBUnusable, KeyError, TypeError, ValueError):
-        return None
-
-
-def write_head(path: Path, digest: str, head: Head) -> None:
-    """Keep a head; where the disk is full or read-only it is learned again the next time."""
-    record = {part: getattr(head, part).astype(kind).tobytes() for part, kind in KINDS.items()}
-    with suppress(OSError, DiskFull):
-        write_record(path, {"digest": digest, **record}, name=FORMAT_NAME, version=FORMAT_VERSION)
 
 
 class TaughtScorer:

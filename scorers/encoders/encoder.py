@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase, relation_texts
-from kbtools.scorers.encoders.pretrained import PretrainedFiles, keep, read_files
+from kbtools.scorers.encoders.pretrained import PretrainedFiles, read_files
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.networks.checkpoint import (
     SavedNetwork,
@@ -25,6 +25,7 @@ from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.scorers.relations.static import PRONOUN
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_parts
+from kbtools.user_cache import keep
 
 if TYPE_CHECKING:
     from kbtools.scorers.encoders.encoder_network import EncoderNetwork

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from kbtools.entry_points import import_object
-from kbtools.errors import DiskFull, KBUnusable, MissingDependency, ModelUnusable
+from kbtools.errors import MissingDependency, ModelUnusable
 from kbtools.ranking.models import WEIGHTS as VARIABLE
 from kbtools.ranking.models import WEIGHTS_PACKAGE
-from kbtools.record_files import file_digest, read_record, write_record
+from kbtools.record_files import file_digest
 from kbtools.scorers.networks.checkpoint import Weights, read_weights
-from kbtools.user_cache import own_cache
+from kbtools.user_cache import keep
 
 PACKAGE = WEIGHTS_PACKAGE
 """The package that carries all-MiniLM-L6-v2."""
@@ -41,7 +41,6 @@ LONGEST = 256
 
 logger = logging.getLogger(__name__)
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-encoder-cache", 1
 
 FAMILIES: dict[str, dict[str, str]] = {
     "bert": {},
@@ -219,28 +218,6 @@ def read_text(path: Path) -> str:
 
 def unusable(path: Path, reason: str) -> ModelUnusable:
     return ModelUnusable(f"{path}: no pretrained encoder that kbtools reads: {reason}", path=str(path))
-
-
-def keep(folder: str, key: str, make: Callable[[], bytes]) -> bytes:
-    """Return what was made for a key before, or make it."""
-    cache = own_cache(folder)
-    if cache is None:
-        return make()
-    made_from = hashlib.sha256(key.encode()).hexdigest()
-    path = cache / f"{made_from}.msgpack"
-    try:
-        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="it is made anew")
-        if record["made_from"] == made_from and isinstance(record["content"], bytes):
-            return record["content"]
-    except (KBUnusable, KeyError):  # missing, damaged, or of another version
-        pass
-    made = make()
-    try:
-        record = {"made_from": made_from, "content": made}
-        write_record(path, record, name=FORMAT_NAME, version=FORMAT_VERSION)
-    except (OSError, DiskFull) as error:  # a disk that is full or read-only costs seconds the next time, and no more
-        logger.info("%s: not kept (%s)", path, error)
-    return made
 
 
 SIZES |= {"intermediate_size": "hidden_dim", "hidden_act": "activation"}

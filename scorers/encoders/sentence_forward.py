@@ -12,13 +12,13 @@ from kbtools.scorers.encoders.pretrained import (
     PretrainedFiles,
     PretrainedRecord,
     TransformerConfig,
-    keep,
     make_tokenizer,
     split_texts,
 )
 from kbtools.scorers.networks.checkpoint import Checkpoint, Graph, Weights
 from kbtools.scorers.networks.sessions import Session
 from kbtools.scorers.networks.words import group_by_length
+from kbtools.user_cache import keep
 
 SHARPNESS = 15.0
 """Log-probability of a cosine of 1. Untrained, with n-gram-idf and half of `lexical`, on the first 3,000 validation

@@ -7,7 +7,7 @@ import pytest
 
 from kbtools import user_cache
 from kbtools.record_files import read_record, write_record
-from kbtools.scorers.encoders.pretrained import FORMAT_NAME, FORMAT_VERSION, keep
+from kbtools.user_cache import FORMAT_NAME, FORMAT_VERSION, keep
 
 
 class Maker:
@@ -76,3 +76,13 @@ def test_a_cache_that_others_may_write_to_is_not_read(cache: Path) -> None:
     keep("vectors", "a", make)
 
     assert make.asked == 2
+
+
+def test_of_a_place_the_last_is_kept(cache: Path) -> None:
+    make = Maker()
+
+    for key in ("a", "b", "b"):
+        keep("vectors", key, make, place="one")
+
+    assert make.asked == 2
+    assert len(list(cache.iterdir())) == 1
