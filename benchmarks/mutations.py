@@ -76,16 +76,21 @@ def preload() -> None:
             importlib.import_module(name)
 
 
+def enter_copy(folder: Path) -> None:
+    """Make a process that was divided run the code of a copy, in silence."""
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(1, 2)
+
+
 def tests_pass(folder: Path, tests: tuple[str, ...]) -> bool:
     """Run tests in a copy until one fails, in a process of their own; those that do not end are taken to fail."""
     pid = os.fork()
     if not pid:
         signal.alarm(SECONDS)
-        os.chdir(folder)
-        sys.path.insert(0, str(folder))
-        os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(1, 2)
+        enter_copy(folder)
         code = 1
         try:
             code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *(f"tests/{name}" for name in tests)]))

@@ -137,6 +137,62 @@ def test_one_bearer_of_a_name_is_a_match(client: TestClient) -> None:
     assert 0 <= result["score"] <= 100
 
 
+AUTHOR = "the long awaited history of the iron kite of the hill"
+
+
+@pytest.fixture(scope="module")
+def namesakes(make_kb: Callable[..., Any], new_world: Any) -> Iterator[TestClient]:
+    """Serve two bearers of a name: the one with most facts has an author that is less like the one asked for."""
+    world = new_world(
+        facts=(
+            ("m.1", "book.author", "m.8"),
+            *(("m.1", "book.note", f'"{number}"@en') for number in range(9)),
+            ("m.2", "book.author", "m.9"),
+        ),
+        names=(("m.1", "Kite"), ("m.2", "Kite"), ("m.8", AUTHOR[:-5] + "hxyz"), ("m.9", AUTHOR[:-1] + "m")),
+        types=(("m.1", "book.book"), ("m.2", "book.book"), ("m.2", "book.series")),
+    )
+    with TestClient(create_app(ServeSettings(kbs=(str(make_kb("embedded", world).path),)))) as session:
+        yield session
+
+
+def certain(result: dict[str, Any]) -> bool:
+    features = {feature["id"]: feature["value"] for feature in result["features"]}
+    agreed = all(value >= 0.95 for name, value in features.items() if name.startswith("property:"))
+    return features["same_name"] and features.get("type_match") is not False and agreed
+
+
+@pytest.mark.parametrize(
+    ("query", "ids", "matches"),
+    [
+        ({}, ["m.1", "m.2"], [False, False]),
+        ({"properties": [{"pid": "book.author", "v": AUTHOR}]}, ["m.1", "m.2"], [False, False]),
+        ({"properties": [{"pid": "book.author", "v": {"id": "m.9"}}]}, ["m.2", "m.1"], [True, False]),
+        ({"properties": [{"pid": "book.author", "v": AUTHOR[:-1] + "m"}]}, ["m.2", "m.1"], [True, False]),
+        ({"type": "book.series"}, ["m.2", "m.1"], [True, False]),
+        ({"type": ["book.series", "book.film"]}, ["m.2", "m.1"], [True, False]),
+        ({"type": ["book.series", "book.book"], "type_strict": "all"}, ["m.2"], [True]),
+        ({"type": "book.book", "limit": 1}, ["m.1"], [False]),
+    ],
+)
+def test_the_one_certain_candidate_is_a_match_if_it_is_first(
+    namesakes: TestClient, query: dict[str, Any], ids: list[str], matches: list[bool]
+) -> None:
+    results = reconciled(namesakes, {"q": {"query": "Kite", **query}})["q"]
+
+    assert [result["id"] for result in results] == ids
+    assert [result["match"] for result in results] == matches
+
+
+def test_a_certain_candidate_below_the_first_is_no_match(namesakes: TestClient) -> None:
+    asked = [{"pid": "book.author", "v": AUTHOR}]
+
+    results = reconciled(namesakes, {"q": {"query": "Kite", "properties": asked}})["q"]
+
+    assert [certain(result) for result in results] == [False, True]
+    assert not any(result["match"] for result in results)
+
+
 def test_values_of_properties_re_rank_namesakes(client: TestClient) -> None:
     asked = {"pid": "fictional_universe.fictional_character.character_created_by", "v": "J.K. Rowling"}
     other = {"pid": "book.written_work.author", "v": [{"id": "/m/042xh", "name": "Joanne"}]}

@@ -124,6 +124,19 @@ def test_a_name_is_among_the_forms_of_a_question_that_holds_it(text: str, name: 
     assert normal_form(name) in forms(text)
 
 
+def test_likely_runs_are_told_by_the_words_as_they_are_folded() -> None:
+    asked: list[tuple[list[str], frozenset[int]]] = []
+
+    def likely(words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+        asked.append((list(words), lengths))
+        return [(1, 2)]
+
+    every = ngrams(Question.read("Who, wrote IT?"), lengths=[2, 3], likely=likely)
+
+    assert asked == [(["who", "wrote", "it"], frozenset({2, 3}))]
+    assert [(ngram.form, ngram.start, ngram.end) for ngram in every if ngram.form > "a"] == [("wrote it", 5, 13)]
+
+
 def test_an_apostrophe_is_joined_to_a_name_of_fewer_words_than_the_question_has() -> None:
     assert ("lakers", 0, 2, 0, 7, True) in found("laker's", [1])
     assert ("dartagnans", 0, 4, 0, 12, True) in found("d'artagnan's", [1])

@@ -38,6 +38,22 @@ def test_names_that_only_look_like_headings_keep_their_words(name: str) -> None:
     assert {form for form in name_forms(name) if " " not in form} <= {normal_form(name)}
 
 
+@pytest.mark.parametrize(
+    ("name", "forms"),
+    [
+        ("Kite / Lamp", {"kite lamp"}),
+        ("Kite : Lamp", {"kite lamp"}),
+        ("Kite : a story / Ada Venn", {"kite a story ada venn", "kite a story", "kite story ada venn", "kite story"}),
+        ("July 20, 1969", {"july 20 1969", "1969 july 20", "july 20", "20 july 1969", "1969 07 20"}),
+        ("1969-07-20", {"1969 07 20", "19690720", "july 20 1969", "20 july 1969"}),
+        ("4 July", {"4 july", "july 4"}),
+        ("Kite, Lamp, Ink", {"kite lamp ink"}),
+    ],
+)
+def test_a_name_has_no_other_spellings(name: str, forms: set[str]) -> None:
+    assert set(name_forms(name)) == forms
+
+
 def test_legal_forms_are_no_part_of_a_core() -> None:
     assert core_form("PT Telk Indo Tbk") == core_form("Telk Indo") == "telk indo"
     assert core_form("A.B.C. Company") != core_form("A.B.D. Company")

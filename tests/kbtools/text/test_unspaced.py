@@ -5,6 +5,7 @@ import pytest
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
 from kbtools.text.readings import are_parts, divisions, every_ngram
+from kbtools.text.rungs import Form
 from tests.work import calls_of
 
 LENGTHS = range(1, 4)
@@ -52,6 +53,13 @@ def test_a_long_run_costs_no_more_than_its_length() -> None:
     assert calls_of(every_ngram, twice, lengths=LENGTHS) < 2.5 * calls_of(every_ngram, once, lengths=LENGTHS)
 
 
+@pytest.mark.parametrize("text", ["成都的人口", "서울의 인구는?", "ジョン・レノンの妻 who", "iPhoneの値段"])
+def test_no_ngram_comes_twice(text: str) -> None:
+    ngrams = every_ngram(Question.read(text), lengths=LENGTHS)
+
+    assert len(ngrams) == len(set(ngrams))
+
+
 @pytest.mark.parametrize(
     ("word", "parts"),
     [
@@ -77,3 +85,26 @@ def test_a_word_is_divided_at_its_humps_or_a_rare_one_at_each_letter(word: str, 
 )  # fmt: skip
 def test_two_content_words_of_some_length_may_be_one(before: str, word: str, joined: bool) -> None:
     assert are_parts(before, word) is joined
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("who is #NewYork now", {"new york": "NewYork", "is new york": "is #NewYork", "new york now": "NewYork now",
+                                 "is new york now": "is #NewYork now", "newyorknow": "NewYork now",
+                                 "is newyorknow": "is #NewYork now"}),
+        ("#super man", {"superman": "super man"}),
+        ("the #super man is", {"superman": "super man", "the superman": "the #super man", "superman is": "super man is",
+                               "the superman is": "the #super man is"}),
+        ("# ab cde", {}),
+        ("who is NewYork", {}),
+    ],
+)  # fmt: skip
+def test_words_of_a_tag_are_written_apart_or_together_with_a_word_on_either_side(
+    text: str, spans: dict[str, str]
+) -> None:
+    every = every_ngram(Question.read(text), lengths=range(1, 5))
+    otherwise = [ngram for ngram in every if ngram.reading is Form.OTHERWISE]
+
+    assert len(otherwise) == len({ngram.form for ngram in otherwise})
+    assert {ngram.form: text[ngram.start : ngram.end] for ngram in otherwise} == spans

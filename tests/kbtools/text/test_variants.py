@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
-from kbtools.text.readings import every_ngram
+from kbtools.text.readings import MOST_WRITTEN, OUTER, every_ngram
 from kbtools.text.rungs import Form
-from kbtools.text.variants import name_forms, roman_value, variant_forms, words_of
+from kbtools.text.variants import CONJUNCTIONS, is_special, name_forms, roman_value, variant_forms, words_of
 
 LENGTHS = frozenset(range(1, 12))
 
@@ -102,9 +102,102 @@ def test_forms_written_otherwise_are_normal_and_their_own(words: list[str]) -> N
         assert rewriting in (Form.OTHERWISE, Form.SHORTENED)
 
 
-@pytest.mark.parametrize(("word", "value"), [("ii", 2), ("iv", 4), ("xix", 19), ("xxxix", 39), ("", 0), ("mix", 0)])
-def test_roman_numerals_are_read(word: str, value: int) -> None:
-    assert roman_value(word) == value
+QUESTION = st.lists(
+    st.tuples(
+        st.sampled_from("who made iron kite ii 2 two first and the d k st saint 0941 x of a hundred v".split()),
+        st.sampled_from([" ", " ", "-", ", "]),
+    ),
+    max_size=9,
+).map(lambda parts: "".join(map("".join, parts)))
+
+
+def naive(text: str, lengths: frozenset[int]) -> list[tuple[object, ...]]:
+    """Return the variants of every run of words that neither begins nor ends as a question does."""
+    tokens = Question.read(text).tokens
+    words = [place for place, token in enumerate(tokens) if token.is_word]
+    texts, joins = words_of(text)
+    return [
+        (form, words[first], words[last], tokens[words[first]].start, tokens[words[last]].end, reading)
+        for first in range(len(words))
+        for last in range(first, min(first + MOST_WRITTEN, len(words)))
+        if not {texts[first], texts[last]} & OUTER
+        if any(map(is_special, inner(texts[first : last + 1])))
+        for form, reading in variant_forms(texts[first : last + 1], joins[first : last + 1])
+        if len(form.split()) in lengths
+    ]
+
+
+def inner(words: list[str]) -> list[str]:
+    """Leave out conjunctions at the edges, which are no other form of themselves."""
+    return [word for place, word in enumerate(words) if 0 < place < len(words) - 1 or word not in CONJUNCTIONS]
+
+
+@given(QUESTION, st.frozensets(st.integers(1, 6)))
+def test_the_variants_of_a_question_are_those_of_all_its_runs(text: str, lengths: frozenset[int]) -> None:
+    every = every_ngram(Question.read(text), lengths=lengths)
+    otherwise = [ngram for ngram in every if ngram.reading in (Form.OTHERWISE, Form.SHORTENED)]
+
+    assert sorted(otherwise) == sorted(naive(text, lengths))
+
+
+UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen""".split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth"}
+
+
+def spell(number: int, *, join: str = "and ") -> str:
+    if number >= 100:
+        rest = number % 100
+        return f"{UNITS[number // 100]} hundred {join + spell(rest) if rest else ''}".strip()
+    tens, units = divmod(number, 10)
+    return UNITS[number] if number < 20 else " ".join([TENS[tens - 2], *UNITS[units : units + 1][: units > 0]])
+
+
+def spell_ordinal(number: int) -> str:
+    *before, last = spell(number).split()
+    spelt = (
+        last[:-1] + "ieth"
+        if last.endswith("y")
+        else last.removesuffix("ve") + "fth"
+        if last == "twelve"
+        else last + "th"
+    )
+    return " ".join([*before, ORDINALS.get(last, spelt)])
+
+
+def roman(number: int) -> str:
+    return "x" * (number // 10) + ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"][number % 10]
+
+
+def variants(text: str) -> set[str]:
+    return {form for form, _ in variant_forms(*words_of(text))}
+
+
+def test_spelt_numbers_below_a_thousand_are_read() -> None:
+    spelt = {number: spell(number) for number in range(1, 1_000)}
+
+    assert [number for number, words in spelt.items() if f"{number} lamps" not in variants(f"{words} lamps")] == []
+    assert [n for n in range(101, 1_000) if f"{n} lamps" not in variants(f"{spell(n, join='')} lamps")] == []
+
+
+def test_spelt_and_counted_ordinals_are_read() -> None:
+    spelt = {number: spell_ordinal(number) for number in range(1, 100)}
+
+    assert [n for n, words in spelt.items() if f"henry {n} king" not in variants(f"henry {words} king")] == []
+    assert [end for end in ("1st", "22nd", "33rd", "48th") if f"henry {end[:-2]}" not in variants(f"henry {end}")] == []
+
+
+def test_roman_numerals_up_to_39_are_read() -> None:
+    assert [roman_value(roman(number)) for number in range(40)] == list(range(40))
+    assert [roman_value(word) for word in ("xxxx", "iiii", "vx", "vv", "ivi", "mix")] == [0] * 6
+
+
+def test_a_single_roman_letter_is_a_number_at_the_end_alone() -> None:
+    assert {"rocky 5"} == variants("rocky v")
+    assert {"rocky 10"} == variants("rocky x")
+    assert not variants("2001 x") & {"2001 10"}
+    assert "5 rocky" not in variants("v rocky")
 
 
 def test_numbers_without_end_are_not_all_remembered() -> None:

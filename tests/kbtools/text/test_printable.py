@@ -1,0 +1,59 @@
+"""Text that is safe where it is shown."""
+
+import html
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtools.text.printable import html_table, html_text, markdown_text, shortened, visible
+
+TEXT = st.text(st.one_of(st.characters(), st.sampled_from("a \n\x1b\u202e\u2066\u2028<>&\"'*_[]|~#`\\")), max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[2Jb", "a\\x1b[2Jb"),
+        ("\u202eabc", "\\u202eabc"),
+        ("a\nb", "a\\nb"),
+        ("\x7f\x80\x9f\xa0é", "\\x7f\\x80\\x9f\xa0é"),
+        ("\udcff", "\\udcff"),
+        ("plain text", "plain text"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_escaped(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@given(st.text("abcdefghij", min_size=1, max_size=30), st.integers(1, 40).map(lambda half: 2 * half))
+def test_a_long_text_is_shown_by_its_beginning_and_its_end(text: str, most: int) -> None:
+    half = most // 2
+    expected = text if len(text) <= most else text[:half] + " [...] " + text[len(text) - half :]
+
+    assert shortened(text, most) == expected
+
+
+@given(TEXT)
+def test_a_page_shows_a_text_as_it_is(text: str) -> None:
+    written = html_text(text)
+
+    assert html.unescape(written) == visible(text)
+    assert not set(written) & set("<>\"'")
+
+
+@given(TEXT)
+def test_markdown_shows_a_text_on_one_line_without_marks(text: str) -> None:
+    written = markdown_text(text)
+
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]|~#]|[<>\n]", written)
+    assert html.unescape(re.sub(r"\\([\\`*_\[\]|~#])", r"\1", written)) == visible(" ".join(text.split()))
+
+
+def test_a_table_of_html_has_a_head_and_empty_cells() -> None:
+    written = html_table(["a", "b<"], [["x", None], [1, "&"]])
+
+    assert written == (
+        "<table><tr><th>a</th><th>b&lt;</th></tr><tr><td>x</td><td></td></tr><tr><td>1</td><td>&amp;</td></tr></table>"
+    )
