@@ -1,7 +1,7 @@
 """Rows that a build derives from the rows of all sources: superclasses, units of quantities, labels, relation names,
 redirects and merged ids before ids become rows, and cells of tables that are the id of an entity."""
 
-from kbtools.indexers.building.staging import Staging
+from kbtools.indexers.building.staging import IN_LANGUAGES, ONE_LINE, Staging
 
 UNIT = r'^"(.*)"\^\^<http://www\.wikidata\.org/entity/(Q\d+)>$'
 """A quantity of Wikidata as its readers leave it: the unit is the datatype."""
@@ -48,16 +48,22 @@ UNION SELECT relation, regexp_replace(relation, '^http.*/prop/direct/(P\d+)$', '
 """
 """Relations, and the ids under which they are described: Wikidata's `prop/direct/P19` is `entity/P19`, or P19."""
 
-LABELS = """
+LABELS = f"""
 CREATE TABLE relation_labels AS
-SELECT relation, text FROM (
-  SELECT relation, text, row_number() OVER (PARTITION BY relation ORDER BY rank, length(text), text) AS place FROM (
-    SELECT properties.relation, text, -1 AS rank FROM properties JOIN relation_names r ON r.relation = entity
-    UNION ALL SELECT properties.relation, text, rank FROM properties JOIN names USING (entity)
-    UNION ALL SELECT properties.relation, text, rank FROM properties JOIN labels USING (entity)))
-WHERE place = 1
+SELECT relation, {IN_LANGUAGES.format(order="source, rank, length(line), line", text="line")} AS text FROM (
+  SELECT *, row_number() OVER (PARTITION BY relation, tag ORDER BY source, rank, length(line), line) AS place FROM (
+    SELECT relation, source, rank, {ONE_LINE} AS line, tag FROM (
+      SELECT properties.relation, 0 AS source, rank, text, language
+      FROM properties JOIN relation_names r ON r.relation = entity
+      UNION ALL SELECT properties.relation, 1, rank, text, language FROM properties JOIN names USING (entity)
+      UNION ALL SELECT properties.relation, 1, rank, text, language FROM properties JOIN labels USING (entity))
+    JOIN tags USING (language)))
+WHERE place = 1 GROUP BY relation
 """
-"""The name of a relation: what a file of relations says, else its first in the first language, the shortest."""
+"""The name of a relation in each language: what a file of relations says, else its first there, the shortest.
+
+The usual one is that of the first language.
+"""
 
 NOT_ENTITIES = r"""
 CREATE TABLE not_entities AS
@@ -181,6 +187,7 @@ def lend_labels(tables: Staging) -> None:
 
 def name_relations(tables: Staging) -> int:
     """Move the names of properties from the entities to the relations; return the number of names."""
+    tables.write_tags()
     for statement in (PROPERTIES, LABELS, NOT_ENTITIES):
         tables.run(statement)
     # Else `place of birth` would be linked as an entity in every question about one.

@@ -49,7 +49,7 @@ SOURCE_KINDS: dict[str, SourceKind] = {
 READERS = {"table": WIDE, "wikidata": WIKIDATA}
 """The kinds whose format is known."""
 
-NAMED = ("names", "aliases")
+NAMED = ("names", "aliases", "descriptions", "relations")
 """The kinds whose tuples may say the language too."""
 
 CALLED = {"id": "entity"}

@@ -40,14 +40,14 @@ CREATE TABLE predicates (number UINTEGER, relation VARCHAR);
 CREATE TABLE fact_rows (subject UINTEGER, relation UINTEGER, object UINTEGER);
 CREATE TABLE names (entity VARCHAR, rank UTINYINT, text VARCHAR, language USMALLINT);
 CREATE TABLE types (entity VARCHAR, type VARCHAR);
-CREATE TABLE relation_names (relation VARCHAR, text VARCHAR);
+CREATE TABLE relation_names (relation VARCHAR, rank UTINYINT, text VARCHAR, language USMALLINT);
 CREATE TABLE labels (entity VARCHAR, rank UTINYINT, text VARCHAR, language USMALLINT);
 CREATE TABLE subclasses (type VARCHAR, parent VARCHAR);
 CREATE TABLE redirects (old VARCHAR, new VARCHAR);
 CREATE TABLE same (old VARCHAR, new VARCHAR);
 CREATE TABLE merged (old VARCHAR, new VARCHAR);
 CREATE TABLE counts (entity VARCHAR, key UBIGINT, count UBIGINT);
-CREATE TABLE descriptions (entity VARCHAR, rank UTINYINT, text VARCHAR);
+CREATE TABLE descriptions (entity VARCHAR, rank UTINYINT, text VARCHAR, language USMALLINT);
 CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, alias UINTEGER);
 CREATE TABLE words (word VARCHAR, names UINTEGER);
 """
@@ -80,6 +80,15 @@ an alias. In a knowledge base of one language there is nothing to tell apart."""
 
 UNKNOWN_TYPES = "SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity"
 
+ONE_LINE = r"trim(regexp_replace(text, '[\s\p{Z}\x1e\x1f]+', ' ', 'g'))"
+"""A text without line breaks, nor the marks of `SpokenText`."""
+
+IN_LANGUAGES = """
+CASE WHEN max(tag) <> '' AND (SELECT count(*) FROM tags WHERE tag <> '') > 1
+THEN string_agg(tag || chr(31) || {text}, chr(30) ORDER BY {order})
+ELSE first({text} ORDER BY {order}) END"""
+"""The texts of a group in its languages, as `stored_text` writes them; a plain text where there is one language."""
+
 QUERIES = {
     "facts": "SELECT subject, relation, object FROM fact_rows ORDER BY ALL",
     "incoming": "SELECT object, relation, subject FROM fact_rows ORDER BY ALL",
@@ -91,13 +100,13 @@ JOIN entities e ON e.id = types.entity JOIN kinds k ON k.id = types.type ORDER B
 SELECT coalesce(text, '') AS text FROM relations LEFT JOIN relation_labels ON relation_labels.relation = relations.id
 ORDER BY row
 """,
-    # One for each entity that has any, of the first language that it has, without its line breaks.
-    "descriptions": r"""
-SELECT row, text FROM (
-  SELECT e.row AS row, line AS text, row_number() OVER (PARTITION BY e.row ORDER BY rank, line) AS place
-  FROM (SELECT entity, rank, trim(regexp_replace(text, '[\s\p{Z}]+', ' ', 'g')) AS line FROM descriptions)
-  JOIN entities e ON e.id = entity WHERE line <> '')
-WHERE place = 1 ORDER BY row
+    # One for each entity that has any, in each of its languages, the first one first, without its line breaks.
+    "descriptions": f"""
+SELECT row, {IN_LANGUAGES.format(order="rank, line", text="line")} AS text FROM (
+  SELECT e.row AS row, rank, line, tag, row_number() OVER (PARTITION BY e.row, tag ORDER BY rank, line) AS place
+  FROM (SELECT entity, rank, {ONE_LINE} AS line, language FROM descriptions)
+  JOIN entities e ON e.id = entity JOIN tags USING (language) WHERE line <> '')
+WHERE place = 1 GROUP BY row ORDER BY row
 """,
     "redirects": "SELECT old, row FROM merged JOIN entities ON entities.id = merged.new ORDER BY old",
     "counts": """
@@ -212,7 +221,15 @@ class Staging:
             # The writer of the fuzzy index takes memory of its own.
             self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
             return self.stream(QUERIES[table], rows=FORMS_AT_ONCE)
+        if table == "descriptions":
+            self.write_tags()
         return self.stream(QUERIES[table])
+
+    def write_tags(self) -> None:
+        """Write the tags of languages into a table, by their numbers."""
+        self.run("CREATE OR REPLACE TABLE tags (language USMALLINT, tag VARCHAR)")
+        for tag, number in self.languages.items():
+            self.connection.execute("INSERT INTO tags VALUES (?, ?)", [number, tag])
 
     def unknown_types(self) -> int:
         return self.count(f"({UNKNOWN_TYPES})")

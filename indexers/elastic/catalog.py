@@ -15,7 +15,7 @@ from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.documents import Document, encode
 from kbtools.indexers.elastic.searches import WHOLE
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.kb.language_tags import UND
+from kbtools.kb.language_tags import UND, read_text, stored_text
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows
 
@@ -35,7 +35,7 @@ def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:
     merged = len(kb.redirects) if kb.redirects else 0
     lists = {"relations": kb.relations, "types": kb.types}
     if any(kb.relation_names):
-        lists["relation-names"] = [name or "" for name in kb.relation_names]
+        lists["relation-names"] = [stored_text(name) for name in kb.relation_names]
     language = next(iter(kb.manifest.languages), UND)
     yield head_document({"manifest": manifest.to_record(), "merged": merged, "language": language})
     yield from write_lists(lists)
@@ -121,7 +121,7 @@ class Catalog:
 
     @cached_property
     def relation_names(self) -> tuple[str | None, ...]:
-        return tuple(name or None for name in self.lists.get("relation-names", ("",) * len(self.relations)))
+        return tuple(read_text(name) for name in self.lists.get("relation-names", ("",) * len(self.relations)))
 
     @cached_property
     def types(self) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
 from kbtools.indexers.updates.updating import account, change_manifest, result_of
+from kbtools.kb.language_tags import stored_text
 from kbtools.kb.manifest import Manifest
 from kbtools.text.rungs import Form
 from kbtools.text.variants import name_forms
@@ -155,10 +156,10 @@ class UpdateJob:
     def renamed(self) -> int:
         """Return what new names of relations add to the fingerprint, less that of the former."""
         draft, total = self.draft, 0
-        former = dict(zip(self.kb.relations, self.kb.relation_names, strict=True))
-        for relation, name in zip(draft.relations, draft.relation_names, strict=True):
+        former = dict(zip(self.kb.relations, (stored_text(name) for name in self.kb.relation_names), strict=True))
+        for relation, name in zip(draft.relations, (stored_text(name) for name in draft.relation_names), strict=True):
             for text, sign in ((former.get(relation), -1), (name, 1)):
-                if text is not None and former.get(relation) != name:
+                if text and former.get(relation) != name:
                     total += sign * int.from_bytes(hashlib.sha256(f"{relation}\0{text}".encode()).digest())
         return total
 
@@ -166,7 +167,7 @@ class UpdateJob:
         """Return the lists of relations and types, to which an update only appends."""
         lists: dict[str, Sequence[str]] = {"relations": self.draft.relations, "types": self.draft.types}
         if any(self.draft.relation_names):
-            lists["relation-names"] = [name or "" for name in self.draft.relation_names]
+            lists["relation-names"] = [stored_text(name) for name in self.draft.relation_names]
         return lists
 
     def send(self, version: Version, role: str, documents: Iterable[Document]) -> None:

@@ -25,7 +25,7 @@ from kbtools.indexers.folder.language_sets import set_text, spoken
 from kbtools.indexers.folder.name_counts import rank_names
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.updates.draft import Draft, Pair, names_by_text
-from kbtools.kb.language_tags import UND, SpokenName
+from kbtools.kb.language_tags import UND, SpokenName, read_text, stored_text
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 
 FEW_FACTS = 100
@@ -78,7 +78,7 @@ class StoredKB(ElasticKB):
         return [ranked_names(content, self.language) for content in self.contents_of(entities.tolist())]
 
     def descriptions(self, entities: EntityRows) -> list[str | None]:
-        return [content.get("description") for content in self.contents_of(entities.tolist())]
+        return [read_text(content.get("description")) for content in self.contents_of(entities.tolist())]
 
     def types_of(self, entities: EntityRows) -> Grouped:
         rows, contents = self.type_rows, self.contents_of(entities.tolist())
@@ -214,7 +214,7 @@ class ChangedEntities:
             "facts": sum(len(targets) for _, targets in objects),
             "facts_in": sum(len(sources) for _, sources in subjects),
             **self.named(row, former),
-            "description": draft.description_of(row),
+            "description": stored_text(draft.description_of(row)),
             "types": types,
             "objects": objects,
             "subjects": subjects,

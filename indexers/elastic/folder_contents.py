@@ -9,7 +9,7 @@ from kbtools.indexers.elastic.documents import EntityContent, drop_usual, id_has
 from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.form_store import ENTITIES, form_key, is_normal
-from kbtools.kb.language_tags import UND
+from kbtools.kb.language_tags import UND, stored_text
 from kbtools.text.variants import name_forms
 
 BLOCK = 2_000
@@ -85,7 +85,7 @@ class FolderEntities:
                 content["languages"] = sets[aliases.start - alias_of[0] : aliases.stop - alias_of[0]]
                 drop_usual(content, self.language)
             if description := descriptions[place]:
-                content["description"] = description
+                content["description"] = stored_text(description)
             if own_types := type_rows[type_of[place] - type_of[0] : type_of[place + 1] - type_of[0]]:
                 content["types"] = [types[type_row] for type_row in own_types]
             if pairs:

@@ -26,7 +26,7 @@ from kbtools.indexers.elastic.names import Names
 from kbtools.indexers.elastic.searches import LINKED, NAMED, PAGE, Cache, Searches, cut, terms_search
 from kbtools.indexers.elastic.versions import Version, current_version
 from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
-from kbtools.kb.language_tags import SpokenName
+from kbtools.kb.language_tags import SpokenName, read_text
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import EntityVectors
 
@@ -132,7 +132,7 @@ class ElasticKB(Catalog, BackendDefaults):
             rows_of(self.type_rows, sources, "types"),
             main["facts"],
             main["facts_in"],
-            main.get("description"),
+            read_text(main.get("description")),
             {field: main[field] for field in NAMED if field in main} if len(sources) == 1 else None,
         )
         self.known.put(main["row"], entity)

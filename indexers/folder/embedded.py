@@ -27,7 +27,7 @@ from kbtools.indexers.folder.kb_folder import (
 from kbtools.indexers.folder.language_sets import LanguageSets
 from kbtools.indexers.folder.name_counts import counts_at, rank_names
 from kbtools.kb.contract import NameMatch
-from kbtools.kb.language_tags import SpokenName
+from kbtools.kb.language_tags import SpokenName, read_text
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import VectorIndex
@@ -89,7 +89,7 @@ class EmbeddedKB(FolderKB):
     @cached_property
     @explained
     def relation_names(self) -> Sequence[str | None]:
-        return tuple(name or None for name in self.relation_texts)
+        return tuple(read_text(name) for name in self.relation_texts)
 
     @cached_property
     @explained
@@ -241,7 +241,7 @@ class EmbeddedKB(FolderKB):
         places = np.minimum(np.searchsorted(described, entities), len(described) - 1)
         found = described[places] == entities
         return [
-            self.description_texts[place] if has else None
+            read_text(self.description_texts[place]) if has else None
             for place, has in zip(places.tolist(), found.tolist(), strict=True)
         ]
 

@@ -21,16 +21,18 @@ SCHEMAS: dict[Kind, pa.Schema] = {
     "facts": pa.schema({"subject": pa.string(), "relation": pa.string(), "object": pa.string()}),
     "names": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string(), "language": pa.string()}),
     "types": pa.schema({"entity": pa.string(), "type": pa.string()}),
-    "relations": pa.schema({"relation": pa.string(), "text": pa.string()}),
+    "relations": pa.schema({"relation": pa.string(), "rank": pa.uint8(), "text": pa.string(), "language": pa.string()}),
     "redirects": pa.schema({"old": pa.string(), "new": pa.string()}),
     "labels": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string(), "language": pa.string()}),
     "subclasses": pa.schema({"type": pa.string(), "parent": pa.string()}),
     "counts": pa.schema({"entity": pa.string(), "key": pa.uint64(), "count": pa.uint64()}),
-    "descriptions": pa.schema({"entity": pa.string(), "rank": pa.uint8(), "text": pa.string()}),
+    "descriptions": pa.schema(
+        {"entity": pa.string(), "rank": pa.uint8(), "text": pa.string(), "language": pa.string()}
+    ),
 }
 """The columns of each kind; labels are names that count only where a fact speaks of what they name.
 
-The language of a name is its tag in lower case, empty where it has none. The key of a count is the hash of a name, 0
+The language of a text is its tag in lower case, empty where it has none. The key of a count is the hash of a name, 0
 for an entity whatever it is called.
 """
 
@@ -57,12 +59,12 @@ class Rows:
     facts: list[tuple[str, str, str]] = field(default_factory=list)
     names: list[NameRow] = field(default_factory=list)
     types: list[tuple[str, str]] = field(default_factory=list)
-    relations: list[tuple[str, str]] = field(default_factory=list)
+    relations: list[tuple[str, str] | NameRow] = field(default_factory=list)
     redirects: list[tuple[str, str]] = field(default_factory=list)
     labels: list[NameRow] = field(default_factory=list)
     subclasses: list[tuple[str, str]] = field(default_factory=list)
     counts: list[tuple[str, int, int]] = field(default_factory=list)
-    descriptions: list[tuple[str, int, str]] = field(default_factory=list)
+    descriptions: list[NameRow] = field(default_factory=list)
     lines: dict[Kind, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -83,10 +85,16 @@ class Rows:
         """Yield the rows as tables."""
         for kind, schema in SCHEMAS.items():
             if rows := self.of(kind):
-                if kind in ("names", "labels"):
-                    rows = [row if len(row) == len(schema) else (*row, "") for row in rows]
+                if "language" in schema.names:
+                    rows = [completed(row) for row in rows]
                 by_type = zip(zip(*rows, strict=True), schema.types, strict=True)
                 yield batch_of(kind, [pa.array(column, type) for column, type in by_type], self.lines[kind])
+
+
+def completed(row: Sequence[object]) -> tuple[object, ...]:
+    """Return a name with its rank, 0 where its reader has none, and its language, empty where it has none."""
+    row = (row[0], 0, row[1]) if len(row) == 2 else tuple(row)
+    return row if len(row) > 3 else (*row, "")
 
 
 BOM = b"\xef\xbb\xbf"
@@ -220,11 +228,14 @@ def batch_of(kind: Kind, columns: Iterable[pa.Array], line: int) -> RecordBatch:
 
 
 def with_languages(batch: RecordBatch) -> RecordBatch:
-    """Return names with a column of languages, empty where their reader has none."""
-    if batch.kind not in ("names", "labels") or batch.table.column_names != SCHEMAS[batch.kind].names[:-1]:
+    """Return names with columns of ranks, 0, and of languages, empty, where their reader has none."""
+    schema, table = SCHEMAS[batch.kind], batch.table
+    if "language" not in schema.names or table.schema == schema or table.num_columns == len(schema):
         return batch
-    languages = repeated("", batch.table.num_rows)
-    return replace(batch, table=batch.table.append_column(SCHEMAS[batch.kind].field("language"), languages))
+    if "rank" not in table.column_names:
+        table = table.add_column(1, schema.field("rank"), pa.array([0] * table.num_rows, pa.uint8()))
+    languages = repeated("", table.num_rows)
+    return replace(batch, table=table.append_column(schema.field("language"), languages))
 
 
 def gathered(batches: Iterable[RecordBatch], rows: int) -> Iterator[RecordBatch]:
@@ -260,12 +271,14 @@ def is_text(value: str) -> bool:
     return value.isascii() or not any("\ud800" <= character < "\ue000" for character in value)
 
 
-def keep_description(entity: str, rank: int, text: str, number: int, rows: Rows, skips: Skips) -> None:
+def keep_description(
+    entity: str, rank: int, text: str, language: str | None, number: int, rows: Rows, skips: Skips
+) -> None:
     """Keep a description."""
     if fault := flaw(entity, text):
         skips.add(fault, line=number, text=f"{entity} {text}")
     else:
-        rows.descriptions.append((entity, rank, text))
+        rows.descriptions.append((entity, rank, text, (language or "").lower()))
 
 
 def keep_name(entity: str, rank: int, text: str, language: str | None, number: int, rows: Rows, skips: Skips) -> None:

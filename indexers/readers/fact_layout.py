@@ -32,7 +32,7 @@ COLUMNS: dict[Kind, tuple[str, ...]] = {
     "facts": ("subject", "relation", "object"),
     "names": ("entity", "language", "name", "description", "alias"),
     "types": ("entity", "type"),
-    "relations": ("relation", "name"),
+    "relations": ("relation", "language", "name"),
     "redirects": ("old", "new"),
 }
 TEXTS = {"language", *SAYING}
@@ -182,7 +182,7 @@ class FactLayout:
         if not self.lists_noted:
             plain = [name for name, (_, column) in columns.items() if not is_list(column.type)]
             self.note_lists({name: cells[name] for name in plain}, line)
-        if self.kind == "names":
+        if self.kind in ("names", "relations"):
             yield from self.lay_out_names(rows, cells, kept)
         elif len(kept):
             yield batch_of(self.kind, multiplied(list(cells.values()), kept, count), line)
@@ -231,20 +231,21 @@ class FactLayout:
             yield from ((row, "NUL byte") for row in values.flawed())
 
     def lay_out_names(self, rows: TableRows, cells: Mapping[str, Cells], kept: Places) -> Iterator[RecordBatch]:
-        """Yield the names, aliases and descriptions of rows in the languages that are wanted."""
+        """Yield names, aliases and descriptions, or names of relations, in the languages that are wanted."""
         count, line, tags = rows.columns.num_rows, rows.lines[0], cells["language"]
         ranks = language_ranks(self.languages, tags.texts)
         others = tags.rows[pc.is_null(ranks).to_numpy(zero_copy_only=False)]
         others = others[np.isin(others, kept)]
         if len(others):
-            kind = f"name in another language than {self.options.language!r}"
+            problem = f"name in another language than {self.options.language!r}"
             first = int(others[0])
-            self.skips.add(kind, line=rows.lines[first], text=rows.shown(first), bad=False, count=len(others))
+            self.skips.add(problem, line=rows.lines[first], text=rows.shown(first), bad=False, count=len(others))
         tags = tags.kept(pc.is_valid(ranks))
         for name in [name for name in SAYING if name in cells]:
-            entities, languages, texts = multiplied([cells["entity"], tags, cells[name]], kept, count)
+            entities, languages, texts = multiplied([cells[self.names[0]], tags, cells[name]], kept, count)
             if len(texts):
-                yield named_batch(name, entities, language_ranks(self.languages, languages), texts, languages, line)
+                kind = "relation" if self.kind == "relations" else name
+                yield named_batch(kind, entities, language_ranks(self.languages, languages), texts, languages, line)
 
     def note_lists(self, cells: Mapping[str, Cells], line: int) -> None:
         """Note once per file that cells look like lists."""

@@ -135,7 +135,7 @@ class NTriplesReader:
             rank = ALIAS if relation in self.aliases else rank
             keep_name(entity, rank, text, target.language, number, rows, self.skips)
         elif literal and relation in self.descriptions:
-            keep_description(entity, rank, target.value, number, rows, self.skips)
+            keep_description(entity, rank, target.value, target.language, number, rows, self.skips)
         elif relation in self.same and not literal:
             rows.redirects.append((entity, value))
         elif relation == LITERAL_FORM if literal else relation in EXTENDED_NAMES:

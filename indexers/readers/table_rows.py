@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kbtools.indexers.readers.batches import ALIAS, BOM, RecordBatch, Skips, batch_of, repeated
+from kbtools.indexers.readers.batches import ALIAS, BOM, Kind, RecordBatch, Skips, batch_of, repeated
 from kbtools.indexers.readers.labels import Languages
 from kbtools.kb.ids import TOPIC, canonical_property
 
@@ -289,9 +289,8 @@ def language_ranks(languages: Languages, tags: pa.Array) -> pa.Array:
 def named_batch(
     kind: str, entities: pa.Array, ranks: pa.Array, texts: pa.Array, tags: pa.Array, line: int
 ) -> RecordBatch:
-    """Return names, aliases or descriptions as a table; aliases have a rank of their own."""
-    if kind == "description":
-        return batch_of("descriptions", [entities, ranks, texts], line)
+    """Return names, aliases, descriptions or names of relations as a table; aliases have a rank of their own."""
     if kind == "alias":
         ranks = pa.repeat(pa.scalar(ALIAS, pa.uint8()), len(texts))
-    return batch_of("names", [entities, ranks, texts, pc.ascii_lower(tags)], line)
+    kinds: dict[str, Kind] = {"description": "descriptions", "relation": "relations"}
+    return batch_of(kinds.get(kind, "names"), [entities, ranks, texts, pc.ascii_lower(tags)], line)

@@ -155,7 +155,7 @@ class TruthyReader(NTriplesReader):
             self.skips.add(kind, line=number, text=f"{entity_id} {term.value}", bad=False)
         elif predicate in self.descriptions:
             if not entity_id.startswith("P"):
-                keep_description(entity_id, rank, term.value, number, rows, self.skips)
+                keep_description(entity_id, rank, term.value, term.language, number, rows, self.skips)
         elif not entity_id.startswith("P"):
             rank = ALIAS if predicate in self.aliases else rank
             keep_name(entity_id, rank, term.value, term.language, number, rows, self.skips)

@@ -168,11 +168,11 @@ class EntityParser:
         if entity.aliases:
             self.add_aliases(entity.aliases, entity_id, rows.columns["names"])
         if entity.descriptions:
-            self.add_description(entity.descriptions, entity_id, rows.columns["descriptions"])
+            self.add_terms(entity.descriptions, entity_id, rows.columns["descriptions"])
         return entity_number
 
     def add_terms(self, terms: Members[Term], entity_id: str, columns: Columns) -> bool:
-        """Add the labels in the languages asked for; tell whether there is one."""
+        """Add the labels or descriptions in the languages asked for; tell whether there is one."""
         entities, ranks, texts, tags = columns
         rank_of, before = self.ranks, len(entities)
         for tag, term in members(terms):
@@ -191,17 +191,6 @@ class EntityParser:
                 for term in terms:
                     if term.value.strip():
                         append(columns, entity_id, ALIAS, term.value, tag.lower())
-
-    def add_description(self, terms: Members[Term], entity_id: str, columns: Columns) -> None:
-        """Add the description in the first of the languages asked for that has one."""
-        rank_of = self.ranks
-        described = [
-            (rank, term.value)
-            for tag, term in members(terms)
-            if (rank := rank_of[tag]) is not None and term.value.strip()
-        ]
-        if described:
-            append(columns, entity_id, *min(described))
 
     def add_claims(
         self, entity: WikidataEntity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips

@@ -1,7 +1,7 @@
 """Compaction: all that a knowledge base with updates holds is built anew, by the writer of every build."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -25,7 +25,7 @@ from kbtools.indexers.folder.language_sets import LanguageSets, spoken
 from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind, repeated
 from kbtools.indexers.updates.overlay import NAMES, Overlay
 from kbtools.indexers.updates.updating import replacing
-from kbtools.kb.language_tags import UND
+from kbtools.kb.language_tags import UND, SpokenText, stored_text, usual_language
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, MERGE, Change, Count, Manifest
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.record_files import write_record
@@ -71,23 +71,31 @@ def fill(tables: Staging, kb: Overlay) -> None:
     tables.require_memory(sum(kb.manifest.files.values()))
     ids = pa.concat_arrays([checked(kb, strings_of(kb.base.entity_ids)), pa.array(kb.added_ids(), pa.large_string())])
     relations, types = (pa.array(labels, pa.string()) for labels in (kb.relations, kb.types))
-    every = kb.entity_rows()
+    every, usual = kb.entity_rows(), usual_language(kb.manifest.languages)
     for first in range(0, len(every), ENTITIES_AT_ONCE):
         rows = every[first : first + ENTITIES_AT_ONCE]
         facts = kb.facts_of(rows)
         add(tables, "facts", ids.take(facts[:, 0]), relations.take(facts[:, 1]), ids.take(facts[:, 2]))
         kinds = kb.types_of(rows)
         add(tables, "types", ids.take(np.repeat(rows, np.diff(kinds.starts))), types.take(kinds.values))
-        described = [(row, text) for row, text in zip(rows.tolist(), kb.descriptions(rows), strict=True) if text]
-        owners, lines = columns_of(described, pa.uint32())
-        add(tables, "descriptions", ids.take(owners), pa.array([0] * len(described), pa.uint8()), lines)
+        described = [
+            (row, rank, line, tag)
+            for row, text in zip(rows.tolist(), kb.descriptions(rows), strict=True)
+            if text
+            for rank, (tag, line) in enumerate(texts_by_tag(text, usual))
+        ]
+        owners, places, lines, tags = columns_of(described, pa.uint32(), pa.uint8(), pa.string(), pa.string())
+        add(tables, "descriptions", ids.take(owners), places, lines, tags)
         is_own, others, places = kb.split(rows, NAMES)
         for part, own_rows, entities in ((kb.base, others, others), (kb.segment, places, rows[is_own])):
             owners, ranks, texts, tags = name_rows(part, own_rows)
             add(tables, "names", ids.take(entities[owners]), ranks, texts, tags)
-    named = [(relation, name) for relation, name in zip(kb.relations, kb.relation_names, strict=True) if name]
+    named = [
+        (relation, stored_text(name)) for relation, name in zip(kb.relations, kb.relation_names, strict=True) if name
+    ]
     tables.run("CREATE TABLE relation_labels (relation VARCHAR, text VARCHAR)")
-    add(tables, "relations", *columns_of(named), to="relation_labels")
+    if named:
+        tables.add("relation_labels", pa.table(columns_of(named), names=["relation", "text"]))
     survivors = {
         old: row for old in chain(kb.base.redirects, kb.segment.redirects) if (row := kb.row_of(old)) is not None
     }
@@ -162,6 +170,11 @@ def move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
     write_vectors(folder, new_kb, vectors, kind=live.kind)
 
 
+def texts_by_tag(text: str, usual: str) -> Iterable[tuple[str, str]]:
+    """Return a text in each of its languages, the usual one of a text that has none."""
+    return text.by_tag.items() if isinstance(text, SpokenText) else [(usual, text)]
+
+
 def add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:
     """Append columns of a kind to a work table, by default that of its name."""
     schema = SCHEMAS[kind]
@@ -170,9 +183,9 @@ def add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:
         tables.add(to or kind, pa.Table.from_arrays(arrays, schema=schema))
 
 
-def columns_of(pairs: Sequence[tuple[Any, Any]], *types: pa.DataType) -> list[pa.Array]:
-    """Turn pairs into columns, of texts unless `types` say otherwise."""
-    columns = zip(*pairs, strict=True) if pairs else ((), ())
+def columns_of(rows: Sequence[tuple[Any, ...]], *types: pa.DataType) -> list[pa.Array]:
+    """Turn rows into columns, pairs of texts unless `types` say otherwise."""
+    columns = zip(*rows, strict=True) if rows else [()] * max(2, len(types))
     return [pa.array(column, kind) for column, kind in zip(columns, (*types, pa.string(), pa.string()), strict=False)]
 
 

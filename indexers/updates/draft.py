@@ -9,7 +9,7 @@ import numpy as np
 
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.language_tags import UND, SpokenName
+from kbtools.kb.language_tags import UND, SpokenName, stored_text, usual_language, with_text
 from kbtools.kb.rows import EntityRows
 from kbtools.text.normaliser import normal_form
 
@@ -65,6 +65,11 @@ class Drafted(dict[int, Value], Generic[Value]):
             self.update(zip(stored, self.read(as_rows(stored)), strict=True))
 
 
+def one_line(text: str) -> str:
+    """Return a text without line breaks, nor the marks between languages."""
+    return " ".join(text.split())
+
+
 class Draft:
     """The new state of the entities that an update changes, by row; all others stay what they are in `kb`.
 
@@ -80,6 +85,7 @@ class Draft:
         self.relation_rows = {relation: row for row, relation in enumerate(self.relations)}
         self.type_rows = {kind: row for row, kind in enumerate(self.types)}
         self.relation_names = list(kb.relation_names)
+        self.usual = usual_language(kb.manifest.languages)
         self.rows: dict[str, int | None] = {}
         self.facts: Drafted[set[Pair]] = Drafted(self.known_entities, set, self.read_facts)
         self.names: Drafted[Names] = Drafted(self.known_entities, dict, self.read_names)
@@ -249,13 +255,16 @@ class Draft:
         for relation_row, target in pairs:
             self.drop(row, relation_row, target)
 
-    def name_relation(self, relation: str, text: str) -> None:
-        """Set the name of a relation that facts have."""
+    def name_relation(self, relation: str, text: str, language: str = "") -> None:
+        """Set the name of a relation that facts have, in a language if one is given."""
         row = self.relation_rows.get(relation)
         if row is None:
             self.miss("relations", relation)
-        elif self.relation_names[row] != text:
-            self.relation_names[row] = text
+            return
+        before = self.relation_names[row]
+        name = with_text(before, language, one_line(text), usual=self.usual)
+        if stored_text(before) != stored_text(name):
+            self.relation_names[row] = name
             self.counts["relations named"] += 1
 
     # Names
@@ -271,7 +280,7 @@ class Draft:
     def add_name(self, entity_id: str, text: str, rank: int, language: str = "") -> None:
         """Add a name to an entity; if the id is only that of a relation, the relation gets it."""
         if entity_id in self.relation_rows and self.find(entity_id) is None:
-            self.name_relation(entity_id, text)
+            self.name_relation(entity_id, text, language)
         else:
             self.name(self.require(entity_id), text, DraftName(rank, {language or UND: rank == ALIAS}))
 
@@ -348,10 +357,12 @@ class Draft:
             return self.kb.descriptions(as_rows([row]))[0] or ""
         return self.descriptions.get(row, "")
 
-    def describe(self, entity_id: str, text: str) -> None:
-        """Put a description in the place of the one that an entity has."""
-        row, line = self.require(entity_id), " ".join(text.split())
-        if line != self.description_of(row):
+    def describe(self, entity_id: str, text: str, language: str = "") -> None:
+        """Put a description in the place of the one that an entity has, in a language if one is given."""
+        row = self.require(entity_id)
+        before = self.description_of(row)
+        line = with_text(before, language, one_line(text), usual=self.usual)
+        if stored_text(line) != stored_text(before):
             self.descriptions[row] = line
             self.counts["descriptions changed"] += 1
 

@@ -39,7 +39,7 @@ from kbtools.indexers.updates.overlay import (
     VANISHED,
     Overlay,
 )
-from kbtools.kb.language_tags import UND
+from kbtools.kb.language_tags import UND, stored_text
 from kbtools.kb.rows import EntityRows
 
 Facts = NDArray[np.int64]
@@ -212,7 +212,7 @@ class SegmentTables:
         yield from getattr(self, table)()
 
     def relation_names(self) -> Iterator[pa.RecordBatch]:
-        yield batch(pa.array([name or "" for name in self.draft.relation_names], pa.string()))
+        yield batch(pa.array([stored_text(name) for name in self.draft.relation_names], pa.string()))
 
     def redirects(self) -> Iterator[pa.RecordBatch]:
         merged = sorted(self.survivor_of)
@@ -223,7 +223,9 @@ class SegmentTables:
         kept = self.kept_rows(DESCRIPTION, drafted)
         texts = dict(zip(kept.tolist(), self.kb.descriptions(kept), strict=True)) | drafted
         described = sorted(row for row, text in texts.items() if text)
-        yield batch(self.places(as_rows(described)), pa.array([texts[row] for row in described], pa.string()))
+        yield batch(
+            self.places(as_rows(described)), pa.array([stored_text(texts[row]) for row in described], pa.string())
+        )
 
     def facts(self) -> Iterator[pa.RecordBatch]:
         yield batch(*self.sorted_facts.T)

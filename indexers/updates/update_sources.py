@@ -62,12 +62,11 @@ METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
     "add": {
         "facts": Draft.add_fact,
         "types": Draft.add_type,
-        "relations": Draft.name_relation,
         "redirects": Draft.merge,
     },
     "remove": {"facts": Draft.remove_fact, "types": Draft.remove_types},
 }
-"""The change that a row of each kind is; names have a rank, and are apart."""
+"""The change that a row of each kind is; texts have languages, and are apart."""
 
 ONE, BOTH = slice(1), slice(None, None, 2)
 
@@ -152,12 +151,16 @@ def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
             else:
                 draft.remove_name(entity, text)
         return len(rows)
-    if batch.kind == "descriptions":
-        # The last is of the first language that there is, the shortest text as in a build.
-        best = {entity: text for entity, _, text in sorted(rows, key=itemgetter(1, 2), reverse=True)}
-        for entity, text in best.items() if role == "add" else ():
-            draft.describe(entity, text)
-        return len(best) if role == "add" else 0
+    if batch.kind in ("descriptions", "relations"):
+        if role != "add":
+            return 0
+        # The first language of an entity is the usual one, the shortest text of each is taken, as in a build.
+        best: dict[tuple[str, str], str] = {}
+        for owner, _, text, language in sorted(rows, key=itemgetter(1, 2)):
+            best.setdefault((owner, language), text)
+        for (owner, language), text in best.items():
+            (draft.describe if batch.kind == "descriptions" else draft.name_relation)(owner, text, language)
+        return len(best)
     method = METHODS[role].get(batch.kind)
     if method is None:
         return 0
@@ -251,7 +254,9 @@ def changes_of(entity: str, record: Mapping[str, Any], languages: Languages) -> 
     for kind in texts_of(record, "types"):
         yield EntityChange("add_type", entity, canonical_property(kind, beside=entity))
     if "description" in record:
-        yield EntityChange("describe", entity, text_of(record["description"], "description"))
+        described = record["description"] if isinstance(record["description"], dict) else {"": record["description"]}
+        for tag, text in described.items():
+            yield EntityChange("describe", entity, text_of(text, "description"), tag.lower())
     facts = mapping_of(record, "facts")
     for relation in facts:
         for target in texts_of(facts, relation):

@@ -221,12 +221,12 @@ class Answerer:
 
     def scorer(self, name: str) -> RelationScorer:
         """Return a relation scorer, of the directions too where facts are read both ways."""
-        scorer = self.parts.scorer(name)
+        scorer = self.parts.scorer(name, self.kb)
         return scorer if self.directions is None else DirectedScorer(scorer, self.directions)
 
     def taught_scorer(self, taught: Taught, name: str) -> RelationScorer:
         """Return a relation scorer with what it learns from taught questions, if it can learn."""
-        scorer, whole = self.parts.scorer(name), self.scorer(name)
+        scorer, whole = self.parts.scorer(name, self.kb), self.scorer(name)
         if not isinstance(scorer, Teachable):
             return whole
         directed = whole if isinstance(whole, DirectedScorer) else None

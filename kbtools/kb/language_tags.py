@@ -2,7 +2,7 @@
 and in which an entity bears a text as its name or as an alias."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kbtools.errors import UnknownLanguage
@@ -85,3 +85,57 @@ class SpokenName(NamedTuple):
 def part_among(names: Iterable[SpokenName], text: str, tags: Collection[str]) -> int:
     """Return the part of a text in some languages among the names of an entity."""
     return next((name.part_in(tags) for name in names if name.text == text), NO_NAME)
+
+
+UNIT, RECORD = "\x1f", "\x1e"
+"""The marks between a tag and its text and between languages, where a text in several is stored as one."""
+
+
+class SpokenText(str):
+    """A text in several languages: a string in the first of them, `by_tag` has all."""
+
+    by_tag: Mapping[str, str]
+
+    @classmethod
+    def of(cls, by_tag: Mapping[str, str]) -> "SpokenText":
+        """Return texts by their tags, the usual language first."""
+        text = cls(next(iter(by_tag.values())))
+        text.by_tag = dict(by_tag)
+        return text
+
+
+def read_text(stored: str | None) -> str | None:
+    """Return a text as `stored_text` writes it, None for an empty one."""
+    if not stored or UNIT not in stored:
+        return stored or None
+    return SpokenText.of(dict(part.split(UNIT, 1) for part in stored.split(RECORD)))
+
+
+def stored_text(text: str | None) -> str:
+    """Write a text with its languages, None as an empty one."""
+    if not isinstance(text, SpokenText):
+        return text or ""
+    return RECORD.join(f"{tag}{UNIT}{spoken}" for tag, spoken in text.by_tag.items())
+
+
+def text_in(text: str | None, tags: Iterable[str]) -> str | None:
+    """Return a text in the first of some languages that it is in, else in its usual one."""
+    if not isinstance(text, SpokenText):
+        return text
+    return next((text.by_tag[tag] for tag in tags if tag in text.by_tag), str(text))
+
+
+def with_text(text: str | None, tag: str, new: str, *, usual: str) -> str:
+    """Return a text with another one in a language; without a tag it replaces those of all languages.
+
+    A text without languages is in the usual one of its knowledge base.
+    """
+    if not tag or (tag == usual and not isinstance(text, SpokenText)):
+        return new
+    before = text.by_tag if isinstance(text, SpokenText) else {usual: text} if text else {}
+    return SpokenText.of({**before, tag: new})
+
+
+def usual_language(languages: Iterable[str]) -> str:
+    """Return the language that comes first among those of names, empty if none has one."""
+    return next((tag for tag in languages if tag != UND), "")

@@ -15,10 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbtools.errors import IncomingMissing
-from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
-from kbtools.kb.language_tags import ALIAS, NAME, SpokenName, accepted_tags, read_languages
+from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName, relation_texts
+from kbtools.kb.language_tags import (
+    ALIAS,
+    MUL,
+    NAME,
+    UND,
+    SpokenName,
+    SpokenText,
+    accepted_tags,
+    read_languages,
+    tags_for,
+    text_in,
+)
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped
+from kbtools.text.lexicons import ENGLISH, Label, base_language
 
 SURPLUS = 4
 """Names requested for each name wanted, since those of other languages are dropped."""
@@ -77,6 +89,13 @@ class CalledIn(View):
             spoken = self.kb.names_of(np.array(unknown, dtype=np.uint32))
             called.update(zip(unknown, map(self.choose, spoken), strict=True))
         return [called[row] for row in rows]
+
+    @cached_property
+    def relation_names(self) -> Sequence[str | None]:
+        return tuple(text_in(name, self.tags) for name in self.kb.relation_names)
+
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        return [text_in(text, self.tags) for text in self.kb.descriptions(entities)]
 
     def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
         return [self.order(names) for names in self.kb.names_of(entities)]
@@ -198,6 +217,47 @@ class BothWays(View):
         incoming = self.kb.incoming_counts(entities)
         assert incoming is not None  # as seen at the beginning
         return self.kb.fact_counts(entities) + incoming
+
+
+def question_languages(kb: KnowledgeBase) -> tuple[str, ...]:
+    """Return the languages that questions to a knowledge base are in, the preferred first, none for English alone.
+
+    They are those of a view, else English where any name is in it or none has a language, else those of all names.
+    """
+    languages: Sequence[str] = [tag for tag in kb.manifest.languages if tag not in (MUL, UND)]
+    if tags_for(ENGLISH, languages):
+        languages = ()
+    while isinstance(kb, View):
+        if isinstance(kb, CalledIn):
+            languages = kb.languages
+        kb = kb.kb
+    return () if all(base_language(tag) == ENGLISH for tag in languages) else tuple(languages)
+
+
+def relation_labels(kb: KnowledgeBase) -> list[list[str]]:
+    """Return what each relation is called in the languages of questions, by row: its id where it has no name.
+
+    A text without a language stands in each of these, and in English, which ids are made of.
+    """
+    languages, texts = question_languages(kb), relation_texts(stored(kb))
+    return [labels_in(text, languages) for text in texts]
+
+
+def labels_in(text: str, languages: Sequence[str]) -> list[str]:
+    """Return a text in some languages as labels, in English as a plain one where there are none."""
+    if not isinstance(text, SpokenText):
+        return [Label.of(text, tag) for tag in dict.fromkeys([*languages, ENGLISH])] if languages else [text]
+    if not languages:
+        return [str(text_in(text, tags_for(ENGLISH, text.by_tag)))]
+    tags = [tag for language in languages for tag in tags_for(language, text.by_tag)]
+    return [Label.of(text.by_tag[tag], tag) for tag in dict.fromkeys(tags)] or labels_in(str(text), languages)
+
+
+def stored(kb: KnowledgeBase) -> KnowledgeBase:
+    """Return the knowledge base behind a view."""
+    while isinstance(kb, View):
+        kb = kb.kb
+    return kb
 
 
 def has_incoming(kb: KnowledgeBase) -> bool:

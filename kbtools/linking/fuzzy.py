@@ -1,7 +1,7 @@
 """Fuzzy linking: from words of a question that strict linking leaves unexplained to the names that resemble them."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.kb.rows import EntityRows
-from kbtools.linking.link_confidence import OUTSIDE, WEAK, ContentWords
+from kbtools.linking.link_confidence import WEAK, ContentWords
 from kbtools.linking.links import Link, keep_most_facts, limit_entities
 from kbtools.linking.similarity import SHORTEST_SLIP, Resemblance, resemblance
 from kbtools.linking.strict import StrictMatch, link_inverted
@@ -104,10 +104,10 @@ class NearName(NamedTuple):
         return (-self.resemblance.score, -self.similarity, self.ngram.first - self.ngram.last, self.ngram.first)
 
 
-def begins_and_ends_well(ngram: Ngram) -> bool:
+def begins_and_ends_well(ngram: Ngram, weak: Container[str]) -> bool:
     """Return whether a name may begin and end as an n-gram does: with an initial, or no word that says little."""
     words = ngram.form.split(" ")
-    return all(len(word) == 1 or word not in WEAK for word in (words[0], words[-1]))
+    return all(len(word) == 1 or word not in weak for word in (words[0], words[-1]))
 
 
 def nearest(similar: Sequence[tuple[Ngram, list[SimilarName]]]) -> list[NearName]:
@@ -155,7 +155,9 @@ class Misspelling:
             for place, own in enumerate(strict)
             if place in spans
         }
-        inverted = link_inverted(self.kb, [filter(begins_and_ends_well, own) for own in spans.values()])
+        weak = self.content.weak
+        named = ([ngram for ngram in own if begins_and_ends_well(ngram, weak)] for own in spans.values())
+        inverted = link_inverted(self.kb, list(named))
         for place, own in zip(list(spans), inverted, strict=True):
             if own:
                 links[place] = [link for link in own if not np.isin(link.entities, linked[place]).all()]
@@ -220,19 +222,20 @@ class Misspelling:
         """Return the n-grams to try around suspect words; unknown words are in no name."""
         words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
         texts = [token.text for _, token in words]
+        weak, outside = self.content.weak, self.content.outside
         spans = []
         for first in range(len(words)):
-            outside = 0
+            crossed = 0
             for last in range(first, min(first + LONGEST_SPAN, len(words))):
-                outside += texts[last] in OUTSIDE
-                if outside > MOST_OUTSIDE or texts[first] in OUTSIDE:
+                crossed += texts[last] in outside
+                if crossed > MOST_OUTSIDE or texts[first] in outside:
                     break
                 inside = suspects.intersection(range(first, last + 1))
-                if texts[last] not in OUTSIDE and inside and (first < last or inside & unknown):
+                if texts[last] not in outside and inside and (first < last or inside & unknown):
                     faults = (
-                        outside,
-                        texts[first] in WEAK - ARTICLES,
-                        texts[last] in WEAK,
+                        crossed,
+                        texts[first] in weak - ARTICLES,
+                        texts[last] in weak,
                         first > 0 and not self.content.may_end_before(texts[first - 1]),
                         last + 1 < len(words) and not self.content.may_end_before(texts[last + 1]),
                     )

@@ -8,9 +8,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.kb.contract import KnowledgeBase, relation_texts
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.views import question_languages, relation_labels
 from kbtools.linking.links import Link
 from kbtools.text.function_words import AUXILIARIES, COMMON_WORDS, CONTEXT_WORDS, FUNCTION_WORDS, QUESTION_WORDS
+from kbtools.text.lexicons import hinting_words, weak_words
 from kbtools.text.question import Question
 from kbtools.text.relation_words import stems_of, words_of_all
 from kbtools.text.rungs import Rung
@@ -77,21 +79,29 @@ def is_spelt(word: str) -> bool:
 
 
 class ContentWords:
-    """The content words of questions to a knowledge base; words of its relations are none, in any form."""
+    """The content words of questions to a knowledge base; words of its relations are none, in any form.
+
+    `weak` and `outside` are WEAK and OUTSIDE in the languages of questions.
+    """
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self.stems = relation_stems(tuple(relation_texts(kb)))
+        languages = question_languages(kb)
+        self.weak = WEAK | weak_words(languages)
+        self.outside = OUTSIDE | hinting_words(languages)
+        self.stems = relation_stems(tuple(text for labels in relation_labels(kb) for text in labels))
         # Most of what clean questions pay here.
         self.is_relation_word = lru_cache(WORDS_REMEMBERED)(self.shares_stem)
         self.has = lru_cache(WORDS_REMEMBERED)(self.is_content)
 
     def is_content(self, word: str) -> bool:
         """Return whether a word is a content word: long enough, no number, no word of questions or relations."""
-        return len(word) >= SHORTEST_WORD and is_spelt(word) and word not in WEAK and not self.is_relation_word(word)
+        return (
+            len(word) >= SHORTEST_WORD and is_spelt(word) and word not in self.weak and not self.is_relation_word(word)
+        )
 
     def may_end_before(self, word: str) -> bool:
         """Return whether a word is likely to stand beside a name."""
-        return word in WEAK or self.is_relation_word(word)
+        return word in self.weak or self.is_relation_word(word)
 
     def shares_stem(self, word: str) -> bool:
         """Return whether a word is a form of one of the relations' words."""

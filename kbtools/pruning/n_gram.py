@@ -8,12 +8,14 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, Protocol, TypeVar
 
-from kbtools.kb.contract import KnowledgeBase, relation_texts
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.views import question_languages, relation_labels
 from kbtools.linking.fuzzy import Misspelling
 from kbtools.linking.links import Link
 from kbtools.linking.similarity import resemblance
 from kbtools.linking.strict import StrictMatch, StrictNames, link_all_strictly, link_matches, with_facts
 from kbtools.text.function_words import FUNCTION_WORDS, QUESTION_WORDS, has_content, has_word
+from kbtools.text.lexicons import function_words
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
@@ -140,8 +142,9 @@ class NGramIdf:
         self.forms = kb.manifest.statistics["forms"]
         self.names = StrictNames(kb)
         self.misspelling = Misspelling(kb)
-        self.relation_words = words_of_all(relation_texts(kb))
-        self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
+        self.relation_words = words_of_all(text for labels in relation_labels(kb) for text in labels)
+        self.stop_words = FUNCTION_WORDS | function_words(question_languages(kb))
+        self.rarities = dict.fromkeys(self.stop_words, STOP_WORD)
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
         strict = self.names.matches(questions)
@@ -179,7 +182,7 @@ class NGramIdf:
     def learn(self, words: set[str]) -> None:
         """Find the inverse document frequencies of words among the names of the knowledge base."""
         if len(self.rarities) > WORDS_REMEMBERED:
-            self.rarities = dict.fromkeys(FUNCTION_WORDS, STOP_WORD)
+            self.rarities = dict.fromkeys(self.stop_words, STOP_WORD)
         # No difference of sets: that with the keys of a dictionary takes time for all that is remembered.
         new = sorted(word for word in words if word not in self.rarities)
         for word, names in zip(new, self.kb.name_frequency(new), strict=True):

@@ -18,10 +18,12 @@ from kbtools.entry_points import (
     require_installed,
 )
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, VectorsMissing
-from kbtools.kb.contract import KnowledgeBase, relation_texts
+from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors, VectorOrigin
+from kbtools.kb.views import relation_labels
 from kbtools.pruning.pruners import EmbedQuestions, Tagger
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer, Trained, VectorScorer, ZeroShot
+from kbtools.ranking.label_scores import best_of_labels
 from kbtools.ranking.model_store import RECORD, check_plugin
 
 RELATION, SUBJECT, TAGGER, RANKER, ENTITIES = "relation", "subject", "tagger", "ranker", "entities"
@@ -73,12 +75,21 @@ def plugin_folder(models: Path, part: str, name: str, plugin: object) -> Path:
 def make_relation_scorer(
     name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> RelationScorer:
-    """Make a relation scorer by its name.
+    """Make a relation scorer by its name; one that is not trained reads the labels in the languages of a view.
 
     Raises UnknownPlugin, BrokenPlugin, MissingDependency, and ModelError where a trained one has no usable model.
     """
-    scorer: RelationScorer = make_plugin(RELATION, name, kb, models=models, device=device, untrained=relation_texts(kb))
-    return scorer
+    labels = relation_labels(kb)
+    texts = [label for own in labels for label in own]
+    scorer: RelationScorer = make_plugin(RELATION, name, kb, models=models, device=device, untrained=texts)
+    return scorer if is_trained(name, models) else best_of_labels(scorer, list(map(len, labels)))
+
+
+def is_trained(name: str, models: Path | None) -> bool:
+    """Return whether a relation scorer is made from a folder of models."""
+    plugin = load_class(SCORERS, name)
+    folder = models and plugin_folder(models, RELATION, name, plugin)
+    return isinstance(plugin, Trained) and not (isinstance(plugin, ZeroShot) and not (folder and folder.exists()))
 
 
 def read_scorers(names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

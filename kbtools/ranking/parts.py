@@ -17,6 +17,7 @@ from kbtools.entry_points import (
 )
 from kbtools.errors import BadArgument, ModelMissing
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.views import question_languages
 from kbtools.pruning.pruners import DEFAULT, EmbedQuestions, Tagger, guide_of
 from kbtools.ranking.cascade import CascadeScoring
 from kbtools.ranking.contracts import RelationScorer, SubjectScorer, ZeroShot
@@ -41,6 +42,10 @@ from kbtools.ranking.weights import DEFAULT as DEFAULT_WEIGHTS
 from kbtools.ranking.weights import PRESETS, Weights, default_weights
 
 DEFAULT_TAGGER = "bigru-crf+"
+
+
+MOST_SCORERS = 64
+"""Relation scorers that are kept at hand: each is made anew for other languages."""
 
 
 class PartNames(TypedDict, total=False):
@@ -189,10 +194,14 @@ class Parts:
     def make_embedder(self) -> EmbedQuestions:
         return make_embedder(self.kb, models=self.models, device=self.device, trust_plugins=self.trust_plugins)
 
-    def scorer(self, name: str) -> RelationScorer:
-        if name not in self.scorers:
-            self.scorers[name] = make_relation_scorer(name, self.kb, models=self.models, device=self.device)
-        return self.scorers[name]
+    def scorer(self, name: str, kb: KnowledgeBase | None = None) -> RelationScorer:
+        """Return a relation scorer, for the languages of a view if one is given."""
+        key = " ".join([name, *question_languages(kb or self.kb)])
+        if key not in self.scorers:
+            if len(self.scorers) > MOST_SCORERS:
+                self.scorers.pop(next(iter(self.scorers)))
+            self.scorers[key] = make_relation_scorer(name, kb or self.kb, models=self.models, device=self.device)
+        return self.scorers[key]
 
     def made_of(self, name: str) -> str:
         """Return what tells a relation scorer from others of its name."""

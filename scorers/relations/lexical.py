@@ -8,6 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from kbtools.scorers.relations.label_words import LabelWords
+from kbtools.text.lexicons import ENGLISH, language_of, lexicon
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_parts
 
@@ -53,21 +55,35 @@ class LexicalScorer:
     """The relation scorer `lexical`: shared stems, each weighted by its rarity among the relations.
 
     `columns` holds for each stem the rows of the relations that have it and the weight of each: a score is the sum of
-    the columns of the question's stems, which stands for a loop over all relations.
+    the columns of the question's stems, which stands for a loop over all relations. Labels in other languages than
+    English are compared by the words of these.
     """
 
     def __init__(self, relations: Sequence[str]) -> None:
         self.count = len(relations)
-        self.columns = relation_columns(tuple(relations))
+        languages = [language_of(relation) for relation in relations]
+        rows = {language: np.flatnonzero([own == language for own in languages]) for language in sorted(set(languages))}
+        english = rows.pop(ENGLISH, np.empty(0, dtype=np.int64))
+        self.others = [
+            (own, LabelWords([relations[row] for row in own.tolist()], lexicon(tag))) for tag, own in rows.items()
+        ]
+        self.english = english if rows else slice(None)
+        self.columns = relation_columns(tuple(relations[row] for row in english.tolist()))
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         scores = np.zeros((len(questions), self.count))
         columns = self.columns
-        for own, question in zip(scores, questions, strict=True):
-            for word, weight in hinted(question.context()).items():
+        for whole, question in zip(scores, questions, strict=True):
+            context = question.context()
+            own = whole[self.english]
+            for word, weight in hinted(context).items():
                 if word in columns:
                     relations, weights = columns[word]
                     own[relations] += weight * weights
+            if self.others:
+                whole[self.english] = own
+            for rows, words in self.others:
+                whole[rows] = words.score(context)
         return scores
 
 

@@ -55,6 +55,7 @@ SMALL = {
     "scale": "--facts {sample}.facts.txt --names {sample}.names.txt --types {sample}.types.txt --out {out}/scale.kb "
     "--questions {sample}.valid.txt --limit 3",
     "question_stages": "--kb {kb} --questions {sample}.valid.txt --limit 30",
+    "languages": "--scorer lexical",
     "wikidata_dump": "--entities 20 --shape short --out {out}/dump.json.gz",
 }
 """The options of a script for a run of seconds over the sample."""

@@ -93,7 +93,7 @@ def test_a_list_gives_a_row_each(tmp_path: Path) -> None:
     read, skipped = rows(tmp_path / "n.parquet", "names")
     assert skipped == {}
     assert read == [
-        ("descriptions", "a", 0, "an a"), ("names", "a", 0, "A", ""), ("names", "a", 255, "x", ""),
+        ("descriptions", "a", 0, "an a", ""), ("names", "a", 0, "A", ""), ("names", "a", 255, "x", ""),
         ("names", "a", 255, "y", ""), ("names", "b", 0, "B", ""),
     ]  # fmt: skip
 

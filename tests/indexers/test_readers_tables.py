@@ -428,7 +428,7 @@ def test_a_file_of_relations_gives_their_names() -> None:
     rows, _ = read("id,label\nr1,born in\n", "relations")
     others, _ = read("old,new\nQ1,Q2\n", "redirects")
 
-    assert rows.relations == [("r1", "born in")]
+    assert rows.relations == [("r1", 0, "born in", "")]
     assert others.redirects == [("Q1", "Q2")]
 
 

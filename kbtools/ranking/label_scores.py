@@ -1,0 +1,48 @@
+"""Relations with several labels: the score of each is the best of its labels'."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.ranking.contracts import RelationScorer, Teachable, as_scores
+from kbtools.text.question import MarkedQuestion
+
+
+class LabelScorer:
+    """A scorer of labels as one of relations, each of which has so many labels, end to end."""
+
+    def __init__(self, scorer: RelationScorer, counts: Sequence[int]) -> None:
+        self.scorer = scorer
+        self.labels = sum(counts)
+        self.firsts = list(accumulate(counts, initial=0))[:-1]
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        return self.best(self.scorer.score(questions))
+
+    def best(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the best score of each relation, of those of labels: (questions, relations)."""
+        shape = len(scores), self.labels
+        every = as_scores(scores, scorer=type(self.scorer).__name__, shape=shape)
+        best: NDArray[np.float64] = np.maximum.reduceat(every, self.firsts, axis=1)
+        return best
+
+
+class TeachableLabelScorer(LabelScorer):
+    """A scorer of labels that compares vectors, so that a head can be taught."""
+
+    scorer: Teachable
+
+    def embed(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+        return self.scorer.embed(questions)
+
+    def score_embedded(self, vectors: NDArray[np.float32], questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+        return self.best(self.scorer.score_embedded(vectors, questions))
+
+
+def best_of_labels(scorer: RelationScorer, counts: Sequence[int]) -> RelationScorer:
+    """Return a scorer of labels as one of relations."""
+    if all(count == 1 for count in counts):
+        return scorer
+    return (TeachableLabelScorer if isinstance(scorer, Teachable) else LabelScorer)(scorer, counts)

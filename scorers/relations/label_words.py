@@ -1,0 +1,135 @@
+"""Words that labels in a language share with a question: by stems, and by what is at either end of a compound."""
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbtools.text.lexicons import Lexicon, respelt
+from kbtools.text.relation_words import relation_words
+
+SHARPNESS, HINT, PART, WHOLE = 8.0, 0.6, 0.6, 0.3
+"""Log-probability of a whole shared label, as in `lexical`; the weight of a word that one of the question hints at; and
+of one that is a part of another, as `ort` is of `geburtsort`."""
+
+SHORTEST_HINT, SHORTEST_PART = 3, 4
+"""Letters of a hint, and of a word of a question, that is a part of another word."""
+
+
+STEMMERS = {
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "es": "spanish", "fi": "finnish", "fr": "french",
+    "hu": "hungarian", "it": "italian", "nb": "norwegian", "nl": "dutch", "nn": "norwegian", "no": "norwegian",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+"""The stemmers of Snowball that tantivy has, by language; words of others are compared as they are."""
+
+STEMS_REMEMBERED = 50_000
+
+
+@lru_cache(STEMS_REMEMBERED)
+def stem(language: str, word: str) -> str:
+    """Return the stem of a folded word in a language."""
+    cut, word = stem_word(language), respelt(language, word)
+    return "".join(cut(word)) if cut else word
+
+
+@cache
+def stem_word(language: str) -> Callable[[str], list[str]] | None:
+    """Return what stems a word of a language, None if nothing does."""
+    if language not in STEMMERS:
+        return None
+    # Imported here: who asks in English needs none.
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    analyse: Callable[[str], list[str]] = (
+        TextAnalyzerBuilder(Tokenizer.raw()).filter(Filter.stemmer(STEMMERS[language])).build().analyze
+    )
+    return analyse
+
+
+class LabelWords:
+    """The words of labels in a language, each weighted by its rarity among them."""
+
+    def __init__(self, labels: Sequence[str], lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+        self.stem = partial(stem, lexicon.language)
+        own = [self.stems(label) for label in labels]
+        frequency = Counter(word for stems in own for word in stems)
+        self.words = sorted(frequency)
+        self.backwards = sorted((word[::-1], at) for at, word in enumerate(self.words))
+        places = {word: at for at, word in enumerate(self.words)}
+        rarity = {word: math.log(1 + len(labels) / count) for word, count in frequency.items()}
+        columns: list[tuple[list[int], list[float]]] = [([], []) for _ in self.words]
+        for row, stems in enumerate(own):
+            length = math.sqrt(sum(rarity[word] for word in stems))
+            for word in stems:
+                rows, weights = columns[places[word]]
+                rows.append(row)
+                weights.append(SHARPNESS * rarity[word] / length)
+        self.columns = [(np.array(rows), np.array(weights)) for rows, weights in columns]
+        self.count = len(labels)
+        self.known: dict[str, dict[int, float]] = {}
+
+    def stems(self, label: str) -> set[str]:
+        """Return the stems of a label, without function words if it has others."""
+        words = relation_words(label)
+        content = [word for word in words if word not in self.lexicon.function_words]
+        return {self.stem(word) for word in content or words}
+
+    def score(self, context: Sequence[str]) -> NDArray[np.float64]:
+        """Score the labels for the words of a question around a mention: (labels,)."""
+        present: dict[int, float] = {}
+        for word in dict.fromkeys(context):
+            if word not in self.known:
+                self.known[word] = self.matches(word)
+            for place, weight in self.known[word].items():
+                present[place] = min(1.0, present.get(place, 0.0) + weight)
+        scores = np.zeros(self.count)
+        for place, weight in present.items():
+            rows, weights = self.columns[place]
+            scores[rows] += weight * weights
+        return scores
+
+    def matches(self, word: str) -> dict[int, float]:
+        """Return the places of the words of labels that a word of a question speaks of, with the weight of each."""
+        weights: dict[int, float] = {}
+        if word not in self.lexicon.function_words:
+            weights.update(self.alike(self.stem(word), word, least=SHORTEST_PART))
+        for hint in self.lexicon.hinted(word):
+            # Whole, since the stem of `founder` begins `foundation` too.
+            for place, weight in self.alike(hint, hint, least=SHORTEST_HINT).items():
+                weights[place] = max(weights.get(place, 0.0), HINT * weight)
+        return weights
+
+    def alike(self, start: str, end: str, *, least: int) -> dict[int, float]:
+        """Return the places of the words with the stem of a word, and of those that it is the start or the end of."""
+        stem = self.stem(end)
+        weights: dict[int, float] = {}
+        if len(start) >= least:
+            weights |= {at: part_weight(start, own) for at, own in self.starting(self.words, start)}
+        for ending in {end, stem}:
+            if len(ending) >= least:
+                weights |= {self.backwards[at][1]: part_weight(ending, own) for at, own in self.ending(ending[::-1])}
+        at = bisect_left(self.words, stem)
+        return weights | ({at: 1.0} if self.words[at : at + 1] == [stem] else {})
+
+    def starting(self, words: Sequence[str], start: str) -> Iterator[tuple[int, str]]:
+        for place in range(bisect_left(words, start), len(words)):
+            if not words[place].startswith(start):
+                return
+            yield place, words[place]
+
+    def ending(self, start: str) -> Iterator[tuple[int, str]]:
+        for place in range(bisect_left(self.backwards, (start, 0)), len(self.backwards)):
+            if not self.backwards[place][0].startswith(start):
+                return
+            yield place, self.backwards[place][0]
+
+
+def part_weight(part: str, whole: str) -> float:
+    """Weigh a part of a word by how much of it it is."""
+    return PART + WHOLE * len(part) / len(whole)
