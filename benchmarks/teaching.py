@@ -188,7 +188,8 @@ def main() -> None:
     parser.add_argument("--profile", choices=("best", "fast"), help="train it on as many questions instead")
     arguments = parser.parse_args()
     os.environ[VARIABLE] = ""  # a file beside a knowledge base takes no part
-    scorers, rows = arguments.scorer or SCORERS, []
+    scorers = arguments.scorer or SCORERS
+    rows: list[list[str]] = []
     for name, read_facts in SMALL.items():
         if folder := getattr(arguments, name):
             with tempfile.TemporaryDirectory() as place, make_kb(*read_facts(folder), Path(place)) as kb:
