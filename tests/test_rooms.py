@@ -4,6 +4,7 @@
 """
 
 import ast
+import re
 import sys
 import tokenize
 from collections import Counter
@@ -74,6 +75,9 @@ GROUND = {
 
 QUESTION_WORDS = {"How", "What", "When", "Where", "Whether", "Which", "Who", "Why"}
 
+CALLED_BY_NAME = {"logger", "command", "Struct"}
+"""What needs no underscore: names by convention, commands of click, and structs that the API's schema names."""
+
 SHORT = 40
 """Lines below which a module had better be part of another."""
 
@@ -115,6 +119,23 @@ def test_docstrings_of_modules_and_classes_are_no_questions() -> None:
     assert asking == []
 
 
+def test_names_that_only_their_module_uses_begin_with_an_underscore() -> None:
+    words: dict[str, set[str]] = {module: set() for module in FILES}
+    for path in [*ROOT.rglob("*.py"), ROOT / "setup.cfg"]:
+        if not {".venv", "build"} & set(path.relative_to(ROOT).parts):
+            text = path.read_text(encoding="utf-8")
+            for module in named_modules(text):
+                if FILES[module] != path:
+                    words[module].update(re.findall(r"\w+", text))
+
+    assert [
+        f"{module}.{name}"
+        for module, path in FILES.items()
+        for name in sorted(top_names(ast.parse(path.read_text(encoding="utf-8"))))
+        if not name.startswith("_") and name not in words[module]
+    ] == []
+
+
 def room(module: str) -> str:
     """Return the room of a module: its package without `kbtools`, or the ground."""
     package = module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
@@ -144,6 +165,29 @@ def imported_modules(module: str) -> Iterator[str]:
 
 def imports_of_room(name: str) -> set[str]:
     return {target for module in FILES if room(module) == name for target in imports(module)}
+
+
+def named_modules(text: str) -> set[str]:
+    """Return the modules that a text names in full, with an attribute, or as imported from their package."""
+    names = set()
+    for match in re.finditer(r"(kbtools[\w.]*)(?: import (\([^)]*|.*))?", text):
+        names |= {match[1], match[1].rpartition(".")[0]}
+        names |= {f"{match[1]}.{name}" for name in re.findall(r"\w+", match[2] or "")}
+    return names & FILES.keys()
+
+
+def top_names(tree: ast.Module) -> set[str]:
+    """Return the functions, classes and constants of a module that nothing calls by a name in text."""
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            parts = [*node.decorator_list, *(node.bases if isinstance(node, ast.ClassDef) else [])]
+            if not any(word in CALLED_BY_NAME for part in parts for word in re.findall(r"\w+", ast.unparse(part))):
+                names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names - CALLED_BY_NAME
 
 
 def find_circle() -> list[str]:
